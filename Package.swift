@@ -1,0 +1,71 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every Swift target of the house is compiled alike: Swift 6, memory safety visible, no warnings.
+let house: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+/// Decides: values in, values and actions out. No I/O, no clock, no Foundation, nothing of the edge.
+func core(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+/// Does: owns descriptors, timers and C memory. Knows nothing of the core.
+func edge(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+let package = Package(
+    name: "larder",
+    products: [.executable(name: "larder", targets: ["larder"])],
+    targets: [
+        // C libraries: module maps only.
+        .systemLibrary(name: "CLibevent", pkgConfig: "libevent_pthreads", providers: [.apt(["libevent-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
+        .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
+        // Shims for macros, variadics and GNU-only calls: no logic.
+        .target(name: "CLarder", dependencies: ["COpenSSL"]),
+
+        core("Message"),
+        core("Framing", ["Message"]),
+        core("Caching", ["Message"]),
+        core("Access", ["Message"]),
+        core("Transaction", ["Message", "Caching", "Access"]),
+        core("Settings", ["Message", "Access"]),
+
+        edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
+        edge("TLS", ["COpenSSL", "CLarder"]),
+        edge("Compression", ["CZlib", "CLarder"]),
+        edge("Storage", ["CLarder"]),
+        edge("Passwords", ["CCrypt"]),
+        edge("YAML", ["CYAML"]),
+
+        .target(
+            name: "Server",
+            dependencies: [
+                "Message", "Framing", "Caching", "Access", "Transaction", "Settings",
+                "EventLoop", "TLS", "Storage", "Passwords", "CLarder",
+            ], swiftSettings: house),
+        .target(
+            name: "Admin",
+            dependencies: ["Message", "Framing", "Settings", "EventLoop", "Compression", "Storage", "Server", "CLarder"],
+            swiftSettings: house),
+        .executableTarget(
+            name: "larder",
+            dependencies: ["Settings", "YAML", "Passwords", "EventLoop", "Server", "Admin", "CLarder"],
+            swiftSettings: house),
+    ]
+)

@@ -1,0 +1,50 @@
+#define _GNU_SOURCE
+#include "clarder.h"
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+int clarder_accept4(int fd, struct sockaddr *address, socklen_t *length) {
+    return accept4(fd, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+int clarder_socket(int domain, int type) { return socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }
+
+int clarder_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+
+int clarder_pipe(int fds[2], int size) {
+    if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0) return -1;
+    (void)fcntl(fds[1], F_SETPIPE_SZ, size);  /* refused above the user's quota: the default size still works */
+    return fcntl(fds[1], F_GETPIPE_SZ);
+}
+
+ssize_t clarder_splice(int from, int to, size_t length, int more) {
+    return splice(from, NULL, to, NULL, length, SPLICE_F_MOVE | SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0));
+}
+
+int clarder_set_nonblocking(int fd) { return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+int clarder_pin_to_cpu(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    return sched_setaffinity(0, sizeof set, &set);
+}
+
+int clarder_cpu_count(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) < 0) return 1;
+    return CPU_COUNT(&set);
+}
+
+int clarder_random(void *bytes, size_t count) {
+    return getrandom(bytes, count, 0) == (ssize_t)count ? 0 : -1;
+}
+
+void clarder_limit_arenas(int arenas) { mallopt(M_ARENA_MAX, arenas); }
+
+int clarder_name_thread(const char *name) { return pthread_setname_np(pthread_self(), name); }

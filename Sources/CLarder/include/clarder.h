@@ -1,0 +1,25 @@
+#pragma once
+/* What Swift can not import: GNU-only calls, variadics and function-like macros. No logic here.
+   Never define _GNU_SOURCE in this header (module mismatch of fd_set); the .c files do. */
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+
+/* Sockets and descriptors */
+int clarder_accept4(int fd, struct sockaddr *address, socklen_t *length);   /* SOCK_NONBLOCK | SOCK_CLOEXEC */
+int clarder_socket(int domain, int type);                                   /* SOCK_NONBLOCK | SOCK_CLOEXEC added */
+int clarder_eventfd(void);
+int clarder_pipe(int fds[2], int size);                                     /* O_NONBLOCK | O_CLOEXEC, F_SETPIPE_SZ */
+ssize_t clarder_splice(int from, int to, size_t length, int more);          /* SPLICE_F_MOVE | SPLICE_F_NONBLOCK */
+int clarder_set_nonblocking(int fd);
+
+/* Process */
+int clarder_pin_to_cpu(int cpu);
+int clarder_cpu_count(void);                                                /* CPUs this process may run on */
+int clarder_random(void *bytes, size_t count);                              /* getrandom(2); 0 or -1 */
+void clarder_limit_arenas(int arenas);                                      /* mallopt(M_ARENA_MAX) */
+int clarder_name_thread(const char *name);
+

@@ -1,0 +1,96 @@
+/// The field names Larder itself acts on; every other name is `other` and known only by its bytes.
+///
+/// Names compare without regard to case (RFC 9110 §5.1); a message keeps the spelling it came with.
+package enum FieldName: UInt8, CaseIterable, Sendable {
+    case other = 0
+    case accept, acceptEncoding, acceptLanguage, acceptRanges, age, allow, authenticationInfo, authorization
+    case cacheControl, cacheStatus, cdnCacheControl, clearSiteData, connection, contentEncoding, contentLanguage
+    case contentLength, contentLocation, contentRange, contentType, cookie, date, eTag, expect, expires, forwarded
+    case host, http2Settings, ifMatch, ifModifiedSince, ifNoneMatch, ifRange, ifUnmodifiedSince, keepAlive
+    case larderPolicy, lastModified, location, maxForwards, origin, pragma, proxyAuthenticate
+    case proxyAuthenticationInfo, proxyAuthorization, proxyConnection, proxyStatus, range, referer, retryAfter
+    case server, setCookie, surrogateControl, surrogateKey, te, trailer, transferEncoding, upgrade, userAgent
+    case vary, via, warning, wwwAuthenticate, xForwardedFor
+
+    /// The registered spelling; empty for `other`.
+    package var text: StaticString {
+        switch self {
+        case .other: ""
+        case .accept: "Accept"
+        case .acceptEncoding: "Accept-Encoding"
+        case .acceptLanguage: "Accept-Language"
+        case .acceptRanges: "Accept-Ranges"
+        case .age: "Age"
+        case .allow: "Allow"
+        case .authenticationInfo: "Authentication-Info"
+        case .authorization: "Authorization"
+        case .cacheControl: "Cache-Control"
+        case .cacheStatus: "Cache-Status"
+        case .cdnCacheControl: "CDN-Cache-Control"
+        case .clearSiteData: "Clear-Site-Data"
+        case .connection: "Connection"
+        case .contentEncoding: "Content-Encoding"
+        case .contentLanguage: "Content-Language"
+        case .contentLength: "Content-Length"
+        case .contentLocation: "Content-Location"
+        case .contentRange: "Content-Range"
+        case .contentType: "Content-Type"
+        case .cookie: "Cookie"
+        case .date: "Date"
+        case .eTag: "ETag"
+        case .expect: "Expect"
+        case .expires: "Expires"
+        case .forwarded: "Forwarded"
+        case .host: "Host"
+        case .http2Settings: "HTTP2-Settings"
+        case .ifMatch: "If-Match"
+        case .ifModifiedSince: "If-Modified-Since"
+        case .ifNoneMatch: "If-None-Match"
+        case .ifRange: "If-Range"
+        case .ifUnmodifiedSince: "If-Unmodified-Since"
+        case .keepAlive: "Keep-Alive"
+        case .larderPolicy: "Larder-Policy"
+        case .lastModified: "Last-Modified"
+        case .location: "Location"
+        case .maxForwards: "Max-Forwards"
+        case .origin: "Origin"
+        case .pragma: "Pragma"
+        case .proxyAuthenticate: "Proxy-Authenticate"
+        case .proxyAuthenticationInfo: "Proxy-Authentication-Info"
+        case .proxyAuthorization: "Proxy-Authorization"
+        case .proxyConnection: "Proxy-Connection"
+        case .proxyStatus: "Proxy-Status"
+        case .range: "Range"
+        case .referer: "Referer"
+        case .retryAfter: "Retry-After"
+        case .server: "Server"
+        case .setCookie: "Set-Cookie"
+        case .surrogateControl: "Surrogate-Control"
+        case .surrogateKey: "Surrogate-Key"
+        case .te: "TE"
+        case .trailer: "Trailer"
+        case .transferEncoding: "Transfer-Encoding"
+        case .upgrade: "Upgrade"
+        case .userAgent: "User-Agent"
+        case .vary: "Vary"
+        case .via: "Via"
+        case .warning: "Warning"
+        case .wwwAuthenticate: "WWW-Authenticate"
+        case .xForwardedFor: "X-Forwarded-For"
+        }
+    }
+}
+
+/// A set of field names as one word: which known fields a head carries, tested without a search.
+package struct FieldNameSet: Sendable, Equatable, ExpressibleByArrayLiteral {
+    package var bits: UInt64
+    package init(bits: UInt64) { self.bits = bits }
+    package init(arrayLiteral names: FieldName...) {
+        bits = 0
+        for name in names { insert(name) }
+    }
+    package mutating func insert(_ name: FieldName) { bits |= 1 << UInt64(name.rawValue) }
+    package func contains(_ name: FieldName) -> Bool { bits & (1 << UInt64(name.rawValue)) != 0 }
+    package func isDisjoint(with other: FieldNameSet) -> Bool { bits & other.bits == 0 }
+    package func union(_ other: FieldNameSet) -> FieldNameSet { .init(bits: bits | other.bits) }
+}

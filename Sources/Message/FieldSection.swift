@@ -1,0 +1,124 @@
+/// One field line of a head: where its name and value stand in the head's bytes.
+///
+/// The value is without the white space around it (RFC 9110 §5.5); offsets count from the first byte of the head.
+package struct FieldLine: Sendable, Equatable {
+    package var name: FieldName
+    package var nameStart, nameEnd, valueStart, valueEnd: UInt32
+
+    package init(name: FieldName, nameStart: UInt32, nameEnd: UInt32, valueStart: UInt32, valueEnd: UInt32) {
+        self.name = name
+        self.nameStart = nameStart
+        self.nameEnd = nameEnd
+        self.valueStart = valueStart
+        self.valueEnd = valueEnd
+    }
+
+    package var nameRange: Range<Int> { Int(nameStart)..<Int(nameEnd) }
+    package var valueRange: Range<Int> { Int(valueStart)..<Int(valueEnd) }
+}
+
+/// The field lines of one head in the order they came, as offsets into bytes that somebody else holds.
+///
+/// What a parser yields. Reused from head to head, so that parsing allocates nothing once it has grown.
+package struct FieldSection: Sendable, Equatable {
+    package var lines: [FieldLine]
+    /// The known names among `lines`; a name that is not here need not be searched for.
+    package var present: FieldNameSet
+
+    package init() {
+        lines = []
+        present = []
+    }
+
+    package mutating func removeAll() {
+        lines.removeAll(keepingCapacity: true)
+        present = []
+    }
+
+    package mutating func append(_ line: FieldLine) {
+        lines.append(line)
+        present.insert(line.name)
+    }
+}
+
+/// A field section together with its bytes: order, repetition and spelling as received (RFC 9110 §5.3).
+///
+/// The form in which heads live longer than a read buffer: on the way to an origin, in the store, in tests.
+package struct Fields: Sendable, Equatable {
+    package private(set) var bytes: [UInt8]
+    package private(set) var section: FieldSection
+
+    package init() {
+        bytes = []
+        section = FieldSection()
+    }
+
+    /// - Parameter bytes: what the offsets of `section` count into; usually a whole head, start line included.
+    package init(bytes: [UInt8], section: FieldSection) {
+        self.bytes = bytes
+        self.section = section
+    }
+
+    package var lines: [FieldLine] { section.lines }
+    package var present: FieldNameSet { section.present }
+    package func contains(_ name: FieldName) -> Bool { section.present.contains(name) }
+    package func name(of line: FieldLine) -> ArraySlice<UInt8> { bytes[line.nameRange] }
+    package func value(of line: FieldLine) -> ArraySlice<UInt8> { bytes[line.valueRange] }
+
+    /// The value of the first line of that name, or nil.
+    package func first(_ name: FieldName) -> ArraySlice<UInt8>? {
+        guard contains(name) else { return nil }
+        return section.lines.first { $0.name == name }.map { bytes[$0.valueRange] }
+    }
+
+    /// The values of all lines of that name, in order.
+    package func all(_ name: FieldName) -> [ArraySlice<UInt8>] {
+        guard contains(name) else { return [] }
+        return section.lines.filter { $0.name == name }.map { bytes[$0.valueRange] }
+    }
+
+    /// The values of all lines of that name as one, joined by ", " (RFC 9110 §5.3), or nil where there is none.
+    package func joined(_ name: FieldName) -> [UInt8]? {
+        guard contains(name) else { return nil }
+        var result: [UInt8] = []
+        var isFirst = true
+        for line in section.lines where line.name == name {
+            if !isFirst { result.append(contentsOf: [0x2C, 0x20]) }
+            isFirst = false
+            result.append(contentsOf: bytes[line.valueRange])
+        }
+        return result
+    }
+
+    /// Appends a line with a name of ours.
+    package mutating func append(_ name: FieldName, _ value: some Collection<UInt8>) {
+        precondition(name != .other, "a field that Larder does not know is appended by its spelling")
+        let spelling = unsafe UnsafeBufferPointer(start: name.text.utf8Start, count: name.text.utf8CodeUnitCount)
+        append(name, spelling: unsafe Array(spelling), value)
+    }
+
+    package mutating func append(_ name: FieldName, _ value: String) { append(name, value.utf8) }
+
+    /// Appends a line in the spelling given.
+    package mutating func append(_ name: FieldName, spelling: some Collection<UInt8>, _ value: some Collection<UInt8>) {
+        let nameStart = UInt32(bytes.count)
+        bytes.append(contentsOf: spelling)
+        let nameEnd = UInt32(bytes.count)
+        bytes.append(contentsOf: [0x3A, 0x20])
+        let valueStart = UInt32(bytes.count)
+        bytes.append(contentsOf: value)
+        section.append(
+            FieldLine(
+                name: name, nameStart: nameStart, nameEnd: nameEnd, valueStart: valueStart,
+                valueEnd: UInt32(bytes.count)))
+        bytes.append(contentsOf: [0x0D, 0x0A])
+    }
+
+    /// The fields without those lines for which `isDropped` holds; the bytes are shared, not copied.
+    package func dropping(_ isDropped: (FieldLine) -> Bool) -> Fields {
+        var kept = FieldSection()
+        kept.lines.reserveCapacity(section.lines.count)
+        for line in section.lines where !isDropped(line) { kept.append(line) }
+        return Fields(bytes: bytes, section: kept)
+    }
+}

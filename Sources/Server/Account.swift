@@ -1,0 +1,59 @@
+import EventLoop
+import Framing
+import Message
+import Transaction
+
+/// What is to be told of one request when it is over: to the log, and in part to the counters.
+struct Account {
+    enum Outcome: UInt8, CaseIterable {
+        case none, hit, stale, revalidated, collapsed, miss, passed, refused, failed, tunnel, local
+
+        var text: StaticString {
+            switch self {
+            case .none: "none"
+            case .hit: "hit"
+            case .stale: "stale"
+            case .revalidated: "revalidated"
+            case .collapsed: "collapsed"
+            case .miss: "miss"
+            case .passed: "pass"
+            case .refused: "refused"
+            case .failed: "error"
+            case .tunnel: "tunnel"
+            case .local: "local"
+            }
+        }
+    }
+
+    /// Microseconds of the wall clock.
+    var startedAt: Int64 = 0
+    var bodyBytes = 0
+    var status: UInt16 = 0
+    var outcome: Outcome = .none
+    var refusal: Refusal?
+    var violation: FramingError?
+    /// The client did not get the whole answer.
+    var isBroken = false
+    var isLogged = false
+
+    mutating func begin(_ worker: Worker) {
+        self = Account()
+        if worker.log.isOn { startedAt = AccessLogBuffer.microseconds() }
+    }
+}
+
+extension Refusal {
+    /// It was the origin, or the way to it: counted as failed, not as refused.
+    var isOfOrigin: Bool {
+        switch self {
+        case .nameNotFound, .nameTimeout, .connectionRefused, .connectionTimeout, .destinationUnroutable,
+            .connectionTerminated, .responseTimeout, .responseIncomplete, .responseInvalid, .tlsCertificate,
+            .tlsProtocol, .originQueueFull:
+            true
+        case .notAProxyRequest, .accessDenied, .destinationForbidden, .tunnelPortForbidden, .authenticationRequired,
+            .authenticationBusy, .loopDetected, .onlyIfCached, .malformedRequestBody, .requestTimeout,
+            .expectationFailed, .methodNotAllowedHere, .overloaded, .shuttingDown, .internalError:
+            false
+        }
+    }
+}

@@ -1,0 +1,108 @@
+internal import Framing
+internal import Synchronization
+internal import Transaction
+
+/// Everything Larder counts, each in one place. The name is the name in `/stats`; `help` explains it in `/metrics`.
+package enum Counter: Int, CaseIterable, Sendable {
+    case requests
+    case hits, staleHits, revalidated, collapsed, misses, passed, refused, failed, tunnels, upgrades
+    case bytesFromClients, bytesToClients, bytesFromCache, bytesFromOrigins, bytesToOrigins
+    case bytesTunnelledFromClients, bytesTunnelledToClients
+    case clientConnectionsAccepted, clientConnectionsClosed, clientConnectionsRefused
+    case originConnectionsOpened, originConnectionsReused, originConnectionsClosed, originConnectionsFailed
+    case originRequests, originRetries, originQueued
+    case tunnelsClosed
+    case stored, storingRefused, storingFailed, freshened, invalidated, purged
+    case protocolViolations, timeouts, authenticationFailures, authenticationChecks
+    case accessLogLines, accessLogLinesDropped
+
+    /// One sentence: what a single increment means.
+    package var help: StaticString {
+        switch self {
+        case .requests: "Requests whose head was understood."
+        case .hits: "Requests answered from the store without asking an origin."
+        case .staleHits: "Requests answered with a stale stored response, where that is allowed."
+        case .revalidated: "Requests answered from the store after the origin confirmed it with 304."
+        case .collapsed: "Requests answered by joining a transfer that was under way."
+        case .misses: "Requests answered by an origin whose response was stored."
+        case .passed: "Requests answered by an origin whose response was not stored."
+        case .refused: "Requests that Larder refused: access, syntax, limits."
+        case .failed: "Requests that failed because an origin did."
+        case .tunnels: "CONNECT tunnels opened."
+        case .upgrades: "Connections switched to another protocol (101)."
+        case .bytesFromClients: "Bytes read from clients, tunnels excluded."
+        case .bytesToClients: "Bytes written to clients, tunnels excluded."
+        case .bytesFromCache: "Body bytes served from stored responses."
+        case .bytesFromOrigins: "Bytes read from origins, tunnels excluded."
+        case .bytesToOrigins: "Bytes written to origins, tunnels excluded."
+        case .bytesTunnelledFromClients: "Bytes carried by tunnels towards origins, counted when they end."
+        case .bytesTunnelledToClients: "Bytes carried by tunnels towards clients, counted when they end."
+        case .clientConnectionsAccepted: "Client connections accepted."
+        case .clientConnectionsClosed: "Client connections closed."
+        case .clientConnectionsRefused: "Client connections closed at once: the client is not named, or a limit was met."
+        case .originConnectionsOpened: "Connections to origins opened."
+        case .originConnectionsReused: "Requests sent on a pooled origin connection."
+        case .originConnectionsClosed: "Connections to origins closed."
+        case .originConnectionsFailed: "Attempts to connect to an origin that failed."
+        case .originRequests: "Requests sent to origins."
+        case .originRetries: "Requests sent again because a pooled connection was dead."
+        case .originQueued: "Requests that had to wait for a connection to their origin."
+        case .tunnelsClosed: "Tunnels that ended."
+        case .stored: "Responses stored as whole."
+        case .storingRefused: "Responses that could have been stored but for their size or the budget."
+        case .storingFailed: "Responses dropped from the store because their transfer broke off."
+        case .freshened: "Stored responses renewed by a 304."
+        case .invalidated: "Stored responses invalidated by unsafe requests."
+        case .purged: "Stored responses purged."
+        case .protocolViolations: "Messages that break the rules of HTTP/1.1."
+        case .timeouts: "Connections closed because a peer took too long."
+        case .authenticationFailures: "Requests with wrong or missing credentials."
+        case .authenticationChecks: "Passwords compared with their hash."
+        case .accessLogLines: "Lines written to the access log."
+        case .accessLogLinesDropped: "Lines lost because the access log could not be written fast enough."
+        }
+    }
+}
+
+/// A row of counters: written by one thread alone, read by anybody.
+///
+/// A relaxed load and store instead of a read-modify-write: there is one writer, so nothing is lost and nothing locks.
+package final class CounterBank: Sendable {
+    private let cells: [Cell]
+    private final class Cell: Sendable {
+        let value = Atomic<UInt64>(0)
+    }
+
+    package init(count: Int) { cells = (0..<count).map { _ in Cell() } }
+
+    package func add(_ index: Int, _ amount: Int) {
+        let cell = cells[index]
+        let old = cell.value.load(ordering: .relaxed)
+        cell.value.store(old &+ UInt64(truncatingIfNeeded: amount), ordering: .relaxed)
+    }
+
+    package func set(_ index: Int, _ value: UInt64) { cells[index].value.store(value, ordering: .relaxed) }
+
+    package subscript(_ index: Int) -> UInt64 { cells[index].value.load(ordering: .relaxed) }
+}
+
+/// The counters of one worker.
+package final class Counters: Sendable {
+    private let bank = CounterBank(count: Counter.allCases.count)
+    /// Answers that Larder made, by reason.
+    package let refusals = CounterBank(count: Refusal.allCases.count)
+    /// Messages that were not HTTP, by rule.
+    package let violations = CounterBank(count: FramingError.allCases.count)
+    /// What is now, not what was: set by the worker once a second.
+    package let gauges = CounterBank(count: Gauge.allCases.count)
+
+    package init() {}
+
+    package func add(_ counter: Counter, _ amount: Int = 1) { bank.add(counter.rawValue, amount) }
+    package subscript(_ counter: Counter) -> UInt64 { bank[counter.rawValue] }
+}
+
+/// What a worker has now.
+package enum Gauge: Int, CaseIterable, Sendable {
+    case originConnectionsOpen, originConnectionsIdle, namesCached, nameQueries, nameHits, nameFailures
+}

@@ -1,0 +1,73 @@
+import Glibc
+import Message
+import Storage
+
+/// A stored body on its way to one client: where it stands, and how it is framed.
+///
+/// Reads what is published and waits for the rest, so it serves a complete body and one that is still arriving alike.
+struct Delivery {
+    let body: Body
+    private(set) var offset: Int
+    /// One past the last byte wanted; nil: until the body ends, wherever that will be.
+    let end: Int?
+    let isChunked: Bool
+    /// Bytes of the chunk whose header is out already.
+    private var chunkRemaining = 0
+    /// A growing body is told how far its readers are, in case it has to stream through a window.
+    private let reader: ReaderID?
+    var ticket: WaitTicket?
+
+    init(body: Body, range: Range<Int>?, isChunked: Bool) {
+        self.body = body
+        offset = range?.lowerBound ?? 0
+        end = range?.upperBound
+        self.isChunked = isChunked
+        reader = body.state == .growing ? body.attach(at: offset) : nil
+    }
+
+    enum Next {
+        case bytes(Int)
+        case wait
+        case finished
+        case broken
+    }
+
+    /// What there is to send now; chunk framing goes into `framing`, which is sent before the bytes.
+    mutating func next(framing: inout [UInt8]) -> Next {
+        if chunkRemaining > 0 { return .bytes(chunkRemaining) }
+        // The state is read first: a body that is complete by then has its whole length published.
+        let state = body.state
+        let available = min(end ?? .max, body.length) - offset
+        if available > 0 {
+            if isChunked {
+                HeadWriter.append(hexadecimal: available, to: &framing)
+                HeadWriter.append("\r\n", to: &framing)
+                chunkRemaining = available
+            }
+            return .bytes(available)
+        }
+        if let end, offset >= end { return .finished }
+        switch state {
+        case .growing: return .wait
+        case .failed: return .broken
+        case .complete:
+            guard end == nil else { return .broken }
+            if isChunked { HeadWriter.append("0\r\n\r\n", to: &framing) }
+            return .finished
+        }
+    }
+
+    /// - Parameter framing: gets the end of a chunk that is out.
+    mutating func advance(by count: Int, framing: inout [UInt8]) {
+        offset += count
+        if let reader { body.advance(reader, to: offset) }
+        guard isChunked else { return }
+        chunkRemaining -= count
+        if chunkRemaining == 0 { HeadWriter.append("\r\n", to: &framing) }
+    }
+
+    func end(cancelling: Bool) {
+        if let ticket, cancelling { body.cancel(ticket) }
+        if let reader { body.detach(reader) }
+    }
+}

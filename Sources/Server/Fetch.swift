@@ -1,0 +1,654 @@
+import Caching
+import EventLoop
+import Framing
+import Glibc
+import Message
+import Storage
+import Transaction
+
+/// One request to an origin and its response: what happens between a decision to ask and the last byte.
+///
+/// ```
+/// acquiring ─connection─▶ awaitingHead ─head─▶ streaming ─last byte─▶ finished
+///     ▲                        │ dead pooled connection, replayable request
+///     └────────────────────────┘
+/// ```
+///
+/// It belongs to nobody but itself: when the client leaves, the transfer goes on for the store and for those who
+/// follow it. What it receives goes to one sink: the store, or the client's exchange.
+final class Fetch: TimedObject {
+    let worker: Worker
+    let snapshot: Snapshot
+    let request: OwnedRequest
+    var dial: Dial?
+    var handshake: Handshake?
+    /// The exchange of the client that asked; nil when it left.
+    private(set) var exchange: Exchange?
+    /// The transfer that others follow; nil where this fetch does not lead.
+    private let transfer: Transfer?
+    private var transaction: Transaction
+    private let plan: Transaction.Fetch
+    /// The stored response that is validated.
+    private let validating: StoredResponse?
+
+    private enum State { case acquiring, awaitingHead, streaming, finished }
+    private enum Sink {
+        case undecided, relay, discard
+        case store(StoredResponse)
+    }
+    private var state: State = .acquiring
+    private var sink: Sink = .undecided
+    private var connection: OriginConnection?
+    private var selfUntilFinished: Fetch?
+    private var retries = 0
+    private var inbound: [UInt8] = []
+    private var progress = HeadProgress()
+    private var interimResponses = 0
+    private var length: BodyLength = .none
+    private var remaining: UInt64 = 0
+    private var decoder: ChunkedDecoder?
+    private var persists = false
+    private var keepAlive: Duration = .zero
+    private var requestIsSent = false
+    private var isPaused = false
+    private let requestTime: WallTime
+
+    init(
+        worker: Worker, snapshot: Snapshot, request: OwnedRequest, exchange: Exchange?, transaction: Transaction,
+        plan: Transaction.Fetch, validating: StoredResponse?, transfer: Transfer?
+    ) {
+        self.worker = worker
+        self.snapshot = snapshot
+        self.request = request
+        self.exchange = exchange
+        self.transaction = transaction
+        self.plan = plan
+        self.validating = validating
+        self.transfer = transfer
+        requestTime = worker.wallTime
+    }
+
+    func start() {
+        selfUntilFinished = self
+        worker.origins.acquire(for: self)
+    }
+
+    /// A pooled connection may be dead without our knowing; only what can be sent again goes out on one.
+    var mayUsePooledConnection: Bool { request.isReplayable && retries == 0 && !transaction.request.isUpgrade }
+
+    // MARK: the client leaves
+
+    /// The client is gone. The transfer goes on where somebody gains by it, and is cancelled where nobody does.
+    func clientLeft() {
+        exchange = nil
+        switch sink {
+        case .store: return
+        case .undecided where transfer?.hasFollowers == true: return
+        case .undecided, .relay, .discard: abort(.connectionTerminated)
+        }
+    }
+
+    // MARK: connection
+
+    func connected(_ connection: OriginConnection) {
+        guard state == .acquiring else { return worker.origins.discard(connection) }
+        self.connection = connection
+        state = .awaitingHead
+        worker.counters.add(.originRequests)
+        let conditions = plan.isConditional ? validating.map { conditionalFields(for: $0.cached) } ?? [] : []
+        unsafe worker.scratch.pointee.out.removeAll(keepingCapacity: true)
+        unsafe ForwardedHead.appendRequest(
+            request, conditions: conditions, instance: worker.shared.instance, to: &worker.scratch.pointee.out)
+        let outcome = unsafe worker.scratch.pointee.out.withUnsafeBytes { unsafe connection.send($0) }
+        guard outcome != .failed else { return connectionDied() }
+        requestIsSent = !request.hasBody
+        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+        if request.hasBody { exchange?.upload(to: self) }
+    }
+
+    func connectionFailed(_ refusal: Refusal) {
+        guard state == .acquiring else { return }
+        failBeforeHead(refusal)
+    }
+
+    // MARK: the request's body
+
+    /// Sends a piece of the request's body; false: hold back until `Exchange.mayUploadMore`.
+    func sendBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let connection else { return true }
+        if case .chunked = request.bodyLength {
+            var framed: [UInt8] = []
+            framed.reserveCapacity(bytes.count + 20)
+            appendChunkHeader(bytes.count, to: &framed)
+            unsafe framed.append(contentsOf: bytes)
+            framed.append(contentsOf: [0x0D, 0x0A])
+            _ = unsafe framed.withUnsafeBytes { unsafe connection.send($0) }
+        } else {
+            _ = unsafe connection.send(bytes)
+        }
+        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+        return connection.unsentBytes < snapshot.limits.relayBufferBytesMax
+    }
+
+    func endBody(trailers: Fields?) {
+        requestIsSent = true
+        guard case .chunked = request.bodyLength, let connection else { return }
+        var last: [UInt8] = []
+        appendLastChunk(trailers: trailers, to: &last)
+        _ = unsafe last.withUnsafeBytes { unsafe connection.send($0) }
+    }
+
+    func originDrained() { exchange?.mayUploadMore() }
+
+    /// The origin may have answered before it closed: what it sent is still read.
+    func originWriteFailed() { persists = false }
+
+    // MARK: reading
+
+    func originReadable() {
+        guard let connection else { return }
+        repeat {
+            switch state {
+            case .awaitingHead: if !readHead(connection) { return }
+            case .streaming: if !readBody(connection) { return }
+            case .acquiring, .finished: return
+            }
+        } while connection.mustBeDrained && !isPaused
+    }
+
+    /// - Returns: there may be more to read.
+    private func readHead(_ connection: OriginConnection) -> Bool {
+        switch unsafe connection.read(into: worker.readBuffer) {
+        case .bytes(let count):
+            worker.counters.add(.bytesFromOrigins, count)
+            let received = unsafe UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count])
+            if inbound.isEmpty {
+                unsafe parseHead(received)
+            } else {
+                unsafe inbound.append(contentsOf: received)
+                let all = inbound
+                inbound = []
+                unsafe all.withUnsafeBytes { unsafe parseHead($0) }
+            }
+            return true
+        case .wouldBlock:
+            return false
+        case .closed, .failed:
+            connectionDied()
+            return false
+        }
+    }
+
+    private func parseHead(_ received: UnsafeRawBufferPointer) {
+        var rest = unsafe received
+        while state == .awaitingHead {
+            let bytes = unsafe rest.bindMemory(to: UInt8.self)
+            do throws(FramingError) {
+                let isComplete = unsafe try parseResponseHead(
+                    bytes.span, into: &worker.scratch.pointee.responseHead, progress: &progress, limits: snapshot.limits)
+                guard isComplete else {
+                    unsafe inbound.append(contentsOf: rest)
+                    return
+                }
+            } catch {
+                worker.counters.add(.protocolViolations)
+                exchange?.note(violation: error)
+                return failBeforeHead(.responseInvalid)
+            }
+            progress = HeadProgress()
+            let head = unsafe worker.scratch.pointee.responseHead
+            let headBytes = unsafe UnsafeRawBufferPointer(rebasing: rest[..<head.byteCount])
+            rest = unsafe UnsafeRawBufferPointer(rebasing: rest[head.byteCount...])
+            unsafe receive(head, headBytes, rest: rest)
+            guard (100...199).contains(head.status), !rest.isEmpty else { return }
+        }
+    }
+
+    private func receive(_ head: ResponseHead, _ headBytes: UnsafeRawBufferPointer, rest: UnsafeRawBufferPointer) {
+        let fields = unsafe Fields(bytes: Array(headBytes), section: head.fields)
+        let options = ConnectionOptions(fields)
+        if head.status == 101 { return unsafe switchProtocols(head, fields, options, rest: rest) }
+        if head.status < 200 { return receiveInterim(head, fields, options) }
+        do throws(FramingError) {
+            length = unsafe try responseBodyLength(
+                head, to: request.method, bytes: headBytes.bindMemory(to: UInt8.self).span)
+        } catch {
+            worker.counters.add(.protocolViolations)
+            exchange?.note(violation: error)
+            return failBeforeHead(.responseInvalid)
+        }
+        state = .streaming
+        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
+        if case .chunked = length { decoder = ChunkedDecoder(limits: snapshot.limits) }
+        if case .length(let count) = length { remaining = count }
+        persists = Framing.persists(minorVersion: head.minorVersion, options)
+        keepAlive = min(snapshot.configuration.timeouts.originKeepAlive, Fetch.keepAlive(fields) ?? .seconds(3600))
+        decide(head, fields, options)
+        guard state == .streaming else { return }
+        unsafe consume(rest)
+        endOfTurn()
+    }
+
+    /// `Keep-Alive: timeout=N` is heeded, less a second for the way (a convention since RFC 2068 §19.7.1).
+    private static func keepAlive(_ fields: Fields) -> Duration? {
+        guard let value = fields.first(.keepAlive) else { return nil }
+        var seconds: Int?
+        forEachListElement(value) { element in
+            guard element.starts(with: "timeout=".utf8) else { return }
+            seconds = ForwardedHead.decimal(element.dropFirst(8))
+        }
+        return seconds.map { .seconds(max(0, $0 - 1)) }
+    }
+
+    private func receiveInterim(_ head: ResponseHead, _ fields: Fields, _ options: ConnectionOptions) {
+        interimResponses += 1
+        guard interimResponses <= snapshot.limits.interimResponsesMax else { return failBeforeHead(.responseInvalid) }
+        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+        exchange?.relayInterim(
+            status: head.status, reason: fields.bytes[head.reasonRange], ForwardedHead.endToEnd(fields, options))
+    }
+
+    // MARK: the decision
+
+    private func decide(_ head: ResponseHead, _ fields: Fields, _ options: ConnectionOptions) {
+        let now = worker.wallTime
+        let isStorable =
+            request.method == .get && !request.hasBody
+            && storability(of: request.cache, status: head.status, fields: fields, policy: snapshot.cachePolicy, now: now)
+                == .store
+        let action = transaction.on(
+            .originHead(status: head.status, isStorable: isStorable, staleMayServe: staleMayServe))
+        switch action {
+        case .store:
+            let end = ForwardedHead.responseFields(fields, options, minorVersion: head.minorVersion, now: now)
+            if !store(head, end, now) { relay(head, end, invalidates: false) }
+        case .freshen:
+            freshen(ForwardedHead.endToEnd(fields, options), now)
+        case .serveStale:
+            serveStale(status: head.status)
+        case .relay(let invalidates):
+            if invalidates { invalidate(fields, status: head.status) }
+            relay(
+                head, ForwardedHead.responseFields(fields, options, minorVersion: head.minorVersion, now: now),
+                invalidates: invalidates)
+        case .identify, .decide, .tunnel, .lookUp, .serve, .serveAndRevalidate, .lead, .follow, .fetch, .refuse:
+            preconditionFailure("a response can not lead back to \(action)")
+        }
+    }
+
+    private var staleMayServe: Bool {
+        guard let validating else { return false }
+        return mayServeStaleOnError(validating.cached, for: request.cache, now: worker.wallTime)
+    }
+
+    /// - Returns: false where the store has no room for it; then it is passed on like any other.
+    private func store(_ head: ResponseHead, _ fields: Fields, _ now: WallTime) -> Bool {
+        var expected: Int?
+        switch length {
+        case .none: expected = 0
+        case .length(let count): expected = Int(clamping: count)
+        case .chunked, .untilClose, .tunnel: break
+        }
+        guard let body = worker.shared.tier.makeBody(expectedLength: expected) else {
+            worker.counters.add(.storingRefused)
+            return false
+        }
+        let cached = CachedResponse(
+            status: head.status, fields: fields, requestTime: requestTime, responseTime: now,
+            policy: snapshot.cachePolicy)
+        let record = StoredResponse(
+            key: request.key, keyBytes: request.keyBytes, cached: cached, fields: fields,
+            secondaryKey: fields.contains(.vary) ? SecondaryKey(vary: fields, request: request.fields) : nil, body: body,
+            contentLength: expected)
+        guard worker.shared.tier.insert(record) else {
+            worker.counters.add(.storingRefused)
+            return false
+        }
+        sink = .store(record)
+        transfer?.resolve(.published(record))
+        exchange?.serve(record, as: .miss(plan.reason, status: head.status))
+        return true
+    }
+
+    private func freshen(_ fields: Fields, _ now: WallTime) {
+        guard let validating else { preconditionFailure("a 304 to a question nobody asked") }
+        let renewedFields = freshened(validating.fields, by: fields)
+        let renewed = validating.renewed(
+            cached: CachedResponse(
+                status: validating.cached.status, fields: renewedFields, requestTime: requestTime, responseTime: now,
+                policy: snapshot.cachePolicy),
+            fields: renewedFields)
+        _ = worker.shared.tier.replace(validating, with: renewed)
+        worker.counters.add(.freshened)
+        transfer?.resolve(.published(renewed))
+        sink = .discard
+        exchange?.serve(renewed, as: .revalidated)
+        exchange = nil
+    }
+
+    private func serveStale(status: UInt16) {
+        guard let validating else { preconditionFailure("nothing stale is at hand") }
+        transfer?.resolve(.published(validating))
+        sink = .discard
+        exchange?.serve(validating, as: .staleOnError(status: status))
+        exchange = nil
+        if length != .none { abort(.connectionTerminated) }
+    }
+
+    private func relay(_ head: ResponseHead, _ fields: Fields, invalidates: Bool) {
+        transfer?.resolve(.notShared)
+        guard let exchange else { return abort(.connectionTerminated) }
+        sink = .relay
+        exchange.relayHead(
+            status: head.status, reason: request.method == .connect ? [] : reason(head, fields), fields: fields,
+            length: length, reason: plan.reason)
+    }
+
+    private func reason(_ head: ResponseHead, _ fields: Fields) -> ArraySlice<UInt8> {
+        fields.bytes[head.reasonRange]
+    }
+
+    /// RFC 9111 §4.4: a successful unsafe request makes what is stored for its target invalid.
+    private func invalidate(_ fields: Fields, status: UInt16) {
+        guard let target = TargetURI(request.keyBytes) else { return }
+        for uri in invalidatedURIs(target: target, status: status, fields: fields) {
+            let bytes = uri.normalised
+            let count = worker.shared.tier.invalidate(worker.shared.key(of: bytes), bytes)
+            worker.counters.add(.invalidated, count)
+        }
+    }
+
+    // MARK: the body
+
+    private func readBody(_ connection: OriginConnection) -> Bool {
+        if case .store(let record) = sink, decoder == nil, let page = unsafe record.body.writable(Worker.readBufferBytes) {
+            return unsafe readIntoStore(connection, record.body, page)
+        }
+        switch unsafe connection.read(into: worker.readBuffer) {
+        case .bytes(let count):
+            worker.counters.add(.bytesFromOrigins, count)
+            worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
+            unsafe consume(UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
+            endOfTurn()
+            return state == .streaming
+        case .wouldBlock:
+            return false
+        case .closed:
+            bodyClosed()
+            return false
+        case .failed:
+            failBody()
+            return false
+        }
+    }
+
+    /// Straight into the page: the bytes are not copied again.
+    private func readIntoStore(_ connection: OriginConnection, _ body: Body, _ page: UnsafeMutableRawBufferPointer) -> Bool {
+        var room = unsafe page
+        if case .length = length, UInt64(page.count) > remaining {
+            room = unsafe UnsafeMutableRawBufferPointer(rebasing: page[..<Int(remaining)])
+        }
+        switch unsafe connection.read(into: room) {
+        case .bytes(let count):
+            worker.counters.add(.bytesFromOrigins, count)
+            worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
+            body.commit(count)
+            if case .length = length {
+                remaining -= UInt64(count)
+                if remaining == 0 { complete(leftover: 0) }
+            }
+            endOfTurn()
+            return state == .streaming
+        case .wouldBlock:
+            return false
+        case .closed:
+            bodyClosed()
+            return false
+        case .failed:
+            failBody()
+            return false
+        }
+    }
+
+    private func consume(_ bytes: UnsafeRawBufferPointer) {
+        switch length {
+        case .none, .tunnel:
+            complete(leftover: bytes.count)
+        case .length:
+            let count = Int(min(UInt64(bytes.count), remaining))
+            remaining -= UInt64(count)
+            if count > 0 { unsafe deliver(UnsafeRawBufferPointer(rebasing: bytes[..<count])) }
+            if remaining == 0 && state == .streaming { complete(leftover: bytes.count - count) }
+        case .untilClose:
+            if !bytes.isEmpty { unsafe deliver(bytes) }
+        case .chunked:
+            unsafe consumeChunked(bytes)
+        }
+    }
+
+    private func consumeChunked(_ bytes: UnsafeRawBufferPointer) {
+        var rest = unsafe bytes.bindMemory(to: UInt8.self)
+        while state == .streaming {
+            do throws(FramingError) {
+                switch unsafe try decoder!.step(rest.span) {
+                case .needMore:
+                    return
+                case .data(let consumed, let range):
+                    unsafe deliver(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: rest[range])))
+                    rest = unsafe UnsafeBufferPointer(rebasing: rest[consumed...])
+                case .end(let consumed):
+                    complete(leftover: rest.count - consumed)
+                }
+            } catch {
+                worker.counters.add(.protocolViolations)
+                return failBody()
+            }
+        }
+    }
+
+    private func deliver(_ bytes: UnsafeRawBufferPointer) {
+        switch sink {
+        case .relay:
+            unsafe exchange?.relay(bytes)
+        case .store(let record):
+            switch unsafe record.body.append(bytes) {
+            case .appended: break
+            case .full, .tooLarge: unsafe outgrow(record, bytes)
+            }
+        case .discard, .undecided:
+            break
+        }
+    }
+
+    /// The body is larger than the store takes: it leaves the store and streams through a window to those who read it.
+    private func outgrow(_ record: StoredResponse, _ bytes: UnsafeRawBufferPointer) {
+        worker.counters.add(.storingRefused)
+        record.body.abandonStorage(window: snapshot.limits.relayBufferBytesMax)
+        worker.shared.tier.remove(record)
+        if case .appended = unsafe record.body.append(bytes) { return }
+        failBody()
+    }
+
+    /// After one read: whoever reads what arrived is told, and a reader that is too slow holds the origin back.
+    private func endOfTurn() {
+        switch sink {
+        case .relay:
+            guard let exchange else { return }
+            exchange.relayTurnEnded()
+            if state == .streaming && exchange.isBehind { pause() }
+        case .store(let record):
+            exchange?.bodyAdvanced()
+            if state == .streaming && record.body.writerShouldPause {
+                pause()
+                let inbox = worker.loop.inbox
+                let fetch = Handle(self)
+                record.body.awaitRoom(Wake { inbox.post { fetch.value?.resume() } })
+            }
+        case .discard, .undecided:
+            break
+        }
+    }
+
+    private func pause() {
+        guard !isPaused else { return }
+        isPaused = true
+        connection?.pauseReading()
+    }
+
+    func resume() {
+        guard isPaused, state == .streaming else { return }
+        isPaused = false
+        connection?.resumeReading()
+        if connection?.mustBeDrained == true { originReadable() }
+    }
+
+    // MARK: ends
+
+    private func complete(leftover: Int) {
+        let trailers = decoder?.trailers
+        let connection = self.connection
+        finish()
+        if let connection {
+            if persists && leftover == 0 && requestIsSent && connection.unsentBytes == 0 {
+                worker.origins.release(connection, keepAlive: keepAlive)
+            } else {
+                worker.origins.discard(connection)
+            }
+        }
+        switch sink {
+        case .relay:
+            exchange?.relayEnd(trailers: trailers)
+        case .store(let record):
+            completeStored(record)
+        case .discard, .undecided:
+            break
+        }
+        exchange = nil
+    }
+
+    private func completeStored(_ record: StoredResponse) {
+        guard record.body.finish() else { return dropStored(record) }
+        worker.counters.add(.stored)
+        if !record.headHasLength {
+            // Now that the length is known, hits are served with it and by the short way.
+            _ = worker.shared.tier.replace(record, with: record.renewed(cached: record.cached, fields: record.fields))
+        }
+        exchange?.bodyAdvanced()
+    }
+
+    private func dropStored(_ record: StoredResponse) {
+        record.body.fail()
+        worker.shared.tier.remove(record)
+        worker.counters.add(.storingFailed)
+        exchange?.bodyAdvanced()
+    }
+
+    /// The origin closed: the end of a body that lasts until then, a truncation for every other (RFC 9112 §8).
+    private func bodyClosed() {
+        guard case .untilClose = length else { return failBody() }
+        persists = false
+        complete(leftover: 0)
+        endOfTurn()
+    }
+
+    private func failBody() {
+        guard state == .streaming else { return }
+        finish()
+        if let connection { worker.origins.discard(connection) }
+        switch sink {
+        case .relay: exchange?.relayFailed(.responseIncomplete)
+        case .store(let record): dropStored(record)
+        case .discard, .undecided: break
+        }
+        exchange = nil
+    }
+
+    /// A pooled connection that dies before it answers was probably closed while idle: the request goes out again
+    /// (RFC 9112 §9.3.1).
+    private func connectionDied() {
+        guard let connection, state == .awaitingHead else { return }
+        self.connection = nil
+        let mayRetry =
+            connection.isReused && request.isReplayable && inbound.isEmpty && interimResponses == 0
+            && retries < snapshot.limits.deadConnectionRetriesMax
+        worker.origins.discard(connection)
+        guard mayRetry else {
+            return failBeforeHead(inbound.isEmpty ? .connectionTerminated : .responseIncomplete)
+        }
+        retries += 1
+        worker.counters.add(.originRetries)
+        state = .acquiring
+        worker.origins.acquire(for: self)
+    }
+
+    private func failBeforeHead(_ refusal: Refusal) {
+        let connection = self.connection
+        finish()
+        if let connection { worker.origins.discard(connection) }
+        switch transaction.on(.originFailed(refusal, staleMayServe: staleMayServe)) {
+        case .serveStale: serveStale(status: 0)
+        default:
+            transfer?.resolve(.failed(code: Int32(refusal.rawValue)))
+            exchange?.refuse(refusal)
+        }
+        exchange = nil
+    }
+
+    private func abort(_ refusal: Refusal) {
+        guard state != .finished else { return }
+        let connection = self.connection
+        finish()
+        transfer?.resolve(.notShared)
+        if let connection { worker.origins.discard(connection) }
+        exchange = nil
+    }
+
+    private func finish() {
+        if state == .acquiring {
+            worker.origins.forget(self)
+            if let dial {
+                dial.cancel()
+                self.dial = nil
+                worker.origins.discountOpen(request.originKey)
+            }
+            handshake?.fetch = nil
+            handshake = nil
+        }
+        state = .finished
+        connection = nil
+        worker.loop.timers.cancel(self)
+        selfUntilFinished = nil
+    }
+
+    override func timerFired() {
+        switch state {
+        case .awaitingHead: failBeforeHead(.responseTimeout)
+        case .streaming where isPaused:
+            worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
+        case .streaming: failBody()
+        case .acquiring, .finished: break
+        }
+        worker.counters.add(.timeouts)
+    }
+
+    // MARK: 101
+
+    private func switchProtocols(
+        _ head: ResponseHead, _ fields: Fields, _ options: ConnectionOptions, rest: UnsafeRawBufferPointer
+    ) {
+        guard transaction.request.isUpgrade, let exchange, let connection, let fd = connection.surrender() else {
+            return failBeforeHead(.responseInvalid)
+        }
+        finish()
+        worker.origins.discard(connection)
+        unsafe exchange.switchProtocols(
+            ForwardedHead.endToEnd(fields, options), upgrade: fields.first(.upgrade), origin: fd, early: Array(rest))
+        self.exchange = nil
+    }
+}
+
+/// A weak reference that may travel in a job for this thread's own inbox.
+struct Handle<Object: AnyObject>: @unchecked Sendable {
+    weak var value: Object?
+    init(_ value: Object) { self.value = value }
+}

@@ -1,0 +1,161 @@
+import Caching
+import Framing
+import Message
+
+/// The heads that leave the house: end-to-end fields as they came, hop-by-hop fields replaced by ours
+/// (RFC 9110 §7.6, RFC 9112 §9.6).
+enum ForwardedHead {
+    /// Fields that belong to one connection, those that `Connection` names, and those that are for proxies only.
+    static func isEndToEnd(_ line: FieldLine, of fields: Fields, _ options: ConnectionOptions) -> Bool {
+        if isHopByHop(line.name) || line.name == .contentLength || line.name == .larderPolicy { return false }
+        if line.name == .other && isForProxies(fields.name(of: line)) { return false }
+        return options.names.isEmpty || !options.nominates(fields.name(of: line))
+    }
+
+    /// `Proxy-…` of any kind is for the proxy that reads it and never leaves; `Proxy-Status` tells clients (RFC 9209).
+    private static func isForProxies(_ name: ArraySlice<UInt8>) -> Bool {
+        let prefix = Array("proxy-".utf8)
+        return name.count > prefix.count && zip(name, prefix).allSatisfy { $0 | 0x20 == $1 }
+    }
+
+    static func endToEnd(_ fields: Fields, _ options: ConnectionOptions) -> Fields {
+        fields.dropping { !isEndToEnd($0, of: fields, options) }
+    }
+
+    // MARK: to the origin
+
+    /// - Parameters:
+    ///   - conditions: validators of a stored response; they take the place of the client's own conditions.
+    ///   - instance: what tells this Larder from others in `Via`, to see a loop (RFC 9110 §7.6.3).
+    static func appendRequest(
+        _ request: OwnedRequest, conditions: [(FieldName, [UInt8])], instance: [UInt8], to out: inout [UInt8]
+    ) {
+        let head = request.head
+        out.append(contentsOf: request.methodText)
+        out.append(0x20)
+        appendOriginForm(request, to: &out)
+        HeadWriter.append(" HTTP/1.1\r\nHost: ", to: &out)
+        out.append(contentsOf: request.bytes[head.target.hostRange])
+        if head.target.port != head.target.scheme.defaultPort {
+            out.append(0x3A)
+            HeadWriter.append(decimal: Int(head.target.port), to: &out)
+        }
+        HeadWriter.append("\r\n", to: &out)
+        let fields = request.fields
+        for line in head.fields.lines where line.name != .host && line.name != .via && line.name != .maxForwards {
+            guard isEndToEnd(line, of: fields, request.options) else { continue }
+            if !conditions.isEmpty && isCondition(line.name) { continue }
+            if line.name == .expect && head.minorVersion == 0 { continue }
+            HeadWriter.appendLine(line, of: fields, to: &out)
+        }
+        for (name, value) in conditions { HeadWriter.append(name, value, to: &out) }
+        appendMaxForwards(fields, request.method, to: &out)
+        appendVia(fields, minorVersion: head.minorVersion, instance: instance, to: &out)
+        appendUpgrade(request, fields, to: &out)
+        switch request.bodyLength {
+        case .length(let count): HeadWriter.append(.contentLength, Int(clamping: count), to: &out)
+        case .chunked: HeadWriter.append(.transferEncoding, "chunked", to: &out)
+        case .none, .untilClose, .tunnel: break
+        }
+        HeadWriter.append("\r\n", to: &out)
+    }
+
+    private static func isCondition(_ name: FieldName) -> Bool {
+        switch name {
+        case .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range: true
+        default: false
+        }
+    }
+
+    private static func appendOriginForm(_ request: OwnedRequest, to out: inout [UInt8]) {
+        let path = request.bytes[request.head.target.pathRange]
+        if path.isEmpty {
+            // An absolute-form target without a path means "*" for OPTIONS (RFC 9112 §3.2.4).
+            out.append(request.method == .options ? 0x2A : 0x2F)
+        } else {
+            if path.first == 0x3F { out.append(0x2F) }
+            out.append(contentsOf: path)
+        }
+    }
+
+    /// `Max-Forwards` counts down for TRACE and OPTIONS (RFC 9110 §7.6.2); elsewhere it passes unchanged.
+    private static func appendMaxForwards(_ fields: Fields, _ method: Method, to out: inout [UInt8]) {
+        guard let value = fields.first(.maxForwards) else { return }
+        guard method == .trace || method == .options, let count = decimal(value), count > 0 else {
+            return HeadWriter.append(.maxForwards, value, to: &out)
+        }
+        HeadWriter.append(.maxForwards, count - 1, to: &out)
+    }
+
+    /// A short decimal number, or nil.
+    static func decimal(_ text: ArraySlice<UInt8>) -> Int? {
+        guard !text.isEmpty, text.count <= 9, text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    }
+
+    private static func appendVia(_ fields: Fields, minorVersion: UInt8, instance: [UInt8], to out: inout [UInt8]) {
+        for line in fields.lines where line.name == .via { HeadWriter.appendLine(line, of: fields, to: &out) }
+        HeadWriter.append(minorVersion == 0 ? "Via: 1.0 larder (" : "Via: 1.1 larder (", to: &out)
+        out.append(contentsOf: instance)
+        HeadWriter.append(")\r\n", to: &out)
+    }
+
+    private static func appendUpgrade(_ request: OwnedRequest, _ fields: Fields, to out: inout [UInt8]) {
+        guard isUpgrade(request.options, fields) else { return }
+        HeadWriter.append("Connection: Upgrade\r\nUpgrade: websocket\r\n", to: &out)
+    }
+
+    /// Of the protocols that a connection can switch to, only WebSocket is passed on (RFC 6455): the others (h2c, TLS)
+    /// would take the connection out of the sight of the rules.
+    static func isUpgrade(_ options: ConnectionOptions, _ fields: Fields) -> Bool {
+        guard options.upgrade, let value = fields.joined(.upgrade) else { return false }
+        var found = false
+        forEachListElement(value[...]) { element in
+            if element.elementsEqual("websocket".utf8, by: { $0 | 0x20 == $1 }) { found = true }
+        }
+        return found
+    }
+
+    // MARK: to the client
+
+    /// How the body is framed towards the client.
+    enum Framing: Equatable { case none, length(UInt64), chunked, untilClose }
+
+    static func framing(of length: BodyLength, minorVersion: UInt8) -> Framing {
+        switch length {
+        case .none, .tunnel: .none
+        case .length(let count): .length(count)
+        case .chunked, .untilClose: minorVersion == 0 ? .untilClose : .chunked
+        }
+    }
+
+    /// The end-to-end fields of a response, with what a proxy adds: `Via`, and `Date` where the origin sent none.
+    static func responseFields(_ fields: Fields, _ options: ConnectionOptions, minorVersion: UInt8, now: WallTime) -> Fields {
+        var result = endToEnd(fields, options)
+        if !result.contains(.date) {
+            var date: [UInt8] = []
+            appendHTTPDate(now, to: &date)
+            result.append(.date, date)
+        }
+        result.append(.via, minorVersion == 0 ? "1.0 larder" : "1.1 larder")
+        return result
+    }
+
+    /// Start line and fields of a response that is passed on, without the final empty line.
+    static func appendResponse(status: UInt16, reason: ArraySlice<UInt8>, fields: Fields, to out: inout [UInt8]) {
+        HeadWriter.append("HTTP/1.1 ", to: &out)
+        HeadWriter.append(decimal: Int(status), to: &out)
+        out.append(0x20)
+        out.append(contentsOf: reason)
+        HeadWriter.append("\r\n", to: &out)
+        for line in fields.lines { HeadWriter.appendLine(line, of: fields, to: &out) }
+    }
+
+    static func appendFraming(_ framing: Framing, to out: inout [UInt8]) {
+        switch framing {
+        case .none, .untilClose: break
+        case .length(let count): HeadWriter.append(.contentLength, Int(clamping: count), to: &out)
+        case .chunked: HeadWriter.append(.transferEncoding, "chunked", to: &out)
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import CLarder
+package import Message
+
+/// Writes heads as bytes: the fields that Larder adds itself, in the spelling of their RFCs.
+enum HeadWriter {
+    static func append(_ text: StaticString, to bytes: inout [UInt8]) {
+        unsafe bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    static func append(decimal value: Int, to bytes: inout [UInt8]) {
+        guard value >= 10 || value < 0 else { return bytes.append(0x30 + UInt8(value)) }
+        bytes.append(contentsOf: String(value).utf8)
+    }
+
+    static func append(_ name: FieldName, _ value: Int, to bytes: inout [UInt8]) {
+        append(name.text, to: &bytes)
+        append(": ", to: &bytes)
+        append(decimal: value, to: &bytes)
+        append("\r\n", to: &bytes)
+    }
+
+    static func append(_ name: FieldName, _ value: StaticString, to bytes: inout [UInt8]) {
+        append(name.text, to: &bytes)
+        append(": ", to: &bytes)
+        append(value, to: &bytes)
+        append("\r\n", to: &bytes)
+    }
+
+    static func append(_ name: FieldName, _ value: some Collection<UInt8>, to bytes: inout [UInt8]) {
+        append(name.text, to: &bytes)
+        append(": ", to: &bytes)
+        bytes.append(contentsOf: value)
+        append("\r\n", to: &bytes)
+    }
+
+    /// A line of a received head, with its spelling of the name.
+    static func appendLine(_ line: FieldLine, of fields: Fields, to bytes: inout [UInt8]) {
+        bytes.append(contentsOf: fields.name(of: line))
+        append(": ", to: &bytes)
+        bytes.append(contentsOf: fields.value(of: line))
+        append("\r\n", to: &bytes)
+    }
+
+    static func appendStatusLine(_ status: UInt16, to bytes: inout [UInt8]) {
+        append("HTTP/1.1 ", to: &bytes)
+        append(decimal: Int(status), to: &bytes)
+        bytes.append(0x20)
+        append(reasonPhrase(status), to: &bytes)
+        append("\r\n", to: &bytes)
+    }
+}
+
+extension HeadWriter {
+    /// Says whether the connection stays, where the version does not say it already, and ends the head
+    /// (RFC 9112 §9.3).
+    static func appendConnection(persists: Bool, minorVersion: UInt8, to bytes: inout [UInt8]) {
+        if !persists {
+            append("Connection: close\r\n", to: &bytes)
+        } else if minorVersion == 0 {
+            append("Connection: keep-alive\r\n", to: &bytes)
+        }
+        append("\r\n", to: &bytes)
+    }
+
+    static func append(hexadecimal value: Int, to bytes: inout [UInt8]) {
+        bytes.append(contentsOf: String(value, radix: 16).utf8)
+    }
+
+    static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
+}

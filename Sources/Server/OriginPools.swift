@@ -1,0 +1,286 @@
+import EventLoop
+import Glibc
+import Message
+import TLS
+import Transaction
+
+/// The connections of one worker to all origins: kept alive between requests, bounded per origin, queued beyond.
+final class OriginPools {
+    private unowned let worker: Worker
+    private var pools: [OriginKey: Pool] = [:]
+    private var handshakes: [ObjectIdentifier: Handshake] = [:]
+    private(set) var openCount = 0
+    private(set) var idleCount = 0
+
+    private final class Pool {
+        var idle: [OriginConnection] = []
+        var open = 0  // idle, in use and being opened
+        var queue: [Fetch] = []
+    }
+
+    init(worker: Worker) { self.worker = worker }
+
+    // MARK: getting a connection
+
+    /// Gives the fetch a connection, now or later: `connected(_:)` or `connectionFailed(_:)` of the fetch is called.
+    func acquire(for fetch: Fetch) {
+        let pool = pool(for: fetch.request.originKey)
+        if fetch.mayUsePooledConnection {
+            while let connection = pool.idle.popLast() {
+                idleCount -= 1
+                worker.loop.timers.cancel(connection)
+                // Another client's rules may have opened this address: the question is asked again.
+                if mayUse(connection, for: fetch) {
+                    worker.counters.add(.originConnectionsReused)
+                    hand(connection, to: fetch)
+                    return
+                }
+                close(connection, in: pool)
+            }
+        }
+        guard pool.open < worker.snapshot.limits.originConnectionsMax else {
+            makeRoom(in: pool)
+            guard pool.open < worker.snapshot.limits.originConnectionsMax else { return queue(fetch, in: pool) }
+            return open(for: fetch, in: pool)
+        }
+        open(for: fetch, in: pool)
+    }
+
+    private func mayUse(_ connection: OriginConnection, for fetch: Fetch) -> Bool {
+        fetch.snapshot.dialsAnything
+            || IPAddress(connection.address).map {
+                fetch.snapshot.access.mayDial(fetch.request.access, address: $0) == nil
+            } ?? false
+    }
+
+    /// An idle connection that this request may not use stands in the way of one that it may.
+    private func makeRoom(in pool: Pool) {
+        guard let oldest = pool.idle.first else { return }
+        drop(oldest)
+    }
+
+    private func queue(_ fetch: Fetch, in pool: Pool) {
+        guard pool.queue.count < worker.snapshot.limits.originQueueMax else {
+            return fetch.connectionFailed(.originQueueFull)
+        }
+        worker.counters.add(.originQueued)
+        pool.queue.append(fetch)
+    }
+
+    private func open(for fetch: Fetch, in pool: Pool) {
+        pool.open += 1
+        openCount += 1
+        let key = fetch.request.originKey
+        let dial = Dial(worker: worker, request: fetch.request.access, snapshot: fetch.snapshot) {
+            [unowned self, unowned fetch] outcome in
+            fetch.dial = nil
+            switch outcome {
+            case .failed(let refusal):
+                discountOpen(key)
+                fetch.connectionFailed(refusal)
+            case .connected(let fd, let address):
+                Sockets.setNoDelay(fd)
+                if key.scheme == .https {
+                    shakeHands(key, fd, address, fetch)
+                } else {
+                    hand(made(key, address, fd, nil), to: fetch)
+                }
+            }
+        }
+        fetch.dial = dial
+        dial.start()
+    }
+
+    private func made(_ key: OriginKey, _ address: SocketAddress, _ fd: CInt, _ tls: TLSSession?) -> OriginConnection {
+        OriginConnection(worker: worker, pools: self, key: key, address: address, fd: fd, tls: tls)
+    }
+
+    private func shakeHands(_ key: OriginKey, _ fd: CInt, _ address: SocketAddress, _ fetch: Fetch) {
+        let handshake = Handshake(worker: worker, fd: fd, context: fetch.snapshot.tls, serverName: key.host) {
+            [unowned self] handshake, result in
+            handshakes[ObjectIdentifier(handshake)] = nil
+            let waiting = handshake.fetch
+            waiting?.handshake = nil
+            switch result {
+            case .success(let session):
+                let connection = made(key, address, fd, session)
+                guard let waiting else { return close(connection, in: pool(for: key)) }
+                hand(connection, to: waiting)
+            case .failure(let failure):
+                Glibc.close(fd)
+                discountOpen(key)
+                worker.counters.add(.originConnectionsFailed)
+                waiting?.connectionFailed(Refusal(failure))
+            }
+        }
+        handshake.fetch = fetch
+        fetch.handshake = handshake
+        handshakes[ObjectIdentifier(handshake)] = handshake
+        handshake.start(timeout: fetch.snapshot.configuration.timeouts.connect)
+    }
+
+    private func hand(_ connection: OriginConnection, to fetch: Fetch) {
+        connection.fetch = fetch
+        connection.beginRequest()
+        fetch.connected(connection)
+    }
+
+    // MARK: giving it back
+
+    /// The exchange on it is complete and the connection persists (RFC 9112 §9.3).
+    func release(_ connection: OriginConnection, keepAlive: Duration) {
+        connection.fetch = nil
+        let pool = pool(for: connection.key)
+        if let next = nextQueued(in: pool, for: connection) {
+            worker.counters.add(.originConnectionsReused)
+            return hand(connection, to: next)
+        }
+        guard !worker.isDraining, keepAlive > .zero else { return close(connection, in: pool) }
+        pool.idle.append(connection)
+        idleCount += 1
+        worker.loop.timers.schedule(connection, after: keepAlive)
+    }
+
+    private func nextQueued(in pool: Pool, for connection: OriginConnection) -> Fetch? {
+        guard let index = pool.queue.firstIndex(where: { $0.mayUsePooledConnection && mayUse(connection, for: $0) })
+        else { return nil }
+        return pool.queue.remove(at: index)
+    }
+
+    /// The connection is of no further use.
+    func discard(_ connection: OriginConnection) {
+        connection.fetch = nil
+        close(connection, in: pool(for: connection.key))
+    }
+
+    /// An idle connection was closed by its origin or has been idle too long.
+    func drop(_ connection: OriginConnection) {
+        let pool = pool(for: connection.key)
+        if let index = pool.idle.firstIndex(where: { $0 === connection }) {
+            pool.idle.remove(at: index)
+            idleCount -= 1
+        }
+        close(connection, in: pool)
+    }
+
+    /// The fetch no longer waits for a connection.
+    func forget(_ fetch: Fetch) {
+        guard let pool = pools[fetch.request.originKey] else { return }
+        pool.queue.removeAll { $0 === fetch }
+    }
+
+    /// A dial was cancelled before it led to a connection.
+    func discountOpen(_ key: OriginKey) {
+        openCount -= 1
+        let pool = pool(for: key)
+        pool.open -= 1
+        afterClose(key, pool)
+    }
+
+    private func close(_ connection: OriginConnection, in pool: Pool) {
+        connection.close()
+        openCount -= 1
+        pool.open -= 1
+        afterClose(connection.key, pool)
+    }
+
+    private func afterClose(_ key: OriginKey, _ pool: Pool) {
+        if !pool.queue.isEmpty, pool.open < worker.snapshot.limits.originConnectionsMax {
+            return open(for: pool.queue.removeFirst(), in: pool)
+        }
+        if pool.open == 0 && pool.queue.isEmpty { pools[key] = nil }
+    }
+
+    private func pool(for key: OriginKey) -> Pool {
+        if let pool = pools[key] { return pool }
+        let pool = Pool()
+        pools[key] = pool
+        return pool
+    }
+
+    func closeAll() {
+        for pool in pools.values {
+            for connection in pool.idle { connection.close() }
+            idleCount -= pool.idle.count
+            openCount -= pool.idle.count
+            pool.open -= pool.idle.count
+            pool.idle.removeAll()
+        }
+    }
+}
+
+/// The TLS handshake with an origin, between connect and the first request.
+final class Handshake: TimedObject {
+    /// Who waits; nil when it left.
+    weak var fetch: Fetch?
+    private let worker: Worker
+    private let fd: CInt
+    private var session: TLSSession?
+    private var event = IOEvent()
+    private var direction: Readiness = .read
+    private let done: (Handshake, Result<TLSSession, TLSFailure>) -> Void
+    private let make: () throws(TLSFailure) -> TLSSession
+
+    init(
+        worker: Worker, fd: CInt, context: TLSClientContext, serverName: String,
+        done: @escaping (Handshake, Result<TLSSession, TLSFailure>) -> Void
+    ) {
+        self.worker = worker
+        self.fd = fd
+        self.done = done
+        make = { () throws(TLSFailure) in try TLSSession(context: context, fd: fd, serverName: serverName) }
+    }
+
+    func start(timeout: Duration) {
+        do {
+            session = try make()
+        } catch {
+            return finish(.failure(error))
+        }
+        worker.loop.timers.schedule(self, after: timeout)
+        step()
+    }
+
+    private func step() {
+        guard let session else { return }
+        switch session.handshake() {
+        case .done: finish(.success(session))
+        case .wantRead: wait(for: .read)
+        case .wantWrite: wait(for: .write)
+        case .failed(let failure): finish(.failure(failure))
+        }
+    }
+
+    private func wait(for readiness: Readiness) {
+        if event.isAdded && direction == readiness { return }
+        event.clear()
+        direction = readiness
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe event.assign(
+            worker.loop, fd: fd, readiness,
+            { _, _, context in
+                unsafe Unmanaged<Handshake>.fromOpaque(context!).takeUnretainedValue().step()
+            }, context)
+        event.add()
+    }
+
+    override func timerFired() { finish(.failure(.timedOut)) }
+
+    private func finish(_ result: Result<TLSSession, TLSFailure>) {
+        event.clear()
+        worker.loop.timers.cancel(self)
+        done(self, result)
+    }
+}
+
+extension Refusal {
+    init(_ failure: TLSFailure) {
+        if failure.isCertificate {
+            self = .tlsCertificate
+        } else if case .timedOut = failure {
+            self = .connectionTimeout
+        } else {
+            self = .tlsProtocol
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Access
+import Caching
+import Framing
+import Message
+import Storage
+
+/// A request that outlives the buffer it was read from: everything that waits for something works on this.
+final class OwnedRequest {
+    let bytes: [UInt8]
+    let head: RequestHead
+    let cache: CacheRequest
+    let bodyLength: BodyLength
+    let options: ConnectionOptions
+    /// The normalised target URI: identity in the store and in the log.
+    let keyBytes: [UInt8]
+    let key: StorageKey
+    let client: IPAddress?
+    /// Who the client proved to be.
+    var user: String?
+    private var cachedAccess: AccessRequest?
+
+    init(
+        bytes: [UInt8], head: RequestHead, cache: CacheRequest, bodyLength: BodyLength, options: ConnectionOptions,
+        keyBytes: [UInt8], key: StorageKey, client: IPAddress?
+    ) {
+        self.bytes = bytes
+        self.head = head
+        self.cache = cache
+        self.bodyLength = bodyLength
+        self.options = options
+        self.keyBytes = keyBytes
+        self.key = key
+        self.client = client
+    }
+
+    var fields: Fields { Fields(bytes: bytes, section: head.fields) }
+    var hasBody: Bool { bodyLength != .none && bodyLength != .length(0) }
+    var method: Method { head.method }
+    var methodText: ArraySlice<UInt8> { bytes[head.methodRange] }
+
+    /// The request may be sent again when its connection turns out dead: nothing of it is lost by then (RFC 9110 §9.2.2).
+    var isReplayable: Bool { head.method.isIdempotent && !hasBody }
+
+    /// The host as one looks it up: lower case, without the brackets of an IP literal and without a final dot.
+    lazy var host: String = OwnedRequest.hostText(bytes[head.target.hostRange])
+
+    static func hostText(_ host: ArraySlice<UInt8>) -> String {
+        var text = host
+        if text.first == 0x5B { text = text.dropFirst().dropLast() }
+        if text.last == 0x2E { text = text.dropLast() }
+        if let address = IPAddress(anySpelling: text) { return address.description }
+        return String(decoding: text.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+    }
+
+    /// The request as Access judges it.
+    var access: AccessRequest {
+        if let cachedAccess, cachedAccess.user == user { return cachedAccess }
+        let made = AccessRequest(
+            client: client, user: user, method: head.method, methodText: Array(methodText),
+            scheme: head.target.scheme, host: host, port: head.target.port, isTunnel: head.method == .connect)
+        cachedAccess = made
+        return made
+    }
+
+    var originKey: OriginKey { OriginKey(scheme: head.target.scheme, host: host, port: head.target.port) }
+}

@@ -1,0 +1,234 @@
+import Access
+import CLarder
+import EventLoop
+import Glibc
+package import Message
+package import Settings
+package import Storage
+import Synchronization
+import TLS
+
+/// The running proxy: workers, what they share, and the ways to steer them from outside.
+///
+/// Made and steered on the control thread; every message to a worker goes through its inbox.
+package final class Proxy: Sendable {
+    package let shared: Shared
+    package let startedAt: WallTime
+    private let state: Mutex<State>
+
+    private struct State {
+        var snapshot: Snapshot
+        var workers: [WorkerHandle] = []
+        var addresses: [SocketAddress] = []
+        var isDraining = false
+    }
+
+    /// What other threads may touch of a worker.
+    struct WorkerHandle: Sendable {
+        let number: Int
+        let inbox: Inbox
+        let counters: Counters
+        let thread: OwnedThread
+        let worker: Handle<Worker>
+    }
+
+    package enum StartError: Error, CustomStringConvertible {
+        case listen(String, String)
+        case worker(String)
+        case log(path: String, errno: CInt)
+
+        package var description: String {
+            switch self {
+            case .listen(let address, let reason): "can not listen on \(address): \(reason)"
+            case .worker(let reason): "can not start a worker: \(reason)"
+            case .log(let path, let code): "can not open the access log \(path): \(systemErrorText(code))"
+            }
+        }
+    }
+
+    private init(shared: Shared, snapshot: Snapshot) {
+        self.shared = shared
+        startedAt = WallTime(secondsSinceEpoch: Int64(time(nil)))
+        state = Mutex(State(snapshot: snapshot))
+    }
+
+    // MARK: start
+
+    /// Listens and serves; returns when every worker accepts.
+    package static func start(_ snapshot: Snapshot) throws -> Proxy {
+        let configuration = snapshot.configuration
+        clarder_limit_arenas(CInt(2 * workerCount(configuration)))
+        let log = AccessLogSink(configuration.log.access)
+        do {
+            try log.start()
+        } catch let error as AccessLogSink.Failure {
+            guard case .cannotOpen(let path, let code) = error else { throw error }
+            throw StartError.log(path: path, errno: code)
+        }
+        let budget = Int(clamping: configuration.cache.memory)
+        let shared = Shared(
+            tier: MemoryTier(
+                budget: budget, objectMax: Int(clamping: configuration.cache.objectSizeMax),
+                variantsPerKeyMax: configuration.limits.variantsPerKeyMax),
+            pool: try BlockingPool(threads: 2, queueMax: 256), accessLog: log)
+        let proxy = Proxy(shared: shared, snapshot: snapshot)
+        try proxy.startWorkers(snapshot)
+        return proxy
+    }
+
+    private static func workerCount(_ configuration: Configuration) -> Int {
+        switch configuration.workers {
+        case .auto: Int(clarder_cpu_count())
+        case .count(let count): count
+        }
+    }
+
+    private func startWorkers(_ snapshot: Snapshot) throws(StartError) {
+        let count = Proxy.workerCount(snapshot.configuration)
+        var addresses = try Proxy.addresses(snapshot.configuration)
+        for number in 0..<count {
+            var listeners: [(CInt, Listener.Kind)] = []
+            for index in addresses.indices {
+                // A Unix socket has one listener; its connections stay with the first worker.
+                if addresses[index].family == .unix && number > 0 { continue }
+                let fd = try Proxy.listen(addresses[index])
+                // Port 0 was a wish for any: the other workers take the same.
+                if let actual = Sockets.localAddress(fd) { addresses[index] = actual }
+                listeners.append((fd, addresses[index].family == .unix ? .unix : .tcp))
+            }
+            let started = try Proxy.launch(number, shared: shared, snapshot: snapshot, listeners: listeners)
+            state.withLock { $0.workers.append(started) }
+        }
+        state.withLock { [addresses] in $0.addresses = addresses }
+    }
+
+    private static func addresses(_ configuration: Configuration) throws(StartError) -> [SocketAddress] {
+        var result: [SocketAddress] = []
+        for listen in configuration.listen {
+            switch listen {
+            case .tcp(let address, let port): result.append(SocketAddress(address, port: port))
+            case .unix(let path):
+                do {
+                    result.append(try SocketAddress(unixPath: path))
+                } catch { throw .listen(path, "\(error)") }
+            }
+        }
+        return result
+    }
+
+    private static func listen(_ address: SocketAddress) throws(StartError) -> CInt {
+        do {
+            return try Sockets.listen(address, reusePort: address.family != .unix, backlog: 4096).release()
+        } catch { throw .listen("\(address)", "\(error)") }
+    }
+
+    /// Starts a thread, makes the worker there, and waits until it is there.
+    private static func launch(
+        _ number: Int, shared: Shared, snapshot: Snapshot, listeners: [(CInt, Listener.Kind)]
+    ) throws(StartError) -> WorkerHandle {
+        let nursery = Nursery()
+        let thread: ThreadHandle
+        do {
+            thread = try startThread(name: "larder-\(number)") {
+                do {
+                    let worker = try Worker(number: number, shared: shared, snapshot: snapshot)
+                    for (fd, kind) in listeners { worker.listen(on: Descriptor(adopting: fd), kind: kind) }
+                    nursery.born((worker.loop.inbox, worker.counters, Handle(worker)))
+                    worker.run()
+                } catch {
+                    nursery.failed("\(error)")
+                }
+            }
+        } catch { throw .worker("\(error)") }
+        switch nursery.wait() {
+        case .success(let parts):
+            return WorkerHandle(
+                number: number, inbox: parts.inbox, counters: parts.counters, thread: OwnedThread(thread),
+                worker: parts.worker)
+        case .failure(let error):
+            thread.join()
+            throw error
+        }
+    }
+
+    /// Where a new thread leaves word of how its worker's making went.
+    private final class Nursery: Sendable {
+        typealias Parts = (inbox: Inbox, counters: Counters, worker: Handle<Worker>)
+        private let outcome = Mutex<Result<Parts, StartError>?>(nil)
+        private let signal = Semaphore()
+
+        func born(_ parts: Parts) {
+            outcome.withLock { $0 = .success(parts) }
+            signal.signal()
+        }
+
+        func failed(_ reason: String) {
+            outcome.withLock { $0 = .failure(.worker(reason)) }
+            signal.signal()
+        }
+
+        func wait() -> Result<Parts, StartError> {
+            signal.wait()
+            return outcome.withLock { $0 } ?? .failure(.worker("it ended before it began"))
+        }
+    }
+
+    /// A thread to be waited for, once.
+    final class OwnedThread: Sendable {
+        private let handle: Mutex<ThreadHandle?>
+        init(_ handle: consuming ThreadHandle) { self.handle = Mutex(handle) }
+        func join() {
+            guard let handle = handle.withLock({ $0.take() }) else { return }
+            handle.join()
+        }
+    }
+
+    // MARK: seen from outside
+
+    /// Where clients are accepted, with the ports that were really taken.
+    package var addresses: [SocketAddress] { state.withLock { $0.addresses } }
+    package var snapshot: Snapshot { state.withLock { $0.snapshot } }
+    package var isDraining: Bool { state.withLock { $0.isDraining } }
+    package var counters: [Counters] { state.withLock { $0.workers.map(\.counters) } }
+
+    // MARK: steering
+
+    /// A new configuration for every request that begins from now on; those under way keep theirs.
+    package func adopt(_ snapshot: Snapshot) {
+        let workers = state.withLock { state in
+            state.snapshot = snapshot
+            return state.workers
+        }
+        shared.tier.setBudget(Int(clamping: snapshot.configuration.cache.memory))
+        for worker in workers { worker.inbox.post { worker.worker.value?.adopt(snapshot) } }
+        shared.accessLog.reopen()
+    }
+
+    /// Accepts nobody more and lets requests under way end.
+    package func drain() {
+        for worker in beginDrain() { worker.inbox.post { worker.worker.value?.drain() } }
+    }
+
+    /// Ends everything now.
+    package func stop() {
+        for worker in beginDrain() { worker.inbox.post { worker.worker.value?.finish() } }
+    }
+
+    private func beginDrain() -> [WorkerHandle] {
+        state.withLock { state in
+            state.isDraining = true
+            return state.workers
+        }
+    }
+
+    /// Waits for the workers to end, after `drain` or `stop`.
+    package func join() {
+        let workers = state.withLock { state in
+            defer { state.workers = [] }
+            return state.workers
+        }
+        for worker in workers { worker.thread.join() }
+        shared.pool.shutdown()
+        shared.accessLog.stop()
+    }
+}

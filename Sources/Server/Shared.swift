@@ -1,0 +1,40 @@
+import CLarder
+import Caching
+import EventLoop
+package import Storage
+
+/// What the workers have in common, and nothing else: the store, the threads for what blocks, the log.
+package final class Shared: Sendable {
+    package let tier: MemoryTier
+    let pool: BlockingPool
+    let accessLog: AccessLogSink
+    private let hasher: CacheKeyHasher
+    /// What tells this process from other Larders in `Via`.
+    let instance: [UInt8]
+    /// The key of the digests that stand for verified credentials.
+    let digestKey: [UInt8]
+
+    init(tier: MemoryTier, pool: BlockingPool, accessLog: AccessLogSink) {
+        self.tier = tier
+        self.pool = pool
+        self.accessLog = accessLog
+        let secret = Shared.random(16)
+        hasher = CacheKeyHasher(secret: (Shared.word(secret[0..<8]), Shared.word(secret[8..<16])))
+        digestKey = Shared.random(32)
+        instance = Shared.random(6).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
+    }
+
+    private static func random(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let status = unsafe bytes.withUnsafeMutableBytes { unsafe clarder_random($0.baseAddress, count) }
+        precondition(status == 0, "the system has no random numbers")
+        return bytes
+    }
+
+    private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+
+    func key(of uri: [UInt8]) -> StorageKey {
+        let key = hasher.key(of: uri.span.bytes)
+        return StorageKey(high: key.high, low: key.low)
+    }
+}

@@ -1,0 +1,55 @@
+package import Caching
+package import Message
+package import Storage
+
+/// A stored response as the proxy sees it: the record of the store, and what Caching knows of it.
+package final class StoredResponse: StoredRecord, @unchecked Sendable {
+    package let cached: CachedResponse
+    /// The end-to-end fields with their bytes; `head` holds the same in wire form.
+    package let fields: Fields
+    /// Nil where the response does not vary; then the record suits every request for its key.
+    package let secondaryKey: SecondaryKey?
+    /// `head` ends with a `Content-Length` line; false while the length of the body is not known yet.
+    package let headHasLength: Bool
+    /// Everything a fresh plain GET needs is at hand: status 200-like, length known, no variants.
+    package let isPlain: Bool
+
+    package init(
+        key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
+        body: Body, contentLength: Int?
+    ) {
+        self.cached = cached
+        self.fields = fields
+        self.secondaryKey = secondaryKey
+        headHasLength = contentLength != nil
+        isPlain = contentLength != nil && secondaryKey == nil
+        super.init(
+            key: key, keyBytes: keyBytes,
+            head: StoredResponse.wireHead(status: cached.status, fields: fields, contentLength: contentLength),
+            body: body)
+    }
+
+    /// The newer of two responses with the same secondary key takes the place of the older (RFC 9111 §4.1).
+    package override func replaces(_ other: StoredRecord) -> Bool {
+        guard let other = other as? StoredResponse else { return true }
+        return secondaryKey == other.secondaryKey
+    }
+
+    /// The same response with a renewed head, over the same body (RFC 9111 §4.3.4).
+    package func renewed(cached: CachedResponse, fields: Fields) -> StoredResponse {
+        StoredResponse(
+            key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey, body: body,
+            contentLength: body.state == .complete ? body.length : body.expectedLength)
+    }
+
+    private static func wireHead(status: UInt16, fields: Fields, contentLength: Int?) -> [UInt8] {
+        var head: [UInt8] = []
+        head.reserveCapacity(fields.bytes.count + 64)
+        HeadWriter.appendStatusLine(status, to: &head)
+        for line in fields.lines where line.name != .contentLength && line.name != .age {
+            HeadWriter.appendLine(line, of: fields, to: &head)
+        }
+        if let contentLength { HeadWriter.append(.contentLength, contentLength, to: &head) }
+        return head
+    }
+}

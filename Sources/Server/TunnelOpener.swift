@@ -1,0 +1,36 @@
+import EventLoop
+import Glibc
+import Message
+
+/// Turns a client connection and an origin connection into a tunnel (RFC 9110 §9.3.6, §7.8).
+enum TunnelOpener {
+    /// - Parameters:
+    ///   - greeting: the head that tells the client of the tunnel.
+    ///   - early: bytes of the origin that came with its head.
+    static func open(
+        client: ClientConnection, worker: Worker, origin: CInt, greeting: [UInt8], early: [UInt8], request: OwnedRequest
+    ) {
+        var account = client.account
+        client.account.isLogged = true
+        let surrendered = client.surrender()
+        var identifier: ObjectIdentifier?
+        let relay = unsafe TunnelRelay(
+            loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer,
+            a: Descriptor(adopting: surrendered.fd), b: Descriptor(adopting: origin), initialAToB: surrendered.early,
+            initialBToA: greeting + early, idle: worker.snapshot.configuration.timeouts.tunnelIdle
+        ) { [unowned worker] _ in
+            guard let id = identifier, let tunnel = worker.tunnels.removeValue(forKey: id) else { return }
+            worker.counters.add(.tunnelsClosed)
+            let toOrigin = Int(clamping: tunnel.aToB)
+            let toClient = Int(clamping: tunnel.bToA)
+            worker.counters.add(.bytesTunnelledFromClients, toOrigin)
+            worker.counters.add(.bytesTunnelledToClients, toClient)
+            account.bodyBytes = toClient
+            if worker.log.isOn { worker.log.append(account, request: request) }
+            worker.stopIfDrained()
+        }
+        identifier = ObjectIdentifier(relay)
+        worker.tunnels[ObjectIdentifier(relay)] = relay
+        relay.start()
+    }
+}

@@ -1,0 +1,214 @@
+internal import CLarder
+import EventLoop
+internal import Caching
+internal import Framing
+import Glibc
+import Message
+import Storage
+internal import Synchronization
+
+/// One thread, one loop, and all that lives and dies on it: listeners, client connections, origin pools, buffers.
+///
+/// Nothing here is touched by another thread, save `counters` (read) and `loop.inbox` (posted to).
+package final class Worker {
+    let number: Int
+    let loop: EventLoop
+    let shared: Shared
+    let counters: Counters
+    let log: AccessLogBuffer
+    /// The configuration in force for requests that begin now.
+    var snapshot: Snapshot
+    /// What the hot path writes into; behind a pointer, so that no access needs a dynamic exclusivity check.
+    let scratch: UnsafeMutablePointer<Scratch>
+    /// Whatever a socket has to say lands here first.
+    let readBuffer: UnsafeMutableRawBufferPointer
+    /// Heads and small bodies on their way out.
+    let outBuffer: UnsafeMutableRawBufferPointer
+    /// For gathering writes.
+    let vectors: UnsafeMutableBufferPointer<iovec>
+    let pipes = PipePool()
+    var clients = Slab<ClientConnection>()
+    var tunnels: [ObjectIdentifier: TunnelRelay] = [:]
+    private var departed: [ClientConnection] = []
+    private(set) var isDraining = false
+    private var listeners: [Listener] = []
+    private(set) var resolver: Resolver!
+    private(set) var origins: OriginPools!
+    var credentials: CredentialMemory
+
+    /// State of the request that is being looked at; never kept from one to the next.
+    struct Scratch {
+        var requestHead = RequestHead()
+        var responseHead = ResponseHead()
+        var keyBytes: [UInt8] = []
+        var out: [UInt8] = []
+    }
+
+    static let readBufferBytes = 256 << 10
+    static let outBufferBytes = 256 << 10
+    /// 256 pages of 256 KiB: 64 MiB in one call, far beyond any socket buffer.
+    static let vectorsMax = 256
+
+    init(number: Int, shared: Shared, snapshot: Snapshot) throws {
+        self.number = number
+        self.shared = shared
+        self.snapshot = snapshot
+        loop = try EventLoop()
+        counters = Counters()
+        log = AccessLogBuffer(sink: shared.accessLog, counters: counters)
+        unsafe scratch = .allocate(capacity: 1)
+        unsafe scratch.initialize(to: Scratch())
+        unsafe readBuffer = .allocate(byteCount: Worker.readBufferBytes, alignment: 64)
+        unsafe outBuffer = .allocate(byteCount: Worker.outBufferBytes, alignment: 64)
+        unsafe vectors = .allocate(capacity: Worker.vectorsMax)
+        credentials = CredentialMemory()
+        resolver = try Resolver(loop: loop, options: Worker.resolverOptions(snapshot))
+        origins = OriginPools(worker: self)
+    }
+
+    private static func resolverOptions(_ snapshot: Snapshot) -> Resolver.Options {
+        var options = Resolver.Options()
+        let dns = snapshot.configuration.dns
+        options.ttlMin = dns.ttlMin
+        options.ttlMax = dns.ttlMax
+        options.negativeTTL = dns.negativeTTL
+        return options
+    }
+
+    deinit {
+        unsafe scratch.deinitialize(count: 1)
+        unsafe scratch.deallocate()
+        unsafe readBuffer.deallocate()
+        unsafe outBuffer.deallocate()
+        unsafe vectors.deallocate()
+    }
+
+    /// The wall clock of this turn.
+    var wallTime: WallTime { WallTime(secondsSinceEpoch: loop.wallSeconds) }
+
+    func listen(on descriptor: consuming Descriptor, kind: Listener.Kind) {
+        listeners.append(Listener(worker: self, descriptor: descriptor, kind: kind))
+    }
+
+    /// Takes a connection that was accepted; refuses it at once where the client is not named or the house is full.
+    func welcome(_ fd: CInt, from peer: IPAddress?) {
+        guard snapshot.access.admits(client: peer), !isDraining else {
+            counters.add(.clientConnectionsRefused)
+            Glibc.close(fd)
+            return
+        }
+        counters.add(.clientConnectionsAccepted)
+        let client = clients.insert { ClientConnection(worker: self, id: $0, fd: fd, peer: peer) }
+        client.start()
+    }
+
+    func forget(_ id: ConnectionID) {
+        guard let client = clients.remove(id) else { return }
+        counters.add(.clientConnectionsClosed)
+        // One of its own methods may be running: it goes at the end of the turn.
+        if departed.isEmpty { loop.afterTurn { [unowned self] in departed.removeAll() } }
+        departed.append(client)
+        stopIfDrained()
+    }
+
+    // MARK: reload, drain, stop
+
+    func adopt(_ snapshot: Snapshot) { self.snapshot = snapshot }
+
+    /// Accepts nobody more; idle connections close now, busy ones with their answer.
+    func drain() {
+        isDraining = true
+        listeners.removeAll()
+        for client in clients.occupants where client.isIdle { client.close() }
+        stopIfDrained()
+    }
+
+    func stopIfDrained() {
+        guard isDraining, clients.count == 0, tunnels.isEmpty else { return }
+        finish()
+    }
+
+    /// Ends everything, finished or not.
+    func finish() {
+        isDraining = true
+        listeners.removeAll()
+        for client in clients.occupants { client.close() }
+        for tunnel in tunnels.values { tunnel.cancel() }
+        tunnels.removeAll()
+        origins.closeAll()
+        log.stop()
+        loop.stop()
+    }
+
+    func run() {
+        log.start(on: loop)
+        loop.run()
+    }
+}
+
+/// Accepts connections for one worker; each worker has its own listener on the same address (`SO_REUSEPORT`).
+final class Listener {
+    enum Kind { case tcp, unix }
+    private unowned let worker: Worker
+    private let descriptor: Descriptor
+    private let kind: Kind
+    private var event = IOEvent()
+    private var pause: Timer?
+
+    /// Accepted in one turn at most, so that a flood of connections does not starve those that exist.
+    private static let acceptsPerTurn = 64
+
+    init(worker: Worker, descriptor: consuming Descriptor, kind: Kind) {
+        self.worker = worker
+        self.descriptor = descriptor
+        self.kind = kind
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe event.assign(
+            worker.loop, fd: self.descriptor.rawValue, .read,
+            { _, _, context in
+                unsafe Unmanaged<Listener>.fromOpaque(context!).takeUnretainedValue().acceptAll()
+            }, context)
+        event.add()
+    }
+
+    deinit { if let pause { worker.loop.timers.cancel(pause) } }
+
+    private func acceptAll() {
+        for _ in 0..<Listener.acceptsPerTurn {
+            switch Sockets.accept(descriptor.rawValue) {
+            case .accepted(let fd, let address):
+                if kind == .tcp { Sockets.setNoDelay(fd) }
+                worker.welcome(fd, from: kind == .tcp ? address.flatMap(IPAddress.init) : nil)
+            case .wouldBlock:
+                return
+            case .aborted:
+                continue
+            case .outOfDescriptors, .failed:
+                return rest()
+            }
+        }
+    }
+
+    /// Without descriptors the listener would be ready for ever: it is looked at again a moment later.
+    private func rest() {
+        event.remove()
+        let timer = Timer { [unowned self] in
+            pause = nil
+            event.add()
+        }
+        pause = timer
+        worker.loop.timers.schedule(timer, after: .milliseconds(500))
+    }
+}
+
+extension IPAddress {
+    init?(_ address: SocketAddress) {
+        if let v4 = address.v4 {
+            self.init(v4: v4)
+        } else if let v6 = address.v6 {
+            self.init(v6: v6.0, low: v6.1)
+        } else {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,233 @@
+package import Access
+package import Caching
+package import Message
+
+/// One request from its head to the choice of an answer: the order in which the rooms are asked.
+///
+/// ```
+/// started ─head─▶ identifying ─▶ deciding ─▶ lookingUp ─▶ serving
+///                                   │            ├──▶ waitingForLeader ─▶ serving | fetching
+///                                   │            └──▶ fetching ─▶ serving | relaying
+///                                   └──▶ tunnelling
+/// any state ─▶ refused
+/// ```
+///
+/// A value without references: a hit runs through it on the stack. The driver carries the things the machine speaks
+/// of (the head, the stored response that was selected, the fetch) and performs what is returned.
+package struct Transaction: Sendable {
+    /// What the head of the request says that matters for the order of things.
+    package struct Request: Sendable {
+        package var cache: CacheRequest
+        package var isTunnel: Bool
+        package var isUpgrade: Bool
+        package var hasBody: Bool
+        package var needsIdentity: Bool
+        /// Collapsing is switched on.
+        package var collapses: Bool
+
+        package init(
+            cache: CacheRequest, isTunnel: Bool, isUpgrade: Bool, hasBody: Bool, needsIdentity: Bool, collapses: Bool
+        ) {
+            self.cache = cache
+            self.isTunnel = isTunnel
+            self.isUpgrade = isUpgrade
+            self.hasBody = hasBody
+            self.needsIdentity = needsIdentity
+            self.collapses = collapses
+        }
+
+        /// GET and HEAD without a body are answered from the store where it allows (RFC 9111 §4).
+        var mayUseStore: Bool { (cache.method == .get || cache.method == .head) && !hasBody && !isUpgrade }
+
+        /// Others may wait for the answer to this request: it must be one that can serve them.
+        var mayLead: Bool {
+            collapses && cache.method == .get && !cache.hasRange && !cache.hasPreconditions && !cache.directives.noStore
+        }
+    }
+
+    package enum Event: Sendable {
+        case head
+        case identified
+        case verdict(Verdict)
+        /// What the store holds for the request; nil where nothing is selected.
+        case stored(Reuse?)
+        case leading
+        case lookAgain
+        case following
+        /// The transfer that was followed: its response was published and suits this request, or not.
+        case leaderPublished(suits: Bool)
+        case leaderNotShared
+        case leaderFailed(Refusal)
+        /// The final response's head from the origin.
+        case originHead(status: UInt16, isStorable: Bool, staleMayServe: Bool)
+        case originFailed(Refusal, staleMayServe: Bool)
+        case refused(Refusal)
+    }
+
+    package enum Action: Equatable, Sendable {
+        case identify
+        /// Ask Access; with the addresses of the host where `resolved`.
+        case decide(resolved: Bool)
+        case tunnel
+        case lookUp
+        case serve(age: Seconds, ttl: Seconds)
+        /// Serve the stale response now and validate it behind the client's back (RFC 5861 §3).
+        case serveAndRevalidate(age: Seconds, ttl: Seconds)
+        /// Become the leader of a transfer for this key, or its follower.
+        case lead
+        case follow
+        case fetch(Fetch)
+        /// Store the response and serve it from the store while it arrives.
+        case store
+        /// The stored response is good again (304): renew its head, then serve it (RFC 9111 §4.3.4).
+        case freshen
+        /// Serve what is stored though it is stale, because the origin failed (RFC 9111 §4.2.4).
+        case serveStale
+        /// Pass the response on; nobody else gets it. `invalidates`: stored responses of the target go (§4.4).
+        case relay(invalidates: Bool)
+        case refuse(Refusal)
+    }
+
+    /// How the origin is asked.
+    package struct Fetch: Equatable, Sendable {
+        package var reason: CacheStatus.ForwardReason
+        /// With the validators of the selected stored response (RFC 9111 §4.3.1).
+        package var isConditional: Bool
+        /// Others wait for the outcome.
+        package var isLeading: Bool
+    }
+
+    private enum State: Sendable {
+        case started
+        case identifying
+        case deciding
+        case lookingUp
+        case choosingLeader(Fetch)
+        case waitingForLeader(CacheStatus.ForwardReason)
+        case fetching(Fetch)
+        case settled
+    }
+
+    private var state: State = .started
+    package let request: Request
+
+    package init(_ request: Request) { self.request = request }
+
+    /// A validation that no client waits for (RFC 5861 §3): it begins where others end, at the question to the origin.
+    package static func revalidation(_ request: Request) -> (Transaction, Fetch) {
+        var transaction = Transaction(request)
+        let fetch = Fetch(reason: .stale, isConditional: true, isLeading: true)
+        transaction.state = .fetching(fetch)
+        return (transaction, fetch)
+    }
+
+    package mutating func on(_ event: Event) -> Action {
+        switch (state, event) {
+        case (.started, .head):
+            state = request.needsIdentity ? .identifying : .deciding
+            return request.needsIdentity ? .identify : .decide(resolved: false)
+        case (.identifying, .identified):
+            state = .deciding
+            return .decide(resolved: false)
+        case (.deciding, .verdict(let verdict)):
+            return afterVerdict(verdict)
+        case (.lookingUp, .stored(let reuse)):
+            return afterLookUp(reuse)
+        case (.choosingLeader(var fetch), .leading):
+            fetch.isLeading = true
+            state = .fetching(fetch)
+            return .fetch(fetch)
+        case (.choosingLeader, .lookAgain):
+            state = .lookingUp
+            return .lookUp
+        case (.choosingLeader(let fetch), .following):
+            state = .waitingForLeader(fetch.reason)
+            return .follow
+        case (.waitingForLeader, .leaderPublished(suits: true)):
+            state = .settled
+            return .serve(age: .zero, ttl: .zero)
+        case (.waitingForLeader(let reason), .leaderPublished(suits: false)),
+            (.waitingForLeader(let reason), .leaderNotShared):
+            return fetchAlone(reason)
+        case (.waitingForLeader, .leaderFailed(let refusal)):
+            return refuse(refusal)
+        case (.fetching(let fetch), .originHead(let status, let isStorable, let staleMayServe)):
+            return afterOriginHead(fetch, status: status, isStorable: isStorable, staleMayServe: staleMayServe)
+        case (.fetching, .originFailed(let refusal, let staleMayServe)):
+            guard staleMayServe else { return refuse(refusal) }
+            state = .settled
+            return .serveStale
+        case (_, .refused(let refusal)):
+            return refuse(refusal)
+        case (.started, _), (.identifying, _), (.deciding, _), (.lookingUp, _), (.choosingLeader, _),
+            (.waitingForLeader, _), (.fetching, _), (.settled, _):
+            preconditionFailure("the driver delivered an event that this state can not meet")
+        }
+    }
+
+    private mutating func afterVerdict(_ verdict: Verdict) -> Action {
+        switch verdict {
+        case .deny: return refuse(.accessDenied)
+        case .needsAddress: return .decide(resolved: true)
+        case .allow: break
+        }
+        if request.isTunnel {
+            state = .settled
+            return .tunnel
+        }
+        guard request.mayUseStore else { return fetchAlone(request.hasBody || !request.cache.method.isSafe ? .method : .bypass) }
+        state = .lookingUp
+        return .lookUp
+    }
+
+    private mutating func afterLookUp(_ reuse: Reuse?) -> Action {
+        switch reuse {
+        case .serve(let age, let ttl), .serveStale(let age, let ttl):
+            state = .settled
+            return .serve(age: age, ttl: ttl)
+        case .validate:
+            return leadOrFetch(Fetch(reason: .stale, isConditional: request.cache.method == .get, isLeading: false))
+        case .serveStaleAndRevalidate(let age, let ttl):
+            state = .settled
+            return .serveAndRevalidate(age: age, ttl: ttl)
+        case .fetch(let reason):
+            return fetchAlone(reason == .method ? .method : .request)
+        case .refuse:
+            return refuse(.onlyIfCached)
+        case nil:
+            if request.cache.directives.onlyIfCached { return refuse(.onlyIfCached) }
+            return leadOrFetch(Fetch(reason: .uriMiss, isConditional: false, isLeading: false))
+        }
+    }
+
+    private mutating func leadOrFetch(_ fetch: Fetch) -> Action {
+        // A validation replaces the client's own conditions, so its outcome can serve others as well.
+        guard request.mayLead || (request.collapses && fetch.isConditional && !request.cache.directives.noStore) else {
+            state = .fetching(fetch)
+            return .fetch(fetch)
+        }
+        state = .choosingLeader(fetch)
+        return .lead
+    }
+
+    private mutating func fetchAlone(_ reason: CacheStatus.ForwardReason) -> Action {
+        let fetch = Fetch(reason: reason, isConditional: false, isLeading: false)
+        state = .fetching(fetch)
+        return .fetch(fetch)
+    }
+
+    private mutating func afterOriginHead(
+        _ fetch: Fetch, status: UInt16, isStorable: Bool, staleMayServe: Bool
+    ) -> Action {
+        state = .settled
+        if fetch.isConditional && status == 304 { return .freshen }
+        if fetch.isConditional && staleMayServe && (500...599).contains(status) { return .serveStale }
+        if isStorable { return .store }
+        return .relay(invalidates: invalidates(method: request.cache.method, status: status))
+    }
+
+    private mutating func refuse(_ refusal: Refusal) -> Action {
+        state = .settled
+        return .refuse(refusal)
+    }
+}

@@ -42,6 +42,8 @@ package struct CacheKeyHasher: Sendable {
             high: fold(a ^ secret.1, b ^ 0xE703_7ED1_A0B4_28DB), low: fold(b ^ secret.0, a ^ 0x8EBC_6AF0_9C88_C6E3))
     }
 
+    package func key(of bytes: borrowing Span<UInt8>) -> CacheKey { unsafe key(of: bytes.bytes) }
+
     @inline(__always)
     private func mix(_ a: inout UInt64, _ b: inout UInt64, _ x: UInt64, _ y: UInt64) {
         let previous = a

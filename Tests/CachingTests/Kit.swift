@@ -22,7 +22,7 @@ func fields(_ lines: [String]) -> Fields {
     return result
 }
 
-func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+func text(_ bytes: some Collection<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
 /// The lines as written.
 func lines(_ fields: Fields) -> [String] {

@@ -67,5 +67,7 @@ let package = Package(
             name: "larder",
             dependencies: ["Settings", "YAML", "Passwords", "EventLoop", "Server", "Admin", "CLarder"],
             swiftSettings: house),
+
+        tests("CachingTests", ["Caching", "Message"]),
     ]
 )

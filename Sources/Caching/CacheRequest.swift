@@ -1,0 +1,49 @@
+package import Message
+
+/// What a request asks of a cache, parsed once.
+///
+/// Made for every request, so where none of the fields concerned is there it costs one test of a mask.
+package struct CacheRequest: Sendable, Equatable {
+    package var method: Method
+    package var directives: RequestDirectives
+    /// GET with content: means nothing (RFC 9110 §9.3.1), but some origins answer to it. Set by whoever knows the framing.
+    package var hasBody = false
+    /// Those of the fields concerned that are there.
+    private let fields: FieldNameSet
+
+    package init(method: Method, fields: FieldSection, bytes: borrowing Span<UInt8>) {
+        self.method = method
+        self.fields = fields.present.intersection(.ofConcern)
+        directives =
+            self.fields.isDisjoint(with: .directives)
+            ? RequestDirectives() : RequestDirectives(fields, bytes: bytes)
+    }
+
+    package init(method: Method, fields: Fields) {
+        self.init(method: method, fields: fields.section, bytes: fields.bytes.span)
+    }
+
+    package var hasAuthorization: Bool { fields.contains(.authorization) }
+    package var hasRange: Bool { fields.contains(.range) }
+    /// Any of the conditional fields but `If-Range`, which is part of a range (RFC 9110 §13.1).
+    package var hasPreconditions: Bool { !fields.isDisjoint(with: .preconditions) }
+
+    /// Nothing but a GET or HEAD that takes whatever is fresh.
+    package var isPlain: Bool { fields.bits == 0 && !hasBody && (method == .get || method == .head) }
+}
+
+// Computed, so that the compiler folds each to one constant.
+extension FieldNameSet {
+    fileprivate static var directives: FieldNameSet { FieldNameSet(.cacheControl, .pragma) }
+    fileprivate static var preconditions: FieldNameSet {
+        FieldNameSet(.ifMatch, .ifUnmodifiedSince).union(FieldNameSet(.ifNoneMatch, .ifModifiedSince))
+    }
+    fileprivate static var ofConcern: FieldNameSet {
+        FieldNameSet(.authorization, .range).union(directives).union(preconditions)
+    }
+
+    private init(_ a: FieldName, _ b: FieldName) {
+        self.init(bits: 1 << UInt64(a.rawValue) | 1 << UInt64(b.rawValue))
+    }
+    fileprivate func intersection(_ other: FieldNameSet) -> FieldNameSet { .init(bits: bits & other.bits) }
+}

@@ -1,0 +1,102 @@
+package import Message
+
+/// What to do with a stored response that matches a request by key and variant (RFC 9111 §4).
+package enum Reuse: Equatable, Sendable {
+    /// - age: for the `Age` field; ttl: what is left of the lifetime.
+    case serve(age: Seconds, ttl: Seconds)
+    /// Stale, but the client allows it (`max-stale`); `ttl` is zero or negative.
+    case serveStale(age: Seconds, ttl: Seconds)
+    /// Stale, but the origin allows it while it is validated behind the client's back (RFC 5861 §3).
+    case serveStaleAndRevalidate(age: Seconds, ttl: Seconds)
+    /// Ask the origin, with `conditionalFields` where there is a validator.
+    case validate(ValidateReason)
+    /// The stored response is not for this request: forward it as it is.
+    case fetch(FetchReason)
+    /// 504: the client wants nothing from the origin (`only-if-cached`, §5.2.1.7).
+    case refuse
+}
+
+package enum ValidateReason: String, CaseIterable, Sendable {
+    case stale
+    case responseNoCache = "response-no-cache"
+    case requestNoCache = "request-no-cache"
+    case requestMaxAge = "request-max-age"
+    case requestMinFresh = "request-min-fresh"
+}
+
+package enum FetchReason: String, CaseIterable, Sendable {
+    /// Only GET and HEAD are answered from the store.
+    case method
+    /// A GET with content.
+    case requestBody = "request-body"
+    /// Credentials, and the response does not say that it is for everybody (§3.5).
+    case authorization
+}
+
+/// The one decision, for a GET response that was stored under the request's key and variant.
+///
+/// Runs for every hit: integers only.
+package func reuse(of stored: CachedResponse, for request: CacheRequest, now: WallTime) -> Reuse {
+    reuse(of: stored.terms, for: request, now: now)
+}
+
+package func reuse(of terms: ReuseTerms, for request: CacheRequest, now: WallTime) -> Reuse {
+    let age = terms.currentAge(now)
+    let ttl = terms.lifetime - age
+    if request.isPlain, !terms.noCache, ttl > .zero { return .serve(age: age, ttl: ttl) }
+    let decision = considered(terms, request, age: age, ttl: ttl)
+    guard request.directives.onlyIfCached else { return decision }
+    switch decision {
+    case .serve, .serveStale: return decision
+    case .serveStaleAndRevalidate, .validate, .fetch, .refuse: return .refuse
+    }
+}
+
+private func considered(_ terms: ReuseTerms, _ request: CacheRequest, age: Seconds, ttl: Seconds) -> Reuse {
+    if let reason = ineligibility(terms, for: request) { return .fetch(reason) }
+    if request.directives.noCache { return .validate(.requestNoCache) }
+    if terms.noCache { return .validate(.responseNoCache) }
+    let wanted = wantedLifetime(terms, request)
+    let isYoung = wanted.map { age <= $0 } ?? true
+    if ttl > .zero, isYoung {
+        guard let minFresh = request.directives.minFresh, ttl < minFresh else { return .serve(age: age, ttl: ttl) }
+        return .validate(.requestMinFresh)
+    }
+    return considerStale(terms, request, age: age, ttl: ttl, wanted: wanted)
+}
+
+/// Past the lifetime that the origin gave, or past the age that the client wants.
+private func considerStale(
+    _ terms: ReuseTerms, _ request: CacheRequest, age: Seconds, ttl: Seconds, wanted: Seconds?
+) -> Reuse {
+    let staleness = age - min(terms.lifetime, wanted ?? terms.lifetime)
+    if let maxStale = request.directives.maxStale, request.directives.minFresh == nil {
+        let isPermitted = ttl > .zero || !terms.forbidsStale
+        if isPermitted, maxStale.permits(staleness) {
+            return ttl > .zero ? .serve(age: age, ttl: ttl) : .serveStale(age: age, ttl: ttl)
+        }
+    }
+    if ttl > .zero { return .validate(.requestMaxAge) }
+    let hasWish = request.directives.maxAge != nil || request.directives.minFresh != nil
+    if !hasWish, staleness < terms.staleWhileRevalidate { return .serveStaleAndRevalidate(age: age, ttl: ttl) }
+    return .validate(.stale)
+}
+
+/// The age up to which the client takes it (`max-age`, §5.2.1.1); nil where any will do.
+///
+/// `max-age=0` is how a client says "reload": not even a response of this second will do, so it is −1. What is
+/// fresh and `immutable` needs no such validation (RFC 8246 §2.1): only `no-cache` asks for it.
+private func wantedLifetime(_ terms: ReuseTerms, _ request: CacheRequest) -> Seconds? {
+    guard !terms.immutable, let maxAge = request.directives.maxAge else { return nil }
+    return maxAge > .zero ? maxAge : Seconds(-1)
+}
+
+/// Why the response is not for this request at all, or nil.
+private func ineligibility(_ terms: ReuseTerms, for request: CacheRequest) -> FetchReason? {
+    guard request.method == .get || request.method == .head else { return .method }
+    if request.hasBody { return .requestBody }
+    if request.hasAuthorization, !terms.allowsAuthorization { return .authorization }
+    return nil
+}
+
+func isEligible(_ terms: ReuseTerms, for request: CacheRequest) -> Bool { ineligibility(terms, for: request) == nil }

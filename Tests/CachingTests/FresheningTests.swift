@@ -1,0 +1,81 @@
+import Caching
+import Message
+import Testing
+
+@Suite("RFC 9111 §3.2 Updating Stored Header Fields, §4.3.4 Freshening Stored Responses")
+struct FresheningTests {
+    static let rows: [(rule: String, stored: [String], update: [String], result: [String])] = [
+        (
+            "a value is replaced in its place", ["A: 1", "Cache-Control: x", "B: 2"], ["cache-control: y"],
+            ["A: 1", "cache-control: y", "B: 2"]
+        ),
+        ("a name we do not know as well", ["X-a: 1", "X-b: 2"], ["x-A: 9"], ["x-A: 9", "X-b: 2"]),
+        ("what the 304 does not name stays", ["ETag: \"a\"", "Expires: x"], [], ["ETag: \"a\"", "Expires: x"]),
+        ("a new field comes last", ["A: 1"], ["B: 2", "C: 3"], ["A: 1", "B: 2", "C: 3"]),
+        (
+            "all lines by all lines", ["X: 1", "A: 0", "X: 2"], ["X: 3", "X: 4", "X: 5"],
+            ["X: 3", "X: 4", "X: 5", "A: 0"]
+        ),
+        ("many by one", ["X: 1", "X: 2", "A: 0"], ["X: 3"], ["X: 3", "A: 0"]),
+        ("Content-Length stays", ["Content-Length: 5"], ["Content-Length: 0"], ["Content-Length: 5"]),
+        ("and is not made up", [], ["Content-Length: 0"], []),
+        ("Content-Encoding stays", ["Content-Encoding: gzip"], ["Content-Encoding: br"], ["Content-Encoding: gzip"]),
+        ("Content-Range is not taken", ["A: 1"], ["Content-Range: bytes 0-1/2"], ["A: 1"]),
+        ("Content-Type is replaced", ["Content-Type: a"], ["Content-Type: b"], ["Content-Type: b"]),
+        (
+            "§3.1 hop-by-hop fields are not taken", ["A: 1"],
+            [
+                "Connection: close, X-Hop", "X-Hop: 1", "Keep-Alive: 5", "Transfer-Encoding: chunked", "Upgrade: x",
+                "Proxy-Authenticate: x",
+            ], ["A: 1"]
+        ),
+        ("Connection does not take away what is stored", ["X-Hop: 1"], ["Connection: X-Hop"], ["X-Hop: 1"]),
+        ("§4.2.3 Age was the old response's", ["Age: 99", "A: 1"], [], ["A: 1"]),
+        ("§4.2.3 unless the 304 has one", ["Age: 99", "A: 1"], ["Age: 3"], ["Age: 3", "A: 1"]),
+        ("spelling and bytes as they come", ["etag: W/\"a\""], ["eTaG: W/\"a\u{E9}\""], ["eTaG: W/\"a\u{E9}\""]),
+    ]
+
+    @Test(arguments: rows) func `a 304 updates what is stored`(
+        _ row: (rule: String, stored: [String], update: [String], result: [String])
+    ) {
+        #expect(lines(freshened(fields(row.stored), by: fields(row.update))) == row.result, "\(row.rule)")
+    }
+
+    @Test func `without a Date the time of arrival is its Date`() {
+        let result = freshened(fields("Date: \(date(-90))", "A: 1"), by: Fields(), received: noon)
+        #expect(lines(result) == ["Date: \(date(0))", "A: 1"])
+        let own = freshened(fields("Date: \(date(-90))"), by: fields("Date: \(date(-2))"), received: noon)
+        #expect(lines(own) == ["Date: \(date(-2))"])
+    }
+
+    @Test func `a freshened response is fresh again`() {
+        let before = ["Cache-Control: max-age=10", "Date: \(date(-90))", "ETag: \"a\"", "Age: 50"]
+        #expect(!stored(before).isFresh(noon))
+        let after = freshened(fields(before), by: fields("Date: \(date(0))"))
+        let response = CachedResponse(
+            status: 200, fields: after, requestTime: noon, responseTime: noon, policy: CachePolicy())
+        #expect(response.remainingLifetime(noon) == seconds(10))
+    }
+
+    static let selections: [(rule: String, stored: [String], update: [String], selects: Bool)] = [
+        ("the same strong tag", ["ETag: \"a\""], ["ETag: \"a\""], true),
+        ("another strong tag", ["ETag: \"a\""], ["ETag: \"b\""], false),
+        ("a strong tag does not speak of a weak one", ["ETag: W/\"a\""], ["ETag: \"a\""], false),
+        ("a weak tag, the same", ["ETag: \"a\""], ["ETag: W/\"a\""], true),
+        ("a weak tag, another", ["ETag: W/\"a\""], ["ETag: W/\"b\""], false),
+        ("a tag where there was none", ["Last-Modified: \(date(-9))"], ["ETag: \"a\""], false),
+        (
+            "the tag goes before the date", ["ETag: \"a\"", "Last-Modified: \(date(-9))"],
+            ["ETag: \"a\"", "Last-Modified: \(date(-8))"], true
+        ),
+        ("the same date", ["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-9))"], true),
+        ("another date", ["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-8))"], false),
+        ("no validator: it answers what was asked", ["ETag: \"a\""], ["Date: \(date(0))"], true),
+    ]
+
+    @Test(arguments: selections) func `§4.3.4: a 304 speaks of the response with its validator`(
+        _ row: (rule: String, stored: [String], update: [String], selects: Bool)
+    ) {
+        #expect(selects(fields(row.update), stored(row.stored), received: noon) == row.selects, "\(row.rule)")
+    }
+}

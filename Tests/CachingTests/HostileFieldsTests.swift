@@ -1,0 +1,83 @@
+import Caching
+import Message
+import Testing
+
+@Suite("Caching on hostile input")
+struct HostileFieldsTests {
+    static let words = [
+        "max-age", "s-maxage", "no-cache", "private", "=", "=\"", "\"", "\\", ",", " ", "\t", "0",
+        "99999999999999999999",
+        "-1", "*", "bytes=", "-", "W/\"", "GMT", "Sun, 06 Nov 1994 08:49:37 GMT", "gzip", ";q=", "Accept", "/", "%",
+        "?",
+    ]
+    static let names: [FieldName] = [
+        .age, .authorization, .cacheControl, .connection, .date, .eTag, .expires, .ifMatch, .ifModifiedSince,
+        .ifNoneMatch,
+        .ifRange, .ifUnmodifiedSince, .lastModified, .location, .pragma, .range, .vary, .acceptEncoding,
+        .acceptLanguage,
+        .contentLength,
+    ]
+
+    static func value(_ random: inout Seeded) -> [UInt8] {
+        var result: [UInt8] = []
+        for _ in 0..<Int.random(in: 0...8, using: &random) {
+            if Bool.random(using: &random) {
+                result += Array(words.randomElement(using: &random)!.utf8)
+            } else {
+                result.append(.random(in: 0...255, using: &random))
+            }
+        }
+        return result
+    }
+
+    static func head(_ random: inout Seeded) -> Fields {
+        var result = Fields()
+        for _ in 0..<Int.random(in: 0...8, using: &random) {
+            result.append(names.randomElement(using: &random)!, value(&random))
+        }
+        return result
+    }
+
+    /// Nothing here can fail but by a trap, or by a promise that is kept for any bytes.
+    @Test(arguments: 0..<60 as Range<UInt64>) func `no bytes trap, and what is promised holds`(_ seed: UInt64) throws {
+        var random = Seeded(seed)
+        let target = try #require(TargetURI("http://a.example/".utf8))
+        for _ in 0..<300 {
+            let (asked, answered, update) = (Self.head(&random), Self.head(&random), Self.head(&random))
+            let edges: [Int64] = [.min, .min + 1, -1, 0, 784_111_777, .max]
+            let times = (0..<3).map { _ in WallTime(secondsSinceEpoch: edges.randomElement(using: &random)!) }
+            let request = CacheRequest(method: .get, fields: asked)
+            let status = UInt16.random(in: 100...599, using: &random)
+            let response = CachedResponse(
+                status: status, fields: answered, requestTime: times[0], responseTime: times[1], policy: CachePolicy())
+            #expect(response.lifetimeSeconds >= .zero && response.correctedInitialAge >= .zero)
+            #expect(response.currentAge(times[2]) >= response.correctedInitialAge)
+            #expect(response.isFresh(times[2]) == (response.remainingLifetime(times[2]) > .zero))
+            if case .serve = reuse(of: response, for: request, now: times[2]) { #expect(response.isFresh(times[2])) }
+            _ = mayServeStaleOnError(response, for: request, now: times[2])
+            _ = storability(of: request, status: status, fields: answered, policy: CachePolicy(), now: times[2])
+            _ = evaluate(asked, method: .get, against: response, now: times[2])
+            _ = selects(update, response, received: times[2])
+            let key = SecondaryKey(vary: answered, request: asked)
+            #expect(key.matches(asked) == (response.vary != .star))
+            let length = UInt64.random(in: 0...50, using: &random)
+            switch selectRange(asked, method: .get, stored: response, length: length, now: times[2]) {
+            case .single(let range): #expect(!range.isEmpty && range.upperBound <= length)
+            case .multiple(let ranges): #expect(ranges.allSatisfy { !$0.isEmpty && $0.upperBound <= length })
+            case .whole, .unsatisfiable: break
+            }
+            let fresh = freshened(answered, by: update)
+            #expect(fresh.all(.contentLength) == answered.all(.contentLength))
+            #expect(
+                freshened(fresh, by: update).lines.count == fresh.lines.count, "freshening twice is freshening once")
+            for uri in invalidatedURIs(target: target, status: 200, fields: answered) {
+                #expect(uri.host == target.host)
+            }
+            var bytes: [UInt8] = []
+            var cacheStatus = CacheStatus(.hit)
+            cacheStatus.key = Self.value(&random)
+            cacheStatus.append(to: &bytes)
+            #expect(bytes.allSatisfy { $0 >= 0x20 && $0 < 0x7F })
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Caching
+import Message
+import Testing
+
+@Suite("RFC 9111 §3 Storing Responses in Caches")
+struct StorabilityTests {
+    struct Row: Sendable {
+        var rule: String
+        var status: UInt16
+        var request: [String]
+        var response: [String]
+        var reason: NotStoredReason?
+        init(
+            _ rule: String, _ status: UInt16 = 200, asks request: [String] = [], gives response: [String],
+            then reason: NotStoredReason?
+        ) {
+            (self.rule, self.status, self.request, self.response, self.reason) = (
+                rule, status, request, response, reason
+            )
+        }
+    }
+
+    static let fresh = "Cache-Control: max-age=60"
+    static let rows = [
+        Row("explicit lifetime", gives: [fresh], then: nil),
+        Row("s-maxage", gives: ["Cache-Control: s-maxage=60"], then: nil),
+        Row("Expires", gives: ["Expires: \(date(60))"], then: nil),
+        Row("heuristic", gives: ["Last-Modified: \(date(-1000))"], then: nil),
+        Row("a validator, to be asked each time", gives: ["ETag: \"a\""], then: nil),
+        Row("nothing to go on", gives: ["Content-Type: text/html"], then: .neverReusable),
+        Row("stale at once, without validator", gives: ["Cache-Control: max-age=0"], then: .neverReusable),
+        Row("stale at once, with validator", gives: ["Cache-Control: max-age=0", "ETag: \"a\""], then: nil),
+        Row(
+            "§5.2.2.4 no-cache, with validator", gives: ["Cache-Control: no-cache, max-age=9", "ETag: \"a\""], then: nil
+        ),
+        Row("§5.2.2.4 no-cache, without", gives: ["Cache-Control: no-cache, max-age=9"], then: .neverReusable),
+        Row("§5.2.2.4 no-cache for one field", gives: ["Cache-Control: no-cache=\"a\", max-age=9"], then: nil),
+        Row("§5.2.2.5 no-store", gives: ["Cache-Control: no-store, max-age=60"], then: .noStore),
+        Row("§5.2.1.5 request no-store", asks: ["Cache-Control: no-store"], gives: [fresh], then: .requestNoStore),
+        Row("request no-cache stores", asks: ["Cache-Control: no-cache"], gives: [fresh], then: nil),
+        Row("§5.2.2.7 private", gives: ["Cache-Control: private, max-age=60"], then: .isPrivate),
+        Row("private, even where public", gives: ["Cache-Control: private, public, max-age=60"], then: .isPrivate),
+        Row("§5.2.2.7 private for one field", gives: ["Cache-Control: private=\"x\", max-age=60"], then: nil),
+        Row("§3.5 Authorization", asks: ["Authorization: Basic x"], gives: [fresh], then: .authorization),
+        Row(
+            "§3.5 with public", asks: ["Authorization: Basic x"], gives: ["Cache-Control: public, max-age=6"], then: nil
+        ),
+        Row("§3.5 with s-maxage", asks: ["Authorization: Basic x"], gives: ["Cache-Control: s-maxage=6"], then: nil),
+        Row(
+            "§3.5 with must-revalidate", asks: ["Authorization: Basic x"],
+            gives: ["Cache-Control: must-revalidate, max-age=6"], then: nil),
+        Row(
+            "§3.5 proxy-revalidate is not enough", asks: ["Authorization: Basic x"],
+            gives: ["Cache-Control: proxy-revalidate, max-age=6"], then: .authorization),
+        Row("Set-Cookie", gives: [fresh, "Set-Cookie: a=b"], then: .setCookie),
+        Row("Set-Cookie with public", gives: ["Cache-Control: public, max-age=9", "Set-Cookie: a=b"], then: nil),
+        Row("Set-Cookie with s-maxage", gives: ["Cache-Control: s-maxage=9", "Set-Cookie: a=b"], then: nil),
+        Row("§4.1 Vary: *", gives: [fresh, "Vary: Accept, *"], then: .varyStar),
+        Row("Vary with names", gives: [fresh, "Vary: Accept"], then: nil),
+        Row("§3 interim", 103, gives: [fresh], then: .interimStatus),
+        Row("§3.3 partial", 206, gives: [fresh, "ETag: \"a\""], then: .partialContent),
+        Row("304 is for freshening", 304, gives: [fresh], then: .notModified),
+        Row("heuristics are not for 302", 302, gives: ["Last-Modified: \(date(-1000))"], then: .notCacheable),
+        Row("nor for 500", 500, gives: ["Last-Modified: \(date(-1000))"], then: .notCacheable),
+        Row("302 with explicit lifetime", 302, gives: [fresh], then: nil),
+        Row("500 with explicit lifetime", 500, gives: [fresh], then: nil),
+        Row("404 with explicit lifetime", 404, gives: [fresh], then: nil),
+        Row("unknown status with explicit lifetime", 599, gives: [fresh], then: nil),
+        Row(
+            "unknown status with public", 299, gives: ["Cache-Control: public", "Last-Modified: \(date(-1000))"],
+            then: nil),
+        Row(
+            "§5.2.2.3 must-understand, unknown status", 299, gives: ["Cache-Control: must-understand, max-age=9"],
+            then: .statusNotUnderstood),
+        Row("§5.2.2.3 must-understand, known status", gives: ["Cache-Control: must-understand, max-age=9"], then: nil),
+        Row(
+            "§5.2.2.3 must-understand takes no-store back",
+            gives: ["Cache-Control: must-understand, no-store, max-age=9"],
+            then: nil),
+        Row(
+            "§5.2.2.3 but not where the status is unknown", 299,
+            gives: ["Cache-Control: must-understand, no-store, max-age=9"], then: .statusNotUnderstood),
+    ]
+
+    @Test(arguments: rows) func `a response is stored only as the rules allow`(_ row: Row) {
+        let request = CacheRequest(method: .get, fields: fields(row.request))
+        let decision = storability(
+            of: request, status: row.status, fields: fields(row.response), policy: CachePolicy(), now: noon)
+        #expect(decision == row.reason.map { .doNotStore($0) } ?? .store, "\(row.rule)")
+    }
+
+    @Test(arguments: Method.allCases) func `only answers to GET are stored`(_ method: Method) {
+        let decision = storability(
+            of: CacheRequest(method: method, fields: Fields()), status: 200, fields: fields(Self.fresh),
+            policy: CachePolicy(), now: noon)
+        #expect(decision == (method == .get ? .store : .doNotStore(.method)))
+    }
+
+    @Test func `the answer to a GET with content is not stored`() {
+        var request = get()
+        request.hasBody = true
+        let decision = storability(
+            of: request, status: 200, fields: fields(Self.fresh), policy: CachePolicy(), now: noon)
+        #expect(decision == .doNotStore(.requestBody))
+    }
+
+    @Test func `every reason has a row and a text of its own`() {
+        let seen = Set(Self.rows.compactMap(\.reason) + [.method, .requestBody])
+        #expect(seen == Set(NotStoredReason.allCases))
+        #expect(Set(NotStoredReason.allCases.map(\.text)).count == NotStoredReason.allCases.count)
+    }
+}
+
+@Suite("RFC 9111 §3.1 Storing Header and Trailer Fields")
+struct StoredFieldsTests {
+    @Test func `everything end-to-end is stored as it came and in its order`() {
+        let received = fields(
+            "X-b: 1", "connection: close, X-Hop", "ETag: \"a\"", "x-hop: 1", "X-B: 2 ", "Keep-Alive: 5", "TE: x",
+            "Transfer-Encoding: chunked", "Upgrade: h2c", "Trailer: x", "Proxy-Authenticate: Basic",
+            "Proxy-Authentication-Info: x", "Proxy-Authorization: x", "Proxy-Connection: close", "Set-Cookie: a=b",
+            "X-Empty:")
+        #expect(
+            lines(storedFields(of: received)) == ["X-b: 1", "ETag: \"a\"", "X-B: 2", "Set-Cookie: a=b", "X-Empty: "])
+    }
+
+    @Test func `fields named by private and no-cache are not`() {
+        let received = fields(
+            "Cache-Control: private=\"Set-Cookie\", no-cache=\"x-a, X-B\", max-age=9", "Set-Cookie: a", "X-A: 1",
+            "x-b: 2", "X-C: 3")
+        #expect(lines(storedFields(of: received)).suffix(1) == ["X-C: 3"])
+        #expect(storedFields(of: received).lines.count == 2)
+    }
+}

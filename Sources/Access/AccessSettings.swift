@@ -1,0 +1,49 @@
+/// The `access` section of the configuration: who may use the proxy, and what it may reach for them.
+package struct AccessSettings: Sendable, Equatable {
+    /// `access.clients` as written; nil where it is not.
+    package var namedClients: [AddressRange]?
+    package var privateDestinations: PrivateDestinations = .deny
+    /// `access.authentication.basic.users`; nil: nobody is asked who they are.
+    package var basicUsersFile: String?
+    package var basicRealm = "larder"
+    package var basicRemember: Duration = .seconds(60)
+    package var rules: [AccessRule] = []
+    /// `access.default` as written; nil where it is not.
+    package var writtenDefault: DefaultEffect?
+    /// Ports that CONNECT may name without a rule that names them.
+    package var connectPorts: [ClosedRange<UInt16>] = [443...443]
+
+    package init() {}
+
+    package enum PrivateDestinations: String, CaseIterable, Sendable { case deny, allow }
+    package enum DefaultEffect: String, CaseIterable, Sendable { case allow, deny }
+
+    /// Nil: nobody is asked who they are.
+    package var authentication: BasicAuthentication? {
+        basicUsersFile.map { BasicAuthentication(realm: basicRealm, usersFile: $0, remember: basicRemember) }
+    }
+
+    /// Who may use the proxy at all. Nil: everybody who can reach it, because they have to authenticate.
+    package var clients: [AddressRange]? {
+        if let namedClients { return namedClients }
+        return authentication == nil ? AddressRange.loopback : nil
+    }
+
+    /// What happens where no rule matched: deny where there are rules, allow where there is none.
+    package var defaultEffect: DefaultEffect { writtenDefault ?? (rules.isEmpty ? .allow : .deny) }
+}
+
+/// Basic proxy authentication (RFC 7617).
+package struct BasicAuthentication: Sendable, Equatable {
+    package var realm: String
+    /// Path of an htpasswd file.
+    package var usersFile: String
+    /// How long verified credentials are taken without hashing them again.
+    package var remember: Duration
+
+    package init(realm: String, usersFile: String, remember: Duration) {
+        self.realm = realm
+        self.usersFile = usersFile
+        self.remember = remember
+    }
+}

@@ -67,5 +67,6 @@ let package = Package(
             name: "larder",
             dependencies: ["Settings", "YAML", "Passwords", "EventLoop", "Server", "Admin", "CLarder"],
             swiftSettings: house),
+        tests("StorageTests", ["Storage"]),
     ]
 )

@@ -7,6 +7,6 @@
     var blocks: [UnsafeMutableRawPointer] = unsafe []
 
     consuming func destroy() {
-        for unsafe block in unsafe blocks { unsafe block.deallocate() }
+        unsafe blocks.forEach { unsafe $0.deallocate() }
     }
 }

@@ -79,7 +79,7 @@
         while limit > bucketCount * Self.ways / 2 { bucketCount *= 2 }
         unsafe marks = .allocate(capacity: bucketCount * Self.ways)
         unsafe marks.initialize(repeating: Mark(), count: bucketCount * Self.ways)
-        for unsafe mark in unsafe old where mark.noted != 0 { place(mark) }
+        for index in old.indices where unsafe old[index].noted != 0 { unsafe place(old[index]) }
         unsafe doomed.blocks.append(UnsafeMutableRawPointer(mutating: old.baseAddress!))
     }
 }

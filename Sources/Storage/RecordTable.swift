@@ -105,7 +105,7 @@
         let old = unsafe UnsafeMutableBufferPointer(start: slots, count: capacity)
         capacity *= 2
         unsafe slots = Self.allocate(capacity)
-        for unsafe slot in unsafe old where slot.variants != nil { place(slot) }
+        for index in old.indices where unsafe old[index].variants != nil { unsafe place(old[index]) }
         unsafe old.deinitialize()
         unsafe doomed.blocks.append(UnsafeMutableRawPointer(old.baseAddress!))
     }

@@ -35,25 +35,17 @@ struct BodyTests {
     @Test func `room to read into ends with the page and with the body`() throws {
         let body = try #require(tier.makeBody(expectedLength: 262_144 + 100))
         #expect(body.append(pattern(0..<262_140)) == .appended)
-        let rest = try #require(unsafe body.writable(1000))
-        #expect(rest.count == 4)
-        unsafe rest.copyBytes(from: pattern(262_140..<262_144))
-        body.commit(4)
-        let last = try #require(unsafe body.writable(1000))
-        #expect(last.count == 100)
-        unsafe last.copyBytes(from: pattern(262_144..<262_244))
-        body.commit(60)
-        #expect(unsafe body.writable(1000)?.count == 40)
-        body.commit(40)
-        #expect(unsafe body.writable(1000) == nil)
+        #expect(body.read(pattern(262_140..<262_240), hint: 1000) == 4)
+        #expect(body.read(pattern(262_144..<262_204), hint: 1000) == 100)
+        #expect(body.read(pattern(262_204..<262_244), hint: 1000) == 40)
+        #expect(body.read([1], hint: 1000) == nil)
         #expect(body.finish())
         #expect(body.bytes() == pattern(0..<262_244))
     }
 
     @Test func `the hint is never exceeded`() throws {
         let body = try #require(tier.makeBody(expectedLength: nil))
-        #expect(unsafe body.writable(10)?.count == 10)
-        body.commit(0)
+        #expect(body.read([], hint: 10) == 10)
         #expect(body.length == 0)
     }
 
@@ -81,7 +73,7 @@ struct BodyTests {
         let megabyte = [UInt8](repeating: 7, count: 1 << 20)
         for _ in 0..<4 { #expect(body.append(megabyte) == .appended) }
         #expect(body.append([1]) == .tooLarge)
-        #expect(unsafe body.writable(1) == nil)
+        #expect(body.read([1], hint: 1) == nil)
     }
 
     @Test func `a budget that has no room says full, and the bytes before stay`() throws {

@@ -65,9 +65,21 @@ let package = Package(
             swiftSettings: house),
         .executableTarget(
             name: "larder",
-            dependencies: ["Settings", "YAML", "Passwords", "EventLoop", "Server", "Admin", "CLarder"],
-            swiftSettings: house),
+            dependencies: [
+                "Message", "Framing", "Access", "Settings", "YAML", "Passwords", "EventLoop", "TLS", "Server", "Admin",
+                "CLarder",
+            ], swiftSettings: house),
 
+        tests("MessageTests", ["Message"]),
+        tests("FramingTests", ["Framing", "Message"]),
         tests("CachingTests", ["Caching", "Message"]),
+        tests("AccessTests", ["Access", "Message"]),
+        tests("SettingsTests", ["Settings", "Access", "Message", "YAML"]),
+        tests("PasswordsTests", ["Passwords", "YAML"]),
+        tests("StorageTests", ["Storage"]),
+        tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
+        tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
+        tests("CompressionTests", ["Compression"]),
+        tests("AdminTests", ["Admin", "Message", "Framing", "EventLoop", "Settings", "CLarder", "larder"]),
     ]
 )

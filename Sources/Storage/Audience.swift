@@ -1,0 +1,83 @@
+/// Who reads a growing body: attached readers, waits, and in window mode how far the writer may run ahead.
+/// Guarded by the body's lock among `Shelves.waiting`.
+final class Audience {
+    private struct Wait {
+        let ticket: WaitTicket
+        let offset: Int
+        let wake: Wake
+    }
+    private struct Reader {
+        let id: ReaderID
+        var offset: Int
+    }
+
+    private var waits: [Wait] = []
+    private var readers: [Reader] = []
+    private var roomWake: Wake?
+    private var lastID: UInt64 = 0
+
+    /// Bytes the writer may be ahead of the slowest reader; nil: no window mode.
+    var window: Int?
+    /// Offset below which pages are freed.
+    var freedEnd = 0
+
+    // MARK: Waits
+
+    func addWait(beyond offset: Int, _ wake: Wake) -> WaitTicket {
+        let ticket = WaitTicket(id: nextID())
+        waits.append(Wait(ticket: ticket, offset: offset, wake: wake))
+        return ticket
+    }
+
+    /// False: it was woken already.
+    @discardableResult
+    func removeWait(_ ticket: WaitTicket) -> Bool {
+        guard let index = waits.firstIndex(where: { $0.ticket == ticket }) else { return false }
+        waits.remove(at: index)
+        return true
+    }
+
+    func takeDue(length: Int, ended: Bool) -> [Wake] {
+        let due = waits.filter { ended || $0.offset < length }
+        if !due.isEmpty { waits.removeAll { ended || $0.offset < length } }
+        return due.map(\.wake)
+    }
+
+    // MARK: Readers
+
+    func addReader(at offset: Int) -> ReaderID {
+        let id = ReaderID(id: nextID())
+        readers.append(Reader(id: id, offset: offset))
+        return id
+    }
+
+    func moveReader(_ id: ReaderID, to offset: Int) {
+        guard let index = readers.firstIndex(where: { $0.id == id }) else { return }
+        readers[index].offset = max(offset, readers[index].offset)
+    }
+
+    func removeReader(_ id: ReaderID) { readers.removeAll { $0.id == id } }
+
+    /// nil: nobody reads.
+    var slowest: Int? { readers.map(\.offset).min() }
+
+    // MARK: The writer's pause
+
+    func hasRoom(length: Int) -> Bool {
+        guard let window, let slowest else { return true }
+        return length - slowest < window
+    }
+
+    func waitForRoom(_ wake: Wake) { roomWake = wake }
+
+    func takeRoomWake(length: Int) -> Wake? {
+        guard hasRoom(length: length) else { return nil }
+        defer { roomWake = nil }
+        return roomWake
+    }
+
+    private func nextID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+}

@@ -1,0 +1,67 @@
+package import Glibc
+internal import Synchronization
+
+/// The readers' side: any thread. A reader of a growing body attaches (Body+Window.swift); of a complete one it need not.
+extension Body {
+    /// Fills `vectors` with the published bytes from `offset`, at most `limit` bytes; returns the vectors used, zero
+    /// where nothing is there. The pointers are valid as long as the body is held and, in window mode, the reader is
+    /// attached and has not advanced beyond them.
+    package func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
+        var offset = offset
+        var left = min(limit, length - offset)
+        var used = 0
+        while left > 0, used < vectors.count {
+            let place = layout.page(at: offset)
+            guard let base = unsafe page(place.index) else { break }
+            let count = min(left, place.end - offset)
+            unsafe vectors[used] = iovec(iov_base: base + (offset - place.start), iov_len: count)
+            offset += count
+            left -= count
+            used += 1
+        }
+        return used
+    }
+
+    /// Registers a wake-up for the moment when something lies beyond `offset` or the body ends; it comes once.
+    /// nil: that is so already, look again.
+    package func `await`(beyond offset: Int, _ wake: Wake) -> WaitTicket? {
+        shelves.waiting.withLock(shelves.waiting.index(for: self)) {
+            let ticket = makeAudience().addWait(beyond: offset, wake)
+            waitCount.add(1, ordering: .sequentiallyConsistent)
+            let isDue =
+                published.load(ordering: .sequentiallyConsistent) > offset
+                || phase.load(ordering: .sequentiallyConsistent) != State.growing.rawValue
+            guard isDue else { return ticket }
+            audience?.removeWait(ticket)
+            waitCount.subtract(1, ordering: .relaxed)
+            return nil
+        }
+    }
+
+    /// Forgets a wait; one that is being woken at this moment may still be called.
+    package func cancel(_ ticket: WaitTicket) {
+        shelves.waiting.withLock(shelves.waiting.index(for: self)) {
+            if audience?.removeWait(ticket) == true { waitCount.subtract(1, ordering: .relaxed) }
+        }
+    }
+
+    /// Calls those who have something to do now, outside the lock.
+    func wakeReaders() {
+        let due = shelves.waiting.withLock(shelves.waiting.index(for: self)) {
+            let length = published.load(ordering: .relaxed)
+            let ended = phase.load(ordering: .relaxed) != State.growing.rawValue
+            let due = audience?.takeDue(length: length, ended: ended) ?? []
+            waitCount.subtract(due.count, ordering: .relaxed)
+            return due
+        }
+        for wake in due { wake() }
+    }
+
+    /// Under the lock.
+    func makeAudience() -> Audience {
+        if let audience { return audience }
+        let made = Audience()
+        audience = made
+        return made
+    }
+}

@@ -1,0 +1,88 @@
+internal import Synchronization
+
+/// The writer's side: one thread at a time, until `finish` or `fail`.
+extension Body {
+    package enum AppendResult: Equatable, Sendable {
+        case appended
+        /// The budget has no room even after evicting; nothing was appended. Go on with `abandonStorage`, or fail.
+        case full
+        /// More than the expected length, or, where none is known, than the largest object stored; nothing appended.
+        case tooLarge
+    }
+
+    /// Appends all of the bytes or none.
+    package func append(_ bytes: UnsafeRawBufferPointer) -> AppendResult {
+        precondition(state == .growing, "a body that ended does not grow")
+        let start = published.load(ordering: .relaxed)
+        guard bytes.count <= room(from: start) else { return .tooLarge }
+        guard reserve(upTo: start + bytes.count) else { return .full }
+        var copied = 0
+        while copied < bytes.count {
+            let target = unsafe gap(from: start + copied, limit: bytes.count - copied)
+            let source = unsafe UnsafeRawBufferPointer(rebasing: bytes[copied..<copied + target.count])
+            unsafe target.copyMemory(from: source)
+            copied += target.count
+        }
+        publish(start + bytes.count)
+        return .appended
+    }
+
+    /// Room for the writer to read(2) into, at most `hint` bytes, often less: up to the end of a page. Follow with
+    /// `commit`. nil: as `.full` or `.tooLarge` of `append`, or the body is as long as expected.
+    package func writable(_ hint: Int) -> UnsafeMutableRawBufferPointer? {
+        precondition(state == .growing, "a body that ended does not grow")
+        let start = published.load(ordering: .relaxed)
+        let wanted = min(hint, room(from: start))
+        guard wanted > 0, reserve(upTo: start + 1) else { return nil }
+        return unsafe gap(from: start, limit: wanted)
+    }
+
+    /// Publishes `count` bytes written into what `writable` gave.
+    package func commit(_ count: Int) {
+        let start = published.load(ordering: .relaxed)
+        precondition(count >= 0 && start + count <= capacity, "more bytes than there was room for")
+        if count > 0 { publish(start + count) }
+    }
+
+    /// No more bytes follow. False: fewer came than expected; the body has failed.
+    package func finish() -> Bool {
+        let isWhole = expectedLength == nil || expectedLength == published.load(ordering: .relaxed)
+        end(isWhole ? .complete : .failed)
+        return isWhole
+    }
+
+    /// The transfer broke off. No effect on a body that has ended.
+    package func fail() {
+        if state == .growing { end(.failed) }
+    }
+
+    /// Bytes that may still come.
+    private func room(from start: Int) -> Int {
+        if let expectedLength { return expectedLength - start }
+        return windowed.load(ordering: .relaxed) ? .max - start : shelves.objectMax - start
+    }
+
+    /// The reserved bytes from an offset to the end of its page, at most `limit`.
+    private func gap(from offset: Int, limit: Int) -> UnsafeMutableRawBufferPointer {
+        let place = layout.page(at: offset)
+        guard let base = unsafe page(place.index) else { preconditionFailure("the page was reserved") }
+        return unsafe UnsafeMutableRawBufferPointer(
+            start: base + (offset - place.start), count: min(limit, place.end - offset))
+    }
+
+    /// Sequentially consistent, as is the registration of a wait: of the writer that publishes and looks for waits, and
+    /// the reader that registers and looks for bytes, at least one sees the other.
+    private func publish(_ length: Int) {
+        published.store(length, ordering: .sequentiallyConsistent)
+        if waitCount.load(ordering: .sequentiallyConsistent) > 0 { wakeReaders() }
+        if windowed.load(ordering: .relaxed) { freeReadPages() }
+    }
+
+    private func end(_ state: State) {
+        precondition(self.state == .growing, "a body ends once")
+        phase.store(state.rawValue, ordering: .sequentiallyConsistent)
+        if waitCount.load(ordering: .sequentiallyConsistent) > 0 { wakeReaders() }
+        // It was counted with what it held when it was inserted, or with what it promised.
+        if let home { shelves.reweigh(self, home) }
+    }
+}

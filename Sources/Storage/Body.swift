@@ -1,0 +1,81 @@
+internal import CLarder
+internal import Synchronization
+
+/// The bytes of one response body: one writer, any number of readers on any thread.
+///
+///     growing ──finish──▶ complete          growing ──fail, or finish too early──▶ failed
+///
+/// The writer puts bytes into pages and then publishes the new length; a reader that has seen the length may read the
+/// bytes below it without a lock, for nothing published is moved or changed. Files beside this one hold the writer's
+/// side, the readers' side, the pages, and window mode.
+@safe package final class Body: @unchecked Sendable {
+    package enum State: UInt8, Sendable { case growing, complete, failed }
+
+    /// In bytes; nil where the origin did not say.
+    package let expectedLength: Int?
+    let shelves: Shelves
+    let published = Atomic<Int>(0)
+    let phase = Atomic<UInt8>(State.growing.rawValue)
+    /// Waits under way; spares the writer the lock while there are none.
+    let waitCount = Atomic<Int>(0)
+    /// Whether window mode has begun.
+    let windowed = Atomic<Bool>(false)
+    /// Bytes of the budget in this object and its pages.
+    let held = Atomic<Int>(0)
+
+    // Pages: written by the writer before it publishes bytes in them (Body+Pages.swift).
+    var firstPage: UnsafeMutableRawPointer?
+    var segments: UnsafeMutablePointer<PageSegment?>?
+    /// Offset up to which the writer has pages. The writer's own.
+    var capacity = 0
+    private var objectBytes = 0
+    /// Key of the record it was inserted with while it grew; nil: none. The writer's own.
+    var home: StorageKey?
+
+    /// Readers, waits, window: under the lock `shelves.waiting`; nil until somebody attaches or waits.
+    var audience: Audience?
+
+    /// The body is charged by whoever made it (`MemoryTier.makeBody`).
+    init(expectedLength: Int?, shelves: Shelves) {
+        self.expectedLength = expectedLength
+        self.shelves = shelves
+    }
+
+    deinit {
+        freeAllPages()
+        shelves.release(objectBytes)
+    }
+
+    /// Bytes that may be read.
+    package var length: Int { published.load(ordering: .acquiring) }
+
+    /// Read the state before the length where both matter: a complete body no longer grows.
+    package var state: State { State(rawValue: phase.load(ordering: .acquiring)).unsafelyUnwrappedState }
+
+    /// Takes this object itself from the budget. False: it can not be had.
+    func chargeObject() -> Bool {
+        let bytes = unsafe Shelves.size(of: Unmanaged.passUnretained(self).toOpaque())
+        guard shelves.charge(bytes) else { return false }
+        objectBytes = bytes
+        held.add(bytes, ordering: .relaxed)
+        return true
+    }
+
+    /// Bytes it counts for in its queue: what it holds, or what it will hold.
+    var weight: Int {
+        let now = held.load(ordering: .relaxed)
+        guard state == .growing, !windowed.load(ordering: .relaxed) else { return now }
+        return max(now, expectedLength ?? 0)
+    }
+}
+
+extension Optional<Body.State> {
+    fileprivate var unsafelyUnwrappedState: Body.State {
+        guard let state = self else { preconditionFailure("a body's phase is a state") }
+        return state
+    }
+}
+
+extension StoredRecord {
+    final var currentWeight: Int { charge + body.weight }
+}

@@ -1,0 +1,85 @@
+/// Keys lately evicted from the small queue, oldest forgotten first (the ghost queue of S3-FIFO): a key that comes
+/// back while it is remembered goes straight to the main queue.
+///
+/// A set-associative table of 32-bit fingerprints with the time they were noted, eight bytes each: it forgets by age
+/// instead of by unlinking. A false match costs a place in the main queue, never a wrong answer.
+@safe struct GhostQueue {
+    private struct Mark {
+        var fingerprint: UInt32 = 0
+        /// Number of the note; zero: free.
+        var noted: UInt32 = 0
+    }
+    private static let ways = 8
+    /// How many keys are remembered whatever the main queue holds.
+    static let countMin = 16
+
+    private var marks: UnsafeMutablePointer<Mark>
+    private var bucketCount: Int
+    private var clock: UInt32 = 0
+    /// How many of the latest notes count.
+    private var limit = GhostQueue.countMin
+
+    init() {
+        bucketCount = 4
+        unsafe marks = .allocate(capacity: 4 * Self.ways)
+        unsafe marks.initialize(repeating: Mark(), count: 4 * Self.ways)
+    }
+
+    func free() { unsafe marks.deallocate() }
+
+    /// Remembers a key, and as many others before it as `limit` says.
+    mutating func note(_ key: StorageKey, limit: Int, into doomed: inout Doomed) {
+        self.limit = max(limit, Self.countMin)
+        if self.limit > bucketCount * Self.ways / 2 { grow(&doomed) }
+        clock = clock == .max ? 1 : clock + 1
+        place(Mark(fingerprint: fingerprint(key), noted: clock))
+    }
+
+    /// Whether the key is remembered; it is forgotten by asking.
+    mutating func take(_ key: StorageKey) -> Bool {
+        let wanted = fingerprint(key)
+        for index in bucket(wanted) where unsafe marks[index].fingerprint == wanted && isValid(index) {
+            unsafe marks[index] = Mark()
+            return true
+        }
+        return false
+    }
+
+    /// How many keys are remembered. For tests and statistics: it looks at all of them.
+    var count: Int { (0..<bucketCount * Self.ways).count { isValid($0) } }
+
+    private func fingerprint(_ key: StorageKey) -> UInt32 { UInt32(truncatingIfNeeded: key.low ^ (key.high >> 32)) }
+
+    private func bucket(_ fingerprint: UInt32) -> Range<Int> {
+        let first = (Int(fingerprint) & (bucketCount - 1)) * Self.ways
+        return first..<first + Self.ways
+    }
+
+    private func isValid(_ index: Int) -> Bool {
+        unsafe marks[index].noted != 0 && age(index) < UInt32(clamping: limit)
+    }
+
+    private func age(_ index: Int) -> UInt32 { unsafe clock &- marks[index].noted }
+
+    private mutating func place(_ mark: Mark) {
+        let candidates = bucket(mark.fingerprint)
+        var chosen = candidates.lowerBound
+        for index in candidates {
+            if unsafe marks[index].noted == 0 {
+                chosen = index
+                break
+            }
+            if age(index) > age(chosen) { chosen = index }
+        }
+        unsafe marks[chosen] = mark
+    }
+
+    private mutating func grow(_ doomed: inout Doomed) {
+        let old = unsafe UnsafeBufferPointer(start: marks, count: bucketCount * Self.ways)
+        while limit > bucketCount * Self.ways / 2 { bucketCount *= 2 }
+        unsafe marks = .allocate(capacity: bucketCount * Self.ways)
+        unsafe marks.initialize(repeating: Mark(), count: bucketCount * Self.ways)
+        for index in old.indices where unsafe old[index].noted != 0 { unsafe place(old[index]) }
+        unsafe doomed.blocks.append(UnsafeMutableRawPointer(mutating: old.baseAddress!))
+    }
+}

@@ -1,0 +1,127 @@
+internal import Synchronization
+
+/// The memory tier: stored responses by key, in shards with a short lock each, within a strict budget, evicted by
+/// S3-FIFO (`Shard`). Used by all workers at once. It knows nothing of HTTP: keys and heads are bytes.
+///
+/// Everything counts against the budget: pages at their malloc size, heads, keys, records, their share of the tables,
+/// and what was evicted but is still being sent.
+package final class MemoryTier: Sendable {
+    private let shelves: Shelves
+
+    /// - Parameters:
+    ///   - budget: bytes.
+    ///   - shards: a power of two.
+    ///   - objectMax: longest body stored, in bytes.
+    ///   - variantsPerKeyMax: variants kept under one key; the oldest give way.
+    package init(budget: Int, shards: Int = 64, objectMax: Int, variantsPerKeyMax: Int) {
+        shelves = Shelves(
+            budget: budget, shards: shards, objectMax: objectMax, variantsPerKeyMax: variantsPerKeyMax)
+    }
+
+    deinit { removeAll() }
+
+    /// All variants stored under the key, newest first; [] where none. The key bytes are compared in full. Marks
+    /// nothing: call `touch` for the one served. Allocates nothing.
+    package func lookup(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> [StoredRecord] {
+        unsafe shelves.lookup(key, keyBytes)
+    }
+
+    /// Counts one use of a record.
+    package func touch(_ record: StoredRecord) { record.markUsed() }
+
+    /// Makes a record visible, also while its body still grows (then by the writer's thread), in place of the same
+    /// variant. False: its body failed or was abandoned, or the budget has no room for it.
+    package func insert(_ record: StoredRecord) -> Bool { shelves.insert(record) }
+
+    /// Puts a record with a freshened head and the same body where `old` is. False: `old` is no longer there, or the
+    /// budget has no room; nothing changes.
+    package func replace(_ old: StoredRecord, with new: StoredRecord) -> Bool { shelves.replace(old, with: new) }
+
+    /// Takes a record out; no effect where it is not there.
+    package func remove(_ record: StoredRecord) { shelves.remove(record) }
+
+    /// Takes all variants of a key out; returns how many.
+    package func invalidate(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
+        unsafe shelves.invalidate(key, keyBytes)
+    }
+
+    /// Room for a body of this many bytes; nil as length: not known. nil: longer than `objectMax`, or no room.
+    package func makeBody(expectedLength: Int?) -> Body? {
+        if let length = expectedLength, length < 0 || length > shelves.objectMax { return nil }
+        let body = Body(expectedLength: expectedLength, shelves: shelves)
+        return body.chargeObject() ? body : nil
+    }
+
+    /// Sets the budget, in bytes, and evicts down to it.
+    package func setBudget(_ budget: Int) {
+        shelves.limit.store(budget, ordering: .relaxed)
+        _ = shelves.charge(0)
+    }
+
+    /// Who fetches what is not there: decided under the lock of the shard, so that one leads and all others follow.
+    /// - Parameter knownNewest: the first record the look-up gave; nil where it gave none.
+    package func lead(
+        _ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer, knownNewest: StoredRecord?
+    ) -> Leadership {
+        unsafe shelves.lead(key, keyBytes, knownNewest: knownNewest)
+    }
+}
+
+// MARK: All records
+
+extension MemoryTier {
+    /// Takes out the records for which `condition` holds; returns how many and their bytes. It is asked outside the
+    /// locks, shard by shard, so records that come meanwhile may be missed.
+    package func purge(dryRun: Bool, where condition: (StoredRecord) -> Bool) -> (records: Int, bytes: Int) {
+        var purged = (records: 0, bytes: 0)
+        for index in 0..<shelves.shardCount {
+            let matching = shelves.records(inShard: index).filter(condition)
+            guard !matching.isEmpty else { continue }
+            let found = shelves.change(index) { shard, doomed in
+                var found = (records: 0, bytes: 0)
+                for record in matching where record.place != .nowhere {
+                    found = (found.records + 1, found.bytes + record.weight)
+                    if !dryRun { _ = shard.remove(record, into: &doomed) }
+                }
+                return found
+            }
+            purged = (purged.records + found.records, purged.bytes + found.bytes)
+        }
+        return purged
+    }
+
+    package func removeAll() {
+        _ = purge(dryRun: false) { _ in true }
+        while shelves.dropSparePage() {}
+    }
+
+    /// Visits every record, shard by shard, outside the locks.
+    package func forEach(_ visit: (StoredRecord) -> Void) {
+        for index in 0..<shelves.shardCount { shelves.records(inShard: index).forEach(visit) }
+    }
+
+    package var statistics: MemoryTierStatistics {
+        var sum = MemoryTierStatistics()
+        for index in 0..<shelves.shardCount { shelves.read(index) { $0.add(to: &sum) } }
+        sum.spareBytes = shelves.spare.pageCount * SparePages.pageSize
+        sum.budgetBytes = shelves.limit.load(ordering: .relaxed)
+        sum.usedBytes = shelves.charged.load(ordering: .relaxed) - sum.spareBytes
+        sum.refused = shelves.refused.load(ordering: .relaxed)
+        sum.overdrawn = shelves.overdrawn.load(ordering: .relaxed)
+        return sum
+    }
+}
+
+extension Shard {
+    fileprivate func add(to sum: inout MemoryTierStatistics) {
+        sum.recordCount += recordCount
+        sum.smallCount += small.count
+        sum.smallBytes += small.bytes
+        sum.mainCount += main.count
+        sum.mainBytes += main.bytes
+        sum.ghostCount += ghost.count
+        sum.transferCount += transfers.count
+        sum.evictions += evictions
+        sum.evictedBytes += evictedBytes
+    }
+}

@@ -1,0 +1,26 @@
+/// What the memory tier holds and has done, summed over its shards at slightly different moments.
+package struct MemoryTierStatistics: Equatable, Sendable {
+    /// Bytes it may take.
+    package var budgetBytes = 0
+    /// Bytes taken by records, bodies and their pages, those evicted but still being read among them.
+    package var usedBytes = 0
+    /// Bytes in pages kept for the next body; counted against the budget, given back on need.
+    package var spareBytes = 0
+    package var recordCount = 0
+    package var smallCount = 0
+    package var smallBytes = 0
+    package var mainCount = 0
+    package var mainBytes = 0
+    /// Keys remembered after eviction.
+    package var ghostCount = 0
+    package var transferCount = 0
+    /// Since the start.
+    package var evictions = 0
+    package var evictedBytes = 0
+    /// Times the budget could not be had.
+    package var refused = 0
+    /// Pages taken beyond the budget by bodies in window mode.
+    package var overdrawn = 0
+
+    package init() {}
+}

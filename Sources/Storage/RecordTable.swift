@@ -1,0 +1,118 @@
+/// Key → variants, open addressing with linear probing, at most half full. Guarded by the lock of its shard.
+///
+/// The list of variants is immutable and shared: a look-up hands it out with one retain and allocates nothing.
+@safe struct RecordTable {
+    private struct Slot {
+        var key: StorageKey
+        /// Newest first; nil: the slot is free. Never empty.
+        var variants: [StoredRecord]?
+    }
+    private static let capacityMin = 16
+
+    private var slots: UnsafeMutablePointer<Slot>
+    private var capacity: Int
+    /// Keys in here.
+    private(set) var count = 0
+
+    init() {
+        capacity = Self.capacityMin
+        unsafe slots = Self.allocate(capacity)
+    }
+
+    /// Gives the memory back. The table must not be used any more.
+    func free() {
+        unsafe slots.deinitialize(count: capacity)
+        unsafe slots.deallocate()
+    }
+
+    /// All variants under the key, newest first; nil where there are none.
+    @inline(__always)
+    func variants(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> [StoredRecord]? {
+        let index = unsafe find(key, keyBytes)
+        return unsafe index < 0 ? nil : slots[index].variants
+    }
+
+    /// Stores a list of variants under the key of its first record; an empty list frees the slot.
+    mutating func set(_ variants: [StoredRecord], _ key: StorageKey, _ keyBytes: [UInt8], into doomed: inout Doomed) {
+        let index = unsafe keyBytes.withUnsafeBytes { unsafe find(key, $0) }
+        if index < 0 {
+            if !variants.isEmpty { add(Slot(key: key, variants: variants), into: &doomed) }
+            return
+        }
+        if let old = unsafe slots[index].variants { doomed.lists.append(old) }
+        if variants.isEmpty { vacate(index) } else { unsafe slots[index].variants = variants }
+    }
+
+    /// The record with this body, found by the hash alone; nil where it has left.
+    func record(carrying body: Body, _ key: StorageKey) -> StoredRecord? {
+        var index = home(key)
+        while let variants = unsafe slots[index].variants {
+            if unsafe slots[index].key == key, let found = variants.first(where: { $0.body === body }) { return found }
+            index = (index + 1) & (capacity - 1)
+        }
+        return nil
+    }
+
+    func forEach(_ body: ([StoredRecord]) -> Void) {
+        for index in 0..<capacity { if let variants = unsafe slots[index].variants { body(variants) } }
+    }
+
+    /// The slot of a key; negative where it has none.
+    @inline(__always)
+    private func find(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
+        var index = home(key)
+        while unsafe slots[index].variants != nil {
+            if unsafe slots[index].key == key, unsafe slots[index].variants.unsafelyUnwrapped[0].hasKey(keyBytes) {
+                return index
+            }
+            index = (index &+ 1) & (capacity &- 1)
+        }
+        return -1
+    }
+
+    private func home(_ key: StorageKey) -> Int { Int(truncatingIfNeeded: key.low) & (capacity &- 1) }
+
+    private mutating func add(_ slot: Slot, into doomed: inout Doomed) {
+        if count * 2 >= capacity { grow(&doomed) }
+        place(slot)
+        count += 1
+    }
+
+    private func place(_ slot: Slot) {
+        var index = home(slot.key)
+        while unsafe slots[index].variants != nil { index = (index + 1) & (capacity - 1) }
+        unsafe slots[index] = slot
+    }
+
+    /// Frees a slot and moves those behind it forward, so that no probe ends early.
+    private mutating func vacate(_ freed: Int) {
+        let mask = capacity - 1
+        var hole = freed
+        var index = (hole + 1) & mask
+        while unsafe slots[index].variants != nil {
+            let distance = unsafe (index - home(slots[index].key)) & mask
+            if distance >= (index - hole) & mask {
+                unsafe slots[hole] = slots[index]
+                hole = index
+            }
+            index = (index + 1) & mask
+        }
+        unsafe slots[hole].variants = nil
+        count -= 1
+    }
+
+    private mutating func grow(_ doomed: inout Doomed) {
+        let old = unsafe UnsafeMutableBufferPointer(start: slots, count: capacity)
+        capacity *= 2
+        unsafe slots = Self.allocate(capacity)
+        for index in old.indices where unsafe old[index].variants != nil { unsafe place(old[index]) }
+        unsafe old.deinitialize()
+        unsafe doomed.blocks.append(UnsafeMutableRawPointer(old.baseAddress!))
+    }
+
+    private static func allocate(_ capacity: Int) -> UnsafeMutablePointer<Slot> {
+        let slots = UnsafeMutablePointer<Slot>.allocate(capacity: capacity)
+        unsafe slots.initialize(repeating: Slot(key: StorageKey(high: 0, low: 0), variants: nil), count: capacity)
+        return unsafe slots
+    }
+}

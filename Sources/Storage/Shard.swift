@@ -1,0 +1,148 @@
+/// One part of the memory tier: its table, its queues, its transfers under way. Guarded by one lock.
+///
+/// Eviction is S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023), in bytes:
+///
+///     new ──▶ small (10 %) ──used──▶ main ──used──▶ main again, one use less
+///               │ not used             │ not used
+///               ▼                      ▼
+///             ghost (keys only)      gone           a key in ghost that comes back enters main
+///
+/// A record whose body still grows is passed over: evicting it would give nothing back.
+struct Shard {
+    var table = RecordTable()
+    private(set) var small = RecordQueue(.small)
+    private(set) var main = RecordQueue(.main)
+    private(set) var ghost = GhostQueue()
+    var transfers: [StorageKey: TransferState] = [:]
+    private(set) var evictions = 0
+    private(set) var evictedBytes = 0
+
+    /// How many records one call of `evict` looks at: keeps the lock short.
+    private static let stepsMax = 32
+
+    enum Eviction { case evicted, progressed, nothing }
+
+    var bytes: Int { small.bytes + main.bytes }
+    var recordCount: Int { small.count + main.count }
+
+    func free() {
+        table.free()
+        ghost.free()
+    }
+
+    /// Puts a record before the other variants of its key, in place of those it replaces.
+    mutating func insert(_ record: StoredRecord, variantsMax: Int, into doomed: inout Doomed) {
+        var variants = unsafe record.keyBytes.withUnsafeBytes { unsafe table.variants(record.key, $0) } ?? []
+        var toMain = ghost.take(record.key)
+        variants.removeAll { other in
+            guard other !== record, record.replaces(other) else { return other === record }
+            toMain = toMain || other.place == .main
+            record.setFrequency(max(record.frequency, other.frequency))
+            unlink(other)
+            return true
+        }
+        if record.place != .nowhere { unlink(record) }
+        variants.insert(record, at: 0)
+        while variants.count > max(1, variantsMax) { unlink(variants.removeLast()) }
+        record.weight = record.currentWeight
+        if toMain { main.push(record) } else { small.push(record) }
+        table.set(variants, record.key, record.keyBytes, into: &doomed)
+    }
+
+    /// Puts `new` where `old` is. False: `old` is not here any more.
+    mutating func replace(_ old: StoredRecord, with new: StoredRecord, into doomed: inout Doomed) -> Bool {
+        guard old.place != .nowhere, new.place == .nowhere else { return false }
+        guard var variants = unsafe old.keyBytes.withUnsafeBytes({ unsafe table.variants(old.key, $0) }),
+            let index = variants.firstIndex(where: { $0 === old })
+        else { return false }
+        new.setFrequency(old.frequency)
+        new.weight = new.currentWeight
+        if old.place == .main { main.substitute(new, for: old) } else { small.substitute(new, for: old) }
+        variants.remove(at: index)
+        variants.insert(new, at: 0)
+        table.set(variants, new.key, new.keyBytes, into: &doomed)
+        return true
+    }
+
+    /// False: it was not here.
+    mutating func remove(_ record: StoredRecord, into doomed: inout Doomed) -> Bool {
+        guard record.place != .nowhere else { return false }
+        unlink(record)
+        let variants = unsafe record.keyBytes.withUnsafeBytes { unsafe table.variants(record.key, $0) } ?? []
+        table.set(variants.filter { $0 !== record }, record.key, record.keyBytes, into: &doomed)
+        return true
+    }
+
+    mutating func removeAll(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer, into doomed: inout Doomed) -> Int {
+        guard let variants = unsafe table.variants(key, keyBytes) else { return 0 }
+        for record in variants { unlink(record) }
+        table.set([], key, variants[0].keyBytes, into: &doomed)
+        return variants.count
+    }
+
+    /// Counts a record anew, after its body came to its end.
+    mutating func reweigh(_ record: StoredRecord) {
+        switch record.place {
+        case .small: small.reweigh(record, to: record.currentWeight)
+        case .main: main.reweigh(record, to: record.currentWeight)
+        case .nowhere: break
+        }
+    }
+
+    /// Moves records through the queues until one falls out, a few at most.
+    mutating func evict(into doomed: inout Doomed) -> Eviction {
+        var growingInSmall = 0
+        var growingInMain = 0
+        var progressed = false
+        for _ in 0..<Self.stepsMax {
+            let smallHasSome = growingInSmall < small.count
+            let mainHasSome = growingInMain < main.count
+            guard smallHasSome || mainHasSome else { break }
+            let fromSmall = smallHasSome && (small.bytes * 10 > bytes || !mainHasSome)
+            guard let victim = fromSmall ? small.last : main.last else { break }
+            if victim.body.state == .growing {
+                rotate(victim)
+                if fromSmall { growingInSmall += 1 } else { growingInMain += 1 }
+            } else if victim.frequency > 0 {
+                keep(victim)
+                progressed = true
+            } else {
+                evict(victim, into: &doomed)
+                return .evicted
+            }
+        }
+        return progressed ? .progressed : .nothing
+    }
+
+    private mutating func evict(_ victim: StoredRecord, into doomed: inout Doomed) {
+        if victim.place == .small { ghost.note(victim.key, limit: main.count, into: &doomed) }
+        evictions += 1
+        evictedBytes += victim.weight
+        _ = remove(victim, into: &doomed)
+    }
+
+    /// It was used while it waited: from small to main, from main to main again.
+    private mutating func keep(_ record: StoredRecord) {
+        record.setFrequency(record.place == .small ? 0 : record.frequency - 1)
+        unlink(record)
+        main.push(record)
+    }
+
+    private mutating func rotate(_ record: StoredRecord) {
+        if record.place == .small {
+            small.remove(record)
+            small.push(record)
+        } else {
+            main.remove(record)
+            main.push(record)
+        }
+    }
+
+    private mutating func unlink(_ record: StoredRecord) {
+        switch record.place {
+        case .small: small.remove(record)
+        case .main: main.remove(record)
+        case .nowhere: break
+        }
+    }
+}

@@ -1,0 +1,92 @@
+internal import Synchronization
+
+/// What the tier does with records and transfers, each under the lock of one shard.
+extension Shelves {
+    @inline(__always)
+    func lookup(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> [StoredRecord] {
+        read(shardIndex(key)) { shard in unsafe shard.table.variants(key, keyBytes) ?? [] }
+    }
+
+    func insert(_ record: StoredRecord) -> Bool {
+        guard record.body.state != .failed, !record.body.isWindowed, chargeOnce(record) else { return false }
+        if record.body.state == .growing { record.body.home = record.key }
+        change(shardIndex(record.key)) { shard, doomed in
+            shard.insert(record, variantsMax: variantsPerKeyMax, into: &doomed)
+        }
+        return true
+    }
+
+    func replace(_ old: StoredRecord, with new: StoredRecord) -> Bool {
+        precondition(old.key == new.key && old.keyBytes == new.keyBytes, "a record is replaced under its own key")
+        guard chargeOnce(new) else { return false }
+        return change(shardIndex(new.key)) { shard, doomed in shard.replace(old, with: new, into: &doomed) }
+    }
+
+    func remove(_ record: StoredRecord) {
+        change(shardIndex(record.key)) { shard, doomed in _ = shard.remove(record, into: &doomed) }
+    }
+
+    func invalidate(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
+        change(shardIndex(key)) { shard, doomed in unsafe shard.removeAll(key, keyBytes, into: &doomed) }
+    }
+
+    /// After a body ended: counts its record with what the body holds now.
+    func reweigh(_ body: Body, _ key: StorageKey) {
+        change(shardIndex(key)) { shard, _ in
+            if let record = shard.table.record(carrying: body, key) { shard.reweigh(record) }
+        }
+    }
+
+    func removeRecord(carrying body: Body, _ key: StorageKey) {
+        change(shardIndex(key)) { shard, doomed in
+            if let record = shard.table.record(carrying: body, key) { _ = shard.remove(record, into: &doomed) }
+        }
+    }
+
+    /// The records of one shard, to be looked at outside its lock.
+    func records(inShard index: Int) -> [StoredRecord] {
+        read(index) { shard in
+            var records: [StoredRecord] = []
+            records.reserveCapacity(shard.recordCount)
+            shard.table.forEach { records.append(contentsOf: $0) }
+            return records
+        }
+    }
+
+    private func chargeOnce(_ record: StoredRecord) -> Bool {
+        guard record.charge == 0 else { return true }
+        let bytes = record.footprint
+        guard charge(bytes) else { return false }
+        record.charge = bytes
+        return true
+    }
+}
+
+// MARK: Transfers under way
+
+extension Shelves {
+    func lead(
+        _ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer, knownNewest: StoredRecord?
+    ) -> Leadership {
+        read(shardIndex(key)) { shard in
+            guard unsafe shard.table.variants(key, keyBytes)?.first === knownNewest else { return .lookAgain }
+            if let running = shard.transfers[key] {
+                let isSame = unsafe running.keyBytes.withUnsafeBytes {
+                    unsafe $0.count == keyBytes.count && equalBytes($0, keyBytes)
+                }
+                // Another key with the same hash leads alone.
+                if isSame { return .follow(Transfer(running, self, isLeader: false)) }
+            }
+            let state = unsafe TransferState(key: key, keyBytes: Array(keyBytes))
+            if shard.transfers[key] == nil { shard.transfers[key] = state }
+            return .lead(Transfer(state, self, isLeader: true))
+        }
+    }
+
+    /// Takes a transfer out of its shard.
+    func forget(_ transfer: TransferState) {
+        read(shardIndex(transfer.key)) { shard in
+            if shard.transfers[transfer.key] === transfer { shard.transfers[transfer.key] = nil }
+        }
+    }
+}

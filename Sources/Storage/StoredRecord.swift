@@ -1,0 +1,72 @@
+internal import CLarder
+internal import Synchronization
+
+/// One stored response (one variant of one key): its key, its head in wire form, its body.
+///
+/// Immutable once published, but for the use mark and what the shard that holds it writes under its lock. The module
+/// above subclasses it with what it knows of the response. The budget is charged on `insert` and given back when the
+/// last reference goes, so a record that was evicted while somebody sends it still counts.
+@safe open class StoredRecord: @unchecked Sendable {
+    package let key: StorageKey
+    package let keyBytes: [UInt8]
+    package let head: [UInt8]
+    package let body: Body
+    /// Bytes a subclass holds beside this record (arrays, tables), charged with it.
+    private let heldBesides: Int
+
+    /// Uses since the record entered its queue, saturating at 3 (S3-FIFO).
+    private let uses = Atomic<UInt8>(0)
+
+    // Below: written under the lock of the record's shard only.
+    final var place = Place.nowhere
+    final var newer: Unmanaged<StoredRecord>?
+    final var older: Unmanaged<StoredRecord>?
+    /// Bytes this record counts for in its queue: itself and its body.
+    final var weight = 0
+    /// Bytes of the budget this record itself holds; zero until it is inserted.
+    final var charge = 0
+
+    enum Place: UInt8 { case nowhere, small, main }
+
+    package init(key: StorageKey, keyBytes: [UInt8], head: [UInt8], body: Body, heldBesides: Int = 0) {
+        self.key = key
+        self.keyBytes = keyBytes
+        self.head = head
+        self.body = body
+        self.heldBesides = heldBesides
+    }
+
+    deinit { body.shelves.release(charge) }
+
+    /// Whether this record, being newer, takes the place of `other` under the same key: both are the same variant.
+    open func replaces(_ other: StoredRecord) -> Bool { true }
+}
+
+extension StoredRecord {
+    static let usesMax: UInt8 = 3
+
+    /// Slot in the table at its lowest load, the list of variants, and a share of the ghost queue.
+    static let tableBytes = 160
+
+    /// What this record takes of memory beside its body: at most, in bytes.
+    final var footprint: Int {
+        let object = unsafe clarder_malloc_usable_size(Unmanaged.passUnretained(self).toOpaque()) + 8
+        return object + chunkBytes(keyBytes.capacity + 32) + chunkBytes(head.capacity + 32) + heldBesides
+            + Self.tableBytes
+    }
+
+    var frequency: UInt8 { uses.load(ordering: .relaxed) }
+
+    /// Counts one use. Two threads at once may count as one: good enough for a saturating mark.
+    final func markUsed() {
+        let seen = uses.load(ordering: .relaxed)
+        if seen < Self.usesMax { uses.store(seen + 1, ordering: .relaxed) }
+    }
+
+    final func setFrequency(_ value: UInt8) { uses.store(value, ordering: .relaxed) }
+
+    @inline(__always)
+    final func hasKey(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        unsafe keyBytes.count == bytes.count && keyBytes.withUnsafeBytes { unsafe equalBytes($0, bytes) }
+    }
+}

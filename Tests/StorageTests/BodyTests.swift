@@ -1,0 +1,98 @@
+import Storage
+import Testing
+
+@Suite("Body: one writer, many readers")
+struct BodyTests {
+    let tier = MemoryTier(budget: 8 << 20, shards: 4, objectMax: 4 << 20, variantsPerKeyMax: 4)
+
+    private static let lengths = [0, 1, 63, 64, 4096, 4097, 262_144, 262_145, 1_000_000, 3_000_000]
+
+    @Test(arguments: lengths, [true, false])
+    func `what goes in comes out, however it is cut`(_ length: Int, isKnown: Bool) throws {
+        let body = try #require(tier.makeBody(expectedLength: isKnown ? length : nil))
+        var generator = SeededGenerator(seed: UInt64(length))
+        var offset = 0
+        while offset < length {
+            let count = min(length - offset, Int.random(in: 1...70_000, using: &generator))
+            #expect(body.append(pattern(offset..<offset + count)) == .appended)
+            offset += count
+            #expect(body.length == offset)
+        }
+        #expect(body.state == .growing)
+        #expect(body.finish())
+        #expect(body.state == .complete)
+        #expect(body.bytes() == pattern(0..<length))
+        #expect(body.bytes(from: length / 3, vectorCount: 1) == pattern(length / 3..<length))
+    }
+
+    @Test func `an empty body takes no page`() throws {
+        let before = tier.statistics.usedBytes
+        let body = try #require(tier.makeBody(expectedLength: 0))
+        #expect(body.finish())
+        #expect(tier.statistics.usedBytes - before < 400)
+    }
+
+    @Test func `room to read into ends with the page and with the body`() throws {
+        let body = try #require(tier.makeBody(expectedLength: 262_144 + 100))
+        #expect(body.append(pattern(0..<262_140)) == .appended)
+        #expect(body.read(pattern(262_140..<262_240), hint: 1000) == 4)
+        #expect(body.read(pattern(262_144..<262_204), hint: 1000) == 100)
+        #expect(body.read(pattern(262_204..<262_244), hint: 1000) == 40)
+        #expect(body.read([1], hint: 1000) == nil)
+        #expect(body.finish())
+        #expect(body.bytes() == pattern(0..<262_244))
+    }
+
+    @Test func `the hint is never exceeded`() throws {
+        let body = try #require(tier.makeBody(expectedLength: nil))
+        #expect(body.read([], hint: 10) == 10)
+        #expect(body.length == 0)
+    }
+
+    @Test func `a body that ends early has failed`() throws {
+        let body = try #require(tier.makeBody(expectedLength: 10))
+        #expect(body.append([1, 2, 3]) == .appended)
+        #expect(!body.finish())
+        #expect(body.state == .failed)
+        body.fail()
+        #expect(body.bytes() == [1, 2, 3])
+    }
+
+    @Test func `more than was promised is refused and nothing appended`() throws {
+        let body = try #require(tier.makeBody(expectedLength: 3))
+        #expect(body.append([1, 2, 3, 4]) == .tooLarge)
+        #expect(body.length == 0)
+        #expect(body.append([1, 2, 3]) == .appended)
+    }
+
+    @Test func `the largest object bounds bodies of unknown length too`() throws {
+        #expect(tier.makeBody(expectedLength: (4 << 20) + 1) == nil)
+        #expect(tier.makeBody(expectedLength: 4 << 20) != nil)
+        #expect(tier.makeBody(expectedLength: -1) == nil)
+        let body = try #require(tier.makeBody(expectedLength: nil))
+        let megabyte = [UInt8](repeating: 7, count: 1 << 20)
+        for _ in 0..<4 { #expect(body.append(megabyte) == .appended) }
+        #expect(body.append([1]) == .tooLarge)
+        #expect(body.read([1], hint: 1) == nil)
+    }
+
+    @Test func `a budget that has no room says full, and the bytes before stay`() throws {
+        let tier = MemoryTier(budget: 64 << 10, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
+        let body = try #require(tier.makeBody(expectedLength: nil))
+        #expect(body.append(pattern(0..<28 << 10)) == .appended)
+        #expect(body.append(pattern(28 << 10..<61 << 10)) == .full)
+        #expect(body.length == 28 << 10)
+        #expect(body.bytes() == pattern(0..<28 << 10))
+        #expect(tier.statistics.refused == 1)
+        #expect(tier.statistics.usedBytes <= 64 << 10)
+    }
+
+    @Test func `a limit cuts what a reader is given`() throws {
+        let body = try #require(tier.makeBody(expectedLength: 1000))
+        #expect(body.append(pattern(0..<1000)) == .appended)
+        #expect(body.firstVectorLength(from: 10, limit: 20) == 20)
+        #expect(body.firstVectorLength(from: 990, limit: 20) == 10)
+        #expect(body.firstVectorLength(from: 1000, limit: 20) == nil)
+        #expect(body.firstVectorLength(from: 2000, limit: 20) == nil)
+    }
+}

@@ -1,0 +1,163 @@
+@testable import Storage
+import Testing
+
+@Suite("S3-FIFO")
+struct EvictionTests {
+    /// Bytes one record of 1000 bytes of body takes, about.
+    private static let each = 2000
+
+    private func tier(records: Int) -> MemoryTier {
+        MemoryTier(budget: records * Self.each, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 4)
+    }
+
+    struct Row: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        /// Names to store; "+a" uses `a`, "*" stores 60 others.
+        let steps: [String]
+        let kept: [String]
+        let gone: [String]
+    }
+
+    static let rows = [
+        Row(testDescription: "a one-hit wonder goes", steps: ["a", "*"], kept: [], gone: ["a"]),
+        Row(testDescription: "what was used once stays", steps: ["a", "+a", "*"], kept: ["a"], gone: []),
+        Row(
+            testDescription: "a scan does not hurt what is used", steps: ["a", "+a", "b", "*", "*", "*"], kept: ["a"],
+            gone: ["b"]),
+        Row(testDescription: "what comes back soon enters main", steps: ["a", "*", "a", "*"], kept: ["a"], gone: []),
+        Row(testDescription: "a removed record is no ghost", steps: ["a", "-a", "a", "*"], kept: [], gone: ["a"]),
+    ]
+
+    @Test(arguments: rows) func `what is used stays, what is not goes`(_ row: Row) {
+        let tier = tier(records: 40)
+        var others = 0
+        for step in row.steps {
+            switch step.first {
+            case "+": for record in tier.lookup(String(step.dropFirst())) { tier.touch(record) }
+            case "-": for record in tier.lookup(String(step.dropFirst())) { tier.remove(record) }
+            case "*":
+                for _ in 0..<60 {
+                    others += 1
+                    tier.store("other\(others)", bytes: 1000)
+                }
+            default: tier.store(step, bytes: 1000)
+            }
+        }
+        for name in row.kept { #expect(!tier.lookup(name).isEmpty, "\(name) should have stayed") }
+        for name in row.gone { #expect(tier.lookup(name).isEmpty, "\(name) should have gone") }
+    }
+
+    @Test func `uses saturate at three`() throws {
+        let tier = tier(records: 10)
+        let record = try #require(tier.store("a", bytes: 10))
+        for expected in [1, 2, 3, 3, 3] as [UInt8] {
+            tier.touch(record)
+            #expect(record.frequency == expected)
+        }
+    }
+
+    @Test func `the budget is never exceeded, whatever is stored`() {
+        let tier = MemoryTier(budget: 1 << 20, shards: 8, objectMax: 400_000, variantsPerKeyMax: 4)
+        var generator = SeededGenerator(seed: 5)
+        var stored = 0
+        for index in 0..<2000 {
+            let length = 1 << Int.random(in: 0...18, using: &generator)
+            if tier.store("k\(index)", bytes: length + index % 7) != nil { stored += 1 }
+            let now = tier.statistics
+            #expect(now.usedBytes + now.spareBytes <= 1 << 20)
+        }
+        #expect(stored == 2000)
+        #expect(tier.statistics.evictions > 1000)
+        #expect(tier.statistics.usedBytes > 400_000)
+    }
+
+    @Test func `an evicted body that is being read counts until it is let go`() throws {
+        let tier = MemoryTier(budget: 300_000, shards: 1, objectMax: 200_000, variantsPerKeyMax: 1)
+        var reading = tier.store("a", bytes: 100_000)
+        #expect(reading != nil)
+        tier.store("b", bytes: 150_000)
+        tier.store("c", bytes: 150_000)
+        #expect(tier.lookup("a").isEmpty)
+        #expect(tier.statistics.usedBytes > 250_000)
+        #expect(reading?.body.bytes() == pattern(0..<100_000))
+        #expect(tier.makeBody(expectedLength: 200_000)?.append(pattern(0..<200_000)) == .full)
+        reading = nil
+        #expect(tier.store("d", bytes: 200_000) != nil)
+    }
+
+    @Test func `a growing body is passed over`() throws {
+        let tier = tier(records: 20)
+        let body = try #require(tier.makeBody(expectedLength: 2000))
+        #expect(body.append(pattern(0..<1000)) == .appended)
+        #expect(tier.insert(TestRecord("growing", body: body)))
+        for index in 0..<100 { #expect(tier.store("k\(index)", bytes: 1000) != nil) }
+        #expect(tier.lookup("growing").count == 1)
+        #expect(body.append(pattern(1000..<2000)) == .appended)
+        #expect(body.finish())
+        for index in 100..<200 { tier.store("k\(index)", bytes: 1000) }
+        #expect(tier.lookup("growing").isEmpty)
+    }
+
+    @Test func `a large object does not empty a shard of what is used`() {
+        let tier = MemoryTier(budget: 8 << 20, shards: 8, objectMax: 2 << 20, variantsPerKeyMax: 1)
+        for index in 0..<100 { tier.store("hot\(index)", bytes: 10_000).map { tier.touch($0) } }
+        for index in 0..<40 { tier.store("large\(index)", bytes: 1 << 20) }
+        let kept = (0..<100).count { !tier.lookup("hot\($0)").isEmpty }
+        #expect(kept == 100)
+    }
+
+    @Test func `a smaller budget evicts down to it`() {
+        let tier = MemoryTier(budget: 1 << 20, shards: 4, objectMax: 100_000, variantsPerKeyMax: 1)
+        for index in 0..<300 { tier.store("k\(index)", bytes: 2000) }
+        let before = tier.statistics
+        #expect(before.recordCount == 300)
+        tier.setBudget(200_000)
+        #expect(tier.statistics.usedBytes <= 200_000)
+        #expect(tier.statistics.recordCount > 20)
+        #expect(tier.statistics.budgetBytes == 200_000)
+    }
+
+    @Test func `every byte charged is released`() throws {
+        let tier = MemoryTier(budget: 4 << 20, shards: 4, objectMax: 2 << 20, variantsPerKeyMax: 3)
+        #expect(tier.statistics.usedBytes == 0)
+        var generator = SeededGenerator(seed: 11)
+        for index in 0..<500 {
+            let name = "k\(Int.random(in: 0..<100, using: &generator))"
+            if index % 5 == 0, let body = tier.makeBody(expectedLength: nil) {
+                _ = body.append(pattern(0..<Int.random(in: 0...400_000, using: &generator)))
+                _ = tier.insert(TestRecord(name, variant: "growing", body: body))
+                if index % 10 == 0 { body.fail() } else { #expect(body.finish()) }
+            } else {
+                tier.store(name, variant: "\(index % 4)", bytes: Int.random(in: 0...300_000, using: &generator))
+            }
+            if index % 7 == 0, let old = tier.lookup(name).first {
+                _ = tier.replace(old, with: TestRecord(name, variant: old.variant, body: old.body))
+            }
+        }
+        #expect(tier.statistics.usedBytes > 1 << 20)
+        tier.removeAll()
+        let now = tier.statistics
+        #expect(now.usedBytes == 0)
+        #expect(now.recordCount == 0)
+        #expect(now.smallBytes == 0)
+        #expect(now.mainBytes == 0)
+        tier.removeAll()
+        #expect(tier.statistics.spareBytes == 0)
+    }
+
+    @Test func `the ghost queue remembers as many as it is told, the latest`() {
+        var ghost = GhostQueue()
+        defer { ghost.free() }
+        var doomed = Doomed()
+        for index in 0..<1000 { ghost.note(storageKey("\(index)"), limit: 100, into: &doomed) }
+        #expect((80...100).contains(ghost.count))
+        let tooOld = (0..<900).count { ghost.take(storageKey("\($0)")) }
+        #expect(tooOld == 0)
+        let taken = [ghost.take(storageKey("999")), ghost.take(storageKey("999"))]
+        #expect(taken == [true, false])
+        for index in 1000..<1500 { ghost.note(storageKey("\(index)"), limit: 1000, into: &doomed) }
+        let remembered = (1000..<1500).count { ghost.take(storageKey("\($0)")) }
+        #expect(remembered >= 490)
+        doomed.destroy()
+    }
+}

@@ -67,5 +67,9 @@ let package = Package(
             name: "larder",
             dependencies: ["Settings", "YAML", "Passwords", "EventLoop", "Server", "Admin", "CLarder"],
             swiftSettings: house),
+
+        tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
+        tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
+        tests("CompressionTests", ["Compression"]),
     ]
 )

@@ -1,0 +1,113 @@
+import Glibc
+import Synchronization
+
+/// Threads for work that would hold up a loop: password hashes, files.
+///
+/// The queue is bounded: what finds it full is refused at once, and its client told so. Jobs of one submitter may
+/// finish in any order.
+package final class BlockingPool: Sendable {
+    private struct State {
+        var queue: [@Sendable () -> Void] = []
+        /// Index of the oldest job in `queue`; those before it are done.
+        var first = 0
+        var isShuttingDown = false
+        var threads: [ThreadBox] = []
+    }
+    private final class ThreadBox: Sendable {
+        let handle: Mutex<ThreadHandle?>
+
+        init(_ handle: consuming sending ThreadHandle) { self.handle = Mutex(handle) }
+
+        func join() {
+            guard let handle = handle.withLock({ $0.take() }) else { return }
+            handle.join()
+        }
+    }
+    private let state = Mutex(State())
+    private let jobsWaiting = Semaphore()
+    private let queueMax: Int
+
+    package init(threads: Int, queueMax: Int) throws(EventLoopError) {
+        precondition(threads > 0 && queueMax > 0, "a pool has threads and a queue")
+        self.queueMax = queueMax
+        for number in 0..<threads {
+            let thread = ThreadBox(try startThread(name: "blocking-\(number)") { [self] in work() })
+            state.withLock { $0.threads.append(thread) }
+        }
+    }
+
+    /// Runs `work` on a thread of the pool and `then` with its result on the loop of `inbox`.
+    /// - Returns: false when the queue is full or the pool shut down; neither closure runs then.
+    package func submit<T: Sendable>(
+        _ work: @escaping @Sendable () -> T, then: @escaping @Sendable (T) -> Void, on inbox: Inbox
+    ) -> Bool {
+        let job: @Sendable () -> Void = {
+            let result = work()
+            inbox.post { then(result) }
+        }
+        let isAccepted = state.withLock { state in
+            guard !state.isShuttingDown, state.queue.count - state.first < queueMax else { return false }
+            state.queue.append(job)
+            return true
+        }
+        if isAccepted { jobsWaiting.signal() }
+        return isAccepted
+    }
+
+    /// Finishes what was accepted, then ends the threads. Must be called once, from outside the pool.
+    package func shutdown() {
+        let threads = state.withLock { state in
+            state.isShuttingDown = true
+            return state.threads
+        }
+        for _ in threads { jobsWaiting.signal() }
+        for thread in threads { thread.join() }
+    }
+
+    private func work() {
+        while true {
+            jobsWaiting.wait()
+            guard let job = takeJob() else { return }
+            job()
+        }
+    }
+
+    /// Nil only when the pool shuts down and nothing is left: each signal stands for a job or for the end.
+    private func takeJob() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            guard state.first < state.queue.count else { return nil }
+            let job = state.queue[state.first]
+            state.first += 1
+            if state.first == state.queue.count {
+                state.queue.removeAll(keepingCapacity: true)
+                state.first = 0
+            } else if state.first >= queueMax {
+                state.queue.removeFirst(state.first)
+                state.first = 0
+            }
+            return job
+        }
+    }
+}
+
+/// A POSIX semaphore: counts signals, `wait` takes one or sleeps.
+@safe private final class Semaphore: @unchecked Sendable {
+    private let raw: UnsafeMutablePointer<sem_t>
+
+    init() {
+        unsafe raw = .allocate(capacity: 1)
+        let status = unsafe sem_init(raw, 0, 0)
+        precondition(status == 0, "a semaphore at zero is always possible")
+    }
+
+    deinit {
+        unsafe sem_destroy(raw)
+        unsafe raw.deallocate()
+    }
+
+    func signal() { unsafe sem_post(raw) }
+
+    func wait() {
+        while unsafe sem_wait(raw) != 0 { precondition(errno == EINTR, "a semaphore fails only when interrupted") }
+    }
+}

@@ -1,0 +1,53 @@
+package import Glibc
+
+/// What came of one attempt to move bytes.
+package enum IOResult: Equatable, Sendable {
+    /// How many moved; at least one, unless none were offered.
+    case bytes(Int)
+    case wouldBlock
+    /// The peer has sent its last byte (reading), or will read none (`EPIPE`, writing).
+    case closed
+    case failed(errno: CInt)
+}
+
+/// Single attempts to read and write. Interrupted calls are repeated, and a vanished reader is no signal.
+package enum IO {
+    package static func read(_ fd: CInt, into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
+        while true {
+            let count = unsafe Glibc.read(fd, buffer.baseAddress, buffer.count)
+            if count > 0 { return .bytes(count) }
+            if count == 0 { return unsafe buffer.isEmpty ? .bytes(0) : .closed }
+            if errno != EINTR { return failure(errno) }
+        }
+    }
+
+    /// - Parameter more: further bytes follow at once, so the kernel may hold back an incomplete segment.
+    package static func send(_ fd: CInt, _ bytes: UnsafeRawBufferPointer, more: Bool = false) -> IOResult {
+        let flags = CInt(MSG_NOSIGNAL) | (more ? CInt(MSG_MORE) : 0)
+        while true {
+            let count = unsafe Glibc.send(fd, bytes.baseAddress, bytes.count, flags)
+            if count >= 0 { return .bytes(count) }
+            if errno != EINTR { return failure(errno) }
+        }
+    }
+
+    /// Writes several pieces in one call, to a socket.
+    package static func writev(_ fd: CInt, _ vectors: UnsafeMutablePointer<iovec>, _ count: Int) -> IOResult {
+        var message = unsafe msghdr()
+        unsafe message.msg_iov = vectors
+        unsafe message.msg_iovlen = count
+        while true {
+            let sent = unsafe sendmsg(fd, &message, CInt(MSG_NOSIGNAL))
+            if sent >= 0 { return .bytes(sent) }
+            if errno != EINTR { return failure(errno) }
+        }
+    }
+
+    static func failure(_ code: CInt) -> IOResult {
+        switch code {
+        case EAGAIN: .wouldBlock
+        case EPIPE: .closed
+        default: .failed(errno: code)
+        }
+    }
+}

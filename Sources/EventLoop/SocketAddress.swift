@@ -1,0 +1,156 @@
+package import Glibc
+
+/// Where a socket listens or connects: IPv4, IPv6 or a path in the file system.
+package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
+    package enum Family: Sendable { case v4, v6, unix }
+
+    private enum Storage: Hashable {
+        case v4(UInt32, port: UInt16)
+        case v6(high: UInt64, low: UInt64, port: UInt16, scope: UInt32)
+        case unix(path: [UInt8])
+    }
+    private let storage: Storage
+
+    private init(_ storage: Storage) { self.storage = storage }
+
+    /// - Parameter v4: the address as a number: 127.0.0.1 is 0x7f000001.
+    package init(v4: UInt32, port: UInt16) { self.init(.v4(v4, port: port)) }
+
+    /// - Parameters:
+    ///   - high: the first eight bytes of the address as a number.
+    ///   - scope: index of the interface for link-local addresses; zero elsewhere.
+    package init(v6 high: UInt64, low: UInt64, port: UInt16, scope: UInt32 = 0) {
+        self.init(.v6(high: high, low: low, port: port, scope: scope))
+    }
+
+    /// Throws `.pathTooLong` (the kernel takes 107 bytes) or `.emptyPath`.
+    package init(unixPath: String) throws(SocketError) {
+        let bytes = Array(unixPath.utf8)
+        guard !bytes.isEmpty, !bytes.contains(0) else { throw .emptyPath }
+        guard bytes.count <= SocketAddress.unixPathBytesMax else { throw .pathTooLong }
+        self.init(.unix(path: bytes))
+    }
+
+    /// What the kernel or c-ares wrote; nil for a family we do not know. An unnamed Unix socket has an empty path.
+    package init?(_ address: UnsafePointer<sockaddr>, length: Int) {
+        guard length >= 2 else { return nil }
+        switch unsafe CInt(address.pointee.sa_family) {
+        case AF_INET:
+            guard length >= MemoryLayout<sockaddr_in>.size else { return nil }
+            let raw = unsafe UnsafeRawPointer(address).loadUnaligned(as: sockaddr_in.self)
+            self.init(v4: UInt32(bigEndian: raw.sin_addr.s_addr), port: UInt16(bigEndian: raw.sin_port))
+        case AF_INET6:
+            guard length >= MemoryLayout<sockaddr_in6>.size else { return nil }
+            let raw = unsafe UnsafeRawPointer(address).loadUnaligned(as: sockaddr_in6.self)
+            let bytes = unsafe UnsafeRawPointer(address) + MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)!
+            self.init(
+                v6: UInt64(bigEndian: unsafe bytes.loadUnaligned(as: UInt64.self)),
+                low: UInt64(bigEndian: unsafe bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)),
+                port: UInt16(bigEndian: raw.sin6_port), scope: raw.sin6_scope_id)
+        case AF_UNIX:
+            let bytes = unsafe UnsafeRawBufferPointer(start: UnsafeRawPointer(address) + 2, count: length - 2)
+            self.init(.unix(path: unsafe Array(bytes.prefix { $0 != 0 })))
+        default:
+            return nil
+        }
+    }
+
+    package var family: Family {
+        switch storage {
+        case .v4: .v4
+        case .v6: .v6
+        case .unix: .unix
+        }
+    }
+
+    /// The port; zero for a Unix socket.
+    package var port: UInt16 {
+        switch storage {
+        case .v4(_, let port), .v6(_, _, let port, _): port
+        case .unix: 0
+        }
+    }
+
+    /// The address as a number; nil when not IPv4.
+    package var v4: UInt32? {
+        if case .v4(let address, _) = storage { address } else { nil }
+    }
+
+    /// The two halves of the address; nil when not IPv6.
+    package var v6: (high: UInt64, low: UInt64)? {
+        if case .v6(let high, let low, _, _) = storage { (high, low) } else { nil }
+    }
+
+    /// The path's bytes; nil when not a Unix socket.
+    package var unixPath: [UInt8]? {
+        if case .unix(let path) = storage { path } else { nil }
+    }
+
+    /// The same address with another port; a Unix socket is unchanged.
+    package func with(port: UInt16) -> SocketAddress {
+        switch storage {
+        case .v4(let address, _): SocketAddress(v4: address, port: port)
+        case .v6(let high, let low, _, let scope): SocketAddress(v6: high, low: low, port: port, scope: scope)
+        case .unix: self
+        }
+    }
+
+    /// Lends the address in the kernel's form.
+    package func withSockaddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+        switch storage {
+        case .v4(let address, let port):
+            var raw = sockaddr_in()
+            raw.sin_family = sa_family_t(AF_INET)
+            raw.sin_port = port.bigEndian
+            raw.sin_addr.s_addr = address.bigEndian
+            return unsafe lend(&raw, MemoryLayout<sockaddr_in>.size, body)
+        case .v6(let high, let low, let port, let scope):
+            var raw = sockaddr_in6()
+            raw.sin6_family = sa_family_t(AF_INET6)
+            raw.sin6_port = port.bigEndian
+            raw.sin6_scope_id = scope
+            unsafe withUnsafeMutableBytes(of: &raw.sin6_addr) { bytes in
+                unsafe bytes.storeBytes(of: high.bigEndian, as: UInt64.self)
+                unsafe bytes.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
+            }
+            return unsafe lend(&raw, MemoryLayout<sockaddr_in6>.size, body)
+        case .unix(let path):
+            var raw = sockaddr_un()
+            raw.sun_family = sa_family_t(AF_UNIX)
+            unsafe withUnsafeMutableBytes(of: &raw.sun_path) { unsafe $0.copyBytes(from: path) }
+            return unsafe lend(&raw, 2 + path.count + 1, body)
+        }
+    }
+
+    private func lend<Raw, R>(_ raw: inout Raw, _ size: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+        unsafe withUnsafeBytes(of: &raw) { bytes in
+            unsafe body(bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t(size))
+        }
+    }
+
+    /// `127.0.0.1:80`, `[::1]:80`, `unix:/run/x`.
+    package var description: String {
+        switch storage {
+        case .v4(_, let port): "\(numericHost):\(port)"
+        case .v6(_, _, let port, _): "[\(numericHost)]:\(port)"
+        case .unix(let path): "unix:" + String(decoding: path, as: UTF8.self)
+        }
+    }
+
+    /// The address alone in its usual spelling; for a Unix socket the path.
+    package var numericHost: String {
+        if case .unix(let path) = storage { return String(decoding: path, as: UTF8.self) }
+        var text = [UInt8](repeating: 0, count: 64)
+        let host = unsafe withSockaddr { address, length in
+            unsafe text.withUnsafeMutableBytes { bytes in
+                unsafe getnameinfo(
+                    address, length, bytes.baseAddress!.assumingMemoryBound(to: CChar.self), socklen_t(bytes.count),
+                    nil, 0, NI_NUMERICHOST)
+            }
+        }
+        return host == 0 ? String(decoding: text.prefix { $0 != 0 }, as: UTF8.self) : "?"
+    }
+
+    /// `sun_path` less its terminating zero.
+    static let unixPathBytesMax = 107
+}

@@ -1,0 +1,159 @@
+import Glibc
+
+/// Whatever has a time limit. Subclasses say what happens when it has passed.
+///
+/// The object is its own entry in the wheel's lists, so setting a limit allocates nothing. The wheel does not retain
+/// it: cancel before letting go.
+open class TimedObject {
+    /// When `timerFired` is due; nil when no limit is set.
+    package final var deadline: MonotonicTime?
+    /// The slot this is filed in; −1 when in none.
+    fileprivate final var slot = -1
+    fileprivate final unowned(unsafe) var previous: TimedObject?
+    fileprivate final unowned(unsafe) var next: TimedObject?
+
+    package init() {
+        unsafe previous = nil
+        unsafe next = nil
+    }
+
+    deinit { precondition(slot < 0, "a timed object is cancelled before it goes away") }
+
+    /// Called on the loop's thread, at or up to two ticks after the deadline, never before it. The object is no longer
+    /// scheduled then, and may schedule itself again.
+    open func timerFired() { preconditionFailure("a timed object says what its limit means") }
+}
+
+/// A time limit that runs a closure.
+package final class Timer: TimedObject {
+    private let action: () -> Void
+
+    package init(_ action: @escaping () -> Void) { self.action = action }
+
+    override package func timerFired() { action() }
+}
+
+/// All time limits of one loop: a ring of slots, each 100 ms wide, of objects to look at when its time has come.
+///
+/// Filing is lazy. Pushing a deadline back, which every read and write on a connection does, is one store: the
+/// object stays where it is filed and is filed anew when that slot comes round. So is one whose deadline lies beyond
+/// the ring. Everything is O(1). The libevent timer behind it exists only while something is filed.
+@safe package final class TimerWheel {
+    static let tickNanoseconds: UInt64 = 100_000_000
+    /// 102.4 s: most limits are shorter and are filed once.
+    static let slotCount = 1024
+    /// Index of the list of what is due in the current tick.
+    private static let due = slotCount
+
+    private unowned(unsafe) var loop: EventLoop?
+    private var heads: [Unmanaged<TimedObject>?]
+    private var clock = ClockEvent()
+    private var tick: UInt64 = 0
+    private(set) var count = 0
+
+    init() {
+        unsafe loop = nil
+        unsafe heads = Array(repeating: nil, count: TimerWheel.slotCount + 1)
+    }
+
+    func attach(to loop: EventLoop) { unsafe self.loop = loop }
+
+    func detach() {
+        precondition(count == 0, "time limits are cancelled before their loop goes away")
+        clock.stop()
+        unsafe loop = nil
+    }
+
+    /// Sets the limit of `object` to `delay` from now, whatever it was before.
+    package func schedule(_ object: TimedObject, after delay: Duration) {
+        guard let loop = unsafe loop else { preconditionFailure("the loop of this wheel is gone") }
+        let now = loop.now
+        let deadline = now.advanced(by: delay)
+        if object.slot >= 0, let filed = object.deadline, deadline >= filed {
+            object.deadline = deadline
+            return
+        }
+        if object.slot >= 0 { unlink(object) }
+        object.deadline = deadline
+        startIfIdle(at: now, on: loop)
+        file(object)
+    }
+
+    /// Forgets the limit of `object`; nothing happens when none is set.
+    package func cancel(_ object: TimedObject) {
+        object.deadline = nil
+        guard object.slot >= 0 else { return }
+        unlink(object)
+        if count == 0 { clock.stop() }
+    }
+
+    private func startIfIdle(at now: MonotonicTime, on loop: EventLoop) {
+        guard !clock.isAdded else { return }
+        tick = now.nanoseconds / TimerWheel.tickNanoseconds
+        unsafe clock.start(
+            loop, after: .nanoseconds(Int64(TimerWheel.tickNanoseconds)), .forever,
+            { _, _, context in
+                unsafe Unmanaged<TimerWheel>.fromOpaque(context!).takeUnretainedValue().advance()
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Looks at every slot whose time has come since the last call.
+    private func advance() {
+        guard let loop = unsafe loop else { return }
+        let now = loop.now
+        let target = now.nanoseconds / TimerWheel.tickNanoseconds
+        // After a long stall every slot is looked at once.
+        let steps = min(target - min(tick, target), UInt64(TimerWheel.slotCount))
+        for step in 0..<steps { moveToDue(slot: Int((tick + 1 + step) % UInt64(TimerWheel.slotCount))) }
+        tick = max(tick, target)
+        while let object = unsafe heads[TimerWheel.due]?.takeUnretainedValue() {
+            unlink(object)
+            guard let deadline = object.deadline else { continue }
+            if deadline <= now {
+                object.deadline = nil
+                object.timerFired()
+            } else {
+                file(object)
+            }
+        }
+        if count == 0 { clock.stop() }
+    }
+
+    private func moveToDue(slot: Int) {
+        while let object = unsafe heads[slot]?.takeUnretainedValue() {
+            unlink(object)
+            link(object, into: TimerWheel.due)
+        }
+    }
+
+    /// The slot is the first whose time is not before the deadline; the farthest of the ring when that is beyond it.
+    private func file(_ object: TimedObject) {
+        guard let deadline = object.deadline else { preconditionFailure("only what has a deadline is filed") }
+        let width = TimerWheel.tickNanoseconds
+        let exact = deadline.nanoseconds / width + (deadline.nanoseconds % width == 0 ? 0 : 1)
+        let wanted = min(max(exact, tick + 1), tick + UInt64(TimerWheel.slotCount - 1))
+        link(object, into: Int(wanted % UInt64(TimerWheel.slotCount)))
+    }
+
+    private func link(_ object: TimedObject, into slot: Int) {
+        let head = unsafe heads[slot]?.takeUnretainedValue()
+        unsafe object.previous = nil
+        unsafe object.next = head
+        if let head { unsafe head.previous = object }
+        unsafe heads[slot] = Unmanaged.passUnretained(object)
+        object.slot = slot
+        count += 1
+    }
+
+    private func unlink(_ object: TimedObject) {
+        let next = unsafe object.next
+        if let previous = unsafe object.previous {
+            unsafe previous.next = next
+        } else {
+            unsafe heads[object.slot] = next.map { unsafe Unmanaged.passUnretained($0) }
+        }
+        if let next { unsafe next.previous = unsafe object.previous }
+        object.slot = -1
+        count -= 1
+    }
+}

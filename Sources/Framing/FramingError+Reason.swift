@@ -1,0 +1,43 @@
+extension FramingError {
+    /// A stable name for logs, counters and tests.
+    package var reason: String {
+        switch self {
+        case .badRequestLine: "bad-request-line"
+        case .badMethod: "bad-method"
+        case .badVersion: "bad-version"
+        case .versionNotSupported: "version-not-supported"
+        case .badStatusLine: "bad-status-line"
+        case .badStatus: "bad-status"
+        case .targetTooLong: "target-too-long"
+        case .badTarget: "bad-target"
+        case .fragmentInTarget: "fragment-in-target"
+        case .userinfoInTarget: "userinfo-in-target"
+        case .schemeNotSupported: "scheme-not-supported"
+        case .badHostInTarget: "bad-host-in-target"
+        case .badPort: "bad-port"
+        case .formNotForMethod: "form-not-for-method"
+        case .headTooLarge: "head-too-large"
+        case .tooManyFields: "too-many-fields"
+        case .bareLineFeed: "bare-lf"
+        case .bareCarriageReturn: "bare-cr"
+        case .controlInField: "control-in-field"
+        case .obsoleteFolding: "obs-fold"
+        case .spaceBeforeColon: "space-before-colon"
+        case .badFieldName: "bad-field-name"
+        case .missingHost: "missing-host"
+        case .repeatedHost: "repeated-host"
+        case .badHost: "bad-host"
+        case .transferEncodingWithContentLength: "te-with-cl"
+        case .transferEncodingInHTTP10: "te-in-http10"
+        case .transferCodingUnknown: "te-unknown"
+        case .transferCodingNotFinal: "te-not-final"
+        case .badContentLength: "bad-cl"
+        case .differingContentLengths: "differing-cl"
+        case .badChunkSize: "bad-chunk-size"
+        case .badChunkExtension: "bad-chunk-extension"
+        case .chunkLineTooLong: "chunk-line-too-long"
+        case .badChunkEnd: "bad-chunk-end"
+        case .trailersTooLarge: "trailers-too-large"
+        }
+    }
+}

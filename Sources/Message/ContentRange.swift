@@ -1,0 +1,49 @@
+/// Which part of a representation a 206 carries, or of what length an unsatisfiable range fell short
+/// (RFC 9110 §14.4).
+package struct ContentRange: Sendable, Equatable {
+    /// The bytes carried; nil for the unsatisfied form `bytes */length`.
+    package var range: Range<UInt64>?
+    /// The length of the whole representation; nil where the sender wrote `*`.
+    package var completeLength: UInt64?
+
+    package init(range: Range<UInt64>?, completeLength: UInt64?) {
+        self.range = range
+        self.completeLength = completeLength
+    }
+
+    /// nil where it is not a valid Content-Range in bytes: last before first, or not below the complete length.
+    package init?(parsing value: some Collection<UInt8>) {
+        let bytes = Array(value)
+        guard bytes.count > 6, equalsIgnoringCase(bytes[..<5], "bytes"), bytes[5] == 0x20,
+            let slash = bytes.firstIndex(of: 0x2F)
+        else { return nil }
+        let lengthText = bytes[(slash + 1)...]
+        completeLength = parseDecimal(lengthText)
+        guard completeLength != nil || lengthText.elementsEqual([0x2A]) else { return nil }
+        if bytes[6..<slash].elementsEqual([0x2A]) {
+            range = nil
+            if completeLength == nil { return nil }
+            return
+        }
+        guard let dash = bytes[6..<slash].firstIndex(of: 0x2D), let first = parseDecimal(bytes[6..<dash]),
+            let last = parseDecimal(bytes[(dash + 1)..<slash]), first <= last, last < UInt64.max
+        else { return nil }
+        if let completeLength, last >= completeLength { return nil }
+        range = first..<(last + 1)
+    }
+
+    /// As sent: `bytes 0-99/1234`, `bytes 0-99/*`, `bytes */1234`.
+    package var wire: [UInt8] {
+        var result = bytes(of: "bytes ")
+        if let range, !range.isEmpty {
+            appendDecimal(range.lowerBound, to: &result)
+            result.append(0x2D)
+            appendDecimal(range.upperBound - 1, to: &result)
+        } else {
+            result.append(0x2A)
+        }
+        result.append(0x2F)
+        if let completeLength { appendDecimal(completeLength, to: &result) } else { result.append(0x2A) }
+        return result
+    }
+}

@@ -1,0 +1,31 @@
+/// Decimal numbers on the wire: digits only. No sign, no white space, nothing that does not fit.
+
+/// `1*DIGIT`, or nil where it is anything else or does not fit in 64 bits.
+package func parseDecimal(_ text: some Collection<UInt8>) -> UInt64? {
+    guard !text.isEmpty else { return nil }
+    var value: UInt64 = 0
+    for byte in text {
+        guard isDigit(byte) else { return nil }
+        let (tens, overflow) = value.multipliedReportingOverflow(by: 10)
+        let (sum, carry) = tens.addingReportingOverflow(UInt64(byte &- 0x30))
+        guard !overflow, !carry else { return nil }
+        value = sum
+    }
+    return value
+}
+
+/// `delta-seconds` (RFC 9111 §1.2.2): a number too large is the largest we know, anything else than digits is nil.
+package func parseDeltaSeconds(_ text: some Collection<UInt8>) -> Seconds? {
+    guard !text.isEmpty, text.allSatisfy({ isDigit($0) }) else { return nil }
+    guard let value = parseDecimal(text), value < UInt64(Seconds.deltaMax.count) else { return .deltaMax }
+    return Seconds(Int64(value))
+}
+
+package func appendDecimal(_ value: UInt64, to bytes: inout [UInt8]) {
+    var divisor: UInt64 = 1
+    while value / divisor >= 10 { divisor *= 10 }
+    while divisor > 0 {
+        bytes.append(0x30 + UInt8(value / divisor % 10))
+        divisor /= 10
+    }
+}

@@ -1,0 +1,64 @@
+/// The schemes a proxy forwards for (RFC 9110 §4.2).
+package enum Scheme: UInt8, Sendable {
+    case http, https
+
+    package var defaultPort: UInt16 {
+        switch self {
+        case .http: 80
+        case .https: 443
+        }
+    }
+
+    package var text: StaticString {
+        switch self {
+        case .http: "http"
+        case .https: "https"
+        }
+    }
+}
+
+/// The four forms of a request-target (RFC 9112 §3.2).
+package enum TargetForm: UInt8, Sendable { case origin, absolute, authority, asterisk }
+
+/// What a request is about, as offsets into the bytes of its head (RFC 9112 §3.2, §3.3).
+///
+/// In origin and asterisk form, scheme is `http` and host and port are what the Host field says; the host range is
+/// empty where there is no Host or an empty one.
+package struct RequestTarget: Sendable, Equatable {
+    package var form: TargetForm
+    package var scheme: Scheme
+    /// The default port of the scheme where none was written. CONNECT requires an explicit one (RFC 9110 §9.3.6).
+    package var port: UInt16
+    private var hostStart, hostEnd, pathStart, pathEnd: UInt32
+
+    package init(form: TargetForm, scheme: Scheme, host: Range<Int>, port: UInt16, path: Range<Int>) {
+        self.form = form
+        self.scheme = scheme
+        self.port = port
+        hostStart = UInt32(host.lowerBound)
+        hostEnd = UInt32(host.upperBound)
+        pathStart = UInt32(path.lowerBound)
+        pathEnd = UInt32(path.upperBound)
+    }
+
+    package init() { self.init(form: .origin, scheme: .http, host: 0..<0, port: 80, path: 0..<0) }
+
+    /// The host without its port; an IP literal keeps its brackets.
+    package var hostRange: Range<Int> {
+        get { Int(hostStart)..<Int(hostEnd) }
+        set {
+            hostStart = UInt32(newValue.lowerBound)
+            hostEnd = UInt32(newValue.upperBound)
+        }
+    }
+
+    /// Path and query as received. Empty where an absolute-form has none: that means "/", or "*" for OPTIONS
+    /// (RFC 9112 §3.2.4). Empty in authority-form; "*" in asterisk-form.
+    package var pathRange: Range<Int> {
+        get { Int(pathStart)..<Int(pathEnd) }
+        set {
+            pathStart = UInt32(newValue.lowerBound)
+            pathEnd = UInt32(newValue.upperBound)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+package import Message
+
+/// The rules of the house, ready to be asked. Immutable; a reload makes a new one.
+///
+/// Three questions in the order of a request's way: `admits` when a client connects, `decide` when its request is
+/// read, `mayDial` for every address that is about to be dialled for it. The last is the one that counts: names
+/// resolve to whatever their owner likes, and to something else a moment later.
+package struct AccessPolicy: Sendable, Equatable {
+    private let settings: AccessSettings
+    private let clients: [AddressRange]?
+    /// No rules, no authentication, allowed by default: `decide` need not be asked (`mayDial` must be all the same).
+    package let isOpen: Bool
+
+    package init(from settings: AccessSettings) {
+        self.settings = settings
+        clients = settings.clients
+        isOpen = settings.rules.isEmpty && settings.authentication == nil && settings.defaultEffect == .allow
+    }
+
+    package var authentication: BasicAuthentication? { settings.authentication }
+
+    /// - Parameter client: nil for a client of a Unix socket, whom the file's permissions let in.
+    package func admits(client: IPAddress?) -> Bool {
+        guard let client, let clients else { return true }
+        return clients.contains { $0.contains(client) }
+    }
+
+    /// The first rule that matches, else the default. The ports of CONNECT and, for a host that is an address,
+    /// private destinations are judged here already, so that the refusal comes before any connection.
+    ///
+    /// - Parameter address: what the host resolved to; nil where it is not known yet.
+    package func decide(_ request: AccessRequest, address: IPAddress?) -> Verdict {
+        if let address = request.destination.address ?? address {
+            if let denial = mayDial(request, address: address) { return .deny(denial) }
+            return .allow(rule: matchingRule(request, address: address)?.number)
+        }
+        return decideByName(request)
+    }
+
+    /// Whether this address may be dialled for this request, whatever the method; nil means yes.
+    ///
+    /// An allow rule that names an address opens it although it is private, and one that names a port opens that
+    /// to CONNECT, unless a deny rule before it matches. Its position among allow rules does not matter.
+    package func mayDial(_ request: AccessRequest, address: IPAddress) -> Denial? {
+        if let rule = matchingRule(request, address: address) {
+            if let denial = denial(by: rule, request) { return denial }
+        } else if settings.defaultEffect == .deny {
+            return noRuleDenial(request)
+        }
+        let opening = rulesUntilDenied(request, address: address)
+        let addressClass = addressClass(address)
+        if !isOpenByDefault(addressClass), !opening.contains(where: { $0.conditions.name(address) }) {
+            return privateDenial(request, address, addressClass)
+        }
+        if !mayTunnelByDefault(request), !opening.contains(where: { $0.conditions.name(port: request.port) }) {
+            return portDenial(request)
+        }
+        return nil
+    }
+
+    // MARK: - The rules
+
+    private func matchingRule(_ request: AccessRequest, address: IPAddress) -> AccessRule? {
+        settings.rules.first { $0.conditions.hold(request, address: address) == true }
+    }
+
+    /// The allow rules that match before the first deny rule that does.
+    private func rulesUntilDenied(_ request: AccessRequest, address: IPAddress?) -> [AccessRule] {
+        var allowing: [AccessRule] = []
+        for rule in settings.rules where rule.conditions.hold(request, address: address) != false {
+            if rule.isAllow {
+                allowing.append(rule)
+            } else if rule.conditions.addresses.isEmpty || address != nil {
+                break
+            }
+        }
+        return allowing
+    }
+
+    /// Where the rules that hang on the unknown address would all say what is said without them, it need not be known.
+    private func decideByName(_ request: AccessRequest) -> Verdict {
+        var mayAllow = false
+        var mayDeny = false
+        var final: AccessRule?
+        for rule in settings.rules {
+            let holds = rule.conditions.hold(request, address: nil)
+            if holds == false { continue }
+            if rule.isAllow { mayAllow = true } else { mayDeny = true }
+            if holds == true {
+                final = rule
+                break
+            }
+        }
+        if final == nil, settings.defaultEffect == .allow { mayAllow = true }
+        if final == nil, settings.defaultEffect == .deny { mayDeny = true }
+        if mayAllow && mayDeny { return .needsAddress }
+        if mayDeny { return .deny(final.flatMap { denial(by: $0, request) } ?? noRuleDenial(request)) }
+        let opensPort =
+            mayTunnelByDefault(request)
+            || rulesUntilDenied(request, address: nil).contains { $0.conditions.name(port: request.port) }
+        return opensPort ? .allow(rule: final?.number) : .deny(portDenial(request))
+    }
+
+    private func isOpenByDefault(_ addressClass: AddressClass) -> Bool {
+        switch addressClass {
+        case .public: true
+        case .metadata: false  // credentials for the asking: only by a rule that names the address
+        default: settings.privateDestinations == .allow
+        }
+    }
+
+    private func mayTunnelByDefault(_ request: AccessRequest) -> Bool {
+        !request.isTunnel || settings.connectPorts.contains { $0.contains(request.port) }
+    }
+
+    // MARK: - What is said
+
+    private func denial(by rule: AccessRule, _ request: AccessRequest) -> Denial? {
+        guard case .deny(let reason) = rule.effect else { return nil }
+        return Denial(
+            rule: rule.number, reason: .rule,
+            text: reason ?? "rule \(rule.number) denies \(request.methodText) to \(request.host):\(request.port)")
+    }
+
+    private func noRuleDenial(_ request: AccessRequest) -> Denial {
+        Denial(
+            reason: .noRule,
+            text: "no rule allows \(request.methodText) to \(request.host):\(request.port)")
+    }
+
+    private func privateDenial(_ request: AccessRequest, _ address: IPAddress, _ kind: AddressClass) -> Denial {
+        let host = request.host
+        let subject = host == "\(address)" ? "\(address) is" : "\(host) resolves to \(address), which is"
+        return Denial(
+            reason: .privateDestination, text: "\(subject) not a public address (\(kind.rawValue)) and no rule opens it"
+        )
+    }
+
+    private func portDenial(_ request: AccessRequest) -> Denial {
+        Denial(reason: .connectPort, text: "CONNECT to port \(request.port) is not allowed")
+    }
+}

@@ -1,0 +1,42 @@
+/// The `access` section of the configuration: who may use the proxy, and what it may reach for them.
+package struct AccessSettings: Sendable, Equatable {
+    /// `access.clients` as written; nil where it is not.
+    package var namedClients: [AddressRange]?
+    package var privateDestinations: PrivateDestinations = .deny
+    /// Nil: nobody is asked who they are.
+    package var authentication: BasicAuthentication?
+    package var rules: [AccessRule] = []
+    /// `access.default` as written; nil where it is not.
+    package var writtenDefault: DefaultEffect?
+    /// Ports that CONNECT may name without a rule that names them.
+    package var connectPorts: [ClosedRange<UInt16>] = [443...443]
+
+    package init() {}
+
+    package enum PrivateDestinations: String, CaseIterable, Sendable { case deny, allow }
+    package enum DefaultEffect: String, CaseIterable, Sendable { case allow, deny }
+
+    /// Who may use the proxy at all. Nil: everybody who can reach it, because they have to authenticate.
+    package var clients: [AddressRange]? {
+        if let namedClients { return namedClients }
+        return authentication == nil ? AddressRange.loopback : nil
+    }
+
+    /// What happens where no rule matched: deny where there are rules, allow where there is none.
+    package var defaultEffect: DefaultEffect { writtenDefault ?? (rules.isEmpty ? .allow : .deny) }
+}
+
+/// Basic proxy authentication (RFC 7617).
+package struct BasicAuthentication: Sendable, Equatable {
+    package var realm: String
+    /// Path of an htpasswd file.
+    package var usersFile: String
+    /// How long verified credentials are taken without hashing them again.
+    package var remember: Duration
+
+    package init(realm: String = "larder", usersFile: String, remember: Duration = .seconds(60)) {
+        self.realm = realm
+        self.usersFile = usersFile
+        self.remember = remember
+    }
+}

@@ -1,0 +1,70 @@
+import CCrypt
+import Glibc
+
+/// Passwords and their hashes by crypt(3): bcrypt, yescrypt, SHA-512 and SHA-256 (crypt(5)).
+///
+/// Every function here takes tens to hundreds of milliseconds by design: never call one on a worker.
+
+/// Whether the password has this hash. False for a hash that crypt(3) does not know, and for a password with a NUL.
+package func verify(password: [UInt8], hash: String) -> Bool {
+    guard let computed = crypt(password, setting: hash) else { return false }
+    return isEqualInConstantTime(computed, Array(hash.utf8))
+}
+
+/// A new bcrypt hash, with salt of its own, to stand in an htpasswd file.
+package func hash(password: [UInt8]) throws(PasswordError) -> String {
+    guard !password.isEmpty else { throw .empty }
+    guard password.count <= 72 else { throw .tooLong }
+    guard !password.contains(0) else { throw .containsNUL }
+    guard let setting = makeSetting(), let computed = crypt(password, setting: setting) else { throw .unsupported }
+    return String(decoding: computed, as: UTF8.self)
+}
+
+/// What to verify against where the user does not exist, so that the answer takes as long. No password is known to have it.
+package let hashOfNobody = "$2b$10$abcdefghijklmnopqrstuu5Lo0g67CiD3M4RpN1BmBb4Crp5w7dbK"
+
+/// Why a password can not be hashed.
+package enum PasswordError: Error, Sendable, Equatable, CaseIterable {
+    case empty
+    /// bcrypt reads 72 bytes and would take any password that begins with them.
+    case tooLong
+    /// crypt(3) would stop reading there.
+    case containsNUL
+    /// This system's crypt(3) has no bcrypt.
+    case unsupported
+}
+
+/// bcrypt's work factor: 2^10 rounds, some 50 ms.
+private let bcryptCost: CUnsignedLong = 10
+
+/// A `$2b$` setting with random salt from the system; nil where crypt(3) can not.
+private func makeSetting() -> String? {
+    guard let setting = unsafe crypt_gensalt_ra("$2b$", bcryptCost, nil, 0) else { return nil }
+    defer { unsafe free(setting) }
+    return unsafe String(cString: setting)
+}
+
+/// crypt(3); nil where it fails. Its working memory is wiped before it is given back.
+private func crypt(_ password: [UInt8], setting: String) -> [UInt8]? {
+    guard !password.contains(0) else { return nil }
+    var memory: UnsafeMutableRawPointer?
+    var size: CInt = 0
+    defer {
+        if let used = unsafe memory {
+            unsafe explicit_bzero(used, Int(size))
+            unsafe free(used)
+        }
+    }
+    var phrase = password.map { CChar(bitPattern: $0) } + [0]
+    defer { unsafe phrase.withUnsafeMutableBytes { unsafe explicit_bzero($0.baseAddress!, $0.count) } }
+    guard let result = unsafe crypt_ra(phrase, setting, &memory, &size) else { return nil }
+    return unsafe Array(UnsafeBufferPointer(start: result, count: strlen(result))).map { UInt8(bitPattern: $0) }
+}
+
+/// Looks at every byte, so that the time does not tell how many were right.
+private func isEqualInConstantTime(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+    guard a.count == b.count else { return false }
+    var difference: UInt8 = 0
+    for index in a.indices { difference |= a[index] ^ b[index] }
+    return difference == 0
+}

@@ -1,0 +1,94 @@
+package import Access
+package import Message
+
+/// Every setting as a typed value: an immutable snapshot that a transaction keeps from its first byte to its last.
+///
+/// `Configuration()` is what Larder does without a file. Meanings, bounds and defaults are declared in `Settings`.
+package struct Configuration: Sendable, Equatable {
+    package var listen: [ListenAddress] = [.tcp(IPAddress(v4: 0x7F00_0001), port: 3128)]
+    package var workers: Workers = .auto
+    package var admin = AdminSettings()
+    package var cache = CacheSettings()
+    package var access = AccessSettings()
+    package var log = LogSettings()
+    package var timeouts = TimeoutSettings()
+    package var tls = TLSSettings()
+    package var dns = DNSSettings()
+    package var limits = Limits()
+
+    package init() {}
+}
+
+/// How many worker threads.
+package enum Workers: Sendable, Equatable {
+    /// One per core this process may run on.
+    case auto
+    case count(Int)
+}
+
+package struct AdminSettings: Sendable, Equatable {
+    /// Nil: no admin listener over TCP. Never `.unix`.
+    package var address: ListenAddress? = .tcp(IPAddress(v4: 0x7F00_0001), port: 3129)
+    /// Path of the Unix socket the command line talks to; nil: none.
+    package var socket: String? = "/run/larder/admin.sock"
+    /// File whose first line is the token that allows changes over TCP; nil: no changes over TCP.
+    package var tokenFile: String?
+}
+
+package struct CacheSettings: Sendable, Equatable {
+    /// Bytes.
+    package var memory: UInt64 = 256 << 20
+    package var diskPath = "/var/lib/larder"
+    /// Bytes; 0: memory only.
+    package var diskSize: UInt64 = 0
+    package var collapse = true
+    /// `cache.object_size_max` in bytes as written; nil where it is not.
+    package var writtenObjectSizeMax: UInt64?
+    package var heuristicLifetimeMax: Duration = .seconds(86_400)
+
+    /// Bytes of the largest body that is stored.
+    package var objectSizeMax: UInt64 { writtenObjectSizeMax ?? memory / 8 }
+}
+
+package struct LogSettings: Sendable, Equatable {
+    package var access: AccessLogTarget = .stdout
+    package var level: LogLevel = .info
+}
+
+package enum AccessLogTarget: Sendable, Equatable {
+    case stdout, off
+    /// Path.
+    case file(String)
+}
+
+package enum LogLevel: String, CaseIterable, Sendable { case error, warning, info, debug }
+
+package struct TimeoutSettings: Sendable, Equatable {
+    package var clientHead: Duration = .seconds(30)
+    package var clientIdle: Duration = .seconds(60)
+    package var connect: Duration = .seconds(10)
+    package var firstByte: Duration = .seconds(60)
+    /// Between two reads of an origin's body, and between two writes of a client that does not read.
+    package var idle: Duration = .seconds(60)
+    package var originKeepAlive: Duration = .seconds(60)
+    package var tunnelIdle: Duration = .seconds(600)
+    package var drain: Duration = .seconds(30)
+}
+
+package enum TLSVersion: String, CaseIterable, Sendable {
+    case v1_2 = "1.2"
+    case v1_3 = "1.3"
+}
+
+package struct TLSSettings: Sendable, Equatable {
+    /// Path of a PEM bundle of the authorities to trust; nil: the system's.
+    package var caFile: String?
+    package var minVersion: TLSVersion = .v1_2
+}
+
+package struct DNSSettings: Sendable, Equatable {
+    package var ttlMin: Duration = .seconds(1)
+    package var ttlMax: Duration = .seconds(3600)
+    /// How long a name that does not exist is taken not to.
+    package var negative: Duration = .seconds(5)
+}

@@ -1,0 +1,27 @@
+/// One thing wrong with a configuration, or worth a warning: `larder.yaml:12: cache.memroy: unknown key; did you mean cache.memory?`
+package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
+    package let file: String
+    /// From 1; 0 where it is about the file as a whole.
+    package let line: Int
+    /// The path of the key, `access.rules[2].allow.port`; empty where it is about no key.
+    package let key: String
+    package let message: String
+    /// What to do about it; nil where the message says it all.
+    package let hint: String?
+
+    package init(file: String, line: Int, key: String, message: String, hint: String? = nil) {
+        self.file = file
+        self.line = line
+        self.key = key
+        self.message = message
+        self.hint = hint
+    }
+
+    package var description: String {
+        var text = line > 0 ? "\(file):\(line): " : "\(file): "
+        if !key.isEmpty { text += "\(key): " }
+        text += message
+        if let hint { text += "; \(hint)" }
+        return text
+    }
+}

@@ -1,0 +1,45 @@
+package import Message
+
+/// Where to listen: `127.0.0.1:3128`, `[::1]:3128`, `localhost:3128` or `unix:/run/larder/proxy.sock`.
+package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
+    case tcp(IPAddress, port: UInt16)
+    case unix(String)
+
+    /// Nil where the text is none of these. A port is 1 to 65535; a name other than localhost is not looked up.
+    package init?(_ text: String) {
+        if text.hasPrefix("unix:") {
+            let path = String(text.dropFirst(5))
+            // sun_path of sockaddr_un holds 107 bytes and a NUL.
+            guard path.hasPrefix("/"), path.utf8.count <= 107, !path.utf8.contains(0) else { return nil }
+            self = .unix(path)
+            return
+        }
+        let bytes = Array(text.utf8)
+        guard let colon = bytes.lastIndex(of: UInt8(ascii: ":")), let port = Self.port(bytes[(colon + 1)...]),
+            let address = Self.address(bytes[..<colon])
+        else { return nil }
+        self = .tcp(address, port: port)
+    }
+
+    private static func port(_ digits: ArraySlice<UInt8>) -> UInt16? {
+        guard digits.first != UInt8(ascii: "+"), let port = UInt16(String(decoding: digits, as: UTF8.self)), port > 0
+        else { return nil }
+        return port
+    }
+
+    private static func address(_ host: ArraySlice<UInt8>) -> IPAddress? {
+        if host.elementsEqual("localhost".utf8) { return IPAddress(v4: 0x7F00_0001) }
+        guard host.first == UInt8(ascii: "["), host.last == UInt8(ascii: "]") else {
+            return host.contains(UInt8(ascii: ":")) ? nil : IPAddress(strict: host)
+        }
+        let inside = host.dropFirst().dropLast()
+        return inside.contains(UInt8(ascii: ":")) ? IPAddress(strict: inside) : nil
+    }
+
+    package var description: String {
+        switch self {
+        case .tcp(let address, let port): address.isV4 ? "\(address):\(port)" : "[\(address)]:\(port)"
+        case .unix(let path): "unix:\(path)"
+        }
+    }
+}

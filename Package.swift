@@ -65,9 +65,11 @@ let package = Package(
             swiftSettings: house),
         .executableTarget(
             name: "larder",
-            dependencies: ["Settings", "YAML", "Passwords", "EventLoop", "Server", "Admin", "CLarder"],
-            swiftSettings: house),
+            dependencies: [
+                "Message", "Framing", "Access", "Settings", "YAML", "Passwords", "EventLoop", "Server", "Admin", "CLarder",
+            ], swiftSettings: house),
 
+        tests("AdminTests", ["Admin", "Message", "Framing", "EventLoop", "Settings", "CLarder", "larder"]),
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
         tests("CompressionTests", ["Compression"]),

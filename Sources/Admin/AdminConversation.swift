@@ -63,11 +63,11 @@ struct AdminConversation {
     }
 
     private mutating func nextHead() throws(FramingError) -> Event? {
-        guard !input.isEmpty, try parseRequestHead(input.span, into: &head, progress: &progress, limits: limits) else {
-            return nil
-        }
-        let length = try requestBodyLength(head, bytes: input.span)
-        let options = ConnectionOptions(head.fields, bytes: input.span)
+        guard !input.isEmpty else { return nil }
+        let bytes = input  // shares the memory: the span must not overlap what the parser changes
+        guard try parseRequestHead(bytes.span, into: &head, progress: &progress, limits: limits) else { return nil }
+        let length = try requestBodyLength(head, bytes: bytes.span)
+        let options = ConnectionOptions(head.fields, bytes: bytes.span)
         let persists = Framing.persists(minorVersion: head.minorVersion, options)
         let (request, expectsContinue) = currentRequest()
         input.removeFirst(head.byteCount)

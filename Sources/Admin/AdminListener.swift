@@ -50,11 +50,17 @@ final class AdminListener: TimedObject {
     private func accept() {
         switch Sockets.accept(socket.rawValue) {
         case .accepted(let client, _): open(client)
-        case .wouldBlock, .aborted: break
-        case .outOfDescriptors, .failed:
-            event.remove()
-            loop.timers.schedule(self, after: Self.restTime)
+        case .wouldBlock: break
+        case .aborted: break
+        case .outOfDescriptors: rest()
+        case .failed: rest()
         }
+    }
+
+    /// The waiting client stays readable: without a rest the loop would spin.
+    private func rest() {
+        event.remove()
+        loop.timers.schedule(self, after: Self.restTime)
     }
 
     /// Beyond the bound a client finds its connection closed.

@@ -50,6 +50,13 @@ package enum Readiness: Sendable {
         isAdded = true
     }
 
+    /// Sends later calls elsewhere, without a system call: for a descriptor that changes hands while waited for.
+    package mutating func redirect(_ callback: ReadinessCallback, _ context: UnsafeMutableRawPointer) {
+        guard let raw = unsafe raw else { preconditionFailure("an event is assigned before it is redirected") }
+        unsafe raw.pointee.ev_evcallback.evcb_cb_union.evcb_callback = callback
+        unsafe raw.pointee.ev_evcallback.evcb_arg = context
+    }
+
     /// Stops the waiting; the tie remains.
     package mutating func remove() {
         guard isAdded, let raw = unsafe raw else { return }

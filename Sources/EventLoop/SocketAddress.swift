@@ -81,6 +81,15 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         if case .v6(let high, let low, _, _) = storage { (high, low) } else { nil }
     }
 
+    /// 127.0.0.0/8 and ::1: this machine, over TCP.
+    var isLoopback: Bool {
+        switch storage {
+        case .v4(let address, _): address >> 24 == 127
+        case .v6(let high, let low, _, _): high == 0 && low == 1
+        case .unix: false
+        }
+    }
+
     /// The path's bytes; nil when not a Unix socket.
     package var unixPath: [UInt8]? {
         if case .unix(let path) = storage { path } else { nil }

@@ -108,11 +108,18 @@ package enum Sockets {
     /// Starts connecting. On loopback and Unix sockets that is often all.
     package static func connect(_ address: SocketAddress) throws(SocketError) -> ConnectStart {
         let socket = try open(address)
+        var isAskingAgain = false
         while true {
             if unsafe address.withSockaddr({ unsafe Glibc.connect(socket.rawValue, $0, $1) }) == 0 {
                 return .connected(socket)
             }
             if errno == EINTR { continue }
+            // A loopback peer answers inside the first call, and asking again costs less than going through epoll.
+            if errno == EINPROGRESS && address.isLoopback && !isAskingAgain {
+                isAskingAgain = true
+                continue
+            }
+            if errno == EALREADY { return .inProgress(socket) }
             // A Unix socket whose backlog is full says EAGAIN and would never become writable: that is a failure.
             if errno == EINPROGRESS { return .inProgress(socket) }
             throw .failed(.connect, errno: errno)

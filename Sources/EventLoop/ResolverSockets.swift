@@ -1,0 +1,83 @@
+import CAres
+
+/// The descriptors and the clock of one c-ares channel, tied to a loop.
+///
+/// c-ares says which of its sockets it waits for; the loop tells it when they are ready or its time is up.
+@safe final class ResolverSockets {
+    private let loop: EventLoop
+    private var channel: ares_channel?
+    private var watches: [CInt: Watch] = [:]
+    private var clock = ClockEvent()
+
+    private final class Watch {
+        var readable = IOEvent()
+        var writable = IOEvent()
+    }
+
+    init(_ loop: EventLoop) {
+        self.loop = loop
+        unsafe channel = nil
+    }
+
+    private var context: UnsafeMutableRawPointer { unsafe Unmanaged.passUnretained(self).toOpaque() }
+
+    func attach(_ channel: ares_channel) { unsafe self.channel = unsafe channel }
+
+    /// After the channel is destroyed: nothing may call into it any more.
+    func detach() {
+        unsafe channel = nil
+        clock.stop()
+        watches = [:]
+    }
+
+    static let stateChanged: @convention(c) (UnsafeMutableRawPointer?, CInt, CInt, CInt) -> Void = {
+        context, fd, wantsRead, wantsWrite in
+        let sockets = unsafe Unmanaged<ResolverSockets>.fromOpaque(context!).takeUnretainedValue()
+        sockets.watch(fd, read: wantsRead != 0, write: wantsWrite != 0)
+    }
+
+    private func watch(_ fd: CInt, read: Bool, write: Bool) {
+        guard read || write else {
+            watches[fd] = nil
+            return
+        }
+        let watch = watches[fd] ?? Watch()
+        watches[fd] = watch
+        unsafe set(&watch.readable, read, fd, .read) { fd, _, context in
+            unsafe Unmanaged<ResolverSockets>.fromOpaque(context!).takeUnretainedValue().process(read: fd, write: -1)
+        }
+        unsafe set(&watch.writable, write, fd, .write) { fd, _, context in
+            unsafe Unmanaged<ResolverSockets>.fromOpaque(context!).takeUnretainedValue().process(read: -1, write: fd)
+        }
+    }
+
+    private func set(
+        _ event: inout IOEvent, _ wanted: Bool, _ fd: CInt, _ kind: Readiness, _ callback: ReadinessCallback
+    ) {
+        guard wanted else { return event.remove() }
+        if !event.isAssigned { unsafe event.assign(loop, fd: fd, kind, callback, context) }
+        event.add()
+    }
+
+    private func process(read: CInt, write: CInt) {
+        guard let channel = unsafe channel else { return }
+        unsafe ares_process_fd(channel, read, write)
+        restartClock()
+    }
+
+    /// Sets the clock to when c-ares next wants to be asked about its time-outs.
+    func restartClock() {
+        guard let channel = unsafe channel else { return }
+        var wait = timeval()
+        guard unsafe ares_timeout(channel, nil, &wait) != nil else { return clock.stop() }
+        let delay = Duration.microseconds(Int64(wait.tv_sec) * 1_000_000 + Int64(wait.tv_usec))
+        unsafe clock.start(
+            // One millisecond more, or the loop may wake just before the time and turn for nothing.
+            loop, after: delay + .milliseconds(1), .once,
+            { _, _, context in
+                let sockets = unsafe Unmanaged<ResolverSockets>.fromOpaque(context!).takeUnretainedValue()
+                sockets.clock.hasFired()
+                sockets.process(read: -1, write: -1)
+            }, context)
+    }
+}

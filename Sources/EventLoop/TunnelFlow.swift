@@ -1,0 +1,150 @@
+import CLarder
+import Glibc
+
+/// One direction of a tunnel: what was read from one side and not yet taken by the other.
+///
+///     copying ──256 KiB gone by──▶ splicing      either ──end read, all written──▶ done
+///
+/// Most tunnels are short: these are copied through the loop's shared buffer and cost no pipe. Long ones are spliced,
+/// which takes half the processor time (measured: 0.49 s/GiB copying, 0.24 s/GiB splicing).
+struct TunnelFlow: ~Copyable {
+    static let copiedMax: UInt64 = 256 << 10
+
+    let source: CInt
+    let sink: CInt
+    /// Bytes written to the sink.
+    private(set) var count: UInt64 = 0
+    /// Read but not yet taken, beginning at `unsentStart`; empty most of the time.
+    private var unsent: [UInt8]
+    private var unsentStart = 0
+    private var pipe: Pipe?
+    private var bytesInPipe = 0
+    private var canSplice = true
+    private(set) var isSourceAtEnd = false
+    private(set) var isDone = false
+
+    enum Step: Equatable { case going, failed(errno: CInt) }
+
+    init(from source: CInt, to sink: CInt, initial: [UInt8]) {
+        self.source = source
+        self.sink = sink
+        unsent = initial
+    }
+
+    /// The sink has to take bytes before the source is read again.
+    var isBlocked: Bool { unsentStart < unsent.count || bytesInPipe > 0 }
+    var wantsSource: Bool { !isBlocked && !isSourceAtEnd }
+
+    /// The source is readable: reads once and passes on what the sink takes.
+    mutating func sourceReady(_ buffer: UnsafeMutableRawBufferPointer, _ pipes: PipePool) -> Step {
+        guard wantsSource else { return .going }
+        if canSplice && pipe == nil && count >= TunnelFlow.copiedMax {
+            pipe = pipes.take()
+            canSplice = pipe != nil
+        }
+        if canSplice, let pipe { return spliceIn(pipe) }
+        return unsafe copy(buffer)
+    }
+
+    /// The sink takes bytes again.
+    mutating func sinkReady() -> Step {
+        if unsentStart < unsent.count { return sendUnsent() }
+        if bytesInPipe > 0, let pipe { return spliceOut(pipe) }
+        return .going
+    }
+
+    /// Gives the pipe back if it is empty; closes it otherwise.
+    mutating func end(_ pipes: PipePool) {
+        if let pipe, bytesInPipe == 0 { pipes.give(pipe) }
+        pipe = nil
+        unsent = []
+        unsentStart = 0
+        bytesInPipe = 0
+    }
+
+    private mutating func copy(_ buffer: UnsafeMutableRawBufferPointer) -> Step {
+        switch unsafe IO.read(source, into: buffer) {
+        case .bytes(let got):
+            let bytes = unsafe UnsafeRawBufferPointer(rebasing: buffer.prefix(got))
+            switch unsafe IO.send(sink, bytes) {
+            case .bytes(let sent):
+                count += UInt64(sent)
+                if sent < got { unsafe keep(bytes.dropFirst(sent)) }
+            case .wouldBlock: unsafe keep(bytes[...])
+            case .closed: return .failed(errno: EPIPE)
+            case .failed(let code): return .failed(errno: code)
+            }
+            return .going
+        case .wouldBlock: return .going
+        case .closed: return sourceEnded()
+        case .failed(let code): return .failed(errno: code)
+        }
+    }
+
+    private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>) {
+        unsent = unsafe Array(bytes)
+        unsentStart = 0
+    }
+
+    private mutating func sendUnsent() -> Step {
+        let result = unsafe unsent.withUnsafeBytes { bytes in
+            unsafe IO.send(sink, UnsafeRawBufferPointer(rebasing: bytes.dropFirst(unsentStart)))
+        }
+        switch result {
+        case .bytes(let sent):
+            count += UInt64(sent)
+            unsentStart += sent
+            if unsentStart == unsent.count {
+                unsent = []
+                unsentStart = 0
+            }
+            return .going
+        case .wouldBlock: return .going
+        case .closed: return .failed(errno: EPIPE)
+        case .failed(let code): return .failed(errno: code)
+        }
+    }
+
+    private mutating func spliceIn(_ pipe: Pipe) -> Step {
+        let got = clarder_splice(source, pipe.writeEnd.rawValue, pipe.capacity, 0)
+        if got > 0 {
+            bytesInPipe = got
+            return spliceOut(pipe)
+        }
+        if got == 0 { return sourceEnded() }
+        switch errno {
+        case EAGAIN, EINTR: return .going
+        case EINVAL:  // not a kind of descriptor that can be spliced; nothing was taken
+            canSplice = false
+            return .going
+        default: return .failed(errno: errno)
+        }
+    }
+
+    private mutating func spliceOut(_ pipe: Pipe) -> Step {
+        while bytesInPipe > 0 {
+            let sent = clarder_splice(pipe.readEnd.rawValue, sink, bytesInPipe, 0)
+            if sent > 0 {
+                bytesInPipe -= sent
+                count += UInt64(sent)
+            } else if sent == 0 || errno == EAGAIN {
+                return .going
+            } else if errno != EINTR {
+                return .failed(errno: errno)
+            }
+        }
+        return .going
+    }
+
+    private mutating func sourceEnded() -> Step {
+        isSourceAtEnd = true
+        return .going
+    }
+
+    /// Passes the end on once everything before it has been taken.
+    mutating func finishIfDrained() {
+        guard isSourceAtEnd, !isBlocked, !isDone else { return }
+        isDone = true
+        Sockets.shutdownWrite(sink)
+    }
+}

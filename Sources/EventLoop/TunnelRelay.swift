@@ -1,0 +1,143 @@
+import Glibc
+
+/// How a tunnel ended.
+package enum TunnelEnd: Equatable, Sendable {
+    /// Both sides sent their last byte and everything was passed on.
+    case closed
+    /// Nothing moved for the idle limit.
+    case idle
+    case failed(errno: CInt)
+    case cancelled
+}
+
+/// Bytes both ways between two sockets, unread: after CONNECT (RFC 9110 §9.3.6) and after a 101.
+///
+/// A side that has sent its last byte is half-closed towards the other, which may go on. A side is not read while the
+/// other does not take what was read before, and no interest is registered then, so nothing spins. The relay keeps
+/// itself alive from `start` until it calls `finished`, once, with both descriptors closed.
+@safe package final class TunnelRelay: TimedObject {
+    private let loop: EventLoop
+    private let pipes: PipePool
+    private let buffer: UnsafeMutableRawBufferPointer
+    private let idle: Duration
+    private var finished: ((TunnelEnd) -> Void)?
+    private var keptAlive: TunnelRelay?
+    private var a: Descriptor?
+    private var b: Descriptor?
+    private var forward: TunnelFlow
+    private var backward: TunnelFlow
+    private var aReadable: IOEvent
+    private var aWritable = IOEvent()
+    private var bReadable = IOEvent()
+    private var bWritable = IOEvent()
+
+    /// - Parameters:
+    ///   - buffer: the loop's shared one, 64 KiB or more; used only inside callbacks, and must outlive the relay.
+    ///   - aReadable: the event that watched `a` until now, if there is one: taken over as it is, it saves two
+    ///     system calls.
+    ///   - initialAToB: bytes already read from `a`, sent first. Likewise `initialBToA`.
+    ///   - idle: ends the tunnel when nothing moved for so long.
+    package init(
+        loop: EventLoop, pipes: PipePool, buffer: UnsafeMutableRawBufferPointer,
+        a: consuming Descriptor, aReadable: consuming IOEvent = IOEvent(), b: consuming Descriptor,
+        initialAToB: [UInt8] = [], initialBToA: [UInt8] = [], idle: Duration,
+        finished: @escaping (TunnelEnd) -> Void
+    ) {
+        self.loop = loop
+        self.pipes = pipes
+        unsafe self.buffer = unsafe buffer
+        self.idle = idle
+        self.finished = finished
+        forward = TunnelFlow(from: a.rawValue, to: b.rawValue, initial: initialAToB)
+        backward = TunnelFlow(from: b.rawValue, to: a.rawValue, initial: initialBToA)
+        self.a = consume a
+        self.b = consume b
+        self.aReadable = aReadable
+    }
+
+    /// Bytes the second side took from the first.
+    package var aToB: UInt64 { forward.count }
+    /// Bytes the first side took from the second.
+    package var bToA: UInt64 { backward.count }
+
+    package func start() {
+        keptAlive = self
+        loop.timers.schedule(self, after: idle)
+        watch()
+        // A failure here shows again in the callback of the event that is armed for the rest.
+        _ = forward.sinkReady()
+        _ = backward.sinkReady()
+        updateInterest()
+    }
+
+    package func cancel() { end(.cancelled) }
+
+    override package func timerFired() { end(.idle) }
+
+    private func watch() {
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        let (a, b) = (forward.source, backward.source)
+        if aReadable.isAssigned {
+            unsafe aReadable.redirect(onAReadable, context)
+        } else {
+            unsafe aReadable.assign(loop, fd: a, .read, onAReadable, context)
+        }
+        unsafe aWritable.assign(loop, fd: a, .write, onAWritable, context)
+        unsafe bReadable.assign(loop, fd: b, .read, onBReadable, context)
+        unsafe bWritable.assign(loop, fd: b, .write, onBWritable, context)
+    }
+
+    fileprivate enum Event { case aReadable, aWritable, bReadable, bWritable }
+
+    fileprivate func on(_ event: Event) {
+        guard finished != nil else { return }
+        let step =
+            switch event {
+            case .aReadable: unsafe forward.sourceReady(buffer, pipes)
+            case .aWritable: backward.sinkReady()
+            case .bReadable: unsafe backward.sourceReady(buffer, pipes)
+            case .bWritable: forward.sinkReady()
+            }
+        if case .failed(let code) = step { return end(.failed(errno: code)) }
+        forward.finishIfDrained()
+        backward.finishIfDrained()
+        if forward.isDone && backward.isDone { return end(.closed) }
+        loop.timers.schedule(self, after: idle)
+        updateInterest()
+    }
+
+    private func updateInterest() {
+        set(&aReadable, forward.wantsSource)
+        set(&bWritable, forward.isBlocked)
+        set(&bReadable, backward.wantsSource)
+        set(&aWritable, backward.isBlocked)
+    }
+
+    private func set(_ event: inout IOEvent, _ wanted: Bool) {
+        if wanted { event.add() } else { event.remove() }
+    }
+
+    private func end(_ reason: TunnelEnd) {
+        guard let finished else { return }
+        self.finished = nil
+        loop.timers.cancel(self)
+        aReadable.clear()
+        aWritable.clear()
+        bReadable.clear()
+        bWritable.clear()
+        forward.end(pipes)
+        backward.end(pipes)
+        a = nil
+        b = nil
+        keptAlive = nil
+        finished(reason)
+    }
+}
+
+private func relay(_ context: UnsafeMutableRawPointer?) -> TunnelRelay {
+    unsafe Unmanaged<TunnelRelay>.fromOpaque(context!).takeUnretainedValue()
+}
+private let onAReadable: ReadinessCallback = { _, _, context in unsafe relay(context).on(.aReadable) }
+private let onAWritable: ReadinessCallback = { _, _, context in unsafe relay(context).on(.aWritable) }
+private let onBReadable: ReadinessCallback = { _, _, context in unsafe relay(context).on(.bReadable) }
+private let onBWritable: ReadinessCallback = { _, _, context in unsafe relay(context).on(.bWritable) }

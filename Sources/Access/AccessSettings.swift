@@ -3,8 +3,10 @@ package struct AccessSettings: Sendable, Equatable {
     /// `access.clients` as written; nil where it is not.
     package var namedClients: [AddressRange]?
     package var privateDestinations: PrivateDestinations = .deny
-    /// Nil: nobody is asked who they are.
-    package var authentication: BasicAuthentication?
+    /// `access.authentication.basic.users`; nil: nobody is asked who they are.
+    package var basicUsersFile: String?
+    package var basicRealm = "larder"
+    package var basicRemember: Duration = .seconds(60)
     package var rules: [AccessRule] = []
     /// `access.default` as written; nil where it is not.
     package var writtenDefault: DefaultEffect?
@@ -15,6 +17,11 @@ package struct AccessSettings: Sendable, Equatable {
 
     package enum PrivateDestinations: String, CaseIterable, Sendable { case deny, allow }
     package enum DefaultEffect: String, CaseIterable, Sendable { case allow, deny }
+
+    /// Nil: nobody is asked who they are.
+    package var authentication: BasicAuthentication? {
+        basicUsersFile.map { BasicAuthentication(realm: basicRealm, usersFile: $0, remember: basicRemember) }
+    }
 
     /// Who may use the proxy at all. Nil: everybody who can reach it, because they have to authenticate.
     package var clients: [AddressRange]? {
@@ -34,7 +41,7 @@ package struct BasicAuthentication: Sendable, Equatable {
     /// How long verified credentials are taken without hashing them again.
     package var remember: Duration
 
-    package init(realm: String = "larder", usersFile: String, remember: Duration = .seconds(60)) {
+    package init(realm: String, usersFile: String, remember: Duration) {
         self.realm = realm
         self.usersFile = usersFile
         self.remember = remember

@@ -1,0 +1,82 @@
+/// Walks the tree of a file along the declared keys and collects what is wrong with it.
+struct ConfigurationReader {
+    private let file: String
+    private(set) var configuration = Configuration()
+    private(set) var errors: [ConfigurationError] = []
+    /// The lines of the keys that were there, sections included.
+    private(set) var lines: [String: Int] = [:]
+
+    init(file: String) { self.file = file }
+
+    /// Every mapping that may hold settings, by its path.
+    private static let sections: Set<String> = Set(
+        Settings.all.flatMap { setting -> [String] in
+            let parts = setting.key.split(separator: ".")
+            return (1..<max(1, parts.count)).map { parts.prefix($0).joined(separator: ".") }
+        })
+
+    private static let settings: [String: any SettingDeclaration] = Dictionary(
+        uniqueKeysWithValues: Settings.all.map { ($0.key, $0) })
+
+    mutating func read(_ root: ConfigurationNode) { readSection(root, path: "", line: root.line) }
+
+    mutating func report(_ key: String, line: Int? = nil, _ message: String, hint: String? = nil) {
+        errors.append(error(key, line: line, message, hint: hint))
+    }
+
+    func error(_ key: String, line: Int? = nil, _ message: String, hint: String? = nil) -> ConfigurationError {
+        ConfigurationError(file: file, line: line ?? lines[key] ?? 0, key: key, message: message, hint: hint)
+    }
+
+    private mutating func readSection(_ node: ConfigurationNode, path: String, line: Int) {
+        if node.isNull { return }
+        guard case .mapping(let entries) = node.value else {
+            report(path, line: node.line, "found \(node.found), expected \(Self.expectation(path))")
+            return
+        }
+        for entry in entries { read(entry, in: path) }
+    }
+
+    private mutating func read(_ entry: ConfigurationNode.Entry, in path: String) {
+        let key = path.isEmpty ? entry.key : "\(path).\(entry.key)"
+        let isPlainKey = !entry.key.contains(".")
+        if isPlainKey, let setting = Self.settings[key] {
+            lines[key] = entry.keyLine
+            for problem in setting.read(entry.value, into: &configuration) {
+                report(key + problem.place, line: problem.line, problem.message, hint: problem.hint)
+            }
+        } else if isPlainKey, Self.sections.contains(key) {
+            lines[key] = entry.keyLine
+            readSection(entry.value, path: key, line: entry.keyLine)
+        } else {
+            report(key, line: entry.keyLine, "unknown key", hint: Self.hint(forUnknown: entry.key, in: path))
+        }
+    }
+
+    /// What may stand in a section.
+    private static func expectation(_ path: String) -> String {
+        let names = children(of: path)
+        return names.count == 1 ? "the key \(names[0])" : "the keys \(names.joined(separator: ", "))"
+    }
+
+    /// The names right below a path, in the order of declaration.
+    private static func children(of path: String) -> [String] {
+        let prefix = path.isEmpty ? "" : path + "."
+        var names: [String] = []
+        for setting in Settings.all where setting.key.hasPrefix(prefix) {
+            let name = String(setting.key.dropFirst(prefix.count).prefix { $0 != "." })
+            if !names.contains(name) { names.append(name) }
+        }
+        return names
+    }
+
+    /// The nearest neighbour; else the same name elsewhere; else the nearest of all.
+    private static func hint(forUnknown name: String, in path: String) -> String? {
+        let prefix = path.isEmpty ? "" : path + "."
+        let neighbour = nearestName(to: name, among: children(of: path)).map { prefix + $0 }
+        let namesake = Settings.all.first { $0.key == name || $0.key.hasSuffix("." + name) }?.key
+        let near = neighbour ?? namesake ?? nearestName(to: prefix + name, among: Settings.all.map(\.key))
+        if near == name { return "keys are nested, not dotted" }
+        return near.map { "did you mean \($0)?" }
+    }
+}

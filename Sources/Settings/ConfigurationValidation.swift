@@ -1,0 +1,101 @@
+import Access
+import Message
+
+/// What no single setting can tell: settings that do not go together.
+func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], warnings: [ConfigurationError]) {
+    let configuration = reader.configuration
+    return (
+        listenerErrors(configuration, reader) + authenticationErrors(configuration, reader)
+            + dnsErrors(configuration, reader),
+        diskWarnings(configuration, reader) + opennessWarnings(configuration, reader)
+    )
+}
+
+/// The listeners that anybody but this host can reach, while nobody says who may.
+package func unguardedListeners(_ configuration: Configuration) -> [ListenAddress] {
+    guard configuration.access.namedClients == nil, configuration.access.authentication == nil else { return [] }
+    return configuration.listen.filter(isBeyondLoopback)
+}
+
+private func isBeyondLoopback(_ listener: ListenAddress) -> Bool {
+    guard case .tcp(let address, _) = listener else { return false }
+    return addressClass(address) != .loopback
+}
+
+private func listenerErrors(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    var errors = unguardedListeners(configuration).map { listener in
+        reader.error(
+            "listen", "\(listener): a listener beyond loopback needs access.clients or access.authentication")
+    }
+    var seen: Set<ListenAddress> = []
+    for listener in configuration.listen where !seen.insert(listener).inserted {
+        errors.append(reader.error("listen", "\(listener) stands here twice"))
+    }
+    if let admin = configuration.admin.address, seen.contains(admin) {
+        errors.append(
+            reader.error(
+                "admin.address", line: reader.lines["admin.address"] ?? reader.lines["listen"],
+                "\(admin) is where the proxy listens"))
+    }
+    return errors
+}
+
+private func authenticationErrors(
+    _ configuration: Configuration, _ reader: ConfigurationReader
+) -> [ConfigurationError] {
+    guard configuration.access.authentication == nil else { return [] }
+    var errors: [ConfigurationError] = []
+    let section = "access.authentication"
+    // Whoever wrote the section wants authentication: never run without it by accident.
+    if let line = reader.lines[section], reader.lines["\(section).basic.users"] == nil {
+        errors.append(
+            reader.error(
+                "\(section).basic.users", line: reader.lines["\(section).basic"] ?? line, "missing",
+                hint: "name the users' file, or leave \(section) out"))
+    }
+    for rule in configuration.access.rules where !rule.conditions.users.isEmpty && reader.lines[section] == nil {
+        errors.append(
+            reader.error(
+                "access.rules[\(rule.number)]", line: rule.line,
+                "names users, but nobody is asked who they are", hint: "configure access.authentication"))
+    }
+    return errors
+}
+
+private func dnsErrors(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    guard configuration.dns.ttlMin > configuration.dns.ttlMax else { return [] }
+    let (least, most) = (renderDuration(configuration.dns.ttlMin), renderDuration(configuration.dns.ttlMax))
+    return [
+        reader.error(
+            "dns.ttl_min", line: reader.lines["dns.ttl_min"] ?? reader.lines["dns.ttl_max"],
+            "\(least) is more than dns.ttl_max, \(most)")
+    ]
+}
+
+private func diskWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    guard configuration.cache.diskSize > 0 else { return [] }
+    return [
+        reader.error(
+            "cache.disk.size", "the disk tier is not part of this version; set size: 0",
+            hint: "service goes on from memory only")
+    ]
+}
+
+private func opennessWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    var warnings: [ConfigurationError] = []
+    let access = configuration.access
+    if access.authentication == nil, access.namedClients?.contains(where: \.isEverything) ?? false {
+        warnings.append(
+            reader.error(
+                "access.clients", "everybody who can reach a listener may use the proxy",
+                hint: "name the networks of your clients, or configure access.authentication"))
+    }
+    if let admin = configuration.admin.address, isBeyondLoopback(admin) {
+        warnings.append(
+            reader.error("admin.address", "\(admin) shows statistics and URLs to everybody who can reach it"))
+    }
+    if access.writtenDefault == .deny && access.rules.isEmpty {
+        warnings.append(reader.error("access.default", "deny without rules refuses every request"))
+    }
+    return warnings
+}

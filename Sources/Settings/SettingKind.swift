@@ -1,0 +1,102 @@
+/// How the value of a setting is written: what is allowed, how it is read, how it is shown.
+struct SettingKind<Value: Sendable & Equatable>: Sendable {
+    /// For people, to follow "expected": `a size from 1MiB to 16TiB`.
+    let allowed: String
+    /// Nil where there was a problem; all of them are appended.
+    let read: @Sendable (ConfigurationNode, inout [SettingProblem]) -> Value?
+    /// As YAML on one line; reading it gives the value again.
+    let render: @Sendable (Value) -> String
+}
+
+/// What is wrong with a value, before it is known whose value it is.
+struct SettingProblem: Sendable {
+    let line: Int
+    /// Where inside the value, to follow the key: `[2].allow.port`; empty: all of it.
+    let place: String
+    let message: String
+    let hint: String?
+
+    init(_ node: ConfigurationNode, place: String = "", message: String, hint: String? = nil) {
+        self.init(line: node.line, place: place, message: message, hint: hint)
+    }
+
+    init(line: Int, place: String, message: String, hint: String? = nil) {
+        self.line = line
+        self.place = place
+        self.message = message
+        self.hint = hint
+    }
+
+    /// The same problem seen from a value that holds the value it was found in.
+    func inside(_ outer: String) -> SettingProblem {
+        SettingProblem(line: line, place: outer + place, message: message, hint: hint)
+    }
+}
+
+extension SettingKind {
+    /// One piece of text; `parse` gives nil for what is not allowed.
+    static func scalar(
+        _ allowed: String, parse: @escaping @Sendable (String) -> Value?,
+        render: @escaping @Sendable (Value) -> String, hint: @escaping @Sendable (String) -> String? = { _ in nil }
+    ) -> SettingKind {
+        SettingKind(
+            allowed: allowed,
+            read: { node, problems in
+                if case .scalar(let text, _) = node.value, !node.isNull {
+                    if let value = parse(text) { return value }
+                    problems.append(
+                        SettingProblem(node, message: "found \(node.found), expected \(allowed)", hint: hint(text)))
+                } else {
+                    problems.append(SettingProblem(node, message: "found \(node.found), expected \(allowed)"))
+                }
+                return nil
+            }, render: render)
+    }
+
+    /// The kind with one word more, which means nil.
+    func or(_ word: String) -> SettingKind<Value?> {
+        let allowed = "\(allowed), or \(word)"
+        return SettingKind<Value?>(
+            allowed: allowed,
+            read: { node, problems in
+                if case .scalar(word, _) = node.value { return .some(nil) }
+                var own: [SettingProblem] = []
+                if let value = read(node, &own) { return .some(value) }
+                problems += own.map {
+                    SettingProblem(
+                        line: $0.line, place: $0.place,
+                        message: $0.place.isEmpty ? "found \(node.found), expected \(allowed)" : $0.message,
+                        hint: $0.hint)
+                }
+                return nil
+            }, render: { $0.map(render) ?? word })
+    }
+
+    /// The same kind for a value that is nil where the key is left out.
+    var orLeftOut: SettingKind<Value?> {
+        SettingKind<Value?>(
+            allowed: allowed, read: { node, problems in read(node, &problems).map { .some($0) } },
+            render: { $0.map(render) ?? "" })
+    }
+
+    /// A list of such values; one value alone is a list of one.
+    func list(isEmptyAllowed: Bool = false) -> SettingKind<[Value]> {
+        SettingKind<[Value]>(
+            allowed: "a list of: \(allowed)",
+            read: { node, problems in
+                guard case .list(let elements) = node.value else { return read(node, &problems).map { [$0] } }
+                if elements.isEmpty && !isEmptyAllowed {
+                    problems.append(
+                        SettingProblem(node, message: "found an empty list", hint: "leave the key out instead"))
+                    return nil
+                }
+                var values: [Value] = []
+                for (index, element) in elements.enumerated() {
+                    var own: [SettingProblem] = []
+                    if let value = read(element, &own) { values.append(value) }
+                    problems += own.map { $0.inside("[\(index + 1)]") }
+                }
+                return values.count == elements.count ? values : nil
+            }, render: { "[ \($0.map(render).joined(separator: ", ")) ]" })
+    }
+}

@@ -1,0 +1,211 @@
+import Access
+import Message
+
+/// Every setting of Larder, in the order of the sample file and the manual.
+///
+/// Parser, bounds, hints, `conf/larder.yaml` and `docs/configuration.md` come from these declarations. To add a setting: give it a
+/// place with its default in `Configuration`, and a line here.
+enum Settings {
+    /// A part of the file, with its settings.
+    struct Section: Sendable {
+        /// Empty for settings that stand by themselves.
+        let key: String
+        let meaning: String
+        let settings: [any SettingDeclaration]
+    }
+
+    static let sections = [general, admin, cache, access, log, timeouts, tls, dns, limits]
+    static let all = sections.flatMap(\.settings)
+
+    private static let general = Section(
+        key: "", meaning: "Where and how Larder runs.",
+        settings: [
+            Setting(
+                "listen", \.listen, SettingKind<ListenAddress>.listener.list(), reload: .restart,
+                "Where clients connect. A listener beyond loopback needs access.clients or access.authentication."),
+            Setting(
+                "workers", \.workers, .workers(1...1024), reload: .restart,
+                "Worker threads; auto is one per core this process may run on."),
+        ])
+
+    private static let admin = Section(
+        key: "admin",
+        meaning: "The listener for people and programs that watch Larder; never reachable through the proxy.",
+        settings: [
+            Setting(
+                "admin.address", \.admin.address, SettingKind<ListenAddress>.tcpAddress.or("off"), reload: .restart,
+                "Dashboard, /stats, /metrics and /health."),
+            Setting(
+                "admin.socket", \.admin.socket, SettingKind<String>.socketPath.or("off"), reload: .restart,
+                "The Unix socket that the command line talks to. Whoever may write to it may purge."),
+            Setting(
+                "admin.token", \.admin.tokenFile, SettingKind<String>.path("a file").orLeftOut, reload: .restart,
+                "File whose first line is the token that allows changes over TCP (Authorization: Bearer).",
+                example: ["token: /etc/larder/admin.token"], defaultMeaning: "no changes over TCP"),
+        ])
+
+    private static let cache = Section(
+        key: "cache", meaning: "What is kept, and how long (RFC 9111).",
+        settings: [
+            Setting(
+                "cache.memory", \.cache.memory, .size(1 << 20...16 << 40), reload: .restart,
+                "Bytes of stored responses held in memory, heads and bookkeeping included."),
+            Setting(
+                "cache.disk.path", \.cache.diskPath, .path("a directory"), reload: .restart,
+                "Directory of the disk tier."),
+            Setting(
+                "cache.disk.size", \.cache.diskSize, .size(0...1 << 60), reload: .restart,
+                "Size of the disk tier; 0 is memory only. This version has no disk tier yet and warns about any other size."
+            ),
+            Setting(
+                "cache.collapse", \.cache.collapse, .flag, reload: .live,
+                "Whether requests for what is already on its way join that transfer (RFC 9111 §4)."),
+            Setting(
+                "cache.object_size_max", \.cache.writtenObjectSizeMax,
+                SettingKind<UInt64>.size(0...1 << 60).orLeftOut, reload: .live,
+                "Largest body that is stored; larger ones pass through.", example: ["object_size_max: 32MiB"],
+                defaultMeaning: "an eighth of cache.memory"),
+            Setting(
+                "cache.heuristic_lifetime_max", \.cache.heuristicLifetimeMax, .duration(.zero ... .days(365)),
+                reload: .live,
+                "Longest freshness lifetime the heuristic of RFC 9111 §4.2.2 may give; 0 turns the heuristic off."),
+        ])
+
+    private static let access = Section(
+        key: "access", meaning: "Who may use the proxy, and what it may reach for them.",
+        settings: [
+            Setting(
+                "access.clients", \.access.namedClients, SettingKind<AddressRange>.addressRange.list().orLeftOut,
+                reload: .live, "Addresses and ranges of those who may use the proxy at all.",
+                example: ["clients: [ 127.0.0.0/8, \"::1\" ]"],
+                defaultMeaning: "loopback; with authentication, everybody who authenticates"),
+            Setting(
+                "access.private_destinations", \.access.privateDestinations, .choice, reload: .live,
+                "Whether addresses that are not public may be dialled. A rule that names an address opens just that one. "
+                    + "Metadata services of clouds stay closed even with allow, unless a rule names them."),
+            Setting(
+                "access.connect_ports", \.access.connectPorts,
+                SettingKind<ClosedRange<UInt16>>.portRange.list(isEmptyAllowed: true), reload: .live,
+                "Ports that CONNECT may name without a rule that names them."),
+            Setting(
+                "access.authentication.basic.realm", \.access.basicRealm, .text(128), reload: .live,
+                "What clients are asked a name and a password for (RFC 7617).", example: ["realm: larder"]),
+            Setting(
+                "access.authentication.basic.users", \.access.basicUsersFile,
+                SettingKind<String>.path("an htpasswd file").orLeftOut, reload: .live,
+                "File of names and hashed passwords, one name:hash per line; larder passwd makes it.",
+                example: ["users: /etc/larder/users.htpasswd"], defaultMeaning: "no authentication"),
+            Setting(
+                "access.authentication.basic.remember", \.access.basicRemember, .duration(.zero ... .hours(1)),
+                reload: .live, "How long a verified password is taken without hashing it again.",
+                example: ["remember: 1m"]),
+            Setting(
+                "access.rules", \.access.rules, .rules, reload: .live,
+                "First match wins; within a rule all conditions must hold, within a list any.",
+                example: [
+                    "rules:",
+                    "  - allow: { host: [ \"*.example.com\", example.org ], port: [ 80, 443 ], method: [ GET, HEAD, CONNECT ] }",
+                    "  - allow: { address: [ 127.0.0.1 ], port: [ 8080 ] }",
+                    "  - deny:  { reason: \"not on the list\" }",
+                ], defaultMeaning: "no rules"),
+            Setting(
+                "access.default", \.access.writtenDefault, SettingKind<AccessSettings.DefaultEffect>.choice.orLeftOut,
+                reload: .live, "What happens where no rule matches.", example: ["default: deny"],
+                defaultMeaning: "deny where there are rules, allow where there is none"),
+        ])
+
+    private static let log = Section(
+        key: "log", meaning: "What is written down.",
+        settings: [
+            Setting(
+                "log.access", \.log.access, .logTarget, reload: .restart, "One JSON line per request, secrets scrubbed."
+            ),
+            Setting("log.level", \.log.level, .choice, reload: .live, "The least important message that is logged."),
+        ])
+
+    private static let timeouts = Section(
+        key: "timeouts", meaning: "How long Larder waits.",
+        settings: [
+            Setting(
+                "timeouts.client_head", \.timeouts.clientHead, .duration(.seconds(1) ... .hours(1)), reload: .live,
+                "From the first byte of a request head to its last."),
+            Setting(
+                "timeouts.client_idle", \.timeouts.clientIdle, .duration(.seconds(1) ... .hours(24)), reload: .live,
+                "Between two requests of a client connection."),
+            Setting(
+                "timeouts.connect", \.timeouts.connect, .duration(.milliseconds(100) ... .minutes(10)), reload: .live,
+                "To a connection with an origin, all its addresses tried, TLS included."),
+            Setting(
+                "timeouts.first_byte", \.timeouts.firstByte, .duration(.milliseconds(100) ... .hours(24)),
+                reload: .live,
+                "From the last byte of a request to the first of its response."),
+            Setting(
+                "timeouts.idle", \.timeouts.idle, .duration(.milliseconds(100) ... .hours(24)), reload: .live,
+                "Between two pieces of a body, from an origin or to a client."),
+            Setting(
+                "timeouts.origin_keep_alive", \.timeouts.originKeepAlive, .duration(.zero ... .hours(24)),
+                reload: .live,
+                "For which an idle origin connection is kept; an origin's own Keep-Alive: timeout is heeded where shorter."
+            ),
+            Setting(
+                "timeouts.tunnel_idle", \.timeouts.tunnelIdle, .duration(.seconds(1) ... .days(7)), reload: .live,
+                "In which no byte passes a tunnel in either direction."),
+            Setting(
+                "timeouts.drain", \.timeouts.drain, .duration(.zero ... .hours(24)), reload: .live,
+                "For requests under way to end when Larder is told to stop."),
+        ])
+
+    private static let tls = Section(
+        key: "tls", meaning: "TLS to origins; certificates are always verified.",
+        settings: [
+            Setting(
+                "tls.ca_file", \.tls.caFile, SettingKind<String>.path("a PEM file").orLeftOut, reload: .restart,
+                "Certificate authorities to trust in place of the system's.",
+                example: ["ca_file: /etc/ssl/certs/ca-certificates.crt"], defaultMeaning: "the system's"),
+            Setting(
+                "tls.min_version", \.tls.minVersion, .choice, reload: .restart, "Oldest version of TLS that is spoken."),
+        ])
+
+    private static let dns = Section(
+        key: "dns", meaning: "How long answers of the name service are kept, in spite of what they say.",
+        settings: [
+            Setting(
+                "dns.ttl_min", \.dns.ttlMin, .duration(.zero ... .hours(1)), reload: .restart,
+                "Shortest time an answer is kept."),
+            Setting(
+                "dns.ttl_max", \.dns.ttlMax, .duration(.seconds(1) ... .days(7)), reload: .restart,
+                "Longest time an answer is kept."),
+            Setting(
+                "dns.negative", \.dns.negative, .duration(.zero ... .hours(1)), reload: .restart,
+                "How long a name that does not exist is taken not to."),
+        ])
+
+    private static let limits = Section(
+        key: "limits", meaning: "What one peer can make Larder hold or do.",
+        settings: [
+            Setting(
+                "limits.head_size_max", \.limits.headBytesMax, .bytes(4 << 10...1 << 20), reload: .live,
+                "A whole head; beyond it clients get 431."),
+            Setting(
+                "limits.field_count_max", \.limits.fieldCountMax, .count(16...10_000), reload: .live,
+                "Field lines in a head; beyond it clients get 431."),
+            Setting(
+                "limits.target_size_max", \.limits.targetBytesMax, .bytes(256...256 << 10), reload: .live,
+                "A request-target; beyond it clients get 414."),
+            Setting(
+                "limits.origin_connections_max", \.limits.originConnectionsMax, .count(1...65_535), reload: .live,
+                "Connections to one origin, per worker; further requests wait."),
+            Setting(
+                "limits.origin_queue_max", \.limits.originQueueMax, .count(0...1_000_000), reload: .live,
+                "Requests that wait for a connection to one origin, per worker; beyond it clients get 503."),
+            Setting(
+                "limits.requests_per_connection_max", \.limits.requestsPerConnectionMax, .count(0...1_000_000_000),
+                reload: .live, "Requests of one client connection before it is closed; 0 is no bound."),
+        ])
+}
+
+extension Duration {
+    static func minutes(_ count: Int) -> Duration { .seconds(count * 60) }
+    static func hours(_ count: Int) -> Duration { .seconds(count * 3600) }
+    static func days(_ count: Int) -> Duration { .seconds(count * 86_400) }
+}

@@ -1,1 +1,1 @@
-print("larder")
+larderMain()

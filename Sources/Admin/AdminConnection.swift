@@ -1,0 +1,147 @@
+import EventLoop
+import Message
+
+/// One connection to the admin server: moves bytes between its socket and its conversation.
+///
+/// open ──answered, persists──▶ open ──answered, last──▶ lingering ──peer closed or time──▶ closed
+final class AdminConnection: TimedObject {
+    /// A request, or an answer, must be through in this time.
+    private static let exchangeTimeMax: Duration = .seconds(15)
+    /// A kept connection may be quiet for this long.
+    private static let idleTimeMax: Duration = .seconds(60)
+    /// Bytes that come after our last word are read for this long, so that no reset overtakes the answer
+    /// (RFC 9112 §9.6).
+    private static let lingerTimeMax: Duration = .seconds(2)
+
+    private enum State { case open, lastAnswer, lingering, closed }
+
+    private let loop: EventLoop
+    private let router: AdminRouter
+    private let socket: Descriptor
+    private let closed: (AdminConnection) -> Void
+    private var state: State = .open
+    private var conversation: AdminConversation
+    private var output: [UInt8] = []
+    private var sent = 0
+    private var readEvent = IOEvent()
+    private var writeEvent = IOEvent()
+
+    /// - Parameter closed: called once; whoever holds the connection lets go of it after the turn.
+    init(
+        loop: EventLoop, router: AdminRouter, socket: consuming Descriptor, door: AdminRequest.Door,
+        closed: @escaping (AdminConnection) -> Void
+    ) {
+        self.loop = loop
+        self.router = router
+        self.socket = socket
+        self.closed = closed
+        conversation = AdminConversation(door: door)
+        super.init()
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe readEvent.assign(
+            loop, fd: self.socket.rawValue, .read, { _, _, context in unsafe connection(context).readable() }, context)
+        unsafe writeEvent.assign(
+            loop, fd: self.socket.rawValue, .write, { _, _, context in unsafe connection(context).flush() }, context)
+    }
+
+    func start() {
+        readEvent.add()
+        loop.timers.schedule(self, after: Self.exchangeTimeMax)
+    }
+
+    override func timerFired() { close() }
+
+    func close() {
+        guard state != .closed else { return }
+        state = .closed
+        readEvent.clear()
+        writeEvent.clear()
+        loop.timers.cancel(self)
+        closed(self)
+    }
+
+    fileprivate func readable() {
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        let descriptor = socket.rawValue
+        switch unsafe buffer.withUnsafeMutableBytes({ unsafe IO.read(descriptor, into: $0) }) {
+        case .bytes(let count):
+            guard state == .open else { return }  // lingering: read and dropped
+            if conversation.isIdle { setTimeLimit(Self.exchangeTimeMax) }
+            conversation.receive(buffer[..<count])
+            answer()
+        case .wouldBlock: break
+        case .closed, .failed: close()
+        }
+    }
+
+    /// Answers what is there, one request after the other; the next one waits until the answer has left.
+    private func answer() {
+        while state == .open, output.isEmpty, let event = conversation.next() {
+            switch event {
+            case .request(let request, let persists):
+                let response = router.respond(to: request).compressed(for: request)
+                send(response, isHead: request.method == "HEAD", persists: persists)
+            case .continueExpected:
+                output.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
+                flush()
+            case .refused(let response):
+                send(response, isHead: false, persists: false)
+            }
+        }
+        guard state == .open else { return }
+        if conversation.isFull { readEvent.remove() } else { readEvent.add() }
+    }
+
+    private func send(_ response: AdminResponse, isHead: Bool, persists: Bool) {
+        let now = WallTime(secondsSinceEpoch: loop.wallSeconds)
+        response.appendWire(to: &output, now: now, isHead: isHead, persists: persists)
+        if !persists { state = .lastAnswer }
+        setTimeLimit(Self.exchangeTimeMax)
+        flush()
+    }
+
+    fileprivate func flush() {
+        while sent < output.count {
+            let descriptor = socket.rawValue
+            let start = sent
+            let outcome = unsafe output.withUnsafeBytes { bytes in
+                unsafe IO.send(descriptor, UnsafeRawBufferPointer(rebasing: bytes[start...]))
+            }
+            switch outcome {
+            case .bytes(let count): sent += count
+            case .wouldBlock: return writeEvent.add()
+            case .closed, .failed: return close()
+            }
+        }
+        flushed()
+    }
+
+    private func flushed() {
+        output.removeAll(keepingCapacity: false)
+        sent = 0
+        let wasWaiting = writeEvent.isAdded
+        writeEvent.remove()
+        switch state {
+        case .open:
+            if conversation.isIdle { setTimeLimit(Self.idleTimeMax) }
+            if wasWaiting { answer() }  // else `answer` is what called us
+        case .lastAnswer:
+            state = .lingering
+            Sockets.shutdownWrite(socket.rawValue)
+            readEvent.add()
+            setTimeLimit(Self.lingerTimeMax)
+        case .lingering, .closed: break
+        }
+    }
+
+    /// Limits that get shorter must be filed anew, so the old one is cancelled first.
+    private func setTimeLimit(_ limit: Duration) {
+        loop.timers.cancel(self)
+        loop.timers.schedule(self, after: limit)
+    }
+}
+
+private func connection(_ context: UnsafeMutableRawPointer?) -> AdminConnection {
+    guard let context = unsafe context else { preconditionFailure("registered with its connection") }
+    return unsafe Unmanaged<AdminConnection>.fromOpaque(context).takeUnretainedValue()
+}

@@ -1,0 +1,10 @@
+extension AdminResponse {
+    /// Shorter bodies are sent as they are.
+    private static let compressedBytesMin = 1024
+
+    /// The response with its body as gzip (RFC 9110 §8.4.1.3) where the client takes it and it is worth it.
+    func compressed(for request: AdminRequest) -> AdminResponse {
+        guard request.acceptsGzip, body.count >= Self.compressedBytesMin else { return self }
+        return self
+    }
+}

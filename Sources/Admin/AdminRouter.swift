@@ -1,0 +1,101 @@
+/// Answers one admin request: the paths, their methods, who may use them, what they say.
+///
+/// Knows nothing of sockets; the same function answers over TCP, over the Unix socket and in tests.
+package struct AdminRouter: Sendable {
+    private let house: any House
+    private let authority: AdminAuthority
+
+    package init(house: any House, token: [UInt8]?) {
+        self.house = house
+        authority = AdminAuthority(token: token)
+    }
+
+    /// One path of the admin server.
+    enum Route: String, CaseIterable {
+        case dashboard = "/"
+        case health = "/health"
+        case metrics = "/metrics"
+        case purge = "/purge"
+        case stats = "/stats"
+        case transfers = "/transfers"
+
+        var methods: [String] {
+            switch self {
+            case .purge: ["POST"]
+            case .dashboard, .health, .metrics, .stats, .transfers: ["GET", "HEAD"]
+            }
+        }
+
+        var meaning: String {
+            switch self {
+            case .dashboard: "the dashboard, for people"
+            case .health: "200 ok, or 503 while draining"
+            case .metrics: "all numbers, for Prometheus"
+            case .purge: "remove stored responses: url, prefix, host or all; dry_run"
+            case .stats: "all numbers, as JSON"
+            case .transfers: "the downloads under way, as JSON"
+            }
+        }
+    }
+
+    package func respond(to request: AdminRequest) -> AdminResponse {
+        var response = answer(request)
+        response.fields += Self.protections
+        return response
+    }
+
+    private func answer(_ request: AdminRequest) -> AdminResponse {
+        if let refusal = authority.refusalOfHost(request) { return refusal }
+        guard let route = Route(rawValue: request.path) else { return Self.notFound }
+        guard route.methods.contains(request.method) else {
+            let allowed = route.methods.joined(separator: ", ")
+            return .problem(405, "\(route.rawValue) takes \(allowed)", fields: [.init("Allow", allowed)])
+        }
+        switch route {
+        case .dashboard: return dashboardResponse
+        case .health: return house.isDraining ? .text("draining", status: 503) : .text("ok")
+        case .metrics:
+            return AdminResponse(
+                status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8",
+                body: house.statistics().prometheus())
+        case .purge: return purge(request)
+        case .stats: return .json(house.statistics().json())
+        case .transfers: return .json(TransferDescription.json(house.transfers()))
+        }
+    }
+
+    private func purge(_ request: AdminRequest) -> AdminResponse {
+        if let refusal = authority.refusalOfChange(request) { return refusal }
+        do throws(PurgeBodyError) {
+            let purge = try purgeRequest(body: request.body, contentType: request.contentType)
+            return .json(house.purge(purge).json(of: purge))
+        } catch {
+            return .problem(400, error.message)
+        }
+    }
+
+    private var dashboardResponse: AdminResponse {
+        let nonce = randomNonce()
+        return AdminResponse(
+            status: 200, contentType: "text/html; charset=utf-8",
+            fields: [.init("Content-Security-Policy", dashboardSecurityPolicy(nonce: nonce))],
+            body: Array(dashboardPage(nonce: nonce).utf8))
+    }
+
+    /// 404 with the paths there are.
+    private static let notFound: AdminResponse = {
+        let lines = Route.allCases.map { route in
+            let method = route.methods[0]
+            let path = route.rawValue + String(repeating: " ", count: 12 - route.rawValue.utf8.count)
+            return "\(method)\(method.utf8.count == 3 ? "  " : " ")\(path)\(route.meaning)"
+        }
+        return .text((["There is no such page. There are:"] + lines).joined(separator: "\n"), status: 404)
+    }()
+
+    /// On every answer: it is not for storing, not for framing, not for guessing at its type.
+    private static let protections: [AdminResponse.Field] = [
+        .init("Cache-Control", "no-store"), .init("X-Content-Type-Options", "nosniff"),
+        .init("X-Frame-Options", "DENY"), .init("Referrer-Policy", "no-referrer"),
+        .init("Cross-Origin-Resource-Policy", "same-origin"),
+    ]
+}

@@ -1,0 +1,179 @@
+/// The dashboard's script: asks `/stats` and `/transfers` every two seconds and redraws; text goes in as text, never as HTML.
+let dashboardScript = #"""
+    "use strict";
+    const byId = id => document.getElementById(id);
+    const interval = 2000, samplesMax = 150, history = [];
+    const outcomes = ["hit", "stale", "revalidated", "collapsed", "miss", "pass", "refused", "error", "tunnel"];
+
+    const count = n => n.toLocaleString("en").replace(/,/g, "\u202f");
+    const percent = r => r === null ? "–" : (r * 100).toFixed(r >= 0.9995 || r === 0 ? 0 : 1) + " %";
+    function sized(bytes) {
+      const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+      let i = 0;
+      while (bytes >= 1024 && i < units.length - 1) { bytes /= 1024; i++; }
+      return [bytes.toFixed(i === 0 || bytes >= 100 ? 0 : 1), units[i]];
+    }
+    const size = bytes => sized(bytes).join(" ");
+    function span(seconds) {
+      const d = Math.floor(seconds / 86400), h = Math.floor(seconds / 3600) % 24;
+      const m = Math.floor(seconds / 60) % 60, s = seconds % 60;
+      return d ? `${d} d ${h} h` : h ? `${h} h ${m} min` : m ? `${m} min ${s} s` : `${s} s`;
+    }
+
+    const text = (id, value) => { byId(id).textContent = value; };
+    function big(id, [value, unit]) {
+      const small = document.createElement("small");
+      small.textContent = unit;
+      byId(id).replaceChildren(value, small);
+    }
+    function row(cells, kind = "td") {
+      const line = document.createElement("tr");
+      for (const cell of cells) {
+        const box = document.createElement(kind);
+        box.append(cell);
+        line.append(box);
+      }
+      return line;
+    }
+    const pairs = (id, rows) => byId(id).replaceChildren(...rows.map(cells => row(cells)));
+    function shape(name, attributes) {
+      const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+      for (const key in attributes) node.setAttribute(key, attributes[key]);
+      return node;
+    }
+
+    function line(values, top) {
+      const step = 600 / (samplesMax - 1), start = samplesMax - values.length;
+      let path = "", pen = "M";
+      values.forEach((value, i) => {
+        if (value === null) { pen = "M"; return; }
+        path += `${pen}${((start + i) * step).toFixed(1)} ${(136 - 132 * Math.min(1, value / top)).toFixed(1)}`;
+        pen = "L";
+      });
+      return path;
+    }
+    function chart(id, series, top) {
+      const nodes = [];
+      for (const y of [4, 70, 136]) nodes.push(shape("line", { x1: 0, x2: 600, y1: y, y2: y }));
+      series.forEach(([name, values], i) => {
+        const path = line(values, top), first = values.findIndex(v => v !== null);
+        if (i === 0 && path.includes("L")) {
+          const x = ((samplesMax - values.length + first) * 600 / (samplesMax - 1)).toFixed(1);
+          nodes.push(shape("path", { class: "under", d: `${path}L600 136L${x} 136Z` }));
+        }
+        nodes.push(shape("path", { class: name, d: path }));
+      });
+      byId(id).replaceChildren(...nodes);
+    }
+    function ceiling(value) {
+      let top = 64 * 1024;
+      while (top < value) top *= 2;
+      return top;
+    }
+
+    function drawOutcomes(requests) {
+      const bar = shape("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none" });
+      let x = 0;
+      for (const name of outcomes) {
+        const width = requests.total ? requests[name] / requests.total * 100 : 0;
+        if (width) bar.append(shape("rect", { class: name, x, width, height: 10 }));
+        x += width;
+      }
+      byId("outcome-bar").replaceChildren(bar);
+      pairs("outcomes", outcomes.map(name => {
+        const label = document.createElement("span"), dot = document.createElement("span");
+        dot.className = `dot ${name}`;
+        label.append(dot, name);
+        const number = document.createElement("span");
+        number.textContent = count(requests[name]);
+        if (!requests[name]) { number.className = "zero"; label.className = "zero"; }
+        return [label, number];
+      }));
+    }
+
+    function draw(s, transfers) {
+      const last = history[history.length - 1];
+      history.push({ at: performance.now(), total: s.requests.total, clients: s.bandwidth.to_clients,
+        origins: s.bandwidth.from_origins, ratio: s.hit_ratio.requests, bytes: s.hit_ratio.bytes });
+      if (history.length > samplesMax) history.shift();
+      const now = history[history.length - 1];
+      const rate = last && now.total >= last.total ? (now.total - last.total) / ((now.at - last.at) / 1000) : 0;
+
+      text("version", s.version);
+      text("uptime", `up ${span(s.uptime_seconds)}`);
+      byId("state").className = s.draining ? "pill bad" : "pill good";
+      text("state", s.draining ? "draining" : "serving");
+      text("ratio", percent(s.hit_ratio.requests));
+      text("ratio-bytes", `${percent(s.hit_ratio.bytes)} of bytes`);
+      byId("ring").setAttribute("stroke-dasharray", `${((s.hit_ratio.requests || 0) * 100).toFixed(1)} 100`);
+      byId("ring").style.visibility = s.hit_ratio.requests ? "visible" : "hidden";
+      big("saved", sized(s.bytes.saved));
+      text("saved-of", `of ${size(s.bytes.to_clients)} sent`);
+      big("rate", [rate >= 100 ? count(Math.round(rate)) : rate.toFixed(rate >= 10 || rate === 0 ? 0 : 1), "/s"]);
+      text("total", `${count(s.requests.total)} in all`);
+      const [value, unit] = sized(s.bandwidth.to_clients);
+      big("bandwidth", [value, unit + "/s"]);
+      text("bandwidth-origin", `${size(s.bandwidth.from_origins)}/s from origins`);
+
+      const top = ceiling(Math.max(...history.map(h => Math.max(h.clients, h.origins))));
+      text("bandwidth-top", `0 – ${size(top)}/s`);
+      chart("bandwidth-chart", [["a", history.map(h => h.clients)], ["b", history.map(h => h.origins)]], top);
+      chart("ratio-chart", [["a", history.map(h => h.ratio)], ["c", history.map(h => h.bytes)]], 1);
+
+      drawOutcomes(s.requests);
+      const used = s.memory.budget ? s.memory.used / s.memory.budget : 0;
+      text("memory-percent", percent(used));
+      byId("memory-fill").setAttribute("width", Math.min(100, used * 100));
+      pairs("memory", [["used", size(s.memory.used)], ["budget", size(s.memory.budget)],
+        ["responses", count(s.memory.records)], ["evicted", count(s.memory.evictions)]]);
+      const lent = s.origins.reused + s.origins.opened;
+      pairs("connections", [["clients", count(s.clients.open)], ["clients, all told", count(s.clients.accepted)],
+        ["origins", `${count(s.origins.open)} (${count(s.origins.idle)} idle)`],
+        ["origin requests on a pooled connection", lent ? percent(s.origins.reused / lent) : "–"],
+        ["tunnels", count(s.tunnels.open)],
+        ["through tunnels", size(s.tunnels.bytes_from_clients + s.tunnels.bytes_to_clients)]]);
+      pairs("names", [["asked", count(s.dns.queries)], ["from the cache", count(s.dns.cached)],
+        ["failed", count(s.dns.failures)], ["kept", count(s.dns.entries)]]);
+      const trouble = Object.entries(s.refusals).concat(Object.entries(s.errors)).filter(e => e[1])
+        .sort((a, b) => b[1] - a[1]).map(([name, n]) => [name.replace(/[_-]/g, " "), count(n)]);
+      pairs("trouble", trouble.length ? trouble.slice(0, 8) : [["nothing so far", ""]]);
+      byId("workers").replaceChildren(row(["worker", "requests", "clients", "origins"], "th"),
+        ...s.workers.map(w => row([`${w.number}`, count(w.requests), count(w.clients_open), count(w.origins_open)])));
+      drawTransfers(transfers);
+    }
+
+    function drawTransfers(transfers) {
+      text("transfer-count", transfers.length ? count(transfers.length) : "");
+      if (!transfers.length) return pairs("transfers", [["none", ""]]);
+      const lines = transfers.slice(0, 12).map(t => {
+        const done = t.expected_bytes ? ` of ${size(t.expected_bytes)}` : "";
+        const line = row([t.url, size(t.received_bytes) + done, count(t.readers),
+          span(Math.round(t.age_milliseconds / 1000))]);
+        line.firstChild.className = "url";
+        line.firstChild.title = t.url;
+        return line;
+      });
+      byId("transfers").replaceChildren(row(["URL", "received", "readers", "for"], "th"), ...lines);
+    }
+
+    async function ask(path) {
+      const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(5000) });
+      if (!answer.ok) throw new Error(answer.status);
+      return answer.json();
+    }
+    async function refresh() {
+      if (document.visibilityState === "visible") {
+        try {
+          const [stats, under] = await Promise.all([ask("/stats"), ask("/transfers")]);
+          document.body.classList.remove("asleep");
+          draw(stats, under.transfers);
+        } catch (error) {
+          document.body.classList.add("asleep");
+          byId("state").className = "pill bad";
+          text("state", "no answer");
+        }
+      }
+      setTimeout(refresh, interval);
+    }
+    refresh();
+    """#

@@ -1,0 +1,76 @@
+/// What the admin room needs of the running proxy, and nothing else of it.
+///
+/// Called on the control thread; what it answers is collected from the workers without stopping them, so numbers that
+/// belong together may be apart by a few requests.
+package protocol House: Sendable {
+    /// A consistent-enough sum over all workers.
+    func statistics() -> Statistics
+    /// Removes what the request selects from the cache, or only counts it.
+    func purge(_ request: PurgeRequest) -> PurgeResult
+    /// The origin fetches under way, in no particular order.
+    func transfers() -> [TransferDescription]
+    /// No new connections are accepted and the process ends when the last one is done.
+    var isDraining: Bool { get }
+}
+
+/// Which stored responses are to go.
+package struct PurgeRequest: Sendable, Equatable {
+    package enum Selection: Sendable, Equatable {
+        /// Every variant of one absolute http or https URL; compared in normalised form (RFC 9110 §4.2.3).
+        case url(String)
+        /// Every URL that begins with this text, in normalised form.
+        case prefix(String)
+        /// Every URL of one host, whatever scheme and port; lower case.
+        case host(String)
+        case all
+    }
+
+    package var selection: Selection
+    /// Count, but remove nothing.
+    package var dryRun: Bool
+
+    package init(_ selection: Selection, dryRun: Bool = false) {
+        self.selection = selection
+        self.dryRun = dryRun
+    }
+}
+
+/// What a purge removed, or would have removed.
+package struct PurgeResult: Sendable, Equatable {
+    /// Stored responses; each variant counts.
+    package var records: Int
+    /// What they were charged with, in bytes.
+    package var bytes: Int
+
+    package init(records: Int, bytes: Int) {
+        self.records = records
+        self.bytes = bytes
+    }
+}
+
+/// One origin fetch under way.
+package struct TransferDescription: Sendable, Equatable {
+    package var url: String
+    /// Time since the request went out.
+    package var ageMilliseconds: UInt64
+    /// Body bytes that came so far.
+    package var receivedBytes: UInt64
+    /// The length the origin announced; nil while unknown.
+    package var expectedBytes: UInt64?
+    /// Client requests that read it now.
+    package var readers: Int
+    /// The body is kept for later requests.
+    package var isStored: Bool
+
+    package init(
+        url: String, ageMilliseconds: UInt64, receivedBytes: UInt64, expectedBytes: UInt64?, readers: Int,
+        isStored: Bool
+    ) {
+        self.url = url
+        self.ageMilliseconds = ageMilliseconds
+        self.receivedBytes = receivedBytes
+        self.expectedBytes = expectedBytes
+        self.readers = readers
+        self.isStored = isStored
+    }
+}

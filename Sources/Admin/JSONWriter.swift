@@ -1,0 +1,98 @@
+/// Writes JSON (RFC 8259) from left to right into a byte buffer.
+///
+/// It keeps the commas; the caller keeps the order. Numbers are written exactly, text is escaped so that it may stand
+/// inside a page too: `<`, U+2028 and U+2029 leave as `\u` escapes.
+package struct JSONWriter {
+    package private(set) var bytes: [UInt8] = []
+    private var needsComma = false
+
+    package init() {}
+
+    package mutating func object(_ members: (inout JSONWriter) -> Void) { nested("{", "}", members) }
+    package mutating func array(_ elements: (inout JSONWriter) -> Void) { nested("[", "]", elements) }
+
+    /// A member name; a value must follow.
+    package mutating func key(_ name: String) {
+        separate()
+        appendQuoted(name)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    package mutating func string(_ text: String) {
+        separate()
+        appendQuoted(text)
+        needsComma = true
+    }
+
+    package mutating func integer(_ value: some BinaryInteger) { raw(String(value)) }
+
+    /// The shortest text that reads back as the same number; null where JSON has no word for it (NaN, infinity).
+    package mutating func number(_ value: Double?) {
+        guard let value, value.isFinite else { return null() }
+        raw(value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : value.description)
+    }
+
+    package mutating func bool(_ value: Bool) { raw(value ? "true" : "false") }
+    package mutating func null() { raw("null") }
+
+    package mutating func member(_ name: String, _ value: String) {
+        key(name)
+        string(value)
+    }
+    package mutating func member(_ name: String, _ value: some BinaryInteger) {
+        key(name)
+        integer(value)
+    }
+    package mutating func member(_ name: String, _ value: Double?) {
+        key(name)
+        number(value)
+    }
+    package mutating func member(_ name: String, _ value: Bool) {
+        key(name)
+        bool(value)
+    }
+
+    private mutating func nested(_ open: String, _ close: String, _ body: (inout JSONWriter) -> Void) {
+        separate()
+        bytes.append(contentsOf: open.utf8)
+        needsComma = false
+        body(&self)
+        bytes.append(contentsOf: close.utf8)
+        needsComma = true
+    }
+
+    private mutating func raw(_ text: String) {
+        separate()
+        bytes.append(contentsOf: text.utf8)
+        needsComma = true
+    }
+
+    private mutating func separate() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        needsComma = false
+    }
+
+    private mutating func appendQuoted(_ text: String) {
+        bytes.append(UInt8(ascii: "\""))
+        for scalar in text.unicodeScalars { appendEscaped(scalar) }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// RFC 8259 §7: the quote, the backslash and the controls must be escaped.
+    private mutating func appendEscaped(_ scalar: Unicode.Scalar) {
+        switch scalar {
+        case "\"": bytes.append(contentsOf: "\\\"".utf8)
+        case "\\": bytes.append(contentsOf: "\\\\".utf8)
+        case "\n": bytes.append(contentsOf: "\\n".utf8)
+        case "\r": bytes.append(contentsOf: "\\r".utf8)
+        case "\t": bytes.append(contentsOf: "\\t".utf8)
+        case "\u{0}"..."\u{1F}", "\u{7F}", "<", "\u{2028}", "\u{2029}":
+            let digits = String(scalar.value, radix: 16)
+            bytes.append(contentsOf: "\\u".utf8)
+            bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: 4 - digits.utf8.count))
+            bytes.append(contentsOf: digits.utf8)
+        default: bytes.append(contentsOf: String(scalar).utf8)
+        }
+    }
+}

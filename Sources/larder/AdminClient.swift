@@ -1,0 +1,141 @@
+import EventLoop
+import Framing
+import Glibc
+import Message
+import Settings
+
+/// One exchange with the running proxy over its admin socket. Blocks; gives up after `timeMax`.
+struct AdminClient {
+    private static let secondsMax = 30
+    /// `/transfers` of a busy house is the longest answer.
+    private static let answerBytesMax = 64 << 20
+
+    /// Candidates in order; the first that takes the connection is asked.
+    var paths: [String]
+
+    enum Failure: Error, Equatable {
+        /// Nobody listens at any of the paths.
+        case nobodyThere(paths: [String])
+        case notAllowed(path: String)
+        case failed(path: String, code: CInt)
+        case notAnAnswer(path: String)
+
+        var text: String {
+            switch self {
+            case .nobodyThere(let paths) where paths.isEmpty: "the configuration has no admin socket (admin.socket)"
+            case .nobodyThere(let paths):
+                "no larder is running there: nobody answers at \(paths.joined(separator: " or "))"
+            case .notAllowed(let path): "\(path): larder runs, but this user may not steer it"
+            case .failed(let path, let code): "\(path): \(systemErrorText(code))"
+            case .notAnAnswer(let path): "\(path): what answers there is no larder"
+            }
+        }
+    }
+
+    struct Answer: Equatable {
+        var status: UInt16
+        var body: [UInt8]
+    }
+
+    /// - Parameter body: JSON; empty for none.
+    func ask(_ method: String, _ path: String, body: [UInt8] = []) throws(Failure) -> Answer {
+        let connection = try connectToFirst()
+        var request: [UInt8] = Array("\(method) \(path) HTTP/1.1\r\nHost: larder\r\nConnection: close\r\n".utf8)
+        if !body.isEmpty {
+            request += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n".utf8
+        }
+        request += "\r\n".utf8
+        request += body
+        if let code = writeAll(&request, to: connection.socket.rawValue) {
+            throw .failed(path: connection.path, code: code)
+        }
+        let bytes = try readToEnd(connection)
+        guard let answer = Self.parse(bytes) else { throw .notAnAnswer(path: connection.path) }
+        return answer
+    }
+
+    private struct Connection: ~Copyable {
+        let socket: Descriptor
+        let path: String
+    }
+
+    private func connectToFirst() throws(Failure) -> Connection {
+        var refusal: Failure?
+        for path in paths {
+            do throws(Failure) {
+                return Connection(socket: try connect(path), path: path)
+            } catch {
+                if refusal == nil, error != .nobodyThere(paths: [path]) { refusal = error }
+            }
+        }
+        throw refusal ?? .nobodyThere(paths: paths)
+    }
+
+    private func connect(_ path: String) throws(Failure) -> Descriptor {
+        let address: SocketAddress
+        do throws(SocketError) {
+            address = try SocketAddress(unixPath: path)
+        } catch {
+            throw .failed(path: path, code: ENAMETOOLONG)
+        }
+        let raw = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        guard raw >= 0 else { throw .failed(path: path, code: errno) }
+        let descriptor = Descriptor(adopting: raw)
+        var limit = timeval(tv_sec: Self.secondsMax, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            _ = unsafe setsockopt(raw, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
+        guard unsafe address.withSockaddr({ unsafe Glibc.connect(raw, $0, $1) }) != 0 else { return descriptor }
+        switch errno {
+        case ENOENT, ECONNREFUSED, ENOTDIR: throw .nobodyThere(paths: [path])
+        case EACCES, EPERM: throw .notAllowed(path: path)
+        default: throw .failed(path: path, code: errno)
+        }
+    }
+
+    private func readToEnd(_ connection: borrowing Connection) throws(Failure) -> [UInt8] {
+        let (fd, path) = (connection.socket.rawValue, connection.path)
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while bytes.count <= Self.answerBytesMax {
+            switch unsafe buffer.withUnsafeMutableBytes({ unsafe IO.read(fd, into: $0) }) {
+            case .bytes(let count): bytes += buffer[..<count]
+            case .closed: return bytes
+            case .wouldBlock: throw .failed(path: path, code: ETIMEDOUT)
+            case .failed(let code): throw .failed(path: path, code: code)
+            }
+        }
+        throw .notAnAnswer(path: path)
+    }
+
+    /// Head and body of a whole response; nil where it is cut off or no response.
+    static func parse(_ bytes: [UInt8]) -> Answer? {
+        var head = ResponseHead()
+        var progress = HeadProgress()
+        do throws(FramingError) {
+            guard try parseResponseHead(bytes.span, into: &head, progress: &progress, limits: Limits()) else {
+                return nil
+            }
+            let body = Array(bytes[head.byteCount...])
+            switch try responseBodyLength(head, to: .get, bytes: bytes.span) {
+            case .none: return Answer(status: head.status, body: [])
+            case .length(let count): return UInt64(body.count) == count ? Answer(status: head.status, body: body) : nil
+            case .untilClose: return Answer(status: head.status, body: body)
+            case .chunked, .tunnel: return nil  // our own server sends neither
+            }
+        } catch {
+            return nil
+        }
+    }
+}
+
+/// The client for `--socket`, else for the places the configuration leads to; nil after errors were printed.
+func adminClient(_ arguments: Arguments, _ console: Console) -> AdminClient? {
+    if let path = arguments[.socket] { return AdminClient(paths: [path]) }
+    let reading = readConfiguration(arguments)
+    guard let configuration = reading.configuration else {
+        for error in reading.errors { console.error("larder: \(error)") }
+        return nil
+    }
+    return AdminClient(paths: adminSocketPaths(configuration.admin, environment: environmentVariable))
+}

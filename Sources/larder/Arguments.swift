@@ -1,0 +1,88 @@
+/// What is wrong with a command line, and what may have been meant.
+struct UsageError: Error, Equatable {
+    var message: String
+    var hint: String?
+
+    init(_ message: String, hint: String? = nil) {
+        self.message = message
+        self.hint = hint
+    }
+
+    /// `kind` is what the word should have been one of.
+    static func unknown(_ kind: String, _ word: String, among known: [String]) -> UsageError {
+        let nearest = nearestWord(to: word, among: known)
+        return UsageError(
+            "unknown \(kind) \"\(word)\"",
+            hint: nearest.map { "did you mean \($0)?" } ?? "larder help lists what there is")
+    }
+}
+
+/// The words after a command, sorted into options and the rest.
+struct Arguments: Equatable {
+    private(set) var words: [String] = []
+    private var values: [Option: String] = [:]
+
+    init() {}
+
+    /// `--name VALUE`, `--name=VALUE`, `-n VALUE`; options may stand anywhere, `--` ends them.
+    init(_ arguments: ArraySlice<String>, for command: Command) throws(UsageError) {
+        var rest = arguments
+        while let word = rest.popFirst() {
+            if word == "--" {
+                words += rest
+                return
+            }
+            guard word.hasPrefix("-"), word != "-" else {
+                words.append(word)
+                continue
+            }
+            try add(word, from: &rest, for: command)
+        }
+    }
+
+    func has(_ option: Option) -> Bool { values[option] != nil }
+
+    /// The value given with the option; nil where it was not given.
+    subscript(_ option: Option) -> String? { values[option] }
+
+    private mutating func add(
+        _ word: String, from rest: inout ArraySlice<String>, for command: Command
+    ) throws(UsageError) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { String($0) }
+        guard let option = command.options.first(where: { $0.long == parts[0] || $0.short == parts[0] }) else {
+            throw .unknown("option", parts[0], among: command.options.map(\.long))
+        }
+        guard values[option] == nil else { throw UsageError("\(option.long) is given twice") }
+        guard let name = option.value else {
+            guard parts.count == 1 else { throw UsageError("\(option.long) takes no value") }
+            values[option] = ""
+            return
+        }
+        guard let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty else {
+            throw UsageError("\(option.long) needs a value: \(option.long) \(name)")
+        }
+        values[option] = value
+    }
+}
+
+/// The known word that is a few slips of the finger away; nil where none is near.
+func nearestWord(to word: String, among known: [String]) -> String? {
+    let bound = max(1, word.utf8.count / 3)
+    let distances = known.map { (word: $0, distance: editDistance(Array(word.utf8), Array($0.utf8))) }
+    return distances.filter { $0.distance <= bound }.min { $0.distance < $1.distance }?.word
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment).
+func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
+    var rows = [Array(0...b.count)]
+    for (i, byte) in a.enumerated() {
+        var row = [i + 1]
+        for (j, other) in b.enumerated() {
+            var cost = min(rows[i][j + 1] + 1, row[j] + 1, rows[i][j] + (byte == other ? 0 : 1))
+            if i > 0, j > 0, byte == b[j - 1], a[i - 1] == other { cost = min(cost, rows[i - 1][j - 1] + 1) }
+            row.append(cost)
+        }
+        rows.append(row)
+    }
+    return rows[a.count][b.count]
+}

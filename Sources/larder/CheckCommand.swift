@@ -1,0 +1,52 @@
+import Access
+import Admin
+import Settings
+
+/// `larder check [-v] [--json]`: everything that is wrong, not only the first.
+func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
+    guard arguments.words.isEmpty else {
+        throw UsageError("check takes no \"\(arguments.words[0])\"", hint: "larder check --config FILE")
+    }
+    let reading = readConfiguration(arguments)
+    if arguments.has(.json) {
+        console.print(String(decoding: json(reading), as: UTF8.self))
+    } else {
+        show(reading, arguments, console)
+    }
+    return reading.configuration == nil ? ExitStatus.usage : ExitStatus.done
+}
+
+/// Prints the warnings; of use to `serve` as well.
+func showWarnings(_ reading: ConfigurationReading, _ console: Console) {
+    for warning in reading.warnings { console.error("warning: \(warning)") }
+}
+
+private func show(_ reading: ConfigurationReading, _ arguments: Arguments, _ console: Console) {
+    for error in reading.errors { console.error("\(error)") }
+    showWarnings(reading, console)
+    guard let configuration = reading.configuration else { return }
+    console.print("\(reading.name): fine")
+    if arguments.has(.verbose) { console.print(effectiveSettings(configuration)) }
+}
+
+private func json(_ reading: ConfigurationReading) -> [UInt8] {
+    var writer = JSONWriter()
+    writer.object { json in
+        json.member("file", reading.name)
+        json.member("fine", reading.configuration != nil)
+        json.key("errors")
+        json.array { for error in reading.errors { write(error, to: &$0) } }
+        json.key("warnings")
+        json.array { for warning in reading.warnings { write(warning, to: &$0) } }
+    }
+    return writer.bytes
+}
+
+private func write(_ error: ConfigurationError, to json: inout JSONWriter) {
+    json.object {
+        $0.member("line", error.line)
+        $0.member("key", error.key)
+        $0.member("message", error.message)
+        if let hint = error.hint { $0.member("hint", hint) }
+    }
+}

@@ -1,0 +1,59 @@
+import EventLoop
+import Glibc
+
+/// The world's fault with a file: which, and what the kernel said.
+struct FileError: Error, Equatable {
+    var path: String
+    var code: CInt
+    var text: String { "\(path): \(systemErrorText(code))" }
+}
+
+func fileExists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+
+/// All bytes of a file of reasonable size; throws `EFBIG` for one beyond `bytesMax`.
+func readFile(_ path: String, bytesMax: Int = 16 << 20) throws(FileError) -> [UInt8] {
+    let raw = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard raw >= 0 else { throw FileError(path: path, code: errno) }
+    let file = Descriptor(adopting: raw)
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+        let count = unsafe buffer.withUnsafeMutableBytes { unsafe read(file.rawValue, $0.baseAddress, $0.count) }
+        if count < 0 && errno == EINTR { continue }
+        guard count >= 0 else { throw FileError(path: path, code: errno) }
+        if count == 0 { return bytes }
+        bytes += buffer[..<count]
+        guard bytes.count <= bytesMax else { throw FileError(path: path, code: EFBIG) }
+    }
+}
+
+/// Puts a new file in the place of `path` in one step: whoever reads sees the old text or the new one, never a part.
+///
+/// The mode of a file that was there is kept; a new one is for its owner alone.
+func replaceFile(_ path: String, with text: [UInt8]) throws(FileError) {
+    var status = stat()
+    let mode = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o600
+    let temporary = "\(path).new-\(getpid())"
+    let raw = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard raw >= 0 else { throw FileError(path: temporary, code: errno) }
+    let file = Descriptor(adopting: raw)
+    var bytes = text
+    let failure =
+        writeAll(&bytes, to: file.rawValue)
+        ?? (fchmod(file.rawValue, mode) == 0 ? nil : errno)
+        ?? (fsync(file.rawValue) == 0 ? nil : errno)
+        ?? (unsafe rename(temporary, path) == 0 ? nil : errno)
+    guard let failure else { return }
+    _ = unsafe unlink(temporary)
+    throw FileError(path: path, code: failure)
+}
+
+/// Makes a directory and those above it; what fails shows when it is used.
+func makeDirectories(_ path: String, mode: mode_t) {
+    var made = path.hasPrefix("/") ? "/" : ""
+    for part in path.split(separator: "/") {
+        made += part
+        _ = unsafe mkdir(made, mode)
+        made += "/"
+    }
+}

@@ -1,0 +1,72 @@
+import Glibc
+
+/// The process from its first line to its exit status. `main.swift` only calls it: code there would belong to the
+/// main actor, and every closure made there would be checked for that.
+func larderMain() -> Never {
+    signal(SIGPIPE, SIG_IGN)  // a reader that left (`larder stats | head -1`) is an error of write(2), not our death
+    exit(run(Array(CommandLine.arguments.dropFirst()), Console.standard))
+}
+
+/// Runs one command line and returns its exit status: 0 done, 1 failed, 2 usage or configuration error.
+func run(_ words: [String], _ console: Console) -> Int32 {
+    do throws(UsageError) {
+        return try dispatch(words, console)
+    } catch {
+        console.error("larder: \(error.message)")
+        if let hint = error.hint { console.error("        \(hint)") }
+        return ExitStatus.usage
+    }
+}
+
+/// The three exit statuses scripts may rely on.
+enum ExitStatus {
+    static let done: Int32 = 0
+    static let failed: Int32 = 1
+    /// Usage or configuration error, and what this version does not do.
+    static let usage: Int32 = 2
+}
+
+private func dispatch(_ words: [String], _ console: Console) throws(UsageError) -> Int32 {
+    guard let first = words.first else {
+        console.error(helpText)
+        return ExitStatus.usage
+    }
+    switch first {
+    case "--help", "-h", "help": return try showHelp(words.dropFirst(), console)
+    case "--version": return versionCommand(Arguments(), console)
+    default: break
+    }
+    guard let command = Command(rawValue: first) else { throw .unknown("command", first, among: Command.names) }
+    guard command.isPartOfThisVersion else { throw UsageError("\(first) is not part of this version") }
+    let arguments = try Arguments(words.dropFirst(), for: command)
+    if arguments.has(.help) {
+        console.print(helpText(of: command))
+        return ExitStatus.done
+    }
+    return try command.run(arguments, console)
+}
+
+private func showHelp(_ words: ArraySlice<String>, _ console: Console) throws(UsageError) -> Int32 {
+    guard let name = words.first else {
+        console.print(helpText)
+        return ExitStatus.done
+    }
+    guard let command = Command(rawValue: name) else { throw .unknown("command", name, among: Command.names) }
+    console.print(helpText(of: command))
+    return ExitStatus.done
+}
+
+extension Command {
+    fileprivate func run(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
+        switch self {
+        case .serve: return try serveCommand(arguments, console)
+        case .check: return try checkCommand(arguments, console)
+        case .purge: return try purgeCommand(arguments, console)
+        case .stats: return try statsCommand(arguments, console)
+        case .passwd: return try passwdCommand(arguments, console)
+        case .version: return versionCommand(arguments, console)
+        case .ls, .du, .explain, .warm, .ca, .doctor:
+            preconditionFailure("refused before: \(self) is not part of this version")
+        }
+    }
+}

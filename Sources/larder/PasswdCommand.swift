@@ -1,0 +1,128 @@
+import Glibc
+import Passwords
+
+/// `larder passwd FILE USER [--delete]`
+func passwdCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
+    guard arguments.words.count == 2 else {
+        throw UsageError("passwd takes a file and a user", hint: "larder passwd \(Command.passwd.synopsis)")
+    }
+    let (path, user) = (arguments.words[0], arguments.words[1])
+    guard isUserName(user) else { throw UsageError("a user name has no colon, no controls and is not empty") }
+    do throws(PasswdFailure) {
+        let text = try currentText(path, mustExist: arguments.has(.delete))
+        if arguments.has(.delete) {
+            guard let rest = htpasswd(text, settingLineOf: user, to: nil) else {
+                throw PasswdFailure("\(path) has no user \(user)")
+            }
+            try write(rest, path)
+            console.print("deleted \(user) from \(path)")
+        } else {
+            let hash = try hashed(try newPassword(of: user))
+            try write(htpasswd(text, settingLineOf: user, to: hash) ?? text, path)
+            console.print("set the password of \(user) in \(path)")
+        }
+        return ExitStatus.done
+    } catch {
+        console.error("larder: \(error.message)")
+        return ExitStatus.failed
+    }
+}
+
+struct PasswdFailure: Error, Equatable {
+    var message: String
+    init(_ message: String) { self.message = message }
+}
+
+/// RFC 7617 §2: a user-id with a colon could not be told from its password.
+func isUserName(_ name: String) -> Bool {
+    !name.isEmpty && !name.hasPrefix("#")
+        && name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }
+}
+
+/// The text of an htpasswd file with the user's line replaced, appended or, where `hash` is nil, removed.
+///
+/// Every other line stays as it is, comments too. nil: a line was to be removed, and there is none.
+func htpasswd(_ text: [UInt8], settingLineOf user: String, to hash: String?) -> [UInt8]? {
+    let start = Array("\(user):".utf8)
+    var lines = text.split(separator: 0x0A, omittingEmptySubsequences: false)
+    if lines.last?.isEmpty == true { lines.removeLast() }
+    let index = lines.firstIndex { $0.starts(with: start) }
+    lines.removeAll { $0.starts(with: start) }
+    if let hash {
+        lines.insert(Array("\(user):\(hash)".utf8)[...], at: index ?? lines.endIndex)
+    } else if index == nil {
+        return nil
+    }
+    return lines.flatMap { $0 + [0x0A] }
+}
+
+private func currentText(_ path: String, mustExist: Bool) throws(PasswdFailure) -> [UInt8] {
+    do throws(FileError) {
+        return try readFile(path)
+    } catch {
+        if error.code == ENOENT, !mustExist { return [] }
+        throw PasswdFailure(error.text)
+    }
+}
+
+private func write(_ text: [UInt8], _ path: String) throws(PasswdFailure) {
+    do throws(FileError) {
+        try replaceFile(path, with: text)
+    } catch {
+        throw PasswdFailure(error.text)
+    }
+}
+
+private func hashed(_ password: [UInt8]) throws(PasswdFailure) -> String {
+    do throws(PasswordError) {
+        return try hash(password: password)
+    } catch {
+        switch error {
+        case .empty: throw PasswdFailure("an empty password is no password")
+        case .tooLong: throw PasswdFailure("a password has at most 72 bytes: bcrypt would ignore the rest")
+        case .containsNUL: throw PasswdFailure("a password holds no NUL")
+        case .unsupported: throw PasswdFailure("this system's crypt(3) has no bcrypt")
+        }
+    }
+}
+
+/// Asks twice at a terminal, without echo; else takes the first line of standard input.
+private func newPassword(of user: String) throws(PasswdFailure) -> [UInt8] {
+    guard isatty(STDIN_FILENO) == 1 else { return try readLineOfInput() }
+    let first = try prompt("New password for \(user): ")
+    guard try prompt("Again: ") == first else { throw PasswdFailure("the two differ; nothing was changed") }
+    return first
+}
+
+/// To the terminal itself, since standard output may be a file. An interrupt leaves the echo on again.
+private func prompt(_ question: String) throws(PasswdFailure) -> [UInt8] {
+    var saved = termios()
+    guard unsafe tcgetattr(STDIN_FILENO, &saved) == 0 else { throw PasswdFailure("this terminal has no modes") }
+    var silent = saved
+    silent.c_lflag &= ~tcflag_t(ECHO)
+    silent.c_lflag |= tcflag_t(ECHONL)
+    // Ctrl-C is read as a byte here, so that the echo is always put back before the process ends.
+    silent.c_lflag &= ~tcflag_t(ISIG)
+    guard unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else {
+        throw PasswdFailure("the echo of this terminal can not be turned off")
+    }
+    defer { _ = unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &saved) }
+    var bytes = Array(question.utf8)
+    _ = writeAll(&bytes, to: STDERR_FILENO)
+    let line = try readLineOfInput()
+    guard !line.contains(0x03) else { throw PasswdFailure("interrupted; nothing was changed") }
+    return line
+}
+
+/// Byte by byte, so that what follows the line is left for whoever reads next.
+private func readLineOfInput() throws(PasswdFailure) -> [UInt8] {
+    var line: [UInt8] = []
+    while line.count <= 4096 {
+        var byte: UInt8 = 0
+        let count = unsafe read(STDIN_FILENO, &byte, 1)
+        if count < 0 && errno == EINTR { continue }
+        if count <= 0 || byte == 0x0A { return line.last == 0x0D ? line.dropLast() : line }
+        line.append(byte)
+    }
+    throw PasswdFailure("the password is too long")
+}

@@ -1,0 +1,194 @@
+import Admin
+import Synchronization
+import Testing
+
+@testable import larder
+
+/// Runs a command line and keeps what it said.
+private func larderRun(_ words: String...) -> (status: Int32, out: String, err: String) {
+    let (out, err) = (Lines(), Lines())
+    let console = Console(print: { out.add($0) }, error: { err.add($0) })
+    let status = run(words, console)
+    return (status, out.text, err.text)
+}
+
+private final class Lines: Sendable {
+    private let lines = Mutex<[String]>([])
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+    var text: String { lines.withLock { $0.joined(separator: "\n") } }
+}
+
+@Suite("Command line: words and options")
+struct CommandLineTests {
+    static let wrong: [(words: [String], says: String, hint: String?)] = [
+        (["purg"], "unknown command \"purg\"", "did you mean purge?"),
+        (["sevre"], "unknown command \"sevre\"", "did you mean serve?"),
+        (["xyzzy"], "unknown command \"xyzzy\"", "larder help lists what there is"),
+        (["stats", "--jsno"], "unknown option \"--jsno\"", "did you mean --json?"),
+        (["stats", "--dry-run"], "unknown option \"--dry-run\"", nil),
+        (["stats", "extra"], "stats takes no \"extra\"", nil),
+        (["stats", "--json", "--json"], "--json is given twice", nil),
+        (["stats", "--json=yes"], "--json takes no value", nil),
+        (["check", "--config"], "--config needs a value: --config FILE", nil),
+        (["check", "--config="], "--config needs a value: --config FILE", nil),
+        (["purge"], "what is to be purged?", nil),
+        (["purge", "http://a/", "--all"], "purge takes one selection at a time", nil),
+        (["purge", "http://a/", "http://b/"], "purge takes one selection at a time", nil),
+        (["passwd", "file"], "passwd takes a file and a user", nil),
+        (["passwd", "file", "a:b"], "a user name has no colon, no controls and is not empty", nil),
+        (["help", "purg"], "unknown command \"purg\"", "did you mean purge?"),
+        (["ls"], "ls is not part of this version", nil), (["doctor"], "doctor is not part of this version", nil),
+    ]
+    @Test(arguments: wrong)
+    func `a mistake is told with the nearest word and status 2`(_ row: (words: [String], says: String, hint: String?)) {
+        let lines = Lines()
+        let status = run(row.words, Console(print: { _ in }, error: { lines.add($0) }))
+        #expect(status == 2)
+        #expect(lines.text.hasPrefix("larder: \(row.says)"), "\(lines.text)")
+        if let hint = row.hint { #expect(lines.text.hasSuffix(hint)) }
+    }
+
+    @Test func `no command shows help as an error`() {
+        let result = larderRun()
+        #expect(result.status == 2)
+        #expect(result.err == helpText)
+    }
+
+    @Test func `help names every command, those of later versions apart`() {
+        for command in Command.allCases {
+            #expect(helpText.contains("\n  \(command.rawValue) "))
+            #expect(larderRun("help", command.rawValue).out.hasPrefix("Usage: larder \(command.rawValue)"))
+        }
+        #expect(larderRun("--help").status == 0)
+        #expect(larderRun("purge", "-h").out == helpText(of: .purge))
+    }
+
+    @Test func `every command takes the configuration file`() {
+        for command in Command.allCases {
+            #expect(command.options.contains(.config) && command.options.contains(.help))
+        }
+    }
+
+    @Test func `options stand anywhere, with or without equals sign, until two dashes`() throws {
+        let arguments = try Arguments(["a", "--host=h", "-c", "f", "--", "--all"], for: .purge)
+        #expect(arguments.words == ["a", "--all"])
+        #expect(arguments[.host] == "h")
+        #expect(arguments[.config] == "f")
+        #expect(!arguments.has(.all))
+    }
+
+    static let distances: [(a: String, b: String, distance: Int)] = [
+        ("", "", 0), ("", "ab", 2), ("purge", "purge", 0), ("purg", "purge", 1), ("pruge", "purge", 1),
+        ("stats", "state", 1), ("kitten", "sitting", 3),
+    ]
+    @Test(arguments: distances) func `slips of the finger are counted`(_ row: (a: String, b: String, distance: Int)) {
+        #expect(editDistance(Array(row.a.utf8), Array(row.b.utf8)) == row.distance)
+        #expect(editDistance(Array(row.b.utf8), Array(row.a.utf8)) == row.distance)
+    }
+
+    @Test func `version prints one line, or JSON`() throws {
+        #expect(larderRun("version").out == "larder \(larderVersion)")
+        let json = try JSONValue(parsing: Array(larderRun("version", "--json").out.utf8))
+        #expect(json["version"] == .string(larderVersion))
+    }
+
+    @Test func `a configuration that is not there is status 2`() {
+        let result = larderRun("check", "--config", "/nonexistent/larder.yaml")
+        #expect(result.status == 2)
+        #expect(result.err == "/nonexistent/larder.yaml: can not be read: No such file or directory")
+    }
+
+    static let selections: [(words: [String], body: String)] = [
+        (["http://a/b"], #"{"url":"http://a/b","dry_run":false}"#),
+        (["--prefix", "http://a/"], #"{"prefix":"http://a/","dry_run":false}"#),
+        (["--host", "a", "--dry-run"], #"{"host":"a","dry_run":true}"#), (["--all"], #"{"all":true,"dry_run":false}"#),
+    ]
+    @Test(arguments: selections) func `purge sends its selection`(_ row: (words: [String], body: String)) throws {
+        let body = try purgeBody(Arguments(row.words[...], for: .purge))
+        #expect(String(decoding: body, as: UTF8.self) == row.body)
+    }
+
+    @Test(arguments: [["stats"], ["purge", "--all"]]) func `where no larder runs the socket is named`(_ words: [String])
+    {
+        let lines = Lines()
+        let console = Console(print: { _ in }, error: { lines.add($0) })
+        #expect(run(words + ["--socket", "/nonexistent/admin.sock"], console) == 1)
+        #expect(lines.text == "larder: no larder is running there: nobody answers at /nonexistent/admin.sock")
+    }
+}
+
+@Suite("Command line: the admin socket's place")
+struct AdminSocketPathTests {
+    static let rows: [(environment: [String: String], paths: [String])] = [
+        ([:], ["/run/larder/admin.sock"]),
+        (
+            ["XDG_RUNTIME_DIR": "/run/user/7", "HOME": "/home/a"],
+            ["/run/larder/admin.sock", "/run/user/7/larder/admin.sock"]
+        ),
+        (["HOME": "/home/a"], ["/run/larder/admin.sock", "/home/a/.cache/larder/admin.sock"]),
+        (["XDG_RUNTIME_DIR": "relative", "HOME": "/"], ["/run/larder/admin.sock"]),
+    ]
+    @Test(arguments: rows)
+    func `the configured path comes first, then one's own`(_ row: (environment: [String: String], paths: [String])) {
+        #expect(adminSocketPaths(.init(), environment: { row.environment[$0] }) == row.paths)
+    }
+}
+
+@Suite("larder stats")
+struct StatisticsTableTests {
+    @Test func `the table has the numbers of the answer`() throws {
+        let table = statisticsTable(try JSONValue(parsing: sampleStatistics.json()))
+        for line in [
+            "larder 1.2.3, up 1 h 1 min", "hit 70", "by requests 76.0 %", "by bytes 75.0 %", "saved 700 B",
+            "budget 256.0 MiB", "te-with-cl 27", "dns_error 25", "to clients 1000 B now 51 B/s",
+        ] {
+            let squeezed = table.split(separator: "\n").map {
+                $0.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
+            }
+            #expect(squeezed.contains(line), "\(line) is not in\n\(table)")
+        }
+    }
+
+    @Test func `before the first request there is no ratio`() throws {
+        let table = statisticsTable(try JSONValue(parsing: Statistics().json()))
+        #expect(table.contains("by requests"))
+        #expect(!table.contains("%"))
+    }
+
+    static let sizes: [(bytes: Double, text: String)] = [
+        (0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1 << 20, "1.0 MiB"), (3.25 * 1_073_741_824, "3.3 GiB"),
+    ]
+    @Test(arguments: sizes) func `sizes are binary`(_ row: (bytes: Double, text: String)) {
+        #expect(binarySize(row.bytes) == row.text)
+    }
+
+    @Test func `long numbers are grouped`() {
+        #expect(grouped(0) == "0")
+        #expect(grouped(999) == "999")
+        #expect(grouped(1_234_567) == "1,234,567")
+        #expect(grouped(-1000) == "-1,000")
+    }
+}
+
+@Suite("larder passwd")
+struct PasswdTests {
+    static let edits: [(before: String, hash: String?, after: String?)] = [
+        ("", "h", "anna:h\n"), ("otto:x\n", "h", "otto:x\nanna:h\n"), ("otto:x", "h", "otto:x\nanna:h\n"),
+        ("# ours\nanna:old\n\notto:x\n", "h", "# ours\nanna:h\n\notto:x\n"),
+        ("anna:1\notto:x\nanna:2\n", "h", "anna:h\notto:x\n"), ("annabel:x\n", "h", "annabel:x\nanna:h\n"),
+        ("otto:x\nanna:old\n", nil, "otto:x\n"), ("otto:x\n", nil, nil), ("annabel:x\n", nil, nil),
+    ]
+    @Test(arguments: edits)
+    func `one line changes, the others stay`(_ row: (before: String, hash: String?, after: String?)) {
+        let after = htpasswd(Array(row.before.utf8), settingLineOf: "anna", to: row.hash)
+        #expect(after.map { String(decoding: $0, as: UTF8.self) } == row.after)
+    }
+
+    @Test(arguments: ["", "a:b", "a\nb", "#a", "a\u{7F}"]) func `such a name is no user`(_ name: String) {
+        #expect(!isUserName(name))
+    }
+
+    @Test(arguments: ["anna", "anna@example.org", "Änne", "a b"]) func `such a name is one`(_ name: String) {
+        #expect(isUserName(name))
+    }
+}

@@ -1,0 +1,141 @@
+import Admin
+import Testing
+
+/// One snapshot with a different number in every place, so that a mix-up shows.
+let sampleStatistics: Statistics = {
+    var statistics = Statistics()
+    statistics.version = "1.2.3"
+    statistics.startedAt = 1_767_225_600
+    statistics.uptimeSeconds = 3661
+    statistics.requests = OutcomeCounts([
+        .hit: 70, .stale: 1, .revalidated: 2, .collapsed: 3, .miss: 20, .pass: 4, .refused: 5, .error: 6, .tunnel: 7,
+    ])
+    statistics.bytes.toClients = 1000
+    statistics.bytes.fromCache = 750
+    statistics.bytes.fromOrigins = 300
+    statistics.bandwidth.toClients = 51
+    statistics.bandwidth.fromOrigins = 52
+    statistics.clients.open = 8
+    statistics.clients.accepted = 9
+    statistics.origins.open = 12
+    statistics.origins.idle = 10
+    statistics.origins.opened = 11
+    statistics.origins.reused = 13
+    statistics.tunnels.open = 14
+    statistics.tunnels.opened = 15
+    statistics.tunnels.bytesFromClients = 16
+    statistics.tunnels.bytesToClients = 17
+    statistics.memory.budget = 1 << 28
+    statistics.memory.used = 1 << 20
+    statistics.memory.records = 18
+    statistics.memory.evictions = 19
+    statistics.names.queries = 21
+    statistics.names.cached = 22
+    statistics.names.failures = 23
+    statistics.names.entries = 24
+    statistics.errors = [NamedCount("dns_error", 25), NamedCount("connection_timeout", 26)]
+    statistics.refusals = [NamedCount("te-with-cl", 27)]
+    var worker = Statistics.WorkerRow(number: 0)
+    worker.requests = 118
+    worker.clientsOpen = 8
+    statistics.workers = [worker]
+    return statistics
+}()
+
+@Suite("GET /stats")
+struct StatisticsJSONTests {
+    static func value(_ path: String) throws -> JSONValue? {
+        var value: JSONValue? = try JSONValue(parsing: sampleStatistics.json())
+        for name in path.split(separator: ".") { value = value?[String(name)] }
+        return value
+    }
+
+    static let rows: [(path: String, value: JSONValue)] = [
+        ("version", .string("1.2.3")), ("started_at", .string("2026-01-01T00:00:00Z")),
+        ("uptime_seconds", .integer(3661)), ("draining", .bool(false)), ("requests.total", .integer(118)),
+        ("requests.hit", .integer(70)), ("requests.tunnel", .integer(7)), ("hit_ratio.requests", .double(0.76)),
+        ("hit_ratio.bytes", .double(0.75)), ("bytes.to_clients", .integer(1000)), ("bytes.saved", .integer(700)),
+        ("bandwidth.to_clients", .integer(51)), ("bandwidth.from_origins", .integer(52)),
+        ("clients.open", .integer(8)), ("clients.accepted", .integer(9)), ("origins.open", .integer(12)),
+        ("origins.idle", .integer(10)), ("origins.opened", .integer(11)), ("origins.reused", .integer(13)),
+        ("tunnels.opened", .integer(15)), ("tunnels.bytes_from_clients", .integer(16)),
+        ("memory.budget", .integer(1 << 28)), ("memory.evictions", .integer(19)), ("dns.cached", .integer(22)),
+        ("errors.connection_timeout", .integer(26)), ("refusals.te-with-cl", .integer(27)),
+    ]
+    @Test(arguments: rows) func `every number stands under its name`(_ row: (path: String, value: JSONValue)) throws {
+        #expect(try Self.value(row.path) == row.value)
+    }
+
+    @Test func `each outcome and each worker has its place`() throws {
+        for outcome in RequestOutcome.allCases {
+            #expect(try Self.value("requests.\(outcome.name)") == .integer(Int64(sampleStatistics.requests[outcome])))
+        }
+        #expect(try Self.value("workers")?.elements?.first?["requests"] == .integer(118))
+    }
+
+    @Test func `before the first request a ratio is null, not zero`() throws {
+        let empty = try JSONValue(parsing: Statistics().json())
+        #expect(empty["hit_ratio"]?["requests"] == .null)
+        #expect(empty["hit_ratio"]?["bytes"] == .null)
+    }
+
+    @Test func `what the cache finishes for nobody is not saved, and not less than nothing`() {
+        var bytes = Statistics.ByteCounts()
+        bytes.toClients = 10
+        bytes.fromOrigins = 11
+        #expect(bytes.saved == 0)
+    }
+
+    static let times: [(seconds: Int64, text: String)] = [
+        (0, "1970-01-01T00:00:00Z"), (951_782_400, "2000-02-29T00:00:00Z"), (951_868_799, "2000-02-29T23:59:59Z"),
+        (1_709_164_800, "2024-02-29T00:00:00Z"), (1_767_225_599, "2025-12-31T23:59:59Z"),
+        (4_107_542_400, "2100-03-01T00:00:00Z"), (-1, "1969-12-31T23:59:59Z"),
+    ]
+    @Test(arguments: times) func `times are RFC 3339`(_ row: (seconds: Int64, text: String)) {
+        #expect(rfc3339(secondsSinceEpoch: row.seconds) == row.text)
+    }
+}
+
+@Suite("GET /metrics (Prometheus text 0.0.4)")
+struct MetricsTests {
+    static let lines = String(decoding: sampleStatistics.prometheus(), as: UTF8.self).split(separator: "\n")
+
+    static let samples = [
+        "larder_build_info{version=\"1.2.3\"} 1", "larder_start_time_seconds 1767225600", "larder_draining 0",
+        "larder_worker_requests_total{worker=\"0\"} 118", "larder_requests_total{outcome=\"hit\"} 70",
+        "larder_requests_total{outcome=\"tunnel\"} 7", "larder_client_sent_bytes_total 1000",
+        "larder_cache_sent_bytes_total 750", "larder_origin_received_bytes_total 300",
+        "larder_errors_total{type=\"dns_error\"} 25", "larder_refusals_total{reason=\"te-with-cl\"} 27",
+        "larder_client_connections 8", "larder_origin_connections{state=\"busy\"} 2",
+        "larder_origin_connections{state=\"idle\"} 10", "larder_tunnel_bytes_total{direction=\"to_client\"} 17",
+        "larder_memory_used_bytes 1048576", "larder_dns_failures_total 23",
+    ]
+    @Test(arguments: samples) func `every number is a sample`(_ line: String) {
+        #expect(Self.lines.contains(line[...]))
+    }
+
+    @Test func `each family has HELP and TYPE once, before its samples, and counters end in _total`() {
+        var declared: [Substring: Substring] = [:]
+        for line in Self.lines {
+            let words = line.split(separator: " ")
+            if line.hasPrefix("# TYPE ") {
+                #expect(declared[words[2]] == nil)
+                declared[words[2]] = words[3]
+                #expect((words[3] == "counter") == words[2].hasSuffix("_total"))
+            } else if !line.hasPrefix("#") {
+                let name = line.prefix { $0 != "{" && $0 != " " }
+                #expect(declared[name] != nil, "\(name) is not declared")
+                #expect(name.hasPrefix("larder_"))
+            }
+        }
+        #expect(Self.lines.filter { $0.hasPrefix("# HELP ") }.count == declared.count)
+    }
+
+    @Test func `label values are escaped`() {
+        var metrics = MetricsWriter()
+        metrics.family("x_total", .counter, "h\\\n\"", label: "l", [("a\"b\\c\nd", 1)])
+        #expect(
+            String(decoding: metrics.bytes, as: UTF8.self)
+                == "# HELP x_total h\\\\\\n\"\n# TYPE x_total counter\nx_total{l=\"a\\\"b\\\\c\\nd\"} 1\n")
+    }
+}

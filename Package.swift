@@ -5,15 +5,18 @@ import PackageDescription
 let house: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
 ]
 
+/// In the core every import is explicit. Elsewhere that can not be had: which C module a libc type is counted to depends
+/// on the order in which the modules were loaded.
+let explicitImports: [SwiftSetting] = [.enableUpcomingFeature("MemberImportVisibility")]
+
 /// Decides: values in, values and actions out. No I/O, no clock, no Foundation, nothing of the edge.
 func core(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: house)
+    .target(name: name, dependencies: dependencies, swiftSettings: house + explicitImports)
 }
 
 /// Does: owns descriptors, timers and C memory. Knows nothing of the core.

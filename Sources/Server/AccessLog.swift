@@ -17,7 +17,7 @@ package final class AccessLogSink: Sendable {
     private let state = Mutex(State())
     private let signal: Semaphore
     private let target: AccessLogTarget
-    private let thread: Mutex<ThreadHandle?> = Mutex(nil)
+    private let thread = Mutex<OwnedThread?>(nil)
     /// Held for a writer that does not keep up; beyond, lines are dropped and counted.
     private static let backlogBytesMax = 16 << 20
 
@@ -33,13 +33,13 @@ package final class AccessLogSink: Sendable {
     package func start() throws {
         guard isOn else { return }
         let fd = try open()
-        let handle = try startThread(name: "larder-log") { [self] in write(to: fd) }
+        let handle = OwnedThread(try startThread(name: "larder-log") { [self] in write(to: fd) })
         thread.withLock { $0 = handle }
     }
 
     private func open() throws(Failure) -> CInt {
         guard case .file(let path) = target else { return STDOUT_FILENO }
-        let fd = Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
+        let fd = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
         guard fd >= 0 else { throw .cannotOpen(path: path, errno: errno) }
         return fd
     }
@@ -111,7 +111,7 @@ package final class AccessLogSink: Sendable {
 }
 
 /// A POSIX semaphore.
-final class Semaphore: @unchecked Sendable {
+@safe final class Semaphore: @unchecked Sendable {
     private let raw: UnsafeMutablePointer<sem_t>
     init() {
         unsafe raw = .allocate(capacity: 1)
@@ -273,11 +273,11 @@ package final class AccessLogBuffer {
 
     private static func render(_ second: Int64) -> [UInt8] {
         var seconds = time_t(second)
-        var parts = tm()
+        var parts = unsafe tm()
         _ = unsafe gmtime_r(&seconds, &parts)
         func two(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
-        let date = "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
-        return Array("\(date)T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))".utf8)
+        let date = unsafe "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
+        return unsafe Array("\(date)T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))".utf8)
     }
 }
 
@@ -309,7 +309,7 @@ enum LogScrubbing {
 
     private static func isSecret(_ name: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         secretNames.contains { secret in
-            secret.count == name.count && unsafe zip(secret, name).allSatisfy { $0 == $1 | 0x20 || $0 == $1 }
+            unsafe secret.count == name.count && zip(secret, name).allSatisfy { $0 == $1 | 0x20 || $0 == $1 }
         }
     }
 }

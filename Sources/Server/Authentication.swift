@@ -25,7 +25,7 @@ enum Authentication {
             return .refused(.authenticationRequired)
         }
         switch worker.credentials.answer(for: credentials, client: request.client, now: worker.uptime) {
-        case .known: return .known(user: credentials.user)
+        case .verified: return .known(user: credentials.user)
         case .refused:
             worker.counters.add(.authenticationFailures)
             return .refused(.authenticationRequired)

@@ -165,7 +165,7 @@ final class ClientConnection: TimedObject {
         let scratch = unsafe worker.scratch
         let present = unsafe scratch.pointee.requestHead.fields.present
         let minorVersion = unsafe scratch.pointee.requestHead.minorVersion
-        guard present.isDisjoint(with: .needsCare), minorVersion == 1, unsafe scratch.pointee.requestHead.target.form == .absolute
+        guard present.isDisjoint(with: ClientConnection.fieldsNeedingCare), minorVersion == 1, unsafe scratch.pointee.requestHead.target.form == .absolute
         else { return unsafe answerWithCare(bytes) }
         persists = !worker.isDraining
         let snapshot = worker.snapshot
@@ -175,7 +175,7 @@ final class ClientConnection: TimedObject {
             return unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none)
         }
         let key = unsafe readKey(bytes)
-        let record = unsafe worker.shared.tier.lookup(key, scratch.pointee.keyBytes).first
+        let record = unsafe worker.shared.lookup(key, scratch.pointee.keyBytes).first
         if let record = record.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlain,
             case .serve(let age, let ttl) = reuse(of: record.cached, for: cache, now: worker.wallTime),
             record.body.state == .complete
@@ -185,6 +185,12 @@ final class ClientConnection: TimedObject {
         }
         unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none)
     }
+
+    /// Fields about the connection, the framing, the way, or the client itself.
+    private static let fieldsNeedingCare: FieldNameSet = [
+        .connection, .proxyConnection, .keepAlive, .te, .trailer, .transferEncoding, .upgrade, .contentLength, .expect, .via,
+        .maxForwards, .proxyAuthorization, .http2Settings, .larderPolicy,
+    ]
 
     private func readKey(_ bytes: UnsafeBufferPointer<UInt8>) -> StorageKey {
         let scratch = unsafe worker.scratch
@@ -245,9 +251,10 @@ final class ClientConnection: TimedObject {
         account.bodyBytes = length
         let sent: IOResult
         if length <= ClientConnection.copiedBodyMax {
-            var vector = iovec()
-            if length > 0, unsafe body.vectors(from: 0, limit: length, into: UnsafeMutableBufferPointer(start: &vector, count: 1)) == 1 {
-                unsafe out.append(UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len))
+            let vectors = unsafe worker.vectors
+            let used = unsafe length == 0 ? 0 : body.vectors(from: 0, limit: length, into: vectors)
+            for index in 0..<used {
+                unsafe out.append(UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len))
             }
             sent = unsafe IO.send(fd, out.bytes)
         } else {
@@ -383,17 +390,17 @@ final class ClientConnection: TimedObject {
     private func step() -> Step {
         guard delivery != nil else {
             guard unsentBytes > 0 else { return .done }
-            return unsafe write(bodyBytes: 0)
+            return write(bodyBytes: 0)
         }
         switch delivery!.next(framing: &pending) {
         case .bytes(let count):
-            return unsafe write(bodyBytes: count)
+            return write(bodyBytes: count)
         case .finished:
-            if unsentBytes > 0 { return unsafe write(bodyBytes: 0) }
+            if unsentBytes > 0 { return write(bodyBytes: 0) }
             endDelivery()
             return .done
         case .wait:
-            if unsentBytes > 0 { return unsafe write(bodyBytes: 0) }
+            if unsentBytes > 0 { return write(bodyBytes: 0) }
             return awaitBody()
         case .broken:
             exchange?.broke()
@@ -498,7 +505,7 @@ final class ClientConnection: TimedObject {
         account.outcome = .refused
         persists = false
         phase = .answering
-        ErrorResponse(violation).append(acceptsMarkup: false, isHead: false, persists: false, to: &pending)
+        ErrorResponse(violation).append(isHead: false, persists: false, date: worker.wallTime, to: &pending)
         if worker.log.isOn { worker.log.append(account, violation: violation, client: peer) }
         flush()
     }
@@ -514,6 +521,9 @@ final class ClientConnection: TimedObject {
         readEvent.add()
         worker.loop.timers.schedule(self, after: .seconds(2))
     }
+
+    /// The exchange has a connection for the body that it waits to send: once this turn's bytes are put by.
+    func uploadSoon() { if !isProcessing { exchange?.uploadMore() } }
 
     private var lingerBytes = 0
     private static let lingerBytesMax = 1 << 20
@@ -559,7 +569,7 @@ final class ClientConnection: TimedObject {
             account.begin(worker)
             phase = .answering
             persists = false
-            Refusal.requestTimeout.append(to: &pending)
+            ErrorResponse(.requestTimeout).append(isHead: false, persists: false, date: worker.wallTime, to: &pending)
             flush()
         case .answering where !writeEvent.isAdded && exchange?.isUploading != true:
             // The origin is taking its time, and has its own limit.

@@ -54,10 +54,10 @@ struct ErrorResponse {
     func append(isHead: Bool, persists: Bool, minorVersion: UInt8 = 1, date: WallTime, to out: inout [UInt8]) {
         let form = preferredForm
         let body = page(form)
-        HeadWriter.appendStatusLine(status, to: &out)
+        appendStatusLine(status, reason: nil, to: &out)
         var dateText: [UInt8] = []
         appendHTTPDate(date, to: &dateText)
-        HeadWriter.append(.date, dateText, to: &out)
+        appendFieldLine(.date, dateText, to: &out)
         HeadWriter.append(.contentType, form.contentType, to: &out)
         HeadWriter.append(.contentLength, body.utf8.count, to: &out)
         HeadWriter.append("Cache-Control: no-store\r\nCache-Status: larder; fwd=bypass; detail=", to: &out)
@@ -67,7 +67,7 @@ struct ErrorResponse {
         HeadWriter.append("; details=", to: &out)
         appendString(detail ?? name, to: &out)
         HeadWriter.append("\r\nVia: 1.1 larder\r\n", to: &out)
-        if let challenge { HeadWriter.append(.proxyAuthenticate, challenge, to: &out) }
+        if let challenge { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
         HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)
         if !isHead { out.append(contentsOf: body.utf8) }
     }

@@ -15,6 +15,8 @@ final class Exchange {
     let request: OwnedRequest
     private var transaction: Transaction
     private var selected: StoredResponse?
+    /// The newest record under the key, of whatever variant, when the store was asked.
+    private var newest: StoredRecord?
     private var transfer: Transfer?
     private var followTicket: FollowTicket?
     private var fetch: Fetch?
@@ -126,7 +128,7 @@ final class Exchange {
 
     /// Where addresses decide, a request is allowed if one of them may be dialled; the others never are.
     private func verdict(_ addresses: [SocketAddress]) -> Verdict {
-        var last: Verdict = .deny(Denial(reason: "no address"))
+        var last: Verdict = .deny(Denial(reason: .privateDestination, text: "the host has no address"))
         for address in addresses.compactMap(IPAddress.init) {
             last = snapshot.access.decide(request.access, address: address)
             if case .allow = last { return last }
@@ -142,19 +144,21 @@ final class Exchange {
     // MARK: the store
 
     private func lookUp() -> Transaction.Action {
-        let records = worker.shared.tier.lookup(request.key, request.keyBytes)
+        let records = worker.shared.lookup(request.key, request.keyBytes)
+        newest = records.first
         selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
         guard let selected else { return transaction.on(.stored(nil)) }
         return transaction.on(.stored(reuse(of: selected.cached, for: request.cache, now: worker.wallTime)))
     }
 
     private func suits(_ record: StoredResponse) -> Bool {
-        record.body.state != .failed
-            && record.secondaryKey?.matches(request.head.fields, bytes: request.bytes.span) ?? true
+        guard record.body.state != .failed, !record.body.isWindowed else { return false }
+        guard let secondaryKey = record.secondaryKey else { return true }
+        return secondaryKey.matches(request.head.fields, bytes: request.bytes.span)
     }
 
     private func lead() -> Transaction.Action {
-        switch worker.shared.tier.lead(request.key, request.keyBytes, knownNewest: selected) {
+        switch worker.shared.lead(request.key, request.keyBytes, knownNewest: newest) {
         case .lead(let transfer):
             self.transfer = transfer
             return transaction.on(.leading)
@@ -208,7 +212,7 @@ final class Exchange {
 
     /// RFC 5861 §3: the client has its answer; the store gets a better one, once.
     private func revalidateBehind() {
-        guard case .lead(let transfer) = worker.shared.tier.lead(request.key, request.keyBytes, knownNewest: selected)
+        guard case .lead(let transfer) = worker.shared.lead(request.key, request.keyBytes, knownNewest: newest)
         else { return }
         let (transaction, plan) = Transaction.revalidation(self.transaction.request)
         Fetch(
@@ -362,8 +366,8 @@ final class Exchange {
             client.account.status = status
             client.account.outcome = .local
             client.queue {
-                HeadWriter.appendStatusLine(status, to: &$0)
-                for line in fields.lines { HeadWriter.appendLine(line, of: fields, to: &$0) }
+                appendStatusLine(status, reason: nil, to: &$0)
+                for line in fields.lines { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &$0) }
                 HeadWriter.append(.contentLength, body.count, to: &$0)
                 HeadWriter.appendConnection(persists: client.persists, minorVersion: request.head.minorVersion, to: &$0)
                 $0.append(contentsOf: body)
@@ -385,7 +389,8 @@ final class Exchange {
             refusal, request: request, denial: denial, challenge: snapshot.users == nil ? nil : snapshot.challenge)
         client.queue {
             response.append(
-                acceptsMarkup: true, isHead: request.method == .head, persists: client.persists, to: &$0)
+                isHead: request.method == .head, persists: client.persists, minorVersion: request.head.minorVersion,
+                date: worker.wallTime, to: &$0)
         }
         client.flush()
     }
@@ -422,10 +427,10 @@ final class Exchange {
         client.account.status = 101
         client.account.outcome = .tunnel
         var greeting: [UInt8] = []
-        HeadWriter.appendStatusLine(101, to: &greeting)
-        for line in fields.lines { HeadWriter.appendLine(line, of: fields, to: &greeting) }
+        appendStatusLine(101, reason: nil, to: &greeting)
+        for line in fields.lines { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &greeting) }
         HeadWriter.append("Connection: Upgrade\r\n", to: &greeting)
-        HeadWriter.append(.upgrade, upgrade ?? ArraySlice("websocket".utf8), to: &greeting)
+        appendFieldLine(.upgrade, upgrade ?? ArraySlice("websocket".utf8), to: &greeting)
         HeadWriter.append("Via: 1.1 larder\r\n\r\n", to: &greeting)
         TunnelOpener.open(
             client: client, worker: worker, origin: origin, greeting: greeting, early: early, request: request)

@@ -83,7 +83,7 @@ final class Fetch: TimedObject {
         exchange = nil
         switch sink {
         case .store: return
-        case .undecided where transfer?.hasFollowers == true: return
+        case .undecided where transfer.map { $0.followerCount > 0 } == true: return
         case .undecided, .relay, .discard: abort(.connectionTerminated)
         }
     }
@@ -198,15 +198,15 @@ final class Fetch: TimedObject {
             progress = HeadProgress()
             let head = unsafe worker.scratch.pointee.responseHead
             let headBytes = unsafe UnsafeRawBufferPointer(rebasing: rest[..<head.byteCount])
-            rest = unsafe UnsafeRawBufferPointer(rebasing: rest[head.byteCount...])
+            unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[head.byteCount...])
             unsafe receive(head, headBytes, rest: rest)
-            guard (100...199).contains(head.status), !rest.isEmpty else { return }
+            guard unsafe (100...199).contains(head.status) && !rest.isEmpty else { return }
         }
     }
 
     private func receive(_ head: ResponseHead, _ headBytes: UnsafeRawBufferPointer, rest: UnsafeRawBufferPointer) {
         let fields = unsafe Fields(bytes: Array(headBytes), section: head.fields)
-        let options = ConnectionOptions(fields)
+        let options = ConnectionOptions(fields.section, bytes: fields.bytes.span)
         if head.status == 101 { return unsafe switchProtocols(head, fields, options, rest: rest) }
         if head.status < 200 { return receiveInterim(head, fields, options) }
         do throws(FramingError) {
@@ -353,7 +353,7 @@ final class Fetch: TimedObject {
         guard let target = TargetURI(request.keyBytes) else { return }
         for uri in invalidatedURIs(target: target, status: status, fields: fields) {
             let bytes = uri.normalised
-            let count = worker.shared.tier.invalidate(worker.shared.key(of: bytes), bytes)
+            let count = worker.shared.invalidate(bytes)
             worker.counters.add(.invalidated, count)
         }
     }
@@ -386,7 +386,7 @@ final class Fetch: TimedObject {
     private func readIntoStore(_ connection: OriginConnection, _ body: Body, _ page: UnsafeMutableRawBufferPointer) -> Bool {
         var room = unsafe page
         if case .length = length, UInt64(page.count) > remaining {
-            room = unsafe UnsafeMutableRawBufferPointer(rebasing: page[..<Int(remaining)])
+            unsafe room = unsafe UnsafeMutableRawBufferPointer(rebasing: page[..<Int(remaining)])
         }
         switch unsafe connection.read(into: room) {
         case .bytes(let count):
@@ -420,7 +420,7 @@ final class Fetch: TimedObject {
             if count > 0 { unsafe deliver(UnsafeRawBufferPointer(rebasing: bytes[..<count])) }
             if remaining == 0 && state == .streaming { complete(leftover: bytes.count - count) }
         case .untilClose:
-            if !bytes.isEmpty { unsafe deliver(bytes) }
+            if unsafe !bytes.isEmpty { unsafe deliver(bytes) }
         case .chunked:
             unsafe consumeChunked(bytes)
         }
@@ -435,7 +435,7 @@ final class Fetch: TimedObject {
                     return
                 case .data(let consumed, let range):
                     unsafe deliver(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: rest[range])))
-                    rest = unsafe UnsafeBufferPointer(rebasing: rest[consumed...])
+                    unsafe rest = unsafe UnsafeBufferPointer(rebasing: rest[consumed...])
                 case .end(let consumed):
                     complete(leftover: rest.count - consumed)
                 }

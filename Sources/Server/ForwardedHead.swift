@@ -9,7 +9,7 @@ enum ForwardedHead {
     static func isEndToEnd(_ line: FieldLine, of fields: Fields, _ options: ConnectionOptions) -> Bool {
         if isHopByHop(line.name) || line.name == .contentLength || line.name == .larderPolicy { return false }
         if line.name == .other && isForProxies(fields.name(of: line)) { return false }
-        return options.names.isEmpty || !options.nominates(fields.name(of: line))
+        return options.names.isEmpty || !options.isNamed(fields.name(of: line))
     }
 
     /// `Proxy-…` of any kind is for the proxy that reads it and never leaves; `Proxy-Status` tells clients (RFC 9209).
@@ -46,9 +46,9 @@ enum ForwardedHead {
             guard isEndToEnd(line, of: fields, request.options) else { continue }
             if !conditions.isEmpty && isCondition(line.name) { continue }
             if line.name == .expect && head.minorVersion == 0 { continue }
-            HeadWriter.appendLine(line, of: fields, to: &out)
+            appendFieldLine(fields.name(of: line), fields.value(of: line), to: &out)
         }
-        for (name, value) in conditions { HeadWriter.append(name, value, to: &out) }
+        for (name, value) in conditions { appendFieldLine(name, value, to: &out) }
         appendMaxForwards(fields, request.method, to: &out)
         appendVia(fields, minorVersion: head.minorVersion, instance: instance, to: &out)
         appendUpgrade(request, fields, to: &out)
@@ -82,7 +82,7 @@ enum ForwardedHead {
     private static func appendMaxForwards(_ fields: Fields, _ method: Method, to out: inout [UInt8]) {
         guard let value = fields.first(.maxForwards) else { return }
         guard method == .trace || method == .options, let count = decimal(value), count > 0 else {
-            return HeadWriter.append(.maxForwards, value, to: &out)
+            return appendFieldLine(.maxForwards, value, to: &out)
         }
         HeadWriter.append(.maxForwards, count - 1, to: &out)
     }
@@ -94,7 +94,7 @@ enum ForwardedHead {
     }
 
     private static func appendVia(_ fields: Fields, minorVersion: UInt8, instance: [UInt8], to out: inout [UInt8]) {
-        for line in fields.lines where line.name == .via { HeadWriter.appendLine(line, of: fields, to: &out) }
+        for line in fields.lines where line.name == .via { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &out) }
         HeadWriter.append(minorVersion == 0 ? "Via: 1.0 larder (" : "Via: 1.1 larder (", to: &out)
         out.append(contentsOf: instance)
         HeadWriter.append(")\r\n", to: &out)
@@ -148,7 +148,7 @@ enum ForwardedHead {
         out.append(0x20)
         out.append(contentsOf: reason)
         HeadWriter.append("\r\n", to: &out)
-        for line in fields.lines { HeadWriter.appendLine(line, of: fields, to: &out) }
+        for line in fields.lines { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &out) }
     }
 
     static func appendFraming(_ framing: Framing, to out: inout [UInt8]) {

@@ -1,5 +1,4 @@
-import CLarder
-package import Message
+import Message
 
 /// Writes heads as bytes: the fields that Larder adds itself, in the spelling of their RFCs.
 enum HeadWriter {
@@ -26,31 +25,6 @@ enum HeadWriter {
         append("\r\n", to: &bytes)
     }
 
-    static func append(_ name: FieldName, _ value: some Collection<UInt8>, to bytes: inout [UInt8]) {
-        append(name.text, to: &bytes)
-        append(": ", to: &bytes)
-        bytes.append(contentsOf: value)
-        append("\r\n", to: &bytes)
-    }
-
-    /// A line of a received head, with its spelling of the name.
-    static func appendLine(_ line: FieldLine, of fields: Fields, to bytes: inout [UInt8]) {
-        bytes.append(contentsOf: fields.name(of: line))
-        append(": ", to: &bytes)
-        bytes.append(contentsOf: fields.value(of: line))
-        append("\r\n", to: &bytes)
-    }
-
-    static func appendStatusLine(_ status: UInt16, to bytes: inout [UInt8]) {
-        append("HTTP/1.1 ", to: &bytes)
-        append(decimal: Int(status), to: &bytes)
-        bytes.append(0x20)
-        append(reasonPhrase(status), to: &bytes)
-        append("\r\n", to: &bytes)
-    }
-}
-
-extension HeadWriter {
     /// Says whether the connection stays, where the version does not say it already, and ends the head
     /// (RFC 9112 §9.3).
     static func appendConnection(persists: Bool, minorVersion: UInt8, to bytes: inout [UInt8]) {

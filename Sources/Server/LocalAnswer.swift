@@ -1,3 +1,4 @@
+import Framing
 import Message
 import Transaction
 
@@ -21,6 +22,10 @@ enum LocalAnswer {
             return
         case .absolute, .authority:
             break
+        }
+        if request.destination == nil {
+            self = .refusal(.hostInvalid)
+            return
         }
         switch request.method {
         case .trace where request.hasBody:
@@ -59,7 +64,7 @@ enum LocalAnswer {
         for line in fields.lines {
             switch line.name {
             case .authorization, .proxyAuthorization, .cookie: continue
-            default: HeadWriter.appendLine(line, of: fields, to: &body)
+            default: appendFieldLine(fields.name(of: line), fields.value(of: line), to: &body)
             }
         }
         HeadWriter.append("\r\n", to: &body)

@@ -154,7 +154,7 @@ final class OriginConnection: TimedObject {
         worker.loop.timers.cancel(self)
         readEvent.clear()
         writeEvent.clear()
-        tls?.shutdown()
+        _ = tls?.shutdown()
         Glibc.close(fd)
         fd = -1
         worker.counters.add(.originConnectionsClosed)
@@ -168,8 +168,7 @@ enum TLSIO {
         case .bytes(let count): .bytes(count)
         case .wantRead, .wantWrite: .wouldBlock
         case .closed: .closed
-        case .truncated: .failed(ECONNRESET)
-        case .failed: .failed(EPROTO)
+        case .failed: .failed(errno: ECONNRESET)
         }
     }
 
@@ -177,8 +176,8 @@ enum TLSIO {
         switch unsafe session.write(bytes) {
         case .bytes(let count): .bytes(count)
         case .wantRead, .wantWrite: .wouldBlock
-        case .closed, .truncated: .closed
-        case .failed: .failed(EPROTO)
+        case .closed: .closed
+        case .failed: .failed(errno: ECONNRESET)
         }
     }
 }

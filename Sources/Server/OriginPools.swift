@@ -106,11 +106,11 @@ final class OriginPools {
                 let connection = made(key, address, fd, session)
                 guard let waiting else { return close(connection, in: pool(for: key)) }
                 hand(connection, to: waiting)
-            case .failure(let failure):
+            case .failure(let refusal):
                 Glibc.close(fd)
                 discountOpen(key)
                 worker.counters.add(.originConnectionsFailed)
-                waiting?.connectionFailed(Refusal(failure))
+                waiting?.connectionFailed(refusal)
             }
         }
         handshake.fetch = fetch
@@ -218,24 +218,24 @@ final class Handshake: TimedObject {
     private var session: TLSSession?
     private var event = IOEvent()
     private var direction: Readiness = .read
-    private let done: (Handshake, Result<TLSSession, TLSFailure>) -> Void
-    private let make: () throws(TLSFailure) -> TLSSession
+    private let done: (Handshake, Result<TLSSession, Refusal>) -> Void
+    private let make: () throws(TLSContextError) -> TLSSession
 
     init(
         worker: Worker, fd: CInt, context: TLSClientContext, serverName: String,
-        done: @escaping (Handshake, Result<TLSSession, TLSFailure>) -> Void
+        done: @escaping (Handshake, Result<TLSSession, Refusal>) -> Void
     ) {
         self.worker = worker
         self.fd = fd
         self.done = done
-        make = { () throws(TLSFailure) in try TLSSession(context: context, fd: fd, serverName: serverName) }
+        make = { () throws(TLSContextError) in try TLSSession(context, fd: fd, serverName: serverName) }
     }
 
     func start(timeout: Duration) {
         do {
             session = try make()
         } catch {
-            return finish(.failure(error))
+            return finish(.failure(.internalError))
         }
         worker.loop.timers.schedule(self, after: timeout)
         step()
@@ -247,7 +247,7 @@ final class Handshake: TimedObject {
         case .done: finish(.success(session))
         case .wantRead: wait(for: .read)
         case .wantWrite: wait(for: .write)
-        case .failed(let failure): finish(.failure(failure))
+        case .failed(let failure): finish(.failure(Refusal(failure)))
         }
     }
 
@@ -264,9 +264,9 @@ final class Handshake: TimedObject {
         event.add()
     }
 
-    override func timerFired() { finish(.failure(.timedOut)) }
+    override func timerFired() { finish(.failure(.connectionTimeout)) }
 
-    private func finish(_ result: Result<TLSSession, TLSFailure>) {
+    private func finish(_ result: Result<TLSSession, Refusal>) {
         event.clear()
         worker.loop.timers.cancel(self)
         done(self, result)
@@ -275,12 +275,10 @@ final class Handshake: TimedObject {
 
 extension Refusal {
     init(_ failure: TLSFailure) {
-        if failure.isCertificate {
-            self = .tlsCertificate
-        } else if case .timedOut = failure {
-            self = .connectionTimeout
-        } else {
-            self = .tlsProtocol
+        switch failure {
+        case .certificate: self = .tlsCertificate
+        case .protocolError, .alertReceived: self = .tlsProtocol
+        case .truncated, .connectionFailed: self = .connectionTerminated
         }
     }
 }

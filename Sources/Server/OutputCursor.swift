@@ -3,16 +3,16 @@ import Glibc
 /// Writes a head into a worker's output buffer: bare stores, for the path of a hit.
 ///
 /// Nothing is checked but that the buffer is not left; a head is bounded far below it (`Limits.headBytesMax`).
-struct OutputCursor {
+@safe struct OutputCursor {
     private let buffer: UnsafeMutableRawBufferPointer
     private(set) var count = 0
 
-    init(_ buffer: UnsafeMutableRawBufferPointer) { unsafe self.buffer = buffer }
+    init(_ buffer: UnsafeMutableRawBufferPointer) { unsafe self.buffer = unsafe buffer }
 
     var bytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count]) }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        precondition(bytes.count <= buffer.count - count, "a head longer than the output buffer")
+        precondition(unsafe bytes.count <= buffer.count - count, "a head longer than the output buffer")
         guard let source = bytes.baseAddress else { return }
         unsafe memcpy(buffer.baseAddress! + count, source, bytes.count)
         count += bytes.count
@@ -25,8 +25,8 @@ struct OutputCursor {
     }
 
     mutating func append(decimal value: Int64) {
-        precondition(buffer.count - count >= 20, "a head longer than the output buffer")
-        if value < 0 { unsafe store(0x2D) }
+        precondition(unsafe buffer.count - count >= 20, "a head longer than the output buffer")
+        if value < 0 { store(0x2D) }
         var magnitude = value.magnitude
         var digits = 1
         var bound: UInt64 = 10

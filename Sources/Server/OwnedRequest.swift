@@ -41,23 +41,21 @@ final class OwnedRequest {
     /// The request may be sent again when its connection turns out dead: nothing of it is lost by then (RFC 9110 §9.2.2).
     var isReplayable: Bool { head.method.isIdempotent && !hasBody }
 
-    /// The host as one looks it up: lower case, without the brackets of an IP literal and without a final dot.
-    lazy var host: String = OwnedRequest.hostText(bytes[head.target.hostRange])
+    /// Where it goes; nil for a host that is none (400).
+    lazy var destination: DestinationHost? = DestinationHost(bytes[head.target.hostRange])
 
-    static func hostText(_ host: ArraySlice<UInt8>) -> String {
-        var text = host
-        if text.first == 0x5B { text = text.dropFirst().dropLast() }
-        if text.last == 0x2E { text = text.dropLast() }
-        if let address = IPAddress(anySpelling: text) { return address.description }
-        return String(decoding: text.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
-    }
+    /// The host as one looks it up: lower case or a canonical address, without brackets.
+    lazy var host: String = destination?.description ?? ""
 
     /// The request as Access judges it.
     var access: AccessRequest {
         if let cachedAccess, cachedAccess.user == user { return cachedAccess }
+        guard let destination else { preconditionFailure("a request without a host goes nowhere") }
         let made = AccessRequest(
-            client: client, user: user, method: head.method, methodText: Array(methodText),
-            scheme: head.target.scheme, host: host, port: head.target.port, isTunnel: head.method == .connect)
+            client: client, user: user, method: head.method,
+            methodText: head.method == .other ? String(decoding: methodText, as: UTF8.self) : nil,
+            scheme: head.target.scheme, destination: destination, port: head.target.port,
+            isTunnel: head.method == .connect)
         cachedAccess = made
         return made
     }

@@ -1,10 +1,12 @@
 import Access
 import CLarder
-import EventLoop
+import Caching
+package import EventLoop
 import Glibc
 package import Message
-package import Settings
-package import Storage
+
+import Settings
+import Storage
 import Synchronization
 import TLS
 
@@ -93,7 +95,7 @@ package final class Proxy: Sendable {
                 if addresses[index].family == .unix && number > 0 { continue }
                 let fd = try Proxy.listen(addresses[index])
                 // Port 0 was a wish for any: the other workers take the same.
-                if let actual = Sockets.localAddress(fd) { addresses[index] = actual }
+                addresses[index] = Proxy.localAddress(fd) ?? addresses[index]
                 listeners.append((fd, addresses[index].family == .unix ? .unix : .tcp))
             }
             let started = try Proxy.launch(number, shared: shared, snapshot: snapshot, listeners: listeners)
@@ -120,6 +122,10 @@ package final class Proxy: Sendable {
         do {
             return try Sockets.listen(address, reusePort: address.family != .unix, backlog: 4096).release()
         } catch { throw .listen("\(address)", "\(error)") }
+    }
+
+    private static func localAddress(_ fd: CInt) -> SocketAddress? {
+        do { return try Sockets.localAddress(fd) } catch { return nil }
     }
 
     /// Starts a thread, makes the worker there, and waits until it is there.
@@ -170,16 +176,6 @@ package final class Proxy: Sendable {
         func wait() -> Result<Parts, StartError> {
             signal.wait()
             return outcome.withLock { $0 } ?? .failure(.worker("it ended before it began"))
-        }
-    }
-
-    /// A thread to be waited for, once.
-    final class OwnedThread: Sendable {
-        private let handle: Mutex<ThreadHandle?>
-        init(_ handle: consuming ThreadHandle) { self.handle = Mutex(handle) }
-        func join() {
-            guard let handle = handle.withLock({ $0.take() }) else { return }
-            handle.join()
         }
     }
 

@@ -33,8 +33,20 @@ package final class Shared: Sendable {
 
     private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
+    func lookup(_ key: StorageKey, _ uri: [UInt8]) -> [StoredRecord] {
+        unsafe uri.withUnsafeBytes { unsafe tier.lookup(key, $0) }
+    }
+
+    func lead(_ key: StorageKey, _ uri: [UInt8], knownNewest: StoredRecord?) -> Leadership {
+        unsafe uri.withUnsafeBytes { unsafe tier.lead(key, $0, knownNewest: knownNewest) }
+    }
+
+    func invalidate(_ uri: [UInt8]) -> Int {
+        unsafe uri.withUnsafeBytes { unsafe tier.invalidate(key(of: uri), $0) }
+    }
+
     func key(of uri: [UInt8]) -> StorageKey {
-        let key = hasher.key(of: uri.span.bytes)
+        let key = unsafe hasher.key(of: uri.span.bytes)
         return StorageKey(high: key.high, low: key.low)
     }
 }

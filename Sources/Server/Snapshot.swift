@@ -13,18 +13,20 @@ package final class Snapshot: Sendable {
     package let tls: TLSClientContext
     /// The users of `access.authentication`; nil where clients need not say who they are.
     package let users: HtpasswdFile?
+    /// The value of `Proxy-Authenticate`.
+    package let challenge: [UInt8]?
     /// Any address may be dialled for anybody: nothing to ask before a pooled connection is used.
     package let dialsAnything: Bool
 
-    package init(configuration: Configuration, users: HtpasswdFile?) throws(TLSFailure) {
+    package init(configuration: Configuration, users: HtpasswdFile?) throws(TLSContextError) {
         self.configuration = configuration
-        access = AccessPolicy(configuration.access)
+        access = AccessPolicy(from: configuration.access)
         var policy = CachePolicy()
         policy.heuristicLifetimeMax = Seconds(configuration.cache.heuristicLifetimeMax.components.seconds)
         cachePolicy = policy
         limits = configuration.limits
-        tls = try TLSClientContext(
-            caFile: configuration.tls.caFile, minimumVersion: configuration.tls.minimumVersion == .v1_3 ? .v1_3 : .v1_2)
+        tls = try TLSClientContext(authorities: configuration.tls.caFile.map { .file($0) } ?? .system)
+        challenge = configuration.access.authentication.map { basicChallenge(realm: $0.realm) }
         self.users = users
         dialsAnything = access.isOpen && configuration.access.privateDestinations == .allow
     }

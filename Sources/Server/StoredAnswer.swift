@@ -69,7 +69,7 @@ struct StoredAnswer {
         cacheStatus = service.cacheStatus(ttl: record.cached.remainingLifetime(now))
         let body = record.body
         totalLength = body.state == .complete ? body.length : body.expectedLength
-        let choice = StoredAnswer.choose(record, request, length: totalLength)
+        let choice = StoredAnswer.choose(record, request, length: totalLength, now: now)
         status = choice.status
         range = choice.range
         let hasBody = choice.hasBody && request.method != .head
@@ -92,18 +92,19 @@ struct StoredAnswer {
         var range: Range<Int>?
     }
 
-    private static func choose(_ record: StoredResponse, _ request: OwnedRequest, length: Int?) -> Choice {
+    private static func choose(_ record: StoredResponse, _ request: OwnedRequest, length: Int?, now: WallTime) -> Choice {
         let whole = Choice(
             status: record.cached.status, hasBody: ![204, 304].contains(record.cached.status), range: nil)
         if request.cache.hasPreconditions {
-            switch evaluate(request.fields, against: record.cached, storedFields: record.fields, method: request.method) {
+            switch evaluate(request.fields, method: request.method, against: record.cached, now: now) {
             case .notModified: return Choice(status: 304, hasBody: false)
             case .failed: return Choice(status: 412, hasBody: false)
             case .none, .passed: break
             }
         }
         guard request.cache.hasRange, request.method == .get, let length else { return whole }
-        switch selectRange(request.fields, stored: record.cached, storedFields: record.fields, length: UInt64(length)) {
+        switch selectRange(
+            request.fields, method: request.method, stored: record.cached, length: UInt64(length), now: now) {
         case .single(let range):
             return Choice(status: 206, hasBody: true, range: Int(range.lowerBound)..<Int(range.upperBound))
         case .unsatisfiable:
@@ -115,9 +116,9 @@ struct StoredAnswer {
     }
 
     func appendHead(minorVersion: UInt8, persists: Bool, to out: inout [UInt8]) {
-        HeadWriter.appendStatusLine(status, to: &out)
+        appendStatusLine(status, reason: nil, to: &out)
         for line in record.fields.lines where isSent(line.name) {
-            HeadWriter.appendLine(line, of: record.fields, to: &out)
+            appendFieldLine(record.fields.name(of: line), record.fields.value(of: line), to: &out)
         }
         HeadWriter.append(.age, Int(clamping: age.count), to: &out)
         HeadWriter.append("Cache-Status: ", to: &out)

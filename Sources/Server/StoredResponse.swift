@@ -1,4 +1,5 @@
 package import Caching
+import Framing
 package import Message
 package import Storage
 
@@ -45,9 +46,9 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     private static func wireHead(status: UInt16, fields: Fields, contentLength: Int?) -> [UInt8] {
         var head: [UInt8] = []
         head.reserveCapacity(fields.bytes.count + 64)
-        HeadWriter.appendStatusLine(status, to: &head)
+        appendStatusLine(status, reason: nil, to: &head)
         for line in fields.lines where line.name != .contentLength && line.name != .age {
-            HeadWriter.appendLine(line, of: fields, to: &head)
+            appendFieldLine(fields.name(of: line), fields.value(of: line), to: &head)
         }
         if let contentLength { HeadWriter.append(.contentLength, contentLength, to: &head) }
         return head

@@ -1,16 +1,18 @@
-internal import CLarder
+import CLarder
 import EventLoop
-internal import Caching
-internal import Framing
+import Caching
+import Framing
 import Glibc
 import Message
+import Access
 import Storage
-internal import Synchronization
+import TLS
+import Synchronization
 
 /// One thread, one loop, and all that lives and dies on it: listeners, client connections, origin pools, buffers.
 ///
 /// Nothing here is touched by another thread, save `counters` (read) and `loop.inbox` (posted to).
-package final class Worker {
+@safe final class Worker {
     let number: Int
     let loop: EventLoop
     let shared: Shared
@@ -34,7 +36,7 @@ package final class Worker {
     private var listeners: [Listener] = []
     private(set) var resolver: Resolver!
     private(set) var origins: OriginPools!
-    var credentials: CredentialMemory
+    var credentials: VerifiedCredentials
 
     /// State of the request that is being looked at; never kept from one to the next.
     struct Scratch {
@@ -61,7 +63,7 @@ package final class Worker {
         unsafe readBuffer = .allocate(byteCount: Worker.readBufferBytes, alignment: 64)
         unsafe outBuffer = .allocate(byteCount: Worker.outBufferBytes, alignment: 64)
         unsafe vectors = .allocate(capacity: Worker.vectorsMax)
-        credentials = CredentialMemory()
+        credentials = Worker.credentialMemory(snapshot, shared)
         resolver = try Resolver(loop: loop, options: Worker.resolverOptions(snapshot))
         origins = OriginPools(worker: self)
     }
@@ -71,8 +73,17 @@ package final class Worker {
         let dns = snapshot.configuration.dns
         options.ttlMin = dns.ttlMin
         options.ttlMax = dns.ttlMax
-        options.negativeTTL = dns.negativeTTL
+        options.negativeTTL = dns.negative
         return options
+    }
+
+    private static func credentialMemory(_ snapshot: Snapshot, _ shared: Shared) -> VerifiedCredentials {
+        var bounds = VerifiedCredentials.Bounds()
+        if let authentication = snapshot.configuration.access.authentication {
+            bounds.remember = authentication.remember
+        }
+        let key = shared.digestKey
+        return VerifiedCredentials(bounds: bounds) { Digest.hmacSHA256(key: key, $0) }
     }
 
     deinit {
@@ -82,6 +93,9 @@ package final class Worker {
         unsafe outBuffer.deallocate()
         unsafe vectors.deallocate()
     }
+
+    /// Monotonic time as a span.
+    var uptime: Duration { .nanoseconds(Int64(clamping: loop.now.nanoseconds)) }
 
     /// The wall clock of this turn.
     var wallTime: WallTime { WallTime(secondsSinceEpoch: loop.wallSeconds) }
@@ -113,7 +127,10 @@ package final class Worker {
 
     // MARK: reload, drain, stop
 
-    func adopt(_ snapshot: Snapshot) { self.snapshot = snapshot }
+    func adopt(_ snapshot: Snapshot) {
+        self.snapshot = snapshot
+        credentials = Worker.credentialMemory(snapshot, shared)
+    }
 
     /// Accepts nobody more; idle connections close now, busy ones with their answer.
     func drain() {
@@ -176,14 +193,17 @@ final class Listener {
     private func acceptAll() {
         for _ in 0..<Listener.acceptsPerTurn {
             switch Sockets.accept(descriptor.rawValue) {
-            case .accepted(let fd, let address):
+            case .accepted(let accepted, let address):
+                let fd = accepted.release()
                 if kind == .tcp { Sockets.setNoDelay(fd) }
-                worker.welcome(fd, from: kind == .tcp ? address.flatMap(IPAddress.init) : nil)
+                worker.welcome(fd, from: kind == .tcp ? IPAddress(address) : nil)
             case .wouldBlock:
                 return
             case .aborted:
                 continue
-            case .outOfDescriptors, .failed:
+            case .outOfDescriptors:
+                return rest()
+            case .failed:
                 return rest()
             }
         }

@@ -4,6 +4,7 @@
 package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     // The client's doing
     case notAProxyRequest
+    case hostInvalid
     case accessDenied
     case destinationForbidden
     case tunnelPortForbidden
@@ -36,7 +37,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     /// The status code the client gets (RFC 9110 §15).
     package var status: UInt16 {
         switch self {
-        case .notAProxyRequest, .malformedRequestBody: 400
+        case .notAProxyRequest, .hostInvalid, .malformedRequestBody: 400
         case .accessDenied, .destinationForbidden, .tunnelPortForbidden: 403
         case .authenticationRequired: 407
         case .methodNotAllowedHere: 405
@@ -55,7 +56,8 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     /// The `error` parameter of `Proxy-Status`, a type registered by RFC 9209 §2.3.
     package var proxyStatusError: StaticString {
         switch self {
-        case .notAProxyRequest, .malformedRequestBody, .expectationFailed, .methodNotAllowedHere: "http_request_error"
+        case .notAProxyRequest, .hostInvalid, .malformedRequestBody: "http_request_error"
+        case .expectationFailed, .methodNotAllowedHere: "http_request_error"
         case .requestTimeout: "http_request_error"
         case .accessDenied, .tunnelPortForbidden, .authenticationRequired, .authenticationBusy: "http_request_denied"
         case .destinationForbidden: "destination_ip_prohibited"
@@ -83,6 +85,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         switch self {
         case .notAProxyRequest:
             "This is a proxy: it wants the whole URI in the request line, as a client sends that was told of a proxy."
+        case .hostInvalid: "The host of the request is neither a name nor an address."
         case .accessDenied: "The rules of this proxy do not allow this request."
         case .destinationForbidden: "The name leads to an address that this proxy may not connect to."
         case .tunnelPortForbidden: "This proxy opens no tunnel to that port."

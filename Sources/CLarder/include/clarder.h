@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <time.h>
 #include "clarder_storage.h"
+#include "clarder_tls.h"
 
 /* Sockets and descriptors */
 int clarder_accept4(int fd, struct sockaddr *address, socklen_t *length);   /* SOCK_NONBLOCK | SOCK_CLOEXEC */

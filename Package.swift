@@ -61,7 +61,9 @@ let package = Package(
             ], swiftSettings: house),
         .target(
             name: "Admin",
-            dependencies: ["Message", "Framing", "Settings", "EventLoop", "Compression", "Storage", "Server", "CLarder"],
+            dependencies: [
+                "Message", "Framing", "Settings", "EventLoop", "Compression", "Storage", "Server", "CLarder",
+            ],
             swiftSettings: house),
         .executableTarget(
             name: "larder",
@@ -69,5 +71,7 @@ let package = Package(
             swiftSettings: house),
 
         tests("CachingTests", ["Caching", "Message"]),
+        tests("MessageTests", ["Message"]),
+        tests("FramingTests", ["Framing", "Message"]),
     ]
 )

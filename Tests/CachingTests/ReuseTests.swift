@@ -191,6 +191,8 @@ struct ReuseTests {
 struct StalenessTests {
     static let rows: [(rule: String, response: String, after: Int64, request: [String], allowed: Bool)] = [
         ("the origin fails, nothing forbids", "max-age=10", 1000, [], true),
+        ("within a week", "max-age=10", 604_809, [], true),
+        ("after it", "max-age=10", 604_810, [], false),
         ("must-revalidate", "max-age=10, must-revalidate", 11, [], false),
         ("proxy-revalidate", "max-age=10, proxy-revalidate", 11, [], false),
         ("s-maxage", "s-maxage=10", 11, [], false),

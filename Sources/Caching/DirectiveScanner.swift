@@ -34,11 +34,17 @@ struct DirectiveScanner {
         return nil
     }
 
-    /// The comma that ends the member, or the end of the value; commas in quoted strings do not count.
+    /// The comma that ends the member, or the end of the value; commas in quoted strings do not count. Only behind "="
+    /// does a quote open a string: within a token it hides nothing.
     private func memberEnd(_ bytes: borrowing Span<UInt8>, from start: Int) -> Int {
         var index = start
+        var isBehindEquals = false
         while index < end, bytes[index] != Byte.comma {
-            if bytes[index] == Byte.quote, let close = closingQuote(bytes, after: index, before: end) { index = close }
+            let byte = bytes[index]
+            if byte == Byte.quote, isBehindEquals, let close = closingQuote(bytes, after: index, before: end) {
+                index = close
+            }
+            if !isOWS(byte) { isBehindEquals = byte == Byte.equals }
             index += 1
         }
         return index

@@ -1,6 +1,6 @@
 import Message
 
-/// The points in time that a response's fields name, where they are valid.
+// The points in time that a response's fields name, where they are valid.
 
 /// `Date`, or the time of arrival where there is none or none that is valid (RFC 9110 §6.6.1).
 func dateField(_ fields: Fields, received: WallTime) -> WallTime {

@@ -22,6 +22,14 @@ package enum ValidateReason: String, CaseIterable, Sendable {
     case requestNoCache = "request-no-cache"
     case requestMaxAge = "request-max-age"
     case requestMinFresh = "request-min-fresh"
+
+    /// What `Cache-Status` says of it (RFC 9211 §2.2).
+    package var forwardReason: CacheStatus.ForwardReason {
+        switch self {
+        case .stale, .responseNoCache: .stale
+        case .requestNoCache, .requestMaxAge, .requestMinFresh: .request
+        }
+    }
 }
 
 package enum FetchReason: String, CaseIterable, Sendable {
@@ -31,6 +39,14 @@ package enum FetchReason: String, CaseIterable, Sendable {
     case requestBody = "request-body"
     /// Credentials, and the response does not say that it is for everybody (§3.5).
     case authorization
+
+    /// What `Cache-Status` says of it (RFC 9211 §2.2).
+    package var forwardReason: CacheStatus.ForwardReason {
+        switch self {
+        case .method: .method
+        case .requestBody, .authorization: .request
+        }
+    }
 }
 
 /// The one decision, for a GET response that was stored under the request's key and variant.

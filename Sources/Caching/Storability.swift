@@ -14,6 +14,7 @@ package enum NotStoredReason: String, CaseIterable, Sendable {
     case interimStatus = "interim-status"
     case partialContent = "partial-content"
     case notModified = "not-modified"
+    case aboutRequest = "about-request"
     case statusNotUnderstood = "status-not-understood"
     case noStore = "no-store"
     case isPrivate = "private"
@@ -31,6 +32,7 @@ package enum NotStoredReason: String, CaseIterable, Sendable {
         case .interimStatus: "the response is not final"
         case .partialContent: "the response is a part only"
         case .notModified: "a 304 updates, it is not stored"
+        case .aboutRequest: "the status speaks of this one request, not of the resource"
         case .statusNotUnderstood: "must-understand, and the status is not one we know"
         case .noStore: "the response says no-store"
         case .isPrivate: "the response says private"
@@ -73,6 +75,9 @@ private func objectionOfStatus(_ response: CachedResponse) -> NotStoredReason? {
     case ..<200: .interimStatus
     case 206: .partialContent
     case 304: .notModified
+    // 428, 429, 431, 511 "MUST NOT be stored by a cache" (RFC 6585); the others answer conditions, ranges, expectations and
+    // credentials that are no part of the key: whoever asks next has others.
+    case 407, 412, 416, 417, 428, 429, 431, 511: .aboutRequest
     default: response.directives.mustUnderstand && !isUnderstood(response.status) ? .statusNotUnderstood : nil
     }
 }

@@ -52,6 +52,14 @@ struct CacheStatusTests {
         #expect(rendered(.hit) { $0.ttl = seconds(.min) } == "larder; hit; ttl=-999999999999999")
     }
 
+    @Test func `§2.2: the decisions of RFC 9111 §4 have their reasons`() {
+        for reason in ValidateReason.allCases {
+            let isClients = reason.rawValue.hasPrefix("request")
+            #expect(reason.forwardReason == (isClients ? .request : .stale), "\(reason)")
+        }
+        #expect(FetchReason.allCases.map(\.forwardReason) == [.method, .request, .request])
+    }
+
     @Test func `it appends`() {
         var bytes = Array("Cache-Status: ".utf8)
         CacheStatus(.hit).append(to: &bytes)

@@ -79,3 +79,34 @@ struct FresheningTests {
         #expect(selects(fields(row.update), stored(row.stored), received: noon) == row.selects, "\(row.rule)")
     }
 }
+
+@Suite("RFC 9111 §4.3.5 Freshening Responses with HEAD, §4 the most recent one")
+struct HeadFresheningTests {
+    static let rows: [(rule: String, stored: [String], head: [String], status: UInt16, update: HeadUpdate)] = [
+        ("all the same", ["ETag: \"a\"", "Content-Length: 5"], ["ETag: \"a\"", "Content-Length: 5"], 200, .freshen),
+        ("nothing named", ["ETag: \"a\"", "Content-Length: 5"], [], 200, .freshen),
+        ("another tag", ["ETag: \"a\""], ["ETag: \"b\""], 200, .markStale),
+        ("another date", ["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-8))"], 200, .markStale),
+        ("the same date", ["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-9))"], 200, .freshen),
+        ("another length", ["ETag: \"a\""], ["ETag: \"a\"", "Content-Length: 4"], 200, .markStale),
+        ("a length that is none", [], ["Content-Length: x"], 200, .markStale),
+        ("only a 200 speaks", ["ETag: \"a\""], ["ETag: \"b\""], 404, .ignore),
+    ]
+
+    @Test(arguments: rows) func `a HEAD says whether what is stored still holds`(
+        _ row: (rule: String, stored: [String], head: [String], status: UInt16, update: HeadUpdate)
+    ) {
+        let update = headUpdate(
+            status: row.status, fields: fields(row.head), stored: stored(row.stored), length: 5, received: noon)
+        #expect(update == row.update, "\(row.rule)")
+    }
+
+    @Test func `the most recent is the one with the later Date`() {
+        let (old, new) = (stored("Date: \(date(-9))"), stored("Date: \(date(-8))"))
+        #expect(isMoreRecent(new, than: old) && !isMoreRecent(old, than: new) && !isMoreRecent(new, than: new))
+        let later = CachedResponse(
+            status: 200, fields: fields("Date: \(date(-8))"), requestTime: noon, responseTime: noon + seconds(1),
+            policy: CachePolicy())
+        #expect(isMoreRecent(later, than: new), "of the same Date, the one that came later")
+    }
+}

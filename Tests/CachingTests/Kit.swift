@@ -1,7 +1,7 @@
 import Caching
 import Message
 
-/// Heads and moments in the way tests write them.
+// Heads and moments in the way tests write them.
 
 /// Sun, 06 Nov 1994 08:49:37 GMT: when most of the tests happen.
 let noon = WallTime(secondsSinceEpoch: 784_111_777)

@@ -152,9 +152,9 @@ struct ReuseTests {
     }
 
     /// Whatever is served fresh is within both lifetimes; whatever is served stale was not forbidden.
-    @Test(arguments: 0..<200 as Range<UInt64>) func `no combination serves what somebody forbade`(_ seed: UInt64) {
+    @Test(arguments: 0..<60 as Range<UInt64>) func `no combination serves what somebody forbade`(_ seed: UInt64) {
         var random = Seeded(seed)
-        for _ in 0..<200 {
+        for _ in 0..<100 {
             let response = stored("Cache-Control: " + Self.some(of: Self.responseParts, &random))
             let request = get("Cache-Control: " + Self.some(of: Self.requestParts, &random))
             let now = noon + seconds(.random(in: 0...30, using: &random))
@@ -191,6 +191,8 @@ struct ReuseTests {
 struct StalenessTests {
     static let rows: [(rule: String, response: String, after: Int64, request: [String], allowed: Bool)] = [
         ("the origin fails, nothing forbids", "max-age=10", 1000, [], true),
+        ("within a week", "max-age=10", 604_809, [], true),
+        ("after it", "max-age=10", 604_810, [], false),
         ("must-revalidate", "max-age=10, must-revalidate", 11, [], false),
         ("proxy-revalidate", "max-age=10, proxy-revalidate", 11, [], false),
         ("s-maxage", "s-maxage=10", 11, [], false),

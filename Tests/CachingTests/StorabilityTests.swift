@@ -62,6 +62,9 @@ struct StorabilityTests {
         Row("304 is for freshening", 304, gives: [fresh], then: .notModified),
         Row("heuristics are not for 302", 302, gives: ["Last-Modified: \(date(-1000))"], then: .notCacheable),
         Row("nor for 500", 500, gives: ["Last-Modified: \(date(-1000))"], then: .notCacheable),
+        Row("RFC 6585 §4 429 with explicit lifetime", 429, gives: [fresh], then: .aboutRequest),
+        Row("412 with explicit lifetime", 412, gives: [fresh], then: .aboutRequest),
+        Row("416 with explicit lifetime", 416, gives: ["Cache-Control: public, max-age=9"], then: .aboutRequest),
         Row("302 with explicit lifetime", 302, gives: [fresh], then: nil),
         Row("500 with explicit lifetime", 500, gives: [fresh], then: nil),
         Row("404 with explicit lifetime", 404, gives: [fresh], then: nil),
@@ -94,6 +97,14 @@ struct StorabilityTests {
             of: CacheRequest(method: method, fields: Fields()), status: 200, fields: fields(Self.fresh),
             policy: CachePolicy(), now: noon)
         #expect(decision == (method == .get ? .store : .doNotStore(.method)))
+    }
+
+    @Test(arguments: [407, 412, 416, 417, 428, 429, 431, 511] as [UInt16])
+    func `what speaks of one request is for nobody else`(_ status: UInt16) {
+        let decision = storability(
+            of: get(), status: status, fields: fields("Cache-Control: public, s-maxage=9"), policy: CachePolicy(),
+            now: noon)
+        #expect(decision == .doNotStore(.aboutRequest))
     }
 
     @Test func `the answer to a GET with content is not stored`() {

@@ -67,5 +67,9 @@ let package = Package(
             name: "larder",
             dependencies: ["Settings", "YAML", "Passwords", "EventLoop", "Server", "Admin", "CLarder"],
             swiftSettings: house),
+
+        tests("AccessTests", ["Access", "Message"]),
+        tests("SettingsTests", ["Settings", "Access", "Message", "YAML"]),
+        tests("PasswordsTests", ["Passwords", "YAML"]),
     ]
 )

@@ -61,13 +61,17 @@ let package = Package(
             ], swiftSettings: house),
         .target(
             name: "Admin",
-            dependencies: ["Message", "Framing", "Settings", "EventLoop", "Compression", "Storage", "Server", "CLarder"],
+            dependencies: [
+                "Message", "Framing", "Settings", "EventLoop", "Compression", "Storage", "Server", "CLarder",
+            ],
             swiftSettings: house),
         .executableTarget(
             name: "larder",
             dependencies: ["Settings", "YAML", "Passwords", "EventLoop", "Server", "Admin", "CLarder"],
             swiftSettings: house),
 
+        tests("MessageTests", ["Message"]),
+        tests("FramingTests", ["Framing", "Message"]),
         tests("AccessTests", ["Access", "Message"]),
         tests("SettingsTests", ["Settings", "Access", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),

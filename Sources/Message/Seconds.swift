@@ -9,7 +9,7 @@ package struct Seconds: Sendable, Hashable, Comparable {
 
     package static func < (a: Seconds, b: Seconds) -> Bool { a.count < b.count }
     package static func + (a: Seconds, b: Seconds) -> Seconds { Seconds(a.count.saturatingAdd(b.count)) }
-    package static func - (a: Seconds, b: Seconds) -> Seconds { Seconds(a.count.saturatingAdd(-b.count)) }
+    package static func - (a: Seconds, b: Seconds) -> Seconds { Seconds(a.count.saturatingSubtract(b.count)) }
 }
 
 /// A point in time as HTTP knows it: whole seconds since 1970-01-01T00:00:00Z.
@@ -31,5 +31,10 @@ extension Int64 {
     package func saturatingAdd(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    package func saturatingSubtract(_ other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other < 0 ? .max : .min) : difference
     }
 }

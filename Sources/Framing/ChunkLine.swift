@@ -1,0 +1,90 @@
+import Message
+
+/// `chunk-size [ chunk-ext ] CRLF` (RFC 9112 §7.1), byte by byte. Extensions are checked and forgotten (§7.1.1).
+///
+/// Digits only: no sign, no `0x`, no white space but the "bad" one around an extension's delimiters, no bare LF: two readers
+/// that differ in any of these can be made to see different messages.
+struct ChunkLine: Sendable {
+    private enum State { case size, delimiter, nameOpen, name, afterName, value, token, quoted, escaped, lineFeed }
+
+    private var state = State.size
+    private var size: UInt64 = 0
+    private var digitCount = 0
+    private var byteCount = 0
+    /// White space was seen, which must lead to another delimiter of an extension.
+    private var afterSpace = false
+
+    /// - Returns: the size when the line is complete.
+    mutating func take(_ byte: UInt8, limits: Limits) throws(FramingError) -> UInt64? {
+        byteCount += 1
+        guard byteCount <= limits.chunkLineBytesMax else { throw .chunkLineTooLong }
+        switch state {
+        case .size: try takeSize(byte)
+        case .lineFeed:
+            guard byte == 0x0A else { throw .bareCarriageReturn }
+            return size
+        case .delimiter, .nameOpen, .name, .afterName, .value, .token, .quoted, .escaped: try takeExtension(byte)
+        }
+        return nil
+    }
+
+    private mutating func takeSize(_ byte: UInt8) throws(FramingError) {
+        if let digit = hexValue(byte) {
+            digitCount += 1
+            guard digitCount <= 16, size <= UInt64(Int64.max) >> 4 else { throw .badChunkSize }
+            size = size << 4 | UInt64(digit)
+            return
+        }
+        guard digitCount > 0 else { throw .badChunkSize }
+        switch byte {
+        case 0x0D: state = .lineFeed
+        case 0x0A: throw .bareLineFeed
+        case 0x3B: state = .nameOpen
+        case 0x20, 0x09: (state, afterSpace) = (.delimiter, true)
+        default: throw .badChunkSize
+        }
+    }
+
+    /// `*( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )`
+    private mutating func takeExtension(_ byte: UInt8) throws(FramingError) {
+        switch state {
+        case .quoted: return try takeQuoted(byte)
+        case .escaped:
+            guard isFieldContent(byte) else { throw .badChunkExtension }
+            state = .quoted
+        case .nameOpen, .value:
+            if isOWS(byte) { return }
+            if byte == 0x22, state == .value {
+                state = .quoted
+            } else {
+                guard isTchar(byte) else { throw .badChunkExtension }
+                state = state == .value ? .token : .name
+            }
+        case .name, .token:
+            if !isTchar(byte) { try takeDelimiter(byte, mayAssign: state == .name) }
+        case .afterName: try takeDelimiter(byte, mayAssign: true)
+        case .delimiter: try takeDelimiter(byte, mayAssign: false)
+        case .size, .lineFeed: preconditionFailure("take() handles these")
+        }
+    }
+
+    private mutating func takeQuoted(_ byte: UInt8) throws(FramingError) {
+        switch byte {
+        case 0x22: state = .delimiter
+        case 0x5C: state = .escaped
+        default: guard isFieldContent(byte) else { throw .badChunkExtension }
+        }
+    }
+
+    /// What may follow a size, a name or a value.
+    private mutating func takeDelimiter(_ byte: UInt8, mayAssign: Bool) throws(FramingError) {
+        switch byte {
+        case 0x3B: (state, afterSpace) = (.nameOpen, false)
+        case 0x3D where mayAssign: (state, afterSpace) = (.value, false)
+        case 0x20, 0x09: (state, afterSpace) = (mayAssign ? .afterName : .delimiter, true)
+        case 0x0D where !afterSpace: state = .lineFeed
+        case 0x0A: throw .bareLineFeed
+        default: throw .badChunkExtension
+        }
+    }
+}

@@ -1,0 +1,98 @@
+package import Message
+
+/// Decodes the chunked transfer coding (RFC 9112 §7.1) over whatever pieces it arrives in.
+///
+///     size line ──CRLF──▶ data ──▶ CRLF ──▶ size line …  ──size 0──▶ trailers ──empty line──▶ finished
+///
+/// Every byte given is consumed; body bytes are never copied, only pointed at. Trailers are collected.
+package struct ChunkedDecoder: Sendable {
+    package enum Step: Equatable, Sendable {
+        /// Everything is used up. Call again when more has arrived, with that alone.
+        case needMore(consumed: Int)
+        /// Body bytes at `range` of the input. Go on behind `consumed`.
+        case data(consumed: Int, range: Range<Int>)
+        /// The body is complete, with its trailers. What stands behind `consumed` is not part of it.
+        case end(consumed: Int)
+    }
+
+    private enum State {
+        case sizeLine
+        case data(remaining: UInt64)
+        case dataCR, dataLF
+        case trailerLine(start: Int)
+        case finalLF
+        case finished
+    }
+
+    private var state = State.sizeLine
+    private var line = ChunkLine()
+    private var trailerBytes: [UInt8] = []
+    private var trailerSection = FieldSection()
+    private let limits: Limits
+
+    package init(limits: Limits) { self.limits = limits }
+
+    /// The trailer section (RFC 9112 §7.1.2); nil where there is none or it has not ended.
+    package var trailers: Fields? {
+        guard case .finished = state, !trailerSection.lines.isEmpty else { return nil }
+        return Fields(bytes: trailerBytes, section: trailerSection)
+    }
+
+    /// Goes on to the next body bytes, or to the end of the input or of the body. Having thrown, it is of no more use.
+    package mutating func step(_ bytes: borrowing Span<UInt8>) throws(FramingError) -> Step {
+        var index = 0
+        while index < bytes.count {
+            if case .data(let remaining) = state {
+                let count = Int(min(remaining, UInt64(bytes.count - index)))
+                state = UInt64(count) == remaining ? .dataCR : .data(remaining: remaining - UInt64(count))
+                return .data(consumed: index + count, range: index..<(index + count))
+            }
+            if case .finished = state { return .end(consumed: index) }
+            try take(bytes[index])
+            index += 1
+        }
+        if case .finished = state { return .end(consumed: index) }
+        return .needMore(consumed: index)
+    }
+
+    /// One byte of what surrounds the data.
+    private mutating func take(_ byte: UInt8) throws(FramingError) {
+        switch state {
+        case .sizeLine:
+            guard let size = try line.take(byte, limits: limits) else { return }
+            state = size == 0 ? .trailerLine(start: 0) : .data(remaining: size)
+            line = ChunkLine()
+        case .dataCR:
+            guard byte == 0x0D else { throw .badChunkEnd }
+            state = .dataLF
+        case .dataLF:
+            guard byte == 0x0A else { throw .badChunkEnd }
+            state = .sizeLine
+        case .trailerLine(let start):
+            if byte == 0x0D, start == trailerBytes.count { state = .finalLF } else { try takeTrailer(byte, start) }
+        case .finalLF:
+            guard byte == 0x0A else { throw .bareCarriageReturn }
+            state = .finished
+        case .data, .finished:
+            preconditionFailure("step() handles these")
+        }
+    }
+
+    private mutating func takeTrailer(_ byte: UInt8, _ start: Int) throws(FramingError) {
+        guard trailerBytes.count < limits.trailerBytesMax else { throw .trailersTooLarge }
+        trailerBytes.append(byte)
+        guard byte == 0x0A else { return }
+        let line = try parsedTrailer(at: start)
+        guard trailerSection.lines.count < limits.fieldCountMax else { throw .tooManyFields }
+        trailerSection.append(line)
+        state = .trailerLine(start: trailerBytes.count)
+    }
+
+    private func parsedTrailer(at start: Int) throws(FramingError) -> FieldLine {
+        var line = FieldLine(name: .other, nameStart: 0, nameEnd: 0, valueStart: 0, valueEnd: 0)
+        let raw = unsafe trailerBytes.span.bytes
+        _ = try parseFieldLine(raw, at: start, into: &line)
+        line.name = FieldName.classify(raw, line.nameRange)
+        return line
+    }
+}

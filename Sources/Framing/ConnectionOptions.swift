@@ -1,0 +1,55 @@
+package import Message
+
+/// What the Connection fields of a message ask for (RFC 9110 §7.6.1).
+package struct ConnectionOptions: Sendable {
+    package var close = false
+    package var keepAlive = false
+    package var upgrade = false
+    /// The other options, in lower case: names of fields that end with this hop.
+    package var names: [[UInt8]] = []
+
+    package init() {}
+
+    /// `Proxy-Connection: close` is heeded as well: it only ever ends a connection. Its keep-alive is not (RFC 9112 §C.2.2).
+    package init(_ fields: FieldSection, bytes: borrowing Span<UInt8>) {
+        guard !fields.present.isDisjoint(with: [.connection, .proxyConnection]) else { return }
+        for line in fields.lines {
+            if line.name == .connection {
+                forEachRawElement(bytes, line.valueRange) { take($0, $1) }
+            } else if line.name == .proxyConnection {
+                forEachRawElement(bytes, line.valueRange) { if matches($0, $1, "close") { close = true } }
+            }
+        }
+    }
+
+    private mutating func take(_ bytes: borrowing Span<UInt8>, _ option: Range<Int>) {
+        if matches(bytes, option, "close") {
+            close = true
+        } else if matches(bytes, option, "keep-alive") {
+            keepAlive = true
+        } else if matches(bytes, option, "upgrade") {
+            upgrade = true
+        } else {
+            names.append(option.map { asciiLowercased(bytes[$0]) })
+        }
+    }
+
+    /// Whether a field of that name, in any case, ends with this hop because the message says so.
+    package func isNamed(_ field: some Collection<UInt8>) -> Bool {
+        names.contains { equalsIgnoringCase($0, field) }
+    }
+}
+
+/// Whether the connection outlives the message (RFC 9112 §9.3), as far as the sender is concerned.
+package func persists(minorVersion: UInt8, _ options: ConnectionOptions) -> Bool {
+    !options.close && (minorVersion >= 1 || options.keepAlive)
+}
+
+/// Fields that end with this hop, named by Connection or not (RFC 9110 §7.6.1), and what proxies and their neighbours tell
+/// each other alone. Trailer is not among them: trailers are forwarded.
+package func isHopByHop(_ name: FieldName) -> Bool { hopByHopNames.contains(name) }
+
+package let hopByHopNames: FieldNameSet = [
+    .connection, .keepAlive, .proxyConnection, .proxyAuthenticate, .proxyAuthorization, .proxyAuthenticationInfo, .te,
+    .transferEncoding, .upgrade, .http2Settings,
+]

@@ -1,0 +1,45 @@
+import Message
+
+/// `field-name ":" OWS field-value OWS CRLF` (RFC 9112 §5), where it stands.
+
+/// - Returns: where the next line begins; -1 where the bytes end first.
+@inline(__always)
+func parseFieldLine(_ bytes: RawSpan, at start: Int, into line: inout FieldLine) throws(FramingError) -> Int {
+    let nameEnd = endOfToken(bytes, from: start)
+    guard nameEnd < bytes.byteCount else { return -1 }
+    guard nameEnd > start, loadByte(bytes, nameEnd) == 0x3A else { throw nameError(bytes, start, nameEnd) }
+    var valueStart = nameEnd &+ 1
+    while valueStart < bytes.byteCount, isOWS(loadByte(bytes, valueStart)) { valueStart &+= 1 }
+    let end = endOfFieldContent(bytes, from: valueStart)
+    guard end &+ 1 < bytes.byteCount else {
+        if end < bytes.byteCount, loadByte(bytes, end) != 0x0D { throw valueError(bytes, end) }
+        return -1
+    }
+    guard loadByte(bytes, end) == 0x0D, loadByte(bytes, end &+ 1) == 0x0A else { throw valueError(bytes, end) }
+    var valueEnd = end
+    while valueEnd > valueStart, isOWS(loadByte(bytes, valueEnd &- 1)) { valueEnd &-= 1 }
+    line.nameStart = UInt32(truncatingIfNeeded: start)
+    line.nameEnd = UInt32(truncatingIfNeeded: nameEnd)
+    line.valueStart = UInt32(truncatingIfNeeded: valueStart)
+    line.valueEnd = UInt32(truncatingIfNeeded: valueEnd)
+    return end &+ 2
+}
+
+/// What is wrong where a name should have ended in a colon.
+private func nameError(_ bytes: RawSpan, _ start: Int, _ end: Int) -> FramingError {
+    switch loadByte(bytes, end) {
+    case 0x20, 0x09: end == start ? .obsoleteFolding : .spaceBeforeColon
+    case 0x0D where end == start: .bareCarriageReturn  // an empty line ends in CRLF and is seen before
+    case 0x0A where end == start: .bareLineFeed
+    default: .badFieldName
+    }
+}
+
+/// What is wrong with the control where a value ends.
+private func valueError(_ bytes: RawSpan, _ end: Int) -> FramingError {
+    switch loadByte(bytes, end) {
+    case 0x0A: .bareLineFeed
+    case 0x0D: .bareCarriageReturn
+    default: .controlInField
+    }
+}

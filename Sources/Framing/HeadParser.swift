@@ -1,0 +1,175 @@
+import Message
+
+/// The order in which a head is read: what the parsers for requests and responses have in common.
+///
+/// An error of a line counts when its LF has arrived, and bounds are checked line by line before it; so a message
+/// gives the same result however it is split.
+enum HeadParser {
+    enum Kind { case request, response }
+
+    /// The field lines from `position` on, in the hot path: all in one go.
+    ///
+    /// - Returns: where the head ends, or nil where its bytes end first; `progress` then says where to go on.
+    @inline(__always)
+    static func parseFields(
+        _ bytes: RawSpan, _ kind: Kind, from position: Int, into fields: inout FieldSection,
+        progress: inout HeadProgress,
+        limits: Limits
+    ) throws(FramingError) -> Int? {
+        var start = position
+        var line = FieldLine(name: .other, nameStart: 0, nameEnd: 0, valueStart: 0, valueEnd: 0)
+        while true {
+            if loadWord(bytes, start) & 0xFFFF == 0x0A0D {
+                guard start &+ 2 <= limits.headBytesMax else { throw .headTooLarge }
+                return start &+ 2
+            }
+            let next: Int
+            do throws(FramingError) {
+                next = try parseFieldLine(bytes, at: start, into: &line)
+            } catch {
+                progress.fieldCount = fields.lines.count
+                return try lineFailed(error, bytes, kind, at: start, progress: &progress, limits: limits)
+            }
+            guard next >= 0 else {
+                progress.fieldCount = fields.lines.count
+                return try incomplete(bytes, kind, at: start, stage: .fields, progress: &progress, limits: limits)
+            }
+            guard next <= limits.headBytesMax else { throw .headTooLarge }
+            guard fields.lines.count < limits.fieldCountMax else { throw .tooManyFields }
+            line.name = FieldName.classify(bytes, line.nameRange)
+            fields.append(line)
+            start = next
+        }
+    }
+
+    /// Goes on with a head of which something was seen before, line by line.
+    ///
+    /// - Returns: true where the empty line has come: now the whole is to be parsed.
+    static func resume(
+        _ bytes: RawSpan, _ kind: Kind, progress: inout HeadProgress, limits: Limits,
+        startLine: (RawSpan, Int) throws(FramingError) -> Int
+    ) throws(FramingError) -> Bool {
+        while let lineFeed = indexOfLineFeed(bytes, from: progress.scanned) {
+            let start = progress.lineStart
+            switch progress.stage {
+            case .startLine:
+                if kind == .request, isLeadingEmptyLine(bytes, start) {
+                    try checkLeading(lineFeed + 1)
+                } else {
+                    try checkFirstByte(bytes, kind, at: start)
+                    try checkStartLine(kind, from: start, to: lineFeed, limits: limits)
+                    _ = try startLine(bytes, start)
+                    progress.stage = .fields
+                }
+            case .fields:
+                guard lineFeed < limits.headBytesMax else { throw .headTooLarge }
+                if lineFeed == start + 1, loadByte(bytes, start) == 0x0D { return true }
+                var line = FieldLine(name: .other, nameStart: 0, nameEnd: 0, valueStart: 0, valueEnd: 0)
+                _ = try parseFieldLine(bytes, at: start, into: &line)
+                guard progress.fieldCount < limits.fieldCountMax else { throw .tooManyFields }
+                progress.fieldCount += 1
+            }
+            progress.lineStart = lineFeed + 1
+            progress.scanned = lineFeed + 1
+        }
+        try checkIncomplete(bytes, kind, progress, limits)
+        progress.scanned = bytes.byteCount
+        return false
+    }
+
+    /// Remembers that the line at `start` is the first that is not complete.
+    static func incomplete(
+        _ bytes: RawSpan, _ kind: Kind, at start: Int, stage: HeadProgress.Stage, progress: inout HeadProgress,
+        limits: Limits
+    ) throws(FramingError) -> Int? {
+        progress.stage = stage
+        progress.lineStart = start
+        try checkIncomplete(bytes, kind, progress, limits)
+        progress.scanned = bytes.byteCount
+        return nil
+    }
+
+    /// A field line is wrong: that is said when it is complete, and only if it lies within bounds.
+    private static func lineFailed(
+        _ error: FramingError, _ bytes: RawSpan, _ kind: Kind, at start: Int, progress: inout HeadProgress,
+        limits: Limits
+    ) throws(FramingError) -> Int? {
+        guard let lineFeed = indexOfLineFeed(bytes, from: start) else {
+            return try incomplete(bytes, kind, at: start, stage: .fields, progress: &progress, limits: limits)
+        }
+        throw lineFeed < limits.headBytesMax ? error : .headTooLarge
+    }
+
+    /// Whether the bytes at `start` are an empty line or the beginning of one, before any request line (RFC 9112 §2.2).
+    static func isLeadingEmptyLine(_ bytes: RawSpan, _ start: Int) -> Bool {
+        loadWord(bytes, start) & 0xFFFF == 0x0A0D
+    }
+
+    /// A few empty lines are forgiven, not a stream of them.
+    static func checkLeading(_ byteCount: Int) throws(FramingError) {
+        if byteCount > leadingBytesMax { throw .badRequestLine }
+    }
+
+    private static let leadingBytesMax = 8
+
+    /// The start line at `start` has not arrived whole.
+    static func incompleteStart(
+        _ bytes: RawSpan, _ kind: Kind, at start: Int, progress: inout HeadProgress, limits: Limits
+    ) throws(FramingError) -> Int? {
+        try incomplete(bytes, kind, at: start, stage: .startLine, progress: &progress, limits: limits)
+    }
+
+    /// The start line is wrong: said when it is complete and within bounds, or when it can not become one.
+    static func startLineFailed(
+        _ error: FramingError, _ bytes: RawSpan, _ kind: Kind, at start: Int, progress: inout HeadProgress,
+        limits: Limits
+    ) throws(FramingError) -> Int? {
+        try checkFirstByte(bytes, kind, at: start)
+        guard let lineFeed = indexOfLineFeed(bytes, from: start) else {
+            return try incompleteStart(bytes, kind, at: start, progress: &progress, limits: limits)
+        }
+        try checkStartLine(kind, from: start, to: lineFeed, limits: limits)
+        throw error
+    }
+
+    /// Bounds of a start line whose LF stands at `lineFeed`, or can not stand before.
+    @inline(__always)
+    static func checkStartLine(
+        _ kind: Kind, from start: Int, to lineFeed: Int, limits: Limits
+    ) throws(FramingError) {
+        if lineFeed &- start > limits.targetBytesMax &+ startLineSlack {
+            throw kind == .request ? .targetTooLong : .headTooLarge
+        }
+        if lineFeed >= limits.headBytesMax { throw .headTooLarge }
+    }
+
+    /// Method, version and spaces around a target of the greatest length.
+    private static let startLineSlack = 256
+
+    /// TLS, HTTP/0.9 servers and other protocols: their first byte tells, and their bytes may never hold an LF.
+    private static func checkFirstByte(_ bytes: RawSpan, _ kind: Kind, at start: Int) throws(FramingError) {
+        guard start < bytes.byteCount else { return }
+        let first = loadByte(bytes, start)
+        switch kind {
+        case .response:
+            if first != 0x48 { throw .badStatusLine }
+        case .request:
+            if isTchar(first) { return }
+            if first == 0x0A { throw .bareLineFeed }
+            if first != 0x0D { throw .badRequestLine }
+            if start + 1 < bytes.byteCount, loadByte(bytes, start + 1) != 0x0A { throw .bareCarriageReturn }
+        }
+    }
+
+    private static func checkIncomplete(
+        _ bytes: RawSpan, _ kind: Kind, _ progress: HeadProgress, _ limits: Limits
+    ) throws(FramingError) {
+        switch progress.stage {
+        case .startLine:
+            try checkFirstByte(bytes, kind, at: progress.lineStart)
+            try checkStartLine(kind, from: progress.lineStart, to: bytes.byteCount, limits: limits)
+        case .fields:
+            if bytes.byteCount >= limits.headBytesMax { throw .headTooLarge }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+package import Message
+
+/// Parses a request head: `request-line *( field-line CRLF ) CRLF` (RFC 9112 §2.1, §3).
+///
+/// - Parameters:
+///   - bytes: from the first byte after the message before. Call again with more of the same when more has arrived.
+///   - head: overwritten; holds something meaningful only after true.
+///   - progress: fresh for each head.
+/// - Returns: false where the head is not complete.
+package func parseRequestHead(
+    _ bytes: borrowing Span<UInt8>, into head: inout RequestHead, progress: inout HeadProgress, limits: Limits
+) throws(FramingError) -> Bool {
+    let raw = unsafe bytes.bytes
+    if !progress.isFresh {
+        let isWhole = try HeadParser.resume(raw, .request, progress: &progress, limits: limits) {
+            bytes, start throws(FramingError) in
+            var scratch = RequestHead()
+            return try parseRequestLine(bytes, at: start, into: &scratch, limits: limits)
+        }
+        guard isWhole else { return false }
+    }
+    guard let start = try skipEmptyLines(raw, progress: &progress, limits: limits),
+        let fieldsStart = try parseStartLine(raw, at: start, into: &head, progress: &progress, limits: limits)
+    else { return false }
+    head.fields.removeAll()
+    guard
+        let end = try HeadParser.parseFields(
+            raw, .request, from: fieldsStart, into: &head.fields, progress: &progress, limits: limits)
+    else { return false }
+    head.byteCount = end
+    try head.completeTarget(bytes)
+    return true
+}
+
+/// RFC 9112 §2.2: a client that sends an empty line after a body is forgiven. nil where more bytes are needed.
+@inline(__always)
+private func skipEmptyLines(
+    _ bytes: RawSpan, progress: inout HeadProgress, limits: Limits
+) throws(FramingError) -> Int? {
+    var start = 0
+    while HeadParser.isLeadingEmptyLine(bytes, start) {
+        start &+= 2
+        try HeadParser.checkLeading(start)
+    }
+    if start < bytes.byteCount { return start }
+    return try HeadParser.incompleteStart(bytes, .request, at: start, progress: &progress, limits: limits)
+}
+
+/// - Returns: where the fields begin; nil where more bytes are needed.
+@inline(__always)
+private func parseStartLine(
+    _ bytes: RawSpan, at start: Int, into head: inout RequestHead, progress: inout HeadProgress, limits: Limits
+) throws(FramingError) -> Int? {
+    let next: Int
+    do throws(FramingError) {
+        next = try parseRequestLine(bytes, at: start, into: &head, limits: limits)
+    } catch {
+        return try HeadParser.startLineFailed(error, bytes, .request, at: start, progress: &progress, limits: limits)
+    }
+    guard next >= 0 else {
+        return try HeadParser.incompleteStart(bytes, .request, at: start, progress: &progress, limits: limits)
+    }
+    try HeadParser.checkStartLine(.request, from: start, to: next &- 1, limits: limits)
+    return next
+}
+
+/// `method SP request-target SP HTTP-version CRLF` (RFC 9112 §3): single spaces, as the grammar has it.
+///
+/// - Returns: where the next line begins; -1 where the bytes end first.
+func parseRequestLine(
+    _ bytes: RawSpan, at start: Int, into head: inout RequestHead, limits: Limits
+) throws(FramingError) -> Int {
+    let methodEnd = endOfToken(bytes, from: start)
+    guard methodEnd < bytes.byteCount else { return -1 }
+    let delimiter = loadByte(bytes, methodEnd)
+    guard methodEnd > start, delimiter == 0x20 else { throw methodError(delimiter, isEmpty: methodEnd == start) }
+    let targetStart = methodEnd &+ 1
+    let targetEnd = endOfTarget(bytes, from: targetStart)
+    guard targetEnd < bytes.byteCount else { return -1 }
+    guard targetEnd > targetStart, loadByte(bytes, targetEnd) == 0x20 else {
+        throw targetError(loadByte(bytes, targetEnd), isEmpty: targetEnd == targetStart)
+    }
+    let versionStart = targetEnd &+ 1
+    guard versionStart &+ 10 <= bytes.byteCount else {
+        return try parseShortVersion(bytes, at: versionStart)
+    }
+    head.minorVersion = try parseVersion(bytes, at: versionStart)
+    guard loadByte(bytes, versionStart &+ 8) == 0x0D, loadByte(bytes, versionStart &+ 9) == 0x0A else {
+        throw endError(bytes, at: versionStart &+ 8)
+    }
+    guard targetEnd &- targetStart <= limits.targetBytesMax else { throw .targetTooLong }
+    head.methodRange = start..<methodEnd
+    head.method = Method.classify(bytes, head.methodRange)
+    head.targetRange = targetStart..<targetEnd
+    head.target = try parseTarget(bytes, head.targetRange, head.method)
+    return versionStart &+ 10
+}
+
+private func methodError(_ byte: UInt8, isEmpty: Bool) -> FramingError {
+    switch byte {
+    case 0x0A: .bareLineFeed
+    case 0x0D: isEmpty ? .bareCarriageReturn : .badRequestLine
+    default: isEmpty ? .badRequestLine : .badMethod
+    }
+}
+
+private func targetError(_ byte: UInt8, isEmpty: Bool) -> FramingError {
+    switch byte {
+    case 0x23: .fragmentInTarget
+    case 0x20, 0x0D: .badRequestLine  // two spaces, or HTTP/0.9 without a version
+    case 0x0A: .bareLineFeed
+    default: .badTarget
+    }
+}
+
+/// Fewer bytes than a version and CRLF: they may still come, unless there is an LF.
+private func parseShortVersion(_ bytes: RawSpan, at start: Int) throws(FramingError) -> Int {
+    guard let lineFeed = indexOfLineFeed(bytes, from: start) else { return -1 }
+    guard lineFeed - start >= 8 else { throw .badVersion }
+    _ = try parseVersion(bytes, at: start)
+    throw .bareLineFeed
+}
+
+/// What follows a version that is no CRLF.
+private func endError(_ bytes: RawSpan, at index: Int) -> FramingError {
+    switch loadByte(bytes, index) {
+    case 0x0A: .bareLineFeed
+    case 0x0D: .bareCarriageReturn
+    case 0x20: .badTarget  // a space in the target that looks like its end
+    default: .badVersion
+    }
+}
+
+/// `HTTP/1.0` or `HTTP/1.1`, eight bytes, case-sensitive (RFC 9112 §2.3). A higher minor version would be
+/// compatible (RFC 9110 §2.5), but none exists; what claims to be one is refused.
+///
+/// - Returns: the minor version.
+@inline(__always)
+func parseVersion(_ bytes: RawSpan, at start: Int) throws(FramingError) -> UInt8 {
+    let word = loadWord(bytes, start)
+    if word == 0x312E_312F_5054_5448 { return 1 }
+    if word == 0x302E_312F_5054_5448 { return 0 }
+    throw versionError(word)
+}
+
+private func versionError(_ word: UInt64) -> FramingError {
+    guard word & 0xFF_FFFF_FFFF == 0x2F_5054_5448 else { return .badVersion }  // "HTTP/"
+    let major = UInt8(truncatingIfNeeded: word >> 40)
+    let minor = UInt8(truncatingIfNeeded: word >> 56)
+    return isDigit(major) && UInt8(truncatingIfNeeded: word >> 48) == 0x2E && isDigit(minor)
+        ? .versionNotSupported : .badVersion
+}

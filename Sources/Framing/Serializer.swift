@@ -1,0 +1,71 @@
+package import Message
+
+/// Writing messages (RFC 9112): start lines, field lines, chunks. What is written is what our own parser takes.
+
+/// `HTTP/1.1 SP status SP reason CRLF`. We always speak our own version (RFC 9110 §2.5).
+///
+/// - Parameter reason: as an origin sent it; nil for the registered one.
+package func appendStatusLine(_ status: UInt16, reason: ArraySlice<UInt8>?, to bytes: inout [UInt8]) {
+    bytes.append("HTTP/1.1 ")
+    appendDecimal(UInt64(status), to: &bytes)
+    bytes.append(0x20)
+    if let reason { bytes.append(contentsOf: reason) } else { bytes.append(reasonPhrase(status)) }
+    bytes.append("\r\n")
+}
+
+/// `method SP request-target SP HTTP/1.x CRLF`.
+///
+/// - Parameter minorVersion: 1; 0 for an origin that is configured so.
+package func appendRequestLine(
+    _ method: some Collection<UInt8>, _ target: some Collection<UInt8>, minorVersion: UInt8 = 1,
+    to bytes: inout [UInt8]
+) {
+    bytes.append(contentsOf: method)
+    bytes.append(0x20)
+    bytes.append(contentsOf: target)
+    bytes.append(minorVersion == 0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n")
+}
+
+/// `name: value CRLF`. The caller answers for name and value being valid: they come from a parser, or from us.
+package func appendFieldLine(
+    _ name: some Collection<UInt8>, _ value: some Collection<UInt8>, to bytes: inout [UInt8]
+) {
+    bytes.append(contentsOf: name)
+    bytes.append(": ")
+    bytes.append(contentsOf: value)
+    bytes.append("\r\n")
+}
+
+package func appendFieldLine(_ name: FieldName, _ value: some Collection<UInt8>, to bytes: inout [UInt8]) {
+    precondition(name != .other, "a field that Larder does not know is appended by its spelling")
+    bytes.append(name.text)
+    bytes.append(": ")
+    bytes.append(contentsOf: value)
+    bytes.append("\r\n")
+}
+
+/// All lines in order, as they were spelled.
+package func appendFieldLines(_ fields: Fields, to bytes: inout [UInt8]) {
+    for line in fields.lines { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &bytes) }
+}
+
+/// `chunk-size CRLF` (RFC 9112 §7.1); the data and `\r\n` follow. Not for 0: that is the last chunk.
+package func appendChunkHeader(_ count: Int, to bytes: inout [UInt8]) {
+    precondition(count > 0, "a chunk of no bytes ends the body")
+    var shift = (Int.bitWidth - 1 - count.leadingZeroBitCount) / 4 * 4
+    while shift >= 0 {
+        bytes.append(lowerHexDigit(UInt8(truncatingIfNeeded: count >> shift & 15)))
+        shift -= 4
+    }
+    bytes.append("\r\n")
+}
+
+/// The last chunk with the trailer section, if any, and the empty line that ends the body.
+package func appendLastChunk(trailers: Fields?, to bytes: inout [UInt8]) {
+    bytes.append("0\r\n")
+    if let trailers { appendFieldLines(trailers, to: &bytes) }
+    bytes.append("\r\n")
+}
+
+/// `0\r\n\r\n`: the last chunk without trailers.
+package let lastChunk: StaticString = "0\r\n\r\n"

@@ -1,0 +1,101 @@
+import Message
+
+/// The four forms of a request-target (RFC 9112 §3.2). Its bytes are visible ASCII without "#" when it gets here.
+@inline(__always)
+func parseTarget(_ bytes: RawSpan, _ range: Range<Int>, _ method: Method) throws(FramingError) -> RequestTarget {
+    if method == .connect { return try parseAuthorityForm(bytes, range) }
+    let first = loadByte(bytes, range.lowerBound)
+    if first == 0x2F { return RequestTarget(form: .origin, scheme: .http, host: 0..<0, port: 80, path: range) }
+    if first == 0x2A, range.count == 1 {
+        guard method == .options else { throw .formNotForMethod }
+        return RequestTarget(form: .asterisk, scheme: .http, host: 0..<0, port: 80, path: range)
+    }
+    return try parseAbsoluteForm(bytes, range)
+}
+
+/// `absolute-URI` with the schemes we forward (§3.2.2).
+private func parseAbsoluteForm(_ bytes: RawSpan, _ range: Range<Int>) throws(FramingError) -> RequestTarget {
+    // "http://" in any case: ":" and "/" have that bit set anyhow, and the bytes it could confuse are no VCHAR.
+    let word = loadWord(bytes, range.lowerBound) | 0x2020_2020_2020_2020
+    let scheme: Scheme
+    let start: Int
+    if word & 0xFF_FFFF_FFFF_FFFF == 0x2F_2F3A_7074_7468, range.count >= 7 {
+        (scheme, start) = (.http, range.lowerBound &+ 7)
+    } else if word == 0x2F2F_3A73_7074_7468, range.count >= 8 {
+        (scheme, start) = (.https, range.lowerBound &+ 8)
+    } else {
+        throw notAbsolute(bytes, range)
+    }
+    var end = start
+    while end < range.upperBound, !endsAuthority(loadByte(bytes, end)) { end &+= 1 }
+    let authority = try parseTargetAuthority(bytes, start..<end)
+    return RequestTarget(
+        form: .absolute, scheme: scheme, host: authority.host, port: authority.port ?? scheme.defaultPort,
+        path: end..<range.upperBound)
+}
+
+@inline(__always)
+private func endsAuthority(_ byte: UInt8) -> Bool { byte == 0x2F || byte == 0x3F }
+
+/// `uri-host ":" port`, for CONNECT (§3.2.3); the port must be there (RFC 9110 §9.3.6).
+private func parseAuthorityForm(_ bytes: RawSpan, _ range: Range<Int>) throws(FramingError) -> RequestTarget {
+    for index in range where endsAuthority(loadByte(bytes, index)) { throw .formNotForMethod }
+    if range.count == 1, loadByte(bytes, range.lowerBound) == 0x2A { throw .formNotForMethod }
+    let authority = try parseTargetAuthority(bytes, range)
+    guard let port = authority.port else { throw .badPort }
+    return RequestTarget(
+        form: .authority, scheme: .http, host: authority.host, port: port, path: range.upperBound..<range.upperBound)
+}
+
+private func parseTargetAuthority(_ bytes: RawSpan, _ range: Range<Int>) throws(FramingError) -> Authority {
+    do throws(Authority.Failure) {
+        return try parseAuthority(bytes, in: range)
+    } catch {
+        switch error {
+        case .userinfo: throw .userinfoInTarget
+        case .host: throw .badHostInTarget
+        case .port: throw .badPort
+        }
+    }
+}
+
+/// Another scheme, a CONNECT target without CONNECT, or nothing at all.
+private func notAbsolute(_ bytes: RawSpan, _ range: Range<Int>) -> FramingError {
+    guard isAlpha(loadByte(bytes, range.lowerBound)) else { return .badTarget }
+    var index = range.lowerBound
+    while index < range.upperBound, loadByte(bytes, index) != 0x3A { index += 1 }
+    guard index < range.upperBound else { return .badTarget }
+    let isPort = index + 1 < range.upperBound && isDigit(loadByte(bytes, index + 1))
+    return isPort ? .formNotForMethod : .schemeNotSupported
+}
+
+extension RequestHead {
+    /// Checks Host (RFC 9112 §3.2) and, where the target does not say it, takes host and port from there.
+    ///
+    /// A Host that differs from an absolute target is no error: the target wins (§3.2.2).
+    @inline(__always)
+    mutating func completeTarget(_ bytes: borrowing Span<UInt8>) throws(FramingError) {
+        guard fields.present.contains(.host) else {
+            // HTTP/1.0 knows no Host (§3.2).
+            if minorVersion == 0 { return }
+            throw .missingHost
+        }
+        var value: Range<Int>?
+        for line in fields.lines where line.name == .host {
+            guard value == nil else { throw .repeatedHost }
+            value = line.valueRange
+        }
+        guard let value, !value.isEmpty else { return }
+        let raw = unsafe bytes.bytes
+        let authority: Authority
+        do throws(Authority.Failure) {
+            authority = try parseAuthority(raw, in: value)
+        } catch { throw .badHost }
+        switch target.form {
+        case .origin, .asterisk:
+            target.hostRange = authority.host
+            target.port = authority.port ?? target.scheme.defaultPort
+        case .absolute, .authority: break
+        }
+    }
+}

@@ -1,0 +1,84 @@
+/// `host [ ":" port ]` of a target, a Host field or a URI (RFC 3986 §3.2, RFC 9112 §3.2), as offsets.
+///
+/// Userinfo is not part of what we take (RFC 9110 §4.2.4).
+package struct Authority: Sendable, Equatable {
+    /// With brackets where it is an IP literal; never empty.
+    package var host: Range<Int>
+    /// nil where none was written, or only its colon.
+    package var port: UInt16?
+
+    package enum Failure: Error { case userinfo, host, port }
+}
+
+/// The same for bytes that are not raw.
+package func parseAuthority(
+    _ bytes: borrowing Span<UInt8>, in range: Range<Int>
+) throws(Authority.Failure) -> Authority {
+    try parseAuthority(unsafe bytes.bytes, in: range)
+}
+
+/// A host is a name or an IP literal. The grammar's `reg-name` also allows sub-delims and percent-encoding; no name in DNS
+/// has them, and two readers may decode them differently, so they are refused. So are zone ids (RFC 6874).
+package func parseAuthority(
+    _ bytes: RawSpan, in range: Range<Int>
+) throws(Authority.Failure) -> Authority {
+    let hostEnd = try endOfHost(bytes, in: range)
+    guard hostEnd > range.lowerBound, hostEnd - range.lowerBound <= 255 else { throw .host }
+    guard hostEnd < range.upperBound else { return Authority(host: range.lowerBound..<hostEnd, port: nil) }
+    let port = try parsePort(bytes, in: (hostEnd + 1)..<range.upperBound)
+    return Authority(host: range.lowerBound..<hostEnd, port: port)
+}
+
+@inline(__always)
+private func byte(_ bytes: RawSpan, _ index: Int) -> UInt8 {
+    unsafe bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+}
+
+/// The index of the colon before the port, or the end. Every byte before it is known to be good.
+private func endOfHost(_ bytes: RawSpan, in range: Range<Int>) throws(Authority.Failure) -> Int {
+    if !range.isEmpty, byte(bytes, range.lowerBound) == 0x5B { return try endOfLiteral(bytes, in: range) }
+    var index = range.lowerBound
+    while index < range.upperBound, isUnreserved(byte(bytes, index)) { index &+= 1 }
+    if index == range.upperBound || byte(bytes, index) == 0x3A {
+        // `user:password@host` looks like host and port up to here.
+        if contains(bytes, 0x40, in: index..<range.upperBound) { throw .userinfo }
+        return index
+    }
+    throw contains(bytes, 0x40, in: index..<range.upperBound) ? .userinfo : .host
+}
+
+/// `"[" IPv6address "]"` (RFC 3986 §3.2.2); the future forms (`[v1.…]`) do not exist.
+private func endOfLiteral(_ bytes: RawSpan, in range: Range<Int>) throws(Authority.Failure) -> Int {
+    var index = range.lowerBound + 1
+    var text: [UInt8] = []
+    while index < range.upperBound, byte(bytes, index) != 0x5D, text.count < 46 {
+        text.append(byte(bytes, index))
+        index += 1
+    }
+    guard index < range.upperBound, byte(bytes, index) == 0x5D, parseIPv6(text[...]) != nil else { throw .host }
+    index += 1
+    guard index == range.upperBound || byte(bytes, index) == 0x3A else { throw .host }
+    return index
+}
+
+private func contains(_ bytes: RawSpan, _ wanted: UInt8, in range: Range<Int>) -> Bool {
+    var index = range.lowerBound
+    while index < range.upperBound {
+        if byte(bytes, index) == wanted { return true }
+        index &+= 1
+    }
+    return false
+}
+
+/// 1...65535 in digits; nil where there are none (RFC 3986 §3.2.3 allows `host:`).
+private func parsePort(_ bytes: RawSpan, in range: Range<Int>) throws(Authority.Failure) -> UInt16? {
+    if range.isEmpty { return nil }
+    var value: UInt32 = 0
+    for index in range {
+        guard isDigit(byte(bytes, index)) else { throw .port }
+        value = value * 10 + UInt32(byte(bytes, index) - 0x30)
+        if value > 65535 { throw .port }
+    }
+    guard value > 0 else { throw .port }
+    return UInt16(value)
+}

@@ -1,0 +1,83 @@
+/// An absolute `http` or `https` URI that is owned: from a command line, a Location or Content-Location field.
+///
+/// A fragment is dropped, since it never reaches a proxy; userinfo is refused (RFC 9110 §4.2.4).
+package struct TargetURI: Sendable, Hashable {
+    package let scheme: Scheme
+    /// In lower case, without a dot at its end; an IP literal keeps its brackets.
+    package let host: String
+    package let port: UInt16
+    /// Normalised; begins with "/".
+    package let pathAndQuery: [UInt8]
+
+    /// nil where it is not an absolute http or https URI.
+    package init?(_ bytes: some Collection<UInt8>) {
+        let text = Array(bytes.prefix { $0 != 0x23 })
+        guard text.allSatisfy(isVchar) else { return nil }
+        let scheme: Scheme
+        let start: Int
+        if equalsIgnoringCase(text.prefix(7), "http://") {
+            (scheme, start) = (.http, 7)
+        } else if equalsIgnoringCase(text.prefix(8), "https://") {
+            (scheme, start) = (.https, 8)
+        } else {
+            return nil
+        }
+        let authorityEnd = text[start...].firstIndex { $0 == 0x2F || $0 == 0x3F } ?? text.count
+        let authority: Authority
+        do { authority = try parseAuthority(text.span, in: start..<authorityEnd) } catch { return nil }
+        var host: [UInt8] = []
+        appendNormalisedHost(text.span, authority.host, to: &host)
+        var path: [UInt8] = []
+        appendNormalisedPath(text.span, authorityEnd..<text.count, to: &path)
+        self.init(scheme: scheme, host: host, port: authority.port ?? scheme.defaultPort, pathAndQuery: path)
+    }
+
+    private init(scheme: Scheme, host: [UInt8], port: UInt16, pathAndQuery: [UInt8]) {
+        self.scheme = scheme
+        self.host = String(decoding: host, as: UTF8.self)
+        self.port = port
+        self.pathAndQuery = pathAndQuery
+    }
+
+    /// The same bytes as `appendNormalisedURI` gives for a request to it.
+    package var normalised: [UInt8] {
+        var result: [UInt8] = []
+        let host = Array(host.utf8)
+        appendNormalisedOrigin(scheme, host.span, host: 0..<host.count, port: port, to: &result)
+        return result + pathAndQuery
+    }
+
+    /// What a reference means that stands in a response from here (RFC 3986 §5.2). nil where it leads to another scheme
+    /// than http and https, or is no reference.
+    package func resolving(_ reference: some Collection<UInt8>) -> TargetURI? {
+        let text = Array(reference.prefix { $0 != 0x23 })
+        guard text.allSatisfy(isVchar) else { return nil }
+        if hasScheme(text) { return TargetURI(text) }
+        if text.starts(with: [0x2F, 0x2F]) { return TargetURI(bytes(of: scheme.text) + [0x3A] + text) }
+        var merged: [UInt8]
+        switch text.first {
+        case nil: merged = pathAndQuery
+        case 0x2F: merged = text
+        case 0x3F: merged = pathAndQuery.prefix { $0 != 0x3F } + text
+        default: merged = directory + text
+        }
+        var path: [UInt8] = []
+        appendNormalisedPath(merged.span, 0..<merged.count, to: &path)
+        merged = Array(host.utf8)
+        return TargetURI(scheme: scheme, host: merged, port: port, pathAndQuery: path)
+    }
+
+    /// The path up to its last "/" (RFC 3986 §5.2.3).
+    private var directory: [UInt8] {
+        let path = pathAndQuery.prefix { $0 != 0x3F }
+        return Array(path[...(path.lastIndex(of: 0x2F) ?? path.startIndex)])
+    }
+}
+
+/// `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." ) ":"` (RFC 3986 §3.1).
+private func hasScheme(_ text: [UInt8]) -> Bool {
+    guard let first = text.first, isAlpha(first), let colon = text.firstIndex(of: 0x3A) else { return false }
+    return text[..<colon].allSatisfy {
+        isAlpha($0) || isDigit($0) || $0 == 0x2B || $0 == 0x2D || $0 == 0x2E
+    }
+}

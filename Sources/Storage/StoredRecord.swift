@@ -39,6 +39,7 @@ internal import Synchronization
     deinit { body.shelves.release(charge) }
 
     /// Whether this record, being newer, takes the place of `other` under the same key: both are the same variant.
+    /// Called under the lock of a shard: compare, and do nothing else.
     open func replaces(_ other: StoredRecord) -> Bool { true }
 }
 

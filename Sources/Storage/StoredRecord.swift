@@ -47,7 +47,7 @@ extension StoredRecord {
     static let usesMax: UInt8 = 3
 
     /// Slot in the table at its lowest load, the list of variants, and a share of the ghost queue.
-    static let tableBytes = 160
+    static let tableBytes = 208
 
     /// What this record takes of memory beside its body: at most, in bytes.
     final var footprint: Int {

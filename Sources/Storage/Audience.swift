@@ -14,19 +14,19 @@ final class Audience {
     private var waits: [Wait] = []
     private var readers: [Reader] = []
     private var roomWake: Wake?
-    private var lastID: UInt64 = 0
 
     /// Bytes the writer may be ahead of the slowest reader; nil: no window mode.
     var window: Int?
     /// Offset below which pages are freed.
     var freedEnd = 0
 
+    /// Nobody reads or waits, and nothing was freed: it may be forgotten.
+    var isIdle: Bool { waits.isEmpty && readers.isEmpty && roomWake == nil && window == nil }
+
     // MARK: Waits
 
-    func addWait(beyond offset: Int, _ wake: Wake) -> WaitTicket {
-        let ticket = WaitTicket(id: nextID())
+    func addWait(_ ticket: WaitTicket, beyond offset: Int, _ wake: Wake) {
         waits.append(Wait(ticket: ticket, offset: offset, wake: wake))
-        return ticket
     }
 
     /// False: it was woken already.
@@ -45,11 +45,7 @@ final class Audience {
 
     // MARK: Readers
 
-    func addReader(at offset: Int) -> ReaderID {
-        let id = ReaderID(id: nextID())
-        readers.append(Reader(id: id, offset: offset))
-        return id
-    }
+    func addReader(_ id: ReaderID, at offset: Int) { readers.append(Reader(id: id, offset: offset)) }
 
     func moveReader(_ id: ReaderID, to offset: Int) {
         guard let index = readers.firstIndex(where: { $0.id == id }) else { return }
@@ -74,10 +70,5 @@ final class Audience {
         guard hasRoom(length: length) else { return nil }
         defer { roomWake = nil }
         return roomWake
-    }
-
-    private func nextID() -> UInt64 {
-        lastID += 1
-        return lastID
     }
 }

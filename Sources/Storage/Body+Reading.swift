@@ -26,7 +26,8 @@ extension Body {
     /// nil: that is so already, look again.
     package func `await`(beyond offset: Int, _ wake: Wake) -> WaitTicket? {
         shelves.waiting.withLock(shelves.waiting.index(for: self)) {
-            let ticket = makeAudience().addWait(beyond: offset, wake)
+            let ticket = WaitTicket(id: shelves.nextID())
+            makeAudience().addWait(ticket, beyond: offset, wake)
             waitCount.add(1, ordering: .sequentiallyConsistent)
             let isDue =
                 published.load(ordering: .sequentiallyConsistent) > offset
@@ -34,6 +35,7 @@ extension Body {
             guard isDue else { return ticket }
             audience?.removeWait(ticket)
             waitCount.subtract(1, ordering: .relaxed)
+            dismissIdleAudience()
             return nil
         }
     }
@@ -42,6 +44,7 @@ extension Body {
     package func cancel(_ ticket: WaitTicket) {
         shelves.waiting.withLock(shelves.waiting.index(for: self)) {
             if audience?.removeWait(ticket) == true { waitCount.subtract(1, ordering: .relaxed) }
+            dismissIdleAudience()
         }
     }
 
@@ -52,6 +55,7 @@ extension Body {
             let ended = phase.load(ordering: .relaxed) != State.growing.rawValue
             let due = audience?.takeDue(length: length, ended: ended) ?? []
             waitCount.subtract(due.count, ordering: .relaxed)
+            dismissIdleAudience()
             return due
         }
         for wake in due { wake() }
@@ -63,5 +67,10 @@ extension Body {
         let made = Audience()
         audience = made
         return made
+    }
+
+    /// Under the lock. A stored body keeps nothing of those who once waited for it.
+    func dismissIdleAudience() {
+        if audience?.isIdle == true { audience = nil }
     }
 }

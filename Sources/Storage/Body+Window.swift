@@ -10,7 +10,10 @@ extension Body {
     package func attach(at offset: Int) -> ReaderID? {
         locked {
             let audience = makeAudience()
-            return offset < audience.freedEnd ? nil : audience.addReader(at: offset)
+            guard offset >= audience.freedEnd else { return nil }
+            let reader = ReaderID(id: shelves.nextID())
+            audience.addReader(reader, at: offset)
+            return reader
         }
     }
 
@@ -21,7 +24,10 @@ extension Body {
     }
 
     package func detach(_ reader: ReaderID) {
-        locked { audience?.removeReader(reader) }
+        locked {
+            audience?.removeReader(reader)
+            dismissIdleAudience()
+        }
         if windowed.load(ordering: .relaxed) { freeReadPages() }
     }
 
@@ -49,6 +55,7 @@ extension Body {
         let due = locked {
             let audience = makeAudience()
             audience.waitForRoom(wake)
+            defer { dismissIdleAudience() }
             return audience.takeRoomWake(length: published.load(ordering: .relaxed))
         }
         due?()

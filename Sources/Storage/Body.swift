@@ -50,7 +50,13 @@ internal import Synchronization
     package var length: Int { published.load(ordering: .acquiring) }
 
     /// Read the state before the length where both matter: a complete body no longer grows.
-    package var state: State { State(rawValue: phase.load(ordering: .acquiring)).unsafelyUnwrappedState }
+    package var state: State {
+        switch phase.load(ordering: .acquiring) {
+        case State.growing.rawValue: .growing
+        case State.complete.rawValue: .complete
+        default: .failed
+        }
+    }
 
     /// Takes this object itself from the budget. False: it can not be had.
     func chargeObject() -> Bool {
@@ -66,13 +72,6 @@ internal import Synchronization
         let now = held.load(ordering: .relaxed)
         guard state == .growing, !windowed.load(ordering: .relaxed) else { return now }
         return max(now, expectedLength ?? 0)
-    }
-}
-
-extension Optional<Body.State> {
-    fileprivate var unsafelyUnwrappedState: Body.State {
-        guard let state = self else { preconditionFailure("a body's phase is a state") }
-        return state
     }
 }
 

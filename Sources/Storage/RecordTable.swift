@@ -2,10 +2,23 @@
 ///
 /// The list of variants is immutable and shared: a look-up hands it out with one retain and allocates nothing.
 @safe struct RecordTable {
-    private struct Slot {
+    @safe private struct Slot {
         var key: StorageKey
         /// Newest first; nil: the slot is free. Never empty.
-        var variants: [StoredRecord]?
+        private(set) var variants: [StoredRecord]?
+        /// The first of them, to compare the key without a retain.
+        private var newest: Unmanaged<StoredRecord>?
+
+        init(_ key: StorageKey, _ variants: [StoredRecord]?) {
+            self.key = key
+            self.variants = variants
+            unsafe newest = variants.map { unsafe Unmanaged.passUnretained($0[0]) }
+        }
+
+        @inline(__always)
+        func hasKey(_ bytes: UnsafeRawBufferPointer) -> Bool {
+            unsafe newest.unsafelyUnwrapped._withUnsafeGuaranteedRef { unsafe $0.hasKey(bytes) }
+        }
     }
     private static let capacityMin = 16
 
@@ -36,11 +49,11 @@
     mutating func set(_ variants: [StoredRecord], _ key: StorageKey, _ keyBytes: [UInt8], into doomed: inout Doomed) {
         let index = unsafe keyBytes.withUnsafeBytes { unsafe find(key, $0) }
         if index < 0 {
-            if !variants.isEmpty { add(Slot(key: key, variants: variants), into: &doomed) }
+            if !variants.isEmpty { add(Slot(key, variants), into: &doomed) }
             return
         }
         if let old = unsafe slots[index].variants { doomed.lists.append(old) }
-        if variants.isEmpty { vacate(index) } else { unsafe slots[index].variants = variants }
+        if variants.isEmpty { vacate(index) } else { unsafe slots[index] = Slot(key, variants) }
     }
 
     /// The record with this body, found by the hash alone; nil where it has left.
@@ -62,7 +75,7 @@
     private func find(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
         var index = home(key)
         while unsafe slots[index].variants != nil {
-            if unsafe slots[index].key == key, unsafe slots[index].variants.unsafelyUnwrapped[0].hasKey(keyBytes) {
+            if unsafe slots[index].key == key, unsafe slots[index].hasKey(keyBytes) {
                 return index
             }
             index = (index &+ 1) & (capacity &- 1)
@@ -97,7 +110,7 @@
             }
             index = (index + 1) & mask
         }
-        unsafe slots[hole].variants = nil
+        unsafe slots[hole] = Slot(StorageKey(high: 0, low: 0), nil)
         count -= 1
     }
 
@@ -112,7 +125,7 @@
 
     private static func allocate(_ capacity: Int) -> UnsafeMutablePointer<Slot> {
         let slots = UnsafeMutablePointer<Slot>.allocate(capacity: capacity)
-        unsafe slots.initialize(repeating: Slot(key: StorageKey(high: 0, low: 0), variants: nil), count: capacity)
+        unsafe slots.initialize(repeating: Slot(StorageKey(high: 0, low: 0), nil), count: capacity)
         return unsafe slots
     }
 }

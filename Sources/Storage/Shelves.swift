@@ -15,6 +15,7 @@ internal import Synchronization
     let refused = Atomic<Int>(0)
     let overdrawn = Atomic<Int>(0)
     private let cursor = Atomic<Int>(0)
+    private let lastID = Atomic<UInt64>(0)
 
     let shardCount: Int
     let variantsPerKeyMax: Int
@@ -51,6 +52,9 @@ internal import Synchronization
         unsafe shardBytes.deinitialize(count: shardCount)
         unsafe shardBytes.deallocate()
     }
+
+    /// A number no other reader or wait of this tier has.
+    func nextID() -> UInt64 { lastID.add(1, ordering: .relaxed).newValue }
 
     @inline(__always)
     func shardIndex(_ key: StorageKey) -> Int { Int(truncatingIfNeeded: key.high) & (shardCount &- 1) }

@@ -39,6 +39,7 @@ internal import Synchronization
     deinit { body.shelves.release(charge) }
 
     /// Whether this record, being newer, takes the place of `other` under the same key: both are the same variant.
+    /// Called under the lock of a shard: compare, and do nothing else.
     open func replaces(_ other: StoredRecord) -> Bool { true }
 }
 
@@ -46,7 +47,7 @@ extension StoredRecord {
     static let usesMax: UInt8 = 3
 
     /// Slot in the table at its lowest load, the list of variants, and a share of the ghost queue.
-    static let tableBytes = 160
+    static let tableBytes = 208
 
     /// What this record takes of memory beside its body: at most, in bytes.
     final var footprint: Int {

@@ -1,0 +1,146 @@
+import Storage
+import Testing
+
+@Suite("RFC 9111 §4 collapsed requests: transfers under way")
+struct TransferTests {
+    let tier = MemoryTier(budget: 4 << 20, shards: 2, objectMax: 1 << 20, variantsPerKeyMax: 4)
+    let counter = Counter()
+
+    private func leader(_ name: String, knownNewest: StoredRecord? = nil) throws -> Transfer {
+        guard case .lead(let transfer) = tier.lead(name, knownNewest: knownNewest) else {
+            throw Unexpected.notLeading
+        }
+        return transfer
+    }
+
+    private func follower(_ name: String) throws -> Transfer {
+        guard case .follow(let transfer) = tier.lead(name) else { throw Unexpected.notFollowing }
+        return transfer
+    }
+
+    private enum Unexpected: Error { case notLeading, notFollowing }
+
+    @Test func `one leads, all others follow and are woken once`() throws {
+        let leader = try leader("a")
+        let followers = try (0..<3).map { _ in try follower("a") }
+        for follower in followers { #expect(follower.follow(counter.wake, limit: 10) != nil) }
+        #expect(leader.isLeader)
+        #expect(followers.allSatisfy { !$0.isLeader && $0.outcome == nil })
+        #expect(leader.followerCount == 3)
+        #expect(tier.statistics.transferCount == 1)
+        leader.resolve(.failed(code: 7))
+        #expect(counter.count == 3)
+        guard case .failed(7)? = followers[0].outcome else {
+            Issue.record("the outcome is the leader's")
+            return
+        }
+        #expect(tier.statistics.transferCount == 0)
+    }
+
+    @Test func `other keys lead for themselves`() throws {
+        let first = try leader("a")
+        let second = try leader("b")
+        #expect(first.outcome == nil && second.outcome == nil)
+    }
+
+    @Test func `a published record is what followers get and what later requests find`() throws {
+        let leader = try leader("a")
+        let follower = try follower("a")
+        #expect(follower.follow(counter.wake, limit: 1) != nil)
+        let body = try #require(tier.makeBody(expectedLength: 5))
+        let record = TestRecord("a", body: body)
+        #expect(tier.insert(record))
+        leader.resolve(.published(record))
+        guard case .published(let published)? = follower.outcome else {
+            Issue.record("the record was published")
+            return
+        }
+        #expect(published === record)
+        guard case .lookAgain = tier.lead("a") else {
+            Issue.record("something was stored since the look-up")
+            return
+        }
+        // Another variant, or a request that may not use the record: it leads.
+        _ = try self.leader("a", knownNewest: record)
+    }
+
+    @Test func `a freshened record makes others look again`() throws {
+        let old = try #require(tier.store("a", bytes: 3))
+        let leader = try leader("a", knownNewest: old)
+        #expect(tier.replace(old, with: TestRecord("a", body: old.body)))
+        guard case .lookAgain = tier.lead("a", knownNewest: old) else {
+            Issue.record("the newest record changed")
+            return
+        }
+        leader.abandon()
+    }
+
+    @Test func `a leader that goes away lets everybody fetch alone`() throws {
+        var leader: Transfer? = try leader("a")
+        let follower = try follower("a")
+        #expect(follower.follow(counter.wake, limit: 10) != nil)
+        #expect(leader?.followerCount == 1)
+        leader = nil
+        #expect(counter.count == 1)
+        guard case .notShared? = follower.outcome else {
+            Issue.record("nobody shares")
+            return
+        }
+        _ = try self.leader("a")
+    }
+
+    @Test func `a follower that goes away changes nothing`() throws {
+        let leader = try leader("a")
+        do { _ = try follower("a") }
+        #expect(leader.outcome == nil)
+        _ = try follower("a")
+    }
+
+    @Test func `only so many may wait`() throws {
+        let leader = try leader("a")
+        let follower = try follower("a")
+        let first = try #require(follower.follow(counter.wake, limit: 2))
+        #expect(follower.follow(counter.wake, limit: 2) != nil)
+        #expect(follower.follow(counter.wake, limit: 2) == nil)
+        follower.cancel(first)
+        #expect(follower.follow(counter.wake, limit: 2) != nil)
+        leader.resolve(.notShared)
+        #expect(counter.count == 2)
+    }
+
+    @Test func `who comes after the outcome is woken at once`() throws {
+        let leader = try leader("a")
+        let follower = try follower("a")
+        leader.resolve(.notShared)
+        #expect(follower.follow(counter.wake, limit: 0) != nil)
+        #expect(counter.count == 1)
+    }
+
+    @Test func `the first outcome stays`() throws {
+        let leader = try leader("a")
+        leader.resolve(.failed(code: 1))
+        let next = try self.leader("a")
+        leader.resolve(.notShared)
+        guard case .failed(1)? = leader.outcome else {
+            Issue.record("the outcome changed")
+            return
+        }
+        #expect(next.outcome == nil)
+        _ = try follower("a")
+    }
+
+    @Test func `a key with the same hash leads alone`() throws {
+        let running = try leader("a")
+        let bytes = Array("x".utf8)
+        for _ in 0..<2 {
+            let leadership = unsafe bytes.withUnsafeBytes { unsafe tier.lead(storageKey("a"), $0, knownNewest: nil) }
+            guard case .lead(let alone) = leadership else {
+                Issue.record("it must not follow another key's transfer")
+                return
+            }
+            alone.resolve(.notShared)
+        }
+        #expect(running.outcome == nil)
+        _ = try follower("a")
+    }
+}

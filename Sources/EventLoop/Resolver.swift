@@ -1,4 +1,8 @@
+// Which of these modules a C type belongs to depends on which is loaded first: all are named.
 import CAres
+import CLarder
+import CLibevent
+import Glibc
 
 /// Names to addresses without blocking, with a cache that heeds the time-to-live of answers. One per loop.
 ///

@@ -177,7 +177,7 @@ final class ClientConnection: TimedObject {
         let key = unsafe readKey(bytes)
         let record = unsafe worker.shared.lookup(key, scratch.pointee.keyBytes).first
         if let record = record.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlain,
-            case .serve(let age, let ttl) = reuse(of: record.cached, for: cache, now: worker.wallTime),
+            case .serve(let age, let ttl) = reuse(of: record.terms, for: cache, now: worker.wallTime),
             record.body.state == .complete
         {
             worker.shared.tier.touch(record)

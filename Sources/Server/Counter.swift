@@ -104,5 +104,5 @@ package final class Counters: Sendable {
 
 /// What a worker has now.
 package enum Gauge: Int, CaseIterable, Sendable {
-    case originConnectionsOpen, originConnectionsIdle, namesCached, nameQueries, nameHits, nameFailures
+    case originConnectionsOpen, originConnectionsIdle, nameQueries, nameHits, nameFailures
 }

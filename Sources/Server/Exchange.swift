@@ -40,6 +40,7 @@ final class Exchange {
             Transaction.Request(
                 cache: request.cache, isTunnel: request.method == .connect, isUpgrade: isUpgrade,
                 hasBody: request.hasBody, needsIdentity: snapshot.users != nil,
+                asksForOriginState: !request.head.fields.present.isDisjoint(with: [.ifMatch, .ifUnmodifiedSince]),
                 collapses: snapshot.configuration.cache.collapse))
     }
 
@@ -154,7 +155,8 @@ final class Exchange {
     private func suits(_ record: StoredResponse) -> Bool {
         guard record.body.state != .failed, !record.body.isWindowed else { return false }
         guard let secondaryKey = record.secondaryKey else { return true }
-        return secondaryKey.matches(request.head.fields, bytes: request.bytes.span)
+        let bytes = request.bytes
+        return secondaryKey.matches(request.head.fields, bytes: bytes.span)
     }
 
     private func lead() -> Transaction.Action {

@@ -39,7 +39,6 @@ final class Fetch: TimedObject {
     private var state: State = .acquiring
     private var sink: Sink = .undecided
     private var connection: OriginConnection?
-    private var selfUntilFinished: Fetch?
     private var retries = 0
     private var inbound: [UInt8] = []
     private var progress = HeadProgress()
@@ -52,6 +51,8 @@ final class Fetch: TimedObject {
     private var requestIsSent = false
     private var isPaused = false
     private let requestTime: WallTime
+    private var startedAt = MonotonicTime(nanoseconds: 0)
+    private var received: UInt64 = 0
 
     init(
         worker: Worker, snapshot: Snapshot, request: OwnedRequest, exchange: Exchange?, transaction: Transaction,
@@ -69,12 +70,28 @@ final class Fetch: TimedObject {
     }
 
     func start() {
-        selfUntilFinished = self
+        startedAt = worker.loop.now
+        worker.fetches[ObjectIdentifier(self)] = self
         worker.origins.acquire(for: self)
     }
 
     /// A pooled connection may be dead without our knowing; only what can be sent again goes out on one.
     var mayUsePooledConnection: Bool { request.isReplayable && retries == 0 && !transaction.request.isUpgrade }
+
+    /// What the admin endpoint tells of it.
+    var description: FetchDescription {
+        var readers = exchange == nil ? 0 : 1
+        if let transfer { readers += transfer.followerCount }
+        var result = FetchDescription(
+            uri: request.keyBytes, age: worker.loop.now.duration(since: startedAt), received: received, expected: nil,
+            readers: readers, isStored: false)
+        if case .length(let count) = length, state == .streaming { result.expected = count }
+        if case .store(let record) = sink {
+            result.isStored = true
+            result.received = UInt64(record.body.length)
+        }
+        return result
+    }
 
     // MARK: the client leaves
 
@@ -447,6 +464,7 @@ final class Fetch: TimedObject {
     }
 
     private func deliver(_ bytes: UnsafeRawBufferPointer) {
+        received += UInt64(bytes.count)
         switch sink {
         case .relay:
             unsafe exchange?.relay(bytes)
@@ -617,7 +635,7 @@ final class Fetch: TimedObject {
         state = .finished
         connection = nil
         worker.loop.timers.cancel(self)
-        selfUntilFinished = nil
+        worker.fetches[ObjectIdentifier(self)] = nil
     }
 
     override func timerFired() {
@@ -645,6 +663,19 @@ final class Fetch: TimedObject {
             ForwardedHead.endToEnd(fields, options), upgrade: fields.first(.upgrade), origin: fd, early: Array(rest))
         self.exchange = nil
     }
+}
+
+/// One fetch as others see it.
+package struct FetchDescription: Sendable {
+    package var uri: [UInt8]
+    package var age: Duration
+    /// Body bytes that came so far.
+    package var received: UInt64
+    /// The length the origin announced; nil while unknown.
+    package var expected: UInt64?
+    /// Clients that wait for it or read it, as far as this fetch knows them.
+    package var readers: Int
+    package var isStored: Bool
 }
 
 /// A weak reference that may travel in a job for this thread's own inbox.

@@ -187,6 +187,31 @@ package final class Proxy: Sendable {
     package var isDraining: Bool { state.withLock { $0.isDraining } }
     package var counters: [Counters] { state.withLock { $0.workers.map(\.counters) } }
 
+    /// The fetches under way on all workers, as each sees them; a worker that does not answer in time is left out.
+    package func fetches(timeout: Duration = .milliseconds(500)) -> [FetchDescription] {
+        let gathering = Gathering()
+        let workers = state.withLock { $0.workers }
+        for worker in workers {
+            worker.inbox.post { gathering.add(worker.worker.value?.fetches.values.map(\.description) ?? []) }
+        }
+        return gathering.wait(for: workers.count, timeout: timeout)
+    }
+
+    private final class Gathering: Sendable {
+        private let found = Mutex<[FetchDescription]>([])
+        private let signal = Semaphore()
+
+        func add(_ descriptions: [FetchDescription]) {
+            found.withLock { $0 += descriptions }
+            signal.signal()
+        }
+
+        func wait(for count: Int, timeout: Duration) -> [FetchDescription] {
+            for _ in 0..<count where !signal.wait(timeout: timeout) { break }
+            return found.withLock { $0 }
+        }
+    }
+
     // MARK: steering
 
     /// A new configuration for every request that begins from now on; those under way keep theirs.

@@ -98,8 +98,7 @@ struct StoredAnswer {
         if request.cache.hasPreconditions {
             switch evaluate(request.fields, method: request.method, against: record.cached, now: now) {
             case .notModified: return Choice(status: 304, hasBody: false)
-            case .failed: return Choice(status: 412, hasBody: false)
-            case .none, .passed: break
+            case .none, .passed, .failed: break
             }
         }
         guard request.cache.hasRange, request.method == .get, let length else { return whole }
@@ -130,7 +129,7 @@ struct StoredAnswer {
             persists: persists && !endsWithConnection, minorVersion: minorVersion, to: &out)
     }
 
-    /// A 304 carries what a cache needs to renew its copy (RFC 9110 §15.4.5); 412 and 416 are not about the content.
+    /// A 304 carries what a cache needs to renew its copy (RFC 9110 §15.4.5); a 416 is not about the content.
     private func isSent(_ name: FieldName) -> Bool {
         if name == .contentLength || name == .age { return false }
         switch status {
@@ -139,7 +138,7 @@ struct StoredAnswer {
             case .contentEncoding, .contentType, .contentLanguage, .contentRange, .acceptRanges: false
             default: true
             }
-        case 412, 416:
+        case 416:
             return name == .date || name == .eTag || name == .via
         default:
             return true

@@ -6,6 +6,8 @@ package import Storage
 /// A stored response as the proxy sees it: the record of the store, and what Caching knows of it.
 package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package let cached: CachedResponse
+    /// What of it decides on reuse: integers alone, for the path of a hit.
+    let terms: ReuseTerms
     /// The end-to-end fields with their bytes; `head` holds the same in wire form.
     package let fields: Fields
     /// Nil where the response does not vary; then the record suits every request for its key.
@@ -20,6 +22,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         body: Body, contentLength: Int?
     ) {
         self.cached = cached
+        terms = cached.terms
         self.fields = fields
         self.secondaryKey = secondaryKey
         headHasLength = contentLength != nil

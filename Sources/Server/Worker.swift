@@ -30,6 +30,7 @@ import Synchronization
     let vectors: UnsafeMutableBufferPointer<iovec>
     let pipes = PipePool()
     var clients = Slab<ClientConnection>()
+    var fetches: [ObjectIdentifier: Fetch] = [:]
     var tunnels: [ObjectIdentifier: TunnelRelay] = [:]
     private var departed: [ClientConnection] = []
     private(set) var isDraining = false
@@ -153,12 +154,28 @@ import Synchronization
         for tunnel in tunnels.values { tunnel.cancel() }
         tunnels.removeAll()
         origins.closeAll()
+        if let gaugeTimer { loop.timers.cancel(gaugeTimer) }
         log.stop()
         loop.stop()
     }
 
+    /// Shows what is now to those who read from other threads, once a second.
+    private func publishGauges() {
+        let gauges = counters.gauges
+        gauges.set(Gauge.originConnectionsOpen.rawValue, UInt64(origins.openCount))
+        gauges.set(Gauge.originConnectionsIdle.rawValue, UInt64(origins.idleCount))
+        gauges.set(Gauge.nameQueries.rawValue, resolver.stats.queries)
+        gauges.set(Gauge.nameHits.rawValue, resolver.stats.cacheHits)
+        gauges.set(Gauge.nameFailures.rawValue, resolver.stats.failures)
+        guard let gaugeTimer, !isDraining else { return }
+        loop.timers.schedule(gaugeTimer, after: .seconds(1))
+    }
+    private var gaugeTimer: Timer?
+
     func run() {
         log.start(on: loop)
+        gaugeTimer = Timer { [unowned self] in publishGauges() }
+        publishGauges()
         loop.run()
     }
 }

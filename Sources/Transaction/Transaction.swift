@@ -22,22 +22,28 @@ package struct Transaction: Sendable {
         package var isUpgrade: Bool
         package var hasBody: Bool
         package var needsIdentity: Bool
+        /// `If-Match` or `If-Unmodified-Since`: about the state of the origin, which only it knows (RFC 9110 §13.1.1).
+        package var asksForOriginState: Bool
         /// Collapsing is switched on.
         package var collapses: Bool
 
         package init(
-            cache: CacheRequest, isTunnel: Bool, isUpgrade: Bool, hasBody: Bool, needsIdentity: Bool, collapses: Bool
+            cache: CacheRequest, isTunnel: Bool, isUpgrade: Bool, hasBody: Bool, needsIdentity: Bool,
+            asksForOriginState: Bool, collapses: Bool
         ) {
             self.cache = cache
             self.isTunnel = isTunnel
             self.isUpgrade = isUpgrade
             self.hasBody = hasBody
             self.needsIdentity = needsIdentity
+            self.asksForOriginState = asksForOriginState
             self.collapses = collapses
         }
 
         /// GET and HEAD without a body are answered from the store where it allows (RFC 9111 §4).
-        var mayUseStore: Bool { (cache.method == .get || cache.method == .head) && !hasBody && !isUpgrade }
+        var mayUseStore: Bool {
+            (cache.method == .get || cache.method == .head) && !hasBody && !isUpgrade && !asksForOriginState
+        }
 
         /// Others may wait for the answer to this request: it must be one that can serve them.
         var mayLead: Bool {

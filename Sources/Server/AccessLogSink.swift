@@ -1,0 +1,111 @@
+import EventLoop
+import Framing
+import Glibc
+package import Settings
+import Message
+import Synchronization
+import Transaction
+
+/// Where the lines of all workers go: a thread of its own writes them, since a disk or a pipe may block.
+package final class AccessLogSink: Sendable {
+    private struct State {
+        var queue: [[UInt8]] = []
+        var bytes = 0
+        var isStopping = false
+        var reopen = false
+    }
+    private let state = Mutex(State())
+    private let signal: Semaphore
+    private let target: AccessLogTarget
+    private let thread = Mutex<OwnedThread?>(nil)
+    /// Held for a writer that does not keep up; beyond, lines are dropped and counted.
+    private static let backlogBytesMax = 16 << 20
+
+    package init(_ target: AccessLogTarget) {
+        self.target = target
+        signal = Semaphore()
+    }
+
+    package var isOn: Bool { target != .off }
+
+    package enum Failure: Error { case cannotOpen(path: String, errno: CInt) }
+
+    package func start() throws {
+        guard isOn else { return }
+        let fd = try open()
+        let handle = OwnedThread(try startThread(name: "larder-log") { [self] in write(to: fd) })
+        thread.withLock { $0 = handle }
+    }
+
+    private func open() throws(Failure) -> CInt {
+        guard case .file(let path) = target else { return STDOUT_FILENO }
+        let fd = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
+        guard fd >= 0 else { throw .cannotOpen(path: path, errno: errno) }
+        return fd
+    }
+
+    /// The file is closed and opened again by its name (log rotation).
+    package func reopen() {
+        state.withLock { $0.reopen = true }
+        signal.signal()
+    }
+
+    /// - Returns: false where the backlog is full and the lines are lost.
+    func submit(_ lines: [UInt8]) -> Bool {
+        let accepted = state.withLock { state in
+            guard state.bytes + lines.count <= AccessLogSink.backlogBytesMax else { return false }
+            state.queue.append(lines)
+            state.bytes += lines.count
+            return true
+        }
+        signal.signal()
+        return accepted
+    }
+
+    private func write(to first: CInt) {
+        var fd = first
+        while true {
+            signal.wait()
+            let (work, reopen, isStopping) = state.withLock { state in
+                defer {
+                    state.queue = []
+                    state.bytes = 0
+                    state.reopen = false
+                }
+                return (state.queue, state.reopen, state.isStopping)
+            }
+            for lines in work { AccessLogSink.writeAll(lines, to: fd) }
+            if reopen, case .file = target {
+                do {
+                    let renewed = try open()
+                    close(fd)
+                    fd = renewed
+                } catch { Diagnostics.warning("the access log could not be opened again; the old file goes on") }
+            }
+            if isStopping && work.isEmpty { return }
+        }
+    }
+
+    private static func writeAll(_ lines: [UInt8], to fd: CInt) {
+        var rest = lines[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(fd, $0.baseAddress!, $0.count) }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno != EINTR {
+                return
+            }
+        }
+    }
+
+    /// Writes what is there and ends the thread.
+    package func stop() {
+        state.withLock { $0.isStopping = true }
+        signal.signal()
+        signal.signal()
+        thread.withLock { handle in
+            handle?.join()
+            handle = nil
+        }
+    }
+}

@@ -61,7 +61,9 @@ let package = Package(
             ], swiftSettings: house),
         .target(
             name: "Admin",
-            dependencies: ["Message", "Framing", "Settings", "EventLoop", "Compression", "Storage", "Server", "CLarder"],
+            dependencies: [
+                "Message", "Framing", "Settings", "EventLoop", "Compression", "Storage", "Server", "CLarder",
+            ],
             swiftSettings: house),
         .executableTarget(
             name: "larder",
@@ -73,5 +75,11 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
         tests("CompressionTests", ["Compression"]),
+
+        tests("MessageTests", ["Message"]),
+        tests("FramingTests", ["Framing", "Message"]),
+        tests("AccessTests", ["Access", "Message"]),
+        tests("SettingsTests", ["Settings", "Access", "Message", "YAML"]),
+        tests("PasswordsTests", ["Passwords", "YAML"]),
     ]
 )

@@ -1,3 +1,5 @@
+import Message
+
 /// What a client sends in `Proxy-Authorization: Basic` (RFC 7617 §2).
 package struct BasicCredentials: Sendable, Equatable {
     /// The user-id: UTF-8, without colon and controls.
@@ -16,7 +18,9 @@ package struct BasicCredentials: Sendable, Equatable {
         let parts = fieldValue.split(separator: UInt8(ascii: " "), maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, isBasic(parts[0]) else { return nil }
         let token = parts[1].drop { $0 == UInt8(ascii: " ") }
-        guard let bytes = decodeBase64(token), let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        guard let bytes = decodeStrictBase64(token), let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
+            return nil
+        }
         guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return nil }
         guard String(validating: bytes, as: UTF8.self) != nil else { return nil }
         user = String(decoding: bytes[..<colon], as: UTF8.self)
@@ -40,35 +44,8 @@ private func isBasic(_ name: some Collection<UInt8>) -> Bool {
     name.map { $0 | 0x20 } == Array("basic".utf8) && name.allSatisfy { $0 > 0x40 }
 }
 
-/// RFC 4648 §4, with padding (§3.2) and without stray bits (§3.5): one text for one value. Nil where it is not that.
-func decodeBase64(_ text: some Collection<UInt8>) -> [UInt8]? {
-    guard text.count % 4 == 0 else { return nil }
-    let digits = text.reversed().drop { $0 == UInt8(ascii: "=") }.reversed()
-    guard text.count - digits.count <= 2 else { return nil }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.count / 4 * 3)
-    var pending: UInt32 = 0
-    var pendingBits = 0
-    for digit in digits {
-        guard let value = base64Value(digit) else { return nil }
-        pending = pending << 6 | UInt32(value)
-        pendingBits += 6
-        if pendingBits >= 8 {
-            pendingBits -= 8
-            bytes.append(UInt8(truncatingIfNeeded: pending >> UInt32(pendingBits)))
-            pending &= (1 << UInt32(pendingBits)) - 1
-        }
-    }
-    return pending == 0 && pendingBits < 6 ? bytes : nil
-}
-
-private func base64Value(_ digit: UInt8) -> UInt8? {
-    switch digit {
-    case 0x41...0x5A: digit - 0x41
-    case 0x61...0x7A: digit - 0x61 + 26
-    case 0x30...0x39: digit - 0x30 + 52
-    case UInt8(ascii: "+"): 62
-    case UInt8(ascii: "/"): 63
-    default: nil
-    }
+/// RFC 4648 §4, with its padding (§3.2) and without stray bits (§3.5): one text for one value. Nil where it is not that.
+private func decodeStrictBase64(_ text: some Collection<UInt8>) -> [UInt8]? {
+    guard let bytes = decodeBase64(text), encodeBase64(bytes).elementsEqual(text) else { return nil }
+    return bytes
 }

@@ -16,13 +16,7 @@ package enum DestinationHost: Sendable, Hashable, CustomStringConvertible {
             return
         }
         var name = Array(host)
-        if name.last == UInt8(ascii: ".") {
-            name.removeLast()
-            if let address = IPAddress(anySpelling: name) {
-                self = .address(address)
-                return
-            }
-        }
+        if name.last == UInt8(ascii: ".") { name.removeLast() }
         guard !hostEndsInNumber(name), let text = Self.lowerCasedName(name) else { return nil }
         self = .name(text)
     }

@@ -5,13 +5,15 @@ struct ExpiringTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Held: Sendable {
         var value: Value
         var expiry: Duration
+        var ticket: UInt64
     }
     private let lifetime: Duration
     private let countMax: Int
     private var held: [Key: Held] = [:]
-    /// In the order of expiry; a key set again stands here twice, and only its last expiry counts.
-    private var order: [(key: Key, expiry: Duration)] = []
+    /// In the order of expiry, from `orderStart`. A key set again stands here again; only its last ticket counts.
+    private var order: [(key: Key, ticket: UInt64)] = []
     private var orderStart = 0
+    private var lastTicket: UInt64 = 0
 
     init(lifetime: Duration, countMax: Int) {
         precondition(countMax > 0)
@@ -29,19 +31,26 @@ struct ExpiringTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Sets the value and starts its lifetime anew; what has expired goes, and the oldest where there are too many.
     mutating func set(_ key: Key, _ value: Value, now: Duration) {
-        let expiry = now + lifetime
-        held[key] = Held(value: value, expiry: expiry)
-        order.append((key, expiry))
-        while let oldest = orderStart < order.count ? order[orderStart] : nil,
-            oldest.expiry <= now || held.count > countMax || order.count - orderStart > 2 * countMax
-        {
-            if held[oldest.key]?.expiry == oldest.expiry { held[oldest.key] = nil }
+        lastTicket += 1
+        held[key] = Held(value: value, expiry: now + lifetime, ticket: lastTicket)
+        order.append((key, lastTicket))
+        while orderStart < order.count, isDue(order[orderStart], now: now) {
+            let oldest = order[orderStart]
+            if held[oldest.key]?.ticket == oldest.ticket { held[oldest.key] = nil }
             orderStart += 1
         }
-        if orderStart > countMax {
-            order.removeFirst(orderStart)
-            orderStart = 0
-        }
+        if order.count > 4 * countMax { forgetOldTickets() }
+    }
+
+    private func isDue(_ oldest: (key: Key, ticket: UInt64), now: Duration) -> Bool {
+        guard let found = held[oldest.key], found.ticket == oldest.ticket else { return true }
+        return found.expiry <= now || held.count > countMax
+    }
+
+    /// At most one ticket per key stays: the work is paid for by the tickets that went.
+    private mutating func forgetOldTickets() {
+        order = order[orderStart...].filter { held[$0.key]?.ticket == $0.ticket }
+        orderStart = 0
     }
 
     /// Changes a value that is held and lets it expire when it would have.

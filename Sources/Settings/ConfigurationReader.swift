@@ -70,13 +70,17 @@ struct ConfigurationReader {
         return names
     }
 
-    /// The nearest neighbour; else the same name elsewhere; else the nearest of all.
+    /// The nearest neighbour, else the nearest name elsewhere.
     private static func hint(forUnknown name: String, in path: String) -> String? {
         let prefix = path.isEmpty ? "" : path + "."
-        let neighbour = nearestName(to: name, among: children(of: path)).map { prefix + $0 }
-        let namesake = Settings.all.first { $0.key == name || $0.key.hasSuffix("." + name) }?.key
-        let near = neighbour ?? namesake ?? nearestName(to: prefix + name, among: Settings.all.map(\.key))
-        if near == name { return "keys are nested, not dotted" }
-        return near.map { "did you mean \($0)?" }
+        if settings[prefix + name] != nil { return "keys are nested, not dotted" }
+        if let neighbour = nearestName(to: name, among: children(of: path)) {
+            return "did you mean \(prefix)\(neighbour)?"
+        }
+        let lastNames = Settings.all.map { String($0.key.split(separator: ".").last ?? "") }
+        guard let near = nearestName(to: name, among: lastNames), let index = lastNames.firstIndex(of: near) else {
+            return nil
+        }
+        return "did you mean \(Settings.all[index].key)?"
     }
 }

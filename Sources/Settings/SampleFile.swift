@@ -1,0 +1,84 @@
+/// `conf/larder.yaml`: every setting with its meaning and default, rendered from the declarations.
+///
+/// It loads to `Configuration()`. What has no default to write is there as a comment.
+package func renderSampleFile() -> String {
+    var lines = sampleHead
+    for section in Settings.sections {
+        lines.append("")
+        var writer = SectionWriter(section)
+        lines += writer.render()
+    }
+    return lines.joined(separator: "\n") + "\n"
+}
+
+private let sampleHead = [
+    "# Larder's configuration: every setting with its default. Made from Sources/Settings/Settings.swift by",
+    "# `LARDER_RENDER=1 swift test --filter Rendering`; the same in prose is docs/configuration.md. Check yours with",
+    "# `larder check`. Sizes are 64KiB, 256MiB, 10GiB or bytes; durations 500ms, 30s, 5m, 1h, 2d.",
+]
+
+/// The lines of one section, nested by the parts of the keys.
+private struct SectionWriter {
+    private let section: Settings.Section
+    private let defaults = Configuration()
+    private var lines: [String] = []
+    /// The mappings that are open, outermost first.
+    private var open: [String] = []
+
+    init(_ section: Settings.Section) { self.section = section }
+
+    mutating func render() -> [String] {
+        lines.append("# \(section.meaning)")
+        for setting in section.settings { append(setting) }
+        return lines
+    }
+
+    private mutating func append(_ setting: any SettingDeclaration) {
+        let parts = setting.key.split(separator: ".").map(String.init)
+        openMappings(Array(parts.dropLast()))
+        let indent = String(repeating: "  ", count: open.count)
+        lines += comment(setting).map { "\(indent)# \($0)" }
+        if setting.example.isEmpty {
+            lines.append("\(indent)\(parts[parts.count - 1]): \(setting.text(in: defaults))")
+        } else {
+            lines += setting.example.map { "\(indent)# \($0)" }
+        }
+    }
+
+    /// Meaning; what is allowed, and when a change takes effect.
+    private func comment(_ setting: any SettingDeclaration) -> [String] {
+        var note = "\(sentence(setting.allowed))."
+        if let meaning = setting.defaultMeaning { note += " Left out: \(meaning)." }
+        if setting.reload == .restart { note += " Read at start only." }
+        let width = 118 - 2 * open.count
+        return wrap(setting.meaning, width: width) + wrap(note, width: width)
+    }
+
+    /// A mapping with nothing but comments in it is a comment itself.
+    private mutating func openMappings(_ path: [String]) {
+        while open.count > path.count || open != Array(path.prefix(open.count)) { open.removeLast() }
+        for name in path.dropFirst(open.count) {
+            let indent = String(repeating: "  ", count: open.count)
+            open.append(name)
+            let prefix = open.joined(separator: ".") + "."
+            let isActive = section.settings.contains { $0.key.hasPrefix(prefix) && $0.example.isEmpty }
+            lines.append("\(indent)\(isActive ? "" : "# ")\(name):")
+        }
+    }
+}
+
+/// The text with a capital first letter.
+func sentence(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() }
+
+/// The text in lines of at most `width` characters, broken at spaces.
+private func wrap(_ text: String, width: Int) -> [String] {
+    var lines: [String] = []
+    for word in text.split(separator: " ") {
+        if let last = lines.last, last.count + 1 + word.count <= width {
+            lines[lines.count - 1] = "\(last) \(word)"
+        } else {
+            lines.append(String(word))
+        }
+    }
+    return lines
+}

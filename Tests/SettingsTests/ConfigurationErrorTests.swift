@@ -1,0 +1,224 @@
+import Settings
+import Testing
+
+@Suite("Errors of configuration files")
+struct ConfigurationErrorTests {
+    static let rows: [(text: String, expected: [String])] = [
+        ("cache:\n  memroy: 1GiB", ["2: cache.memroy: unknown key; did you mean cache.memory?"]),
+        ("cahce:\n  memory: 1GiB", ["1: cahce: unknown key; did you mean cache?"]),
+        ("memory: 1GiB", ["1: memory: unknown key; did you mean cache.memory?"]),
+        ("cache.memory: 1GiB", ["1: cache.memory: unknown key; keys are nested, not dotted"]),
+        ("utterly: 1", ["1: utterly: unknown key"]),
+        ("cache: { memory: 12q }", ["1: cache.memory: found \"12q\", expected a size from 1MiB to 16TiB"]),
+        ("cache: { memory: 1023KiB }", ["1: cache.memory: found \"1023KiB\", expected a size from 1MiB to 16TiB"]),
+        ("cache: { memory: 17TiB }", ["1: cache.memory: found \"17TiB\", expected a size from 1MiB to 16TiB"]),
+        ("cache: { memory: [ 1 ] }", ["1: cache.memory: found a list, expected a size from 1MiB to 16TiB"]),
+        ("cache:\n  memory:", ["2: cache.memory: found nothing, expected a size from 1MiB to 16TiB"]),
+        (
+            "cache: big",
+            [
+                "1: cache: found \"big\", expected the keys memory, disk, collapse, object_size_max, heuristic_lifetime_max"
+            ]
+        ),
+        ("cache: { disk: 10GiB }", ["1: cache.disk: found \"10GiB\", expected the keys path, size"]),
+        (
+            "- a",
+            [
+                "1: found a list, expected the keys listen, workers, admin, cache, access, log, timeouts, tls, dns, limits"
+            ]
+        ),
+        ("workers: 0", ["1: workers: found \"0\", expected auto, or a number from 1 to 1024"]),
+        ("cache: { collapse: maybe }", ["1: cache.collapse: found \"maybe\", expected yes or no"]),
+        (
+            "log: { level: wraning }",
+            ["1: log.level: found \"wraning\", expected one of error, warning, info, debug; did you mean warning?"]
+        ),
+        (
+            "log: { access: stdot }",
+            [
+                "1: log.access: found \"stdot\", expected stdout, off, or a file with a / in its path; did you mean stdout?"
+            ]
+        ),
+        (
+            "timeouts: { connect: 30 }",
+            [
+                "1: timeouts.connect: found \"30\", expected a duration from 100ms to 10m; a duration needs a unit: 30s, 30m, 30h"
+            ]
+        ),
+        ("timeouts: { connect: 99ms }", ["1: timeouts.connect: found \"99ms\", expected a duration from 100ms to 10m"]),
+        ("timeouts: { connect: 11m }", ["1: timeouts.connect: found \"11m\", expected a duration from 100ms to 10m"]),
+        (
+            "admin: { address: unix:/a }",
+            ["1: admin.address: found \"unix:/a\", expected host:port with an address for a host, or [v6]:port, or off"]
+        ),
+        (
+            "admin: { socket: admin.sock }",
+            ["1: admin.socket: found \"admin.sock\", expected an absolute path of at most 107 bytes, or off"]
+        ),
+        ("dns: { ttl_min: 1m, ttl_max: 30s }", ["1: dns.ttl_min: 1m is more than dns.ttl_max, 30s"]),
+        (
+            "limits: { field_count_max: 15 }",
+            ["1: limits.field_count_max: found \"15\", expected a number from 16 to 10000"]
+        ),
+        ("listen: 127.0.0.1:80", ["1: listen: found \"127.0.0.1:80\", expected address: host:port"]),
+        ("listen: []", ["1: listen: found an empty list; leave the key out instead"]),
+        (
+            "listen: [ { address: example.org:80 } ]",
+            [
+                "1: listen[1].address: found \"example.org:80\", expected host:port with an address for a host, [v6]:port, or unix:/path"
+            ]
+        ),
+        (
+            "listen: [ { adress: 127.0.0.1:80 } ]",
+            ["1: listen[1].adress: unknown key; only address is known", "1: listen[1]: address is missing"]
+        ),
+        (
+            "listen: [ { address: 127.0.0.1:80 }, { address: 127.0.0.1:80 } ]",
+            ["1: listen: 127.0.0.1:80 stands here twice"]
+        ),
+        ("listen: [ { address: 127.0.0.1:3129 } ]", ["1: admin.address: 127.0.0.1:3129 is where the proxy listens"]),
+        (
+            "access: { clients: [ 10.0.0.1/8, example.org ] }",
+            [
+                "1: access.clients[1]: found \"10.0.0.1/8\", expected an address or a range such as 10.0.0.0/8; the range that holds it is 10.0.0.0/8",
+                "1: access.clients[2]: found \"example.org\", expected an address or a range such as 10.0.0.0/8; names are not looked up here",
+            ]
+        ),
+        ("access: { clients: [] }", ["1: access.clients: found an empty list; leave the key out instead"]),
+        (
+            "access: { private_destinations: maybe }",
+            ["1: access.private_destinations: found \"maybe\", expected deny or allow"]
+        ),
+        (
+            "access:\n  authentication:",
+            ["2: access.authentication.basic.users: missing; name the users' file, or leave access.authentication out"]
+        ),
+        (
+            "access:\n  authentication:\n    basic: { realm: r }",
+            ["3: access.authentication.basic.users: missing; name the users' file, or leave access.authentication out"]
+        ),
+        (
+            "access: { authentication: { digest: x } }",
+            [
+                "1: access.authentication.digest: unknown key",
+                "1: access.authentication.basic.users: missing; name the users' file, or leave access.authentication out",
+            ]
+        ),
+    ]
+    @Test(arguments: rows.indices) func `file, line, key, what was found, what is allowed`(_ index: Int) throws {
+        let row = Self.rows[index]
+        let (configuration, errors, _) = try load(row.text)
+        #expect(errors.map(\.description) == row.expected.map { "larder.yaml:\($0)" }, "\(row.text)")
+        #expect(configuration == nil)
+    }
+
+    static let ruleRows: [(rule: String, expected: String)] = [
+        ("alow: { host: a }", "[1]: found keys \"alow\", expected allow: { … } or deny: { … }"),
+        ("{ allow: {}, deny: {} }", "[1]: found keys \"allow\", \"deny\", expected allow: { … } or deny: { … }"),
+        ("allow", "[1]: found \"allow\", expected allow: { … } or deny: { … }"),
+        ("allow: example.org", "[1].allow: found \"example.org\", expected conditions such as { host: … }"),
+        ("allow: { hosts: a }", "[1].allow.hosts: unknown condition; did you mean host?"),
+        (
+            "allow: { colour: a }",
+            "[1].allow.colour: unknown condition; known are host, address, port, method, user, client"
+        ),
+        ("allow: { reason: a }", "[1].allow.reason: only a deny rule has a reason"),
+        ("allow: { host: [] }", "[1].allow.host: found an empty list; leave the key out instead"),
+        ("allow: { host: }", "[1].allow.host: found nothing, expected a host name, *.name, * or an address"),
+        (
+            "allow: { host: [ a, \"http://b/\" ] }",
+            "[1].allow.host[2]: found \"http://b/\", expected a host name, *.name, * or an address; a host only, without scheme and path"
+        ),
+        (
+            "allow: { host: a:80 }",
+            "[1].allow.host: found \"a:80\", expected a host name, *.name, * or an address; ports belong in port:"
+        ),
+        (
+            "allow: { host: 10.0.0.0/8 }",
+            "[1].allow.host: found \"10.0.0.0/8\", expected a host name, *.name, * or an address; ranges of addresses belong in address:"
+        ),
+        (
+            "allow: { port: 0 }",
+            "[1].allow.port: found \"0\", expected a port from 1 to 65535, or a range such as 8000-8999"
+        ),
+        (
+            "allow: { port: 65536 }",
+            "[1].allow.port: found \"65536\", expected a port from 1 to 65535, or a range such as 8000-8999"
+        ),
+        (
+            "allow: { port: 90-80 }",
+            "[1].allow.port: found \"90-80\", expected a port from 1 to 65535, or a range such as 8000-8999"
+        ),
+        (
+            "allow: { port: 80- }",
+            "[1].allow.port: found \"80-\", expected a port from 1 to 65535, or a range such as 8000-8999"
+        ),
+        (
+            "allow: { method: get }",
+            "[1].allow.method: found \"get\", expected a method in upper case; methods are upper case: GET"
+        ),
+        (
+            "allow: { address: localhost }",
+            "[1].allow.address: found \"localhost\", expected an address or a range such as 10.0.0.0/8; names are not looked up here"
+        ),
+        (
+            "allow: { user: alice }",
+            "[1]: names users, but nobody is asked who they are; configure access.authentication"
+        ),
+        (
+            "deny: { reason: \"\" }",
+            "[1].deny.reason: found \"\", expected text of 1 to 500 bytes without control characters"
+        ),
+    ]
+    @Test(arguments: ruleRows) func `rules`(_ rule: String, _ expected: String) throws {
+        let (configuration, errors, _) = try load("access:\n  rules:\n    - \(rule)\n")
+        #expect(errors.map(\.description) == ["larder.yaml:3: access.rules\(expected)"])
+        #expect(configuration == nil)
+    }
+
+    @Test func `all errors are told, in the order of lines`() throws {
+        let (_, errors, _) = try load(
+            "wrokers: 2\ncache:\n  memory: 1\n  dsik: {}\naccess:\n  rules:\n    - allow: { port: x, host: [] }\n    - drop: {}\n"
+        )
+        #expect(errors.map(\.line) == [1, 3, 4, 7, 7, 8])
+        #expect(
+            errors.map(\.key) == [
+                "wrokers", "cache.memory", "cache.dsik", "access.rules[1].allow.port", "access.rules[1].allow.host",
+                "access.rules[2]",
+            ])
+    }
+
+    static let listeners: [(text: String, isFine: Bool)] = [
+        ("0.0.0.0:3128", false), ("\"[::]:3128\"", false), ("192.168.1.1:3128", false), ("8.8.8.8:3128", false),
+        ("127.0.0.1:3128", true), ("127.9.9.9:3128", true), ("\"[::1]:3128\"", true), ("unix:/run/p.sock", true),
+        ("\"[::ffff:127.0.0.1]:3128\"", true),
+    ]
+    @Test(arguments: listeners) func `a listener beyond loopback needs named clients`(_ address: String, _ isFine: Bool)
+        throws
+    {
+        let listen = "listen:\n  - address: \(address)\n"
+        let (configuration, errors, _) = try load(listen)
+        #expect((configuration != nil) == isFine)
+        #expect(
+            errors.allSatisfy {
+                $0.message.hasSuffix("a listener beyond loopback needs access.clients or access.authentication")
+                    && $0.line == 1
+            })
+        #expect(errors.count == (isFine ? 0 : 1))
+        #expect(try load(listen + "access: { clients: 192.168.0.0/16 }").configuration != nil)
+        #expect(try load(listen + "access: { authentication: { basic: { users: u } } }").configuration != nil)
+    }
+
+    static let warnings: [(text: String, key: String)] = [
+        ("cache: { disk: { size: 1 } }", "cache.disk.size"), ("access: { clients: 0.0.0.0/0 }", "access.clients"),
+        ("access: { clients: [ 10.0.0.0/8, \"::/0\" ] }", "access.clients"),
+        ("admin: { address: 0.0.0.0:3129 }", "admin.address"),
+        ("access: { default: deny }", "access.default"),
+    ]
+    @Test(arguments: warnings) func `a warning stops nothing`(_ text: String, _ key: String) throws {
+        let (configuration, errors, warnings) = try load(text)
+        #expect(configuration != nil && errors.isEmpty)
+        #expect(warnings.map(\.key) == [key])
+        #expect(warnings.allSatisfy { $0.line == 1 })
+    }
+}

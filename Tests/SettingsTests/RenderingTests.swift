@@ -1,0 +1,61 @@
+import Access
+import Foundation
+import Settings
+import Testing
+
+@Suite("Rendering: what is written about settings is what they are")
+struct RenderingTests {
+    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    static let files: [(path: String, text: String)] = [
+        ("conf/larder.yaml", renderSampleFile()), ("docs/configuration.md", renderManual()),
+    ]
+
+    @Test(arguments: files) func `LARDER_RENDER=1 writes the files that this compares`(_ path: String, _ text: String)
+        throws
+    {
+        let file = Self.root.appending(path: path)
+        if ProcessInfo.processInfo.environment["LARDER_RENDER"] == "1" {
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try text.write(to: file, atomically: true, encoding: .utf8)
+        }
+        #expect(try String(contentsOf: file, encoding: .utf8) == text)
+    }
+
+    @Test func `the sample file says the defaults`() throws {
+        let (configuration, errors, warnings) = try load(renderSampleFile())
+        #expect(configuration == Configuration())
+        #expect(errors == [] && warnings == [])
+    }
+
+    /// What is a comment for want of a default must be right as well.
+    @Test func `the sample file is right with its examples too`() throws {
+        let lines = renderSampleFile().split(separator: "\n", omittingEmptySubsequences: false)
+        let keys = [
+            "token", "object_size_max", "clients", "authentication", "basic", "realm", "users", "remember", "rules",
+            "default", "ca_file",
+        ]
+        let uncommented = lines.map { line -> String in
+            let indent = line.prefix { $0 == " " }
+            let text = line.dropFirst(indent.count)
+            let isExample = keys.contains { text.hasPrefix("# \($0):") } || text.hasPrefix("#   - ")
+            return isExample ? String(indent + text.dropFirst(2)) : String(line)
+        }
+        let configuration = try loaded(uncommented.joined(separator: "\n"))
+        #expect(configuration.access.rules.count == 3)
+        #expect(configuration.access.authentication != nil)
+        #expect(configuration.cache.writtenObjectSizeMax == 32 << 20)
+        #expect(configuration.admin.tokenFile != nil && configuration.tls.caFile != nil)
+        #expect(configuration.access.namedClients != nil && configuration.access.writtenDefault == .deny)
+    }
+
+    @Test(arguments: ["build-fleet", "safe-egress", "lab"]) func `an example is valid, without a warning`(
+        _ name: String
+    ) throws {
+        let file = Self.root.appending(path: "conf/examples/\(name).yaml")
+        let (configuration, errors, warnings) = try load(String(contentsOf: file, encoding: .utf8))
+        #expect(configuration != nil)
+        #expect(errors == [] && warnings == [])
+    }
+}

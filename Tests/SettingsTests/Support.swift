@@ -1,0 +1,30 @@
+import Settings
+import Testing
+import YAML
+
+extension ConfigurationNode {
+    init(_ node: YAMLNode) {
+        let value: Value
+        switch node.value {
+        case .scalar(let text, let isQuoted): value = .scalar(text, isQuoted: isQuoted)
+        case .sequence(let elements): value = .list(elements.map { ConfigurationNode($0) })
+        case .mapping(let entries):
+            value = .mapping(
+                entries.map { Entry(key: $0.key, keyLine: $0.keyLine, value: ConfigurationNode($0.value)) })
+        }
+        self.init(value, line: node.line, column: node.column)
+    }
+}
+
+func load(
+    _ text: String
+) throws -> (configuration: Configuration?, errors: [ConfigurationError], warnings: [ConfigurationError]) {
+    loadConfiguration(try parseYAML(Array(text.utf8)).map { ConfigurationNode($0) }, file: "larder.yaml")
+}
+
+/// The configuration of a text that is fine.
+func loaded(_ text: String) throws -> Configuration {
+    let (configuration, errors, _) = try load(text)
+    #expect(errors == [])
+    return try #require(configuration)
+}

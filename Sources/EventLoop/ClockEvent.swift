@@ -1,4 +1,8 @@
+// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+import CAres
+import CLarder
 import CLibevent
+import Glibc
 
 /// One libevent timer, precise to a millisecond or so. For the few that need it: connection attempts, the resolver
 /// and the wheel, which stands for all others.

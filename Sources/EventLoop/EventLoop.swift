@@ -1,3 +1,6 @@
+// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+import CAres
+import CLarder
 import CLibevent
 import Glibc
 
@@ -39,7 +42,12 @@ import Glibc
         unsafe event_base_free(base)
     }
 
+    /// A write to a peer that has gone is an error where it happens, not the end of the process: splice(2) can not be
+    /// told so call by call.
+    private static let brokenPipesIgnored: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
+
     private static func makeBase() throws(EventLoopError) -> OpaquePointer {
+        brokenPipesIgnored
         guard let configuration = unsafe event_config_new() else { throw .outOfMemory }
         defer { unsafe event_config_free(configuration) }
         let flags = EVENT_BASE_FLAG_NOLOCK.rawValue | EVENT_BASE_FLAG_IGNORE_ENV.rawValue

@@ -1,4 +1,8 @@
-package import Glibc
+// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+import CAres
+import CLarder
+import CLibevent
+import Glibc
 
 /// What came of one attempt to move bytes.
 package enum IOResult: Equatable, Sendable {
@@ -32,9 +36,10 @@ package enum IO {
     }
 
     /// Writes several pieces in one call, to a socket.
-    package static func writev(_ fd: CInt, _ vectors: UnsafeMutablePointer<iovec>, _ count: Int) -> IOResult {
+    /// - Parameter vectors: an array of `struct iovec`, `count` of them.
+    package static func writev(_ fd: CInt, _ vectors: UnsafeMutableRawPointer, _ count: Int) -> IOResult {
         var message = unsafe msghdr()
-        unsafe message.msg_iov = vectors
+        unsafe message.msg_iov = unsafe vectors.assumingMemoryBound(to: iovec.self)
         unsafe message.msg_iovlen = count
         while true {
             let sent = unsafe sendmsg(fd, &message, CInt(MSG_NOSIGNAL))

@@ -1,3 +1,7 @@
+// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+import CAres
+import CLarder
+import CLibevent
 import Glibc
 
 /// A point on the clock that never goes back. Only differences mean anything.

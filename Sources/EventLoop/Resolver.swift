@@ -1,4 +1,8 @@
+// Which of these modules a C type belongs to depends on which is loaded first: all are named.
 import CAres
+import CLarder
+import CLibevent
+import Glibc
 
 /// Names to addresses without blocking, with a cache that heeds the time-to-live of answers. One per loop.
 ///
@@ -80,6 +84,10 @@ import CAres
         let ticket = ResolverTicket(done)
         if let outcome = cached(host) {
             loop.afterTurn { ticket.deliver(outcome) }
+        } else if let address = SocketAddress(literal: host) {
+            // c-ares would ask the name servers all the same.
+            let resolution = Resolution(addresses: [address], expires: loop.now.advanced(by: options.ttlMax))
+            loop.afterTurn { ticket.deliver(.success(resolution)) }
         } else if let query = openQueries[host] {
             stats.joined += 1
             query.tickets.append(ticket)

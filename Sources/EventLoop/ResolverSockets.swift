@@ -1,4 +1,8 @@
+// Which of these modules a C type belongs to depends on which is loaded first: all are named.
 import CAres
+import CLarder
+import CLibevent
+import Glibc
 
 /// The descriptors and the clock of one c-ares channel, tied to a loop.
 ///

@@ -1,4 +1,8 @@
-package import Glibc
+// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+import CAres
+import CLarder
+import CLibevent
+import Glibc
 
 /// Where a socket listens or connects: IPv4, IPv6 or a path in the file system.
 package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
@@ -31,24 +35,38 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         self.init(.unix(path: bytes))
     }
 
+    /// An address in its numeric spelling, without port, brackets or zone; nil when `literal` is none.
+    init?(literal: String) {
+        var v4 = in_addr()
+        if unsafe inet_pton(AF_INET, literal, &v4) == 1 {
+            self.init(v4: UInt32(bigEndian: v4.s_addr), port: 0)
+            return
+        }
+        var raw = sockaddr_in6()
+        guard unsafe inet_pton(AF_INET6, literal, &raw.sin6_addr) == 1 else { return nil }
+        raw.sin6_family = sa_family_t(AF_INET6)
+        let size = MemoryLayout<sockaddr_in6>.size
+        unsafe self.init(&raw, length: size)
+    }
+
     /// What the kernel or c-ares wrote; nil for a family we do not know. An unnamed Unix socket has an empty path.
-    package init?(_ address: UnsafePointer<sockaddr>, length: Int) {
+    package init?(_ address: UnsafeRawPointer, length: Int) {
         guard length >= 2 else { return nil }
-        switch unsafe CInt(address.pointee.sa_family) {
+        switch unsafe CInt(address.loadUnaligned(as: UInt16.self)) {
         case AF_INET:
             guard length >= MemoryLayout<sockaddr_in>.size else { return nil }
-            let raw = unsafe UnsafeRawPointer(address).loadUnaligned(as: sockaddr_in.self)
+            let raw = unsafe address.loadUnaligned(as: sockaddr_in.self)
             self.init(v4: UInt32(bigEndian: raw.sin_addr.s_addr), port: UInt16(bigEndian: raw.sin_port))
         case AF_INET6:
             guard length >= MemoryLayout<sockaddr_in6>.size else { return nil }
-            let raw = unsafe UnsafeRawPointer(address).loadUnaligned(as: sockaddr_in6.self)
-            let bytes = unsafe UnsafeRawPointer(address) + MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)!
+            let raw = unsafe address.loadUnaligned(as: sockaddr_in6.self)
+            let bytes = unsafe address + MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)!
             self.init(
                 v6: UInt64(bigEndian: unsafe bytes.loadUnaligned(as: UInt64.self)),
                 low: UInt64(bigEndian: unsafe bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)),
                 port: UInt16(bigEndian: raw.sin6_port), scope: raw.sin6_scope_id)
         case AF_UNIX:
-            let bytes = unsafe UnsafeRawBufferPointer(start: UnsafeRawPointer(address) + 2, count: length - 2)
+            let bytes = unsafe UnsafeRawBufferPointer(start: address + 2, count: length - 2)
             self.init(.unix(path: unsafe Array(bytes.prefix { $0 != 0 })))
         default:
             return nil
@@ -104,8 +122,8 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Lends the address in the kernel's form.
-    package func withSockaddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+    /// Lends the address in the kernel's form (`struct sockaddr`) and its length.
+    package func withSockaddr<R>(_ body: (UnsafeRawPointer, UInt32) -> R) -> R {
         switch storage {
         case .v4(let address, let port):
             var raw = sockaddr_in()
@@ -131,9 +149,9 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    private func lend<Raw, R>(_ raw: inout Raw, _ size: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+    private func lend<Raw, R>(_ raw: inout Raw, _ size: Int, _ body: (UnsafeRawPointer, UInt32) -> R) -> R {
         unsafe withUnsafeBytes(of: &raw) { bytes in
-            unsafe body(bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t(size))
+            unsafe body(bytes.baseAddress!, UInt32(size))
         }
     }
 
@@ -153,7 +171,8 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         let host = unsafe withSockaddr { address, length in
             unsafe text.withUnsafeMutableBytes { bytes in
                 unsafe getnameinfo(
-                    address, length, bytes.baseAddress!.assumingMemoryBound(to: CChar.self), socklen_t(bytes.count),
+                    address.assumingMemoryBound(to: sockaddr.self), length,
+                    bytes.baseAddress!.assumingMemoryBound(to: CChar.self), socklen_t(bytes.count),
                     nil, 0, NI_NUMERICHOST)
             }
         }

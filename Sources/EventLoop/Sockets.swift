@@ -1,4 +1,7 @@
+// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+import CAres
 import CLarder
+import CLibevent
 import Glibc
 
 /// The world's fault: the system call that failed and what the kernel said.
@@ -64,7 +67,11 @@ package enum Sockets {
             if reusePort { try set(socket.rawValue, SOL_SOCKET, SO_REUSEPORT, 1) }
             if address.family == .v6 { try set(socket.rawValue, CInt(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         }
-        guard unsafe address.withSockaddr({ unsafe bind(socket.rawValue, $0, $1) }) == 0 else {
+        guard
+            unsafe address.withSockaddr({ address, length in
+                unsafe bind(socket.rawValue, address.assumingMemoryBound(to: sockaddr.self), length)
+            }) == 0
+        else {
             throw errno == EADDRINUSE ? .addressInUse : .failed(.bind, errno: errno)
         }
         if let unixMode, let path = address.unixPath {
@@ -110,7 +117,10 @@ package enum Sockets {
         let socket = try open(address)
         var isAskingAgain = false
         while true {
-            if unsafe address.withSockaddr({ unsafe Glibc.connect(socket.rawValue, $0, $1) }) == 0 {
+            let status = unsafe address.withSockaddr { address, length in
+                unsafe Glibc.connect(socket.rawValue, address.assumingMemoryBound(to: sockaddr.self), length)
+            }
+            if status == 0 {
                 return .connected(socket)
             }
             if errno == EINTR { continue }

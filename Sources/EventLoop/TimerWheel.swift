@@ -103,9 +103,17 @@ package final class Timer: TimedObject {
         let now = loop.now
         let target = now.nanoseconds / TimerWheel.tickNanoseconds
         // After a long stall every slot is looked at once.
-        let steps = min(target - min(tick, target), UInt64(TimerWheel.slotCount))
-        for step in 0..<steps { moveToDue(slot: Int((tick + 1 + step) % UInt64(TimerWheel.slotCount))) }
-        tick = max(tick, target)
+        if target > tick + UInt64(TimerWheel.slotCount) { tick = target - UInt64(TimerWheel.slotCount) }
+        while tick < target {
+            tick += 1
+            moveToDue(slot: Int(tick % UInt64(TimerWheel.slotCount)))
+            fireDue(at: now)
+        }
+        if count == 0 { clock.stop() }
+    }
+
+    /// What fires may schedule and cancel others, also those that are due with it.
+    private func fireDue(at now: MonotonicTime) {
         while let object = unsafe heads[TimerWheel.due]?.takeUnretainedValue() {
             unlink(object)
             guard let deadline = object.deadline else { continue }
@@ -116,7 +124,6 @@ package final class Timer: TimedObject {
                 file(object)
             }
         }
-        if count == 0 { clock.stop() }
     }
 
     private func moveToDue(slot: Int) {

@@ -1,4 +1,6 @@
 import EventLoop
+import CAres
+import CLarder
 import Glibc
 import Testing
 
@@ -8,6 +10,9 @@ struct TestFailure: Error { var what: String }
 struct SocketPair: ~Copyable {
     let a: Descriptor
     let b: Descriptor
+
+    /// The descriptors, now the caller's to close.
+    consuming func parts() -> (CInt, CInt) { (a.release(), b.release()) }
 }
 
 func loopback(_ port: UInt16 = 0) -> SocketAddress { SocketAddress(v4: 0x7f00_0001, port: port) }
@@ -67,4 +72,23 @@ func receive(_ fd: CInt, _ count: Int) -> [UInt8] {
         }
     }
     return bytes
+}
+
+/// Turns the loop until `condition` holds, at most 20 seconds.
+func runLoop(_ loop: EventLoop, until condition: @escaping () -> Bool) {
+    guard !condition() else { return }
+    var hasTimedOut = false
+    let limit = Timer {
+        hasTimedOut = true
+        loop.stop()
+    }
+    loop.timers.schedule(limit, after: .seconds(20))
+    func check() {
+        guard !condition(), !hasTimedOut else { return loop.stop() }
+        loop.afterTurn(check)
+    }
+    loop.afterTurn(check)
+    loop.run()
+    loop.timers.cancel(limit)
+    #expect(!hasTimedOut, "the loop waited in vain")
 }

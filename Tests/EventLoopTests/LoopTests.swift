@@ -1,4 +1,6 @@
 import EventLoop
+import CAres
+import CLarder
 import Glibc
 import Synchronization
 import Testing

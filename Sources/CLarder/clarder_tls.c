@@ -1,0 +1,17 @@
+#include "clarder_tls.h"
+#include <openssl/ssl.h>
+
+int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context) {
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+}
+
+void clarder_ssl_ctx_external_client_sessions(struct ssl_ctx_st *context) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+}
+
+int clarder_ssl_set_server_name(struct ssl_st *session, const char *name) {
+    return (int)SSL_set_tlsext_host_name(session, name);
+}

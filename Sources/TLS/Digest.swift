@@ -1,0 +1,31 @@
+import COpenSSL
+
+/// Cryptographic digests.
+package enum Digest {
+    /// SHA-256 (FIPS 180-4): 32 bytes.
+    package static func sha256(_ bytes: some Collection<UInt8>) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 32)
+        let message = Array(bytes)
+        let status = unsafe EVP_Digest(message, message.count, &digest, nil, EVP_sha256(), nil)
+        precondition(status == 1, "SHA-256 is always there")
+        return digest
+    }
+
+    /// HMAC with SHA-256 (RFC 2104): 32 bytes.
+    package static func hmacSHA256(key: [UInt8], _ bytes: some Collection<UInt8>) -> [UInt8] {
+        var code = [UInt8](repeating: 0, count: 32)
+        let message = Array(bytes)
+        let result = unsafe EVP_Q_mac(
+            nil, "HMAC", nil, "SHA256", nil, key, key.count, message, message.count, &code, code.count, nil)
+        precondition(unsafe result != nil, "HMAC is always there")
+        return code
+    }
+
+    /// Whether two secrets are equal, in a time that does not tell where they differ.
+    package static func areEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+        guard a.count == b.count else { return false }
+        var difference: UInt8 = 0
+        for index in a.indices { difference |= a[index] ^ b[index] }
+        return difference == 0
+    }
+}

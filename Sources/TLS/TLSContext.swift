@@ -1,0 +1,119 @@
+import CLarder
+import COpenSSL
+import Glibc
+import Synchronization
+
+/// Why a context could not be made: the operator's fault, at start or reload.
+package enum TLSContextError: Error, Equatable {
+    case authoritiesUnreadable(reason: String)
+    case certificateUnusable(reason: String)
+    case privateKeyUnusable(reason: String)
+    case outOfMemory
+}
+
+/// How Larder meets servers over TLS: whom it believes, and what it remembers of earlier sessions.
+///
+/// Verification is on and can not be turned off. One context serves all threads.
+@safe package final class TLSClientContext: @unchecked Sendable {  // OpenSSL locks what it changes; ours is in `sessions`
+    /// Who may vouch for servers.
+    package enum Authorities: Sendable, Equatable {
+        /// The system's bundle, as OpenSSL finds it.
+        case system
+        /// A PEM file of certificates, in place of the system's.
+        case file(String)
+    }
+
+    let raw: OpaquePointer
+    let sessions = TLSSessionCache()
+
+    package init(authorities: Authorities = .system) throws(TLSContextError) {
+        ignoreBrokenPipes()
+        ErrorQueue.clear()
+        guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { throw .outOfMemory }
+        unsafe raw = unsafe context
+        guard unsafe clarder_ssl_ctx_prepare(raw) == 1 else { throw .outOfMemory }
+        unsafe SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nil)
+        let status =
+            switch authorities {
+            case .system: unsafe SSL_CTX_set_default_verify_paths(raw)
+            case .file(let path): unsafe SSL_CTX_load_verify_file(raw, path)
+            }
+        guard status == 1 else { throw .authoritiesUnreadable(reason: ErrorQueue.takeText()) }
+        unsafe clarder_ssl_ctx_external_client_sessions(raw)
+        unsafe SSL_CTX_sess_set_new_cb(raw) { session, resumable in
+            guard let session = unsafe session, let resumable = unsafe resumable,
+                let owner = unsafe SSL_get_ex_data(session, 0)
+            else { return 0 }
+            unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().remember(resumable)
+            return 1  // the reference is ours now
+        }
+    }
+
+    deinit { unsafe SSL_CTX_free(raw) }
+}
+
+/// How Larder is met over TLS.
+@safe package final class TLSServerContext: @unchecked Sendable {  // not changed after init; OpenSSL locks its own
+    let raw: OpaquePointer
+
+    /// - Parameters:
+    ///   - certificates: PEM; ours first, then those that vouch for it.
+    ///   - privateKey: PEM, without a passphrase.
+    package init(certificates: [UInt8], privateKey: [UInt8]) throws(TLSContextError) {
+        ignoreBrokenPipes()
+        ErrorQueue.clear()
+        guard let context = unsafe SSL_CTX_new(TLS_server_method()) else { throw .outOfMemory }
+        unsafe raw = unsafe context
+        guard unsafe clarder_ssl_ctx_prepare(raw) == 1 else { throw .outOfMemory }
+        try useCertificates(certificates)
+        try usePrivateKey(privateKey)
+    }
+
+    deinit { unsafe SSL_CTX_free(raw) }
+
+    private func useCertificates(_ pem: [UInt8]) throws(TLSContextError) {
+        let bio = unsafe memoryBIO(pem)
+        defer { unsafe BIO_free(bio) }
+        guard let own = unsafe PEM_read_bio_X509(bio, nil, nil, nil) else {
+            throw .certificateUnusable(reason: ErrorQueue.takeText())
+        }
+        defer { unsafe X509_free(own) }
+        guard unsafe SSL_CTX_use_certificate(raw, own) == 1 else {
+            throw .certificateUnusable(reason: ErrorQueue.takeText())
+        }
+        while let issuer = unsafe PEM_read_bio_X509(bio, nil, nil, nil) {
+            // Takes over the reference.
+            guard unsafe SSL_CTX_ctrl(raw, SSL_CTRL_EXTRA_CHAIN_CERT, 0, UnsafeMutableRawPointer(issuer)) == 1 else {
+                unsafe X509_free(issuer)
+                throw .certificateUnusable(reason: ErrorQueue.takeText())
+            }
+        }
+        ErrorQueue.clear()  // the end of the file counts as an error there
+    }
+
+    private func usePrivateKey(_ pem: [UInt8]) throws(TLSContextError) {
+        let bio = unsafe memoryBIO(pem)
+        defer { unsafe BIO_free(bio) }
+        guard let key = unsafe PEM_read_bio_PrivateKey(bio, nil, nil, nil) else {
+            throw .privateKeyUnusable(reason: ErrorQueue.takeText())
+        }
+        defer { unsafe EVP_PKEY_free(key) }
+        guard unsafe SSL_CTX_use_PrivateKey(raw, key) == 1, unsafe SSL_CTX_check_private_key(raw) == 1 else {
+            throw .privateKeyUnusable(reason: ErrorQueue.takeText())
+        }
+    }
+}
+
+/// A BIO with a copy of `bytes`; nil only without memory.
+@unsafe private func memoryBIO(_ bytes: [UInt8]) -> OpaquePointer? {
+    guard let bio = unsafe BIO_new(BIO_s_mem()) else { return nil }
+    _ = unsafe bytes.withUnsafeBytes { unsafe BIO_write(bio, $0.baseAddress, CInt($0.count)) }
+    return unsafe bio
+}
+
+/// OpenSSL writes with write(2): a peer that has gone would end the process. Once is enough for it.
+private func ignoreBrokenPipes() { _ = brokenPipesIgnored }
+private let brokenPipesIgnored: Bool = {
+    _ = signal(SIGPIPE, SIG_IGN)
+    return true
+}()

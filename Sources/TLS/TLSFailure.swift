@@ -1,0 +1,105 @@
+import COpenSSL
+
+/// Why a TLS connection could not be made, or broke.
+package enum TLSFailure: Error, Equatable, Sendable {
+    /// The peer's certificate was not accepted.
+    case certificate(CertificateProblem)
+    /// The peer does not speak TLS as we do: no common version or cipher, or no TLS at all.
+    case protocolError(reason: String)
+    /// The peer refused us (RFC 8446 §6).
+    case alertReceived(code: UInt8, name: String)
+    /// The connection ended without `close_notify`: what was received may lack its end.
+    case truncated
+    case connectionFailed(errno: CInt)
+
+    /// What is wrong with a certificate.
+    package enum CertificateProblem: Equatable, Sendable {
+        case expired, notYetValid, selfSigned, nameMismatch, unknownIssuer, revoked
+        /// OpenSSL's X509_V_ERR code and words for it.
+        case other(code: Int, reason: String)
+    }
+
+    /// The `error` parameter of Proxy-Status (RFC 9209 §2.3.12 to §2.3.14, §2.3.7).
+    package var proxyStatusError: String {
+        switch self {
+        case .certificate: "tls_certificate_error"
+        case .protocolError: "tls_protocol_error"
+        case .alertReceived: "tls_alert_received"
+        case .truncated, .connectionFailed: "connection_terminated"
+        }
+    }
+
+    /// A sentence for the `details` parameter and the log.
+    package var details: String {
+        switch self {
+        case .certificate(let problem): problem.details
+        case .protocolError(let reason): reason
+        case .alertReceived(let code, let name): "alert \(code): \(name)"
+        case .truncated: "closed without close_notify"
+        case .connectionFailed(let code): "errno \(code)"
+        }
+    }
+}
+
+extension TLSFailure.CertificateProblem {
+    init(verifyResult code: Int) {
+        self =
+            switch CInt(clamping: code) {
+            case X509_V_ERR_CERT_HAS_EXPIRED: .expired
+            case X509_V_ERR_CERT_NOT_YET_VALID: .notYetValid
+            case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN: .selfSigned
+            case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH: .nameMismatch
+            case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
+                X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+                .unknownIssuer
+            case X509_V_ERR_CERT_REVOKED: .revoked
+            default: .other(code: code, reason: unsafe String(cString: X509_verify_cert_error_string(code)))
+            }
+    }
+
+    package var details: String {
+        switch self {
+        case .expired: "the certificate has expired"
+        case .notYetValid: "the certificate is not yet valid"
+        case .selfSigned: "the certificate is self-signed"
+        case .nameMismatch: "the certificate is for another name"
+        case .unknownIssuer: "the certificate's issuer is not known"
+        case .revoked: "the certificate is revoked"
+        case .other(_, let reason): reason
+        }
+    }
+}
+
+/// OpenSSL's queue of errors, per thread.
+enum ErrorQueue {
+    /// Alerts received are errors with this number added (SSL_AD_REASON_OFFSET).
+    private static let alertOffset: CInt = 1000
+
+    static func clear() { ERR_clear_error() }
+
+    /// The oldest error as a failure; the queue is empty afterwards.
+    static func takeFailure() -> TLSFailure {
+        let code = ERR_get_error()
+        ERR_clear_error()
+        let reason = ERR_GET_REASON(code)
+        if ERR_GET_LIB(code) == ERR_LIB_SSL {
+            if reason == SSL_R_UNEXPECTED_EOF_WHILE_READING { return .truncated }
+            if reason > alertOffset, let alert = UInt8(exactly: reason - alertOffset) {
+                return .alertReceived(
+                    code: alert, name: unsafe String(cString: SSL_alert_desc_string_long(CInt(alert))))
+            }
+        }
+        return .protocolError(reason: text(of: code))
+    }
+
+    static func takeText() -> String {
+        let code = ERR_get_error()
+        ERR_clear_error()
+        return text(of: code)
+    }
+
+    private static func text(of code: UInt) -> String {
+        guard let reason = unsafe ERR_reason_error_string(code) else { return "OpenSSL error \(code)" }
+        return unsafe String(cString: reason)
+    }
+}

@@ -1,0 +1,181 @@
+@testable import EventLoop
+import CAres
+import CLarder
+import Glibc
+import Synchronization
+import Testing
+
+@Suite("RFC 9110 §9.3.6 CONNECT: the tunnel")
+struct TunnelTests {
+    /// A tunnel between two outside sockets: client ⇄ (a, b) ⇄ server.
+    @safe private final class Fixture {
+        let loop: EventLoop
+        let pipes = PipePool()
+        let client: Descriptor
+        let server: Descriptor
+        let relay: TunnelRelay
+        private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65536, alignment: 64)
+
+        init(initialAToB: [UInt8] = [], initialBToA: [UInt8] = [], idle: Duration = .seconds(20)) throws {
+            loop = try EventLoop()
+            let left = try socketPair()
+            let right = try socketPair()
+            let (client, a) = left.parts()
+            let (b, server) = right.parts()
+            self.client = Descriptor(adopting: client)
+            self.server = Descriptor(adopting: server)
+            let ended = Box<TunnelEnd>()
+            self.ended = ended
+            relay = unsafe TunnelRelay(
+                loop: loop, pipes: pipes, buffer: buffer, a: Descriptor(adopting: a), b: Descriptor(adopting: b),
+                initialAToB: initialAToB, initialBToA: initialBToA, idle: idle
+            ) { ended.value = $0 }
+            relay.start()
+        }
+        let ended: Box<TunnelEnd>
+
+        deinit { unsafe buffer.deallocate() }
+
+        func runToEnd() -> TunnelEnd? {
+            runLoop(loop) { [ended] in ended.value != nil }
+            return ended.value
+        }
+    }
+    private final class Box<T> { var value: T? }
+
+    @Test func `bytes read before come first, and an end of one side leaves the other going`() throws {
+        let tunnel = try Fixture(initialAToB: Array("hel".utf8), initialBToA: Array("early ".utf8))
+        let (client, server) = (tunnel.client.rawValue, tunnel.server.rawValue)
+        let seen = Mutex<[String]>([])
+        let peers = try startThread(name: "peers") {
+            sendAll(client, Array("lo".utf8))
+            Sockets.shutdownWrite(client)
+            let request = receive(server, 100)  // to the end: the half-close arrived
+            sendAll(server, Array("answer".utf8))
+            Sockets.shutdownWrite(server)
+            let answer = receive(client, 100)
+            seen.withLock { $0 = [String(decoding: request, as: UTF8.self), String(decoding: answer, as: UTF8.self)] }
+        }
+        #expect(tunnel.runToEnd() == .closed)
+        peers.join()
+        #expect(seen.withLock { $0 } == ["hello", "early answer"])
+        #expect(tunnel.relay.aToB == 5)
+        #expect(tunnel.relay.bToA == 12)
+        #expect(tunnel.pipes.idleCount == 0, "a short tunnel needs no pipe")
+    }
+
+    @Test func `much goes both ways at once unharmed, spliced, with the pipes kept for the next`() throws {
+        let size = 8 << 20
+        let tunnel = try Fixture()
+        let (client, server) = (tunnel.client.rawValue, tunnel.server.rawValue)
+        /// A block of prime length, over and over: a byte lost or swapped anywhere shows.
+        func pattern(_ seed: Int) -> [UInt8] {
+            let block = (0..<8191).map { UInt8(truncatingIfNeeded: $0 &* seed >> 3) }
+            var bytes: [UInt8] = []
+            while bytes.count < size { bytes += block }
+            return Array(bytes.prefix(size))
+        }
+        let (up, down) = (pattern(31), pattern(57))
+        let results = Mutex<[Bool]>([])
+        func sender(_ fd: CInt, _ bytes: [UInt8]) throws -> ThreadHandle {
+            try startThread(name: "sender") {
+                sendAll(fd, bytes)
+                Sockets.shutdownWrite(fd)
+            }
+        }
+        func receiver(_ fd: CInt, _ bytes: [UInt8]) throws -> ThreadHandle {
+            try startThread(name: "receiver") {
+                let isSame = receive(fd, size + 1) == bytes
+                results.withLock { $0.append(isSame) }
+            }
+        }
+        let a = try sender(client, up)
+        let b = try sender(server, down)
+        let c = try receiver(server, up)
+        let d = try receiver(client, down)
+        #expect(tunnel.runToEnd() == .closed)
+        a.join()
+        b.join()
+        c.join()
+        d.join()
+        #expect(results.withLock { $0 } == [true, true])
+        #expect(tunnel.relay.aToB == UInt64(size))
+        #expect(tunnel.relay.bToA == UInt64(size))
+        #expect((1...2).contains(tunnel.pipes.idleCount))
+    }
+
+    @Test func `a sink that does not read stops the reading, without spinning`() throws {
+        let tunnel = try Fixture()
+        let client = tunnel.client.rawValue
+        let chunk = [UInt8](repeating: 7, count: 65536)
+        var (accepted, turnsAtRest, lastCount) = (0, 0, UInt64.max)
+        // Feeds until nothing moves for a while: then both kernels' buffers and the pipe are full.
+        runLoop(tunnel.loop) {
+            if case .bytes(let sent) = unsafe chunk.withUnsafeBytes({ unsafe IO.send(client, $0) }) {
+                accepted += sent
+                turnsAtRest = 0
+            } else {
+                turnsAtRest = tunnel.relay.aToB == lastCount ? turnsAtRest + 1 : 0
+            }
+            lastCount = tunnel.relay.aToB
+            return turnsAtRest > 1000
+        }
+        let pause = Timer { tunnel.loop.stop() }
+        tunnel.loop.timers.schedule(pause, after: .milliseconds(100))
+        func processorTime() -> Duration {
+            var time = timespec()
+            _ = unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        }
+        let before = processorTime()
+        tunnel.loop.run()
+        #expect(processorTime() - before < .milliseconds(20), "a blocked tunnel costs no processor time")
+        #expect(UInt64(accepted) > tunnel.relay.aToB)
+        tunnel.relay.cancel()
+        #expect(tunnel.ended.value == .cancelled)
+    }
+
+    @Test func `a tunnel where nothing moves ends at its limit`() throws {
+        let tunnel = try Fixture(idle: .milliseconds(100))
+        #expect(tunnel.runToEnd() == .idle)
+        #expect(receive(tunnel.client.rawValue, 1) == [])
+        #expect(receive(tunnel.server.rawValue, 1) == [])
+    }
+
+    @Test func `a reset ends the tunnel and is told`() throws {
+        let tunnel = try Fixture()
+        let fd = tunnel.client.rawValue
+        // Connecting to nowhere (AF_UNSPEC) resets the connection while the descriptor stays its owner's.
+        var nowhere = sockaddr()
+        nowhere.sa_family = sa_family_t(AF_UNSPEC)
+        _ = unsafe connect(fd, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+        #expect(tunnel.runToEnd() == .failed(errno: ECONNRESET))
+    }
+
+    @Test func `a watched descriptor is taken over with its event`() throws {
+        let loop = try EventLoop()
+        let left = try socketPair()
+        let right = try socketPair()
+        let (client, a) = left.parts()
+        let (b, server) = right.parts()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65536, alignment: 64)
+        defer { unsafe buffer.deallocate() }
+        var event = IOEvent()
+        unsafe event.assign(
+            loop, fd: a, .read, { _, _, _ in Issue.record("the old owner is called") }, buffer.baseAddress!)
+        event.add()
+        let ended = Box<TunnelEnd>()
+        let relay = unsafe TunnelRelay(
+            loop: loop, pipes: PipePool(), buffer: buffer, a: Descriptor(adopting: a), aReadable: event,
+            b: Descriptor(adopting: b), idle: .seconds(10)
+        ) { ended.value = $0 }
+        relay.start()
+        sendAll(client, [1])
+        close(client)
+        runLoop(loop) { relay.aToB == 1 }
+        #expect(receive(server, 1) == [1])
+        close(server)
+        runLoop(loop) { ended.value != nil }
+        #expect(ended.value == .closed)
+    }
+}

@@ -77,16 +77,20 @@ private let dashboardBody = """
         aria-label="Hit ratio by requests and by bytes over the last five minutes"></svg></section>
       <section class="card"><div class="title"><h2>Outcomes</h2></div>
         <div id="outcome-bar" class="bar" aria-hidden="true"></div><table id="outcomes"></table></section>
-      <section class="card"><div class="title"><h2>Memory tier</h2><span class="spring"></span>
-        <span class="quiet" id="memory-percent"></span></div>
-        <div class="bar"><svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-        <rect id="memory-fill" width="0" height="10"/></svg></div><table id="memory"></table></section>
-      <section class="card"><div class="title"><h2>Connections</h2></div><table id="connections"></table></section>
-      <section class="card"><div class="title"><h2>Names</h2></div><table id="names"></table></section>
+      <div class="stack">
+        <section class="card"><div class="title"><h2>Memory tier</h2><span class="spring"></span>
+          <span class="quiet" id="memory-percent"></span></div>
+          <div class="bar"><svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+          <rect id="memory-fill" width="0" height="10"/></svg></div><table id="memory"></table></section>
+        <section class="card"><div class="title"><h2>Names</h2></div><table id="names"></table></section>
+      </div>
+      <div class="stack">
+        <section class="card"><div class="title"><h2>Connections</h2></div><table id="connections"></table></section>
+        <section class="card"><div class="title"><h2>Workers</h2></div><table id="workers"></table></section>
+      </div>
       <section class="card"><div class="title"><h2>Refused and failed</h2></div><table id="trouble"></table></section>
-      <section class="card"><div class="title"><h2>Workers</h2></div><table id="workers"></table></section>
-      <section class="card full"><div class="title"><h2>Downloads under way</h2><span class="spring"></span>
-        <span class="quiet" id="transfer-count"></span></div><div class="scroll"><table id="transfers"></table></div>
+      <section class="card most"><div class="title"><h2>Downloads under way</h2><span class="spring"></span>
+        <span class="quiet" id="transfer-count"></span></div><table id="transfers"></table>
       </section>
     </main>
     <footer class="quiet"><a href="/stats">/stats</a> <a href="/metrics">/metrics</a> <a href="/health">/health</a>

@@ -129,7 +129,7 @@ let dashboardScript = #"""
       const lent = s.origins.reused + s.origins.opened;
       pairs("connections", [["clients", count(s.clients.open)], ["clients, all told", count(s.clients.accepted)],
         ["origins", `${count(s.origins.open)} (${count(s.origins.idle)} idle)`],
-        ["origin requests on a pooled connection", lent ? percent(s.origins.reused / lent) : "–"],
+        ["origins reused", lent ? percent(s.origins.reused / lent) : "–"],
         ["tunnels", count(s.tunnels.open)],
         ["through tunnels", size(s.tunnels.bytes_from_clients + s.tunnels.bytes_to_clients)]]);
       pairs("names", [["asked", count(s.dns.queries)], ["from the cache", count(s.dns.cached)],

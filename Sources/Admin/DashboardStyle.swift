@@ -47,7 +47,9 @@ let dashboardStyle = """
     }
     .card { grid-column: span 2; }
     .card.wide { grid-column: span 3; }
-    .card.full { grid-column: 1 / -1; }
+    .card.most { grid-column: span 4; }
+    .stack { grid-column: span 2; display: flex; flex-direction: column; gap: 14px; min-width: 0; }
+    .stack .card:last-child { flex: 1; }
     .ringed { display: flex; gap: 16px; align-items: center; }
     .big { font-size: 30px; line-height: 1.2; font-weight: 600; letter-spacing: -.02em; white-space: nowrap; }
     .big small { font-size: 16px; font-weight: 500; color: var(--quiet); letter-spacing: 0; margin-left: 3px; }
@@ -55,7 +57,7 @@ let dashboardStyle = """
     .ring circle { fill: none; stroke: var(--track); stroke-width: 8; }
     .ring circle + circle { stroke: var(--a); stroke-linecap: round; transition: stroke-dasharray .6s ease; }
     .title { min-height: 24px; margin-bottom: 8px; }
-    .key { font-size: 12.5px; color: var(--quiet); display: inline-flex; align-items: center; gap: 5px; }
+    .key { white-space: nowrap; font-size: 12.5px; color: var(--quiet); display: inline-flex; align-items: center; gap: 5px; }
     .key::before { content: ""; width: 9px; height: 9px; border-radius: 3px; background: var(--a); }
     .key.b::before { background: var(--b); } .key.c::before { background: var(--c); }
     .chart { display: block; width: 100%; height: 140px; overflow: visible; }
@@ -87,12 +89,15 @@ let dashboardStyle = """
     .asleep main { opacity: .45; transition: opacity .4s; }
     @media (max-width: 900px) {
       .tiles { grid-template-columns: 1fr 1fr; }
-      .card { grid-column: span 3; } .card.wide { grid-column: 1 / -1; }
+      .card { grid-column: span 3; } .card.wide, .card.most { grid-column: 1 / -1; }
+      .stack { grid-column: span 3; }
     }
     @media (max-width: 560px) {
       body { padding: 14px 12px 22px; }
       main, .tiles { gap: 10px; }
-      .card, .card.wide { grid-column: 1 / -1; }
+      .card, .stack, .card.wide, .card.most { grid-column: 1 / -1; }
+      .stack { gap: 10px; } .title { flex-wrap: wrap; row-gap: 0; }
+      td.url { width: 44%; }
       .tile, .card { padding: 13px 14px; border-radius: 12px; }
       .big { font-size: 23px; }
       .ringed { gap: 10px; } .ring { width: 52px; height: 52px; }

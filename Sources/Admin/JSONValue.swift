@@ -15,6 +15,10 @@ package enum JSONValue: Sendable, Equatable {
     package struct Member: Sendable, Equatable {
         package var name: String
         package var value: JSONValue
+        package init(name: String, value: JSONValue) {
+            self.name = name
+            self.value = value
+        }
     }
 
     package init(parsing bytes: some Collection<UInt8>) throws(JSONError) {

@@ -84,6 +84,10 @@ import Glibc
         let ticket = ResolverTicket(done)
         if let outcome = cached(host) {
             loop.afterTurn { ticket.deliver(outcome) }
+        } else if let address = SocketAddress(literal: host) {
+            // c-ares would ask the name servers all the same.
+            let resolution = Resolution(addresses: [address], expires: loop.now.advanced(by: options.ttlMax))
+            loop.afterTurn { ticket.deliver(.success(resolution)) }
         } else if let query = openQueries[host] {
             stats.joined += 1
             query.tickets.append(ticket)

@@ -7,9 +7,9 @@ package enum ResolverError: Error, Equatable, Sendable {
     /// Not a name that can be asked for.
     case badName
     case timedOut
-    /// The server said that it could not, or would not, answer, or answered nonsense.
+    /// What a server answered made no sense, or said that it would not answer.
     case serverFailure
-    /// No server took the question.
+    /// No server is left to ask: each could not be reached or failed (SERVFAIL, REFUSED). c-ares tells these not apart.
     case serverUnreachable
     /// Larder has as many questions open as it allows itself.
     case tooManyQueries

@@ -35,6 +35,20 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         self.init(.unix(path: bytes))
     }
 
+    /// An address in its numeric spelling, without port, brackets or zone; nil when `literal` is none.
+    init?(literal: String) {
+        var v4 = in_addr()
+        if unsafe inet_pton(AF_INET, literal, &v4) == 1 {
+            self.init(v4: UInt32(bigEndian: v4.s_addr), port: 0)
+            return
+        }
+        var raw = sockaddr_in6()
+        guard unsafe inet_pton(AF_INET6, literal, &raw.sin6_addr) == 1 else { return nil }
+        raw.sin6_family = sa_family_t(AF_INET6)
+        let size = MemoryLayout<sockaddr_in6>.size
+        unsafe self.init(&raw, length: size)
+    }
+
     /// What the kernel or c-ares wrote; nil for a family we do not know. An unnamed Unix socket has an empty path.
     package init?(_ address: UnsafeRawPointer, length: Int) {
         guard length >= 2 else { return nil }
@@ -157,7 +171,8 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         let host = unsafe withSockaddr { address, length in
             unsafe text.withUnsafeMutableBytes { bytes in
                 unsafe getnameinfo(
-                    address.assumingMemoryBound(to: sockaddr.self), length, bytes.baseAddress!.assumingMemoryBound(to: CChar.self), socklen_t(bytes.count),
+                    address.assumingMemoryBound(to: sockaddr.self), length,
+                    bytes.baseAddress!.assumingMemoryBound(to: CChar.self), socklen_t(bytes.count),
                     nil, 0, NI_NUMERICHOST)
             }
         }

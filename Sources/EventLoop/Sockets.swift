@@ -67,9 +67,11 @@ package enum Sockets {
             if reusePort { try set(socket.rawValue, SOL_SOCKET, SO_REUSEPORT, 1) }
             if address.family == .v6 { try set(socket.rawValue, CInt(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         }
-        guard unsafe address.withSockaddr({ address, length in
-            unsafe bind(socket.rawValue, address.assumingMemoryBound(to: sockaddr.self), length)
-        }) == 0 else {
+        guard
+            unsafe address.withSockaddr({ address, length in
+                unsafe bind(socket.rawValue, address.assumingMemoryBound(to: sockaddr.self), length)
+            }) == 0
+        else {
             throw errno == EADDRINUSE ? .addressInUse : .failed(.bind, errno: errno)
         }
         if let unixMode, let path = address.unixPath {

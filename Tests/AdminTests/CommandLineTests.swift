@@ -1,4 +1,5 @@
 import Admin
+import Settings
 import Synchronization
 import Testing
 
@@ -130,7 +131,7 @@ struct AdminSocketPathTests {
     ]
     @Test(arguments: rows)
     func `the configured path comes first, then one's own`(_ row: (environment: [String: String], paths: [String])) {
-        #expect(adminSocketPaths(.init(), environment: { row.environment[$0] }) == row.paths)
+        #expect(adminSocketPaths(Configuration().admin, environment: { row.environment[$0] }) == row.paths)
     }
 }
 
@@ -156,7 +157,7 @@ struct StatisticsTableTests {
     }
 
     static let sizes: [(bytes: Double, text: String)] = [
-        (0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1 << 20, "1.0 MiB"), (3.25 * 1_073_741_824, "3.3 GiB"),
+        (0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_048_576, "1.0 MiB"), (3.25 * 1_073_741_824, "3.3 GiB"),
     ]
     @Test(arguments: sizes) func `sizes are binary`(_ row: (bytes: Double, text: String)) {
         #expect(binarySize(row.bytes) == row.text)

@@ -18,10 +18,12 @@ struct PoolTests {
         let sum = Mutex(0)
         let left = Mutex(50)
         for number in 1...50 {
-            let isAccepted = pool.submit({ number * 2 }, then: { result in
-                sum.withLock { $0 += result }
-                left.withLock { $0 -= 1 }
-            }, on: inbox)
+            let isAccepted = pool.submit(
+                { number * 2 },
+                then: { result in
+                    sum.withLock { $0 += result }
+                    left.withLock { $0 -= 1 }
+                }, on: inbox)
             #expect(isAccepted)
         }
         runLoop(loop) { left.withLock { $0 == 0 } }

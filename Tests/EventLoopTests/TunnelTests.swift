@@ -161,7 +161,8 @@ struct TunnelTests {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65536, alignment: 64)
         defer { unsafe buffer.deallocate() }
         var event = IOEvent()
-        unsafe event.assign(loop, fd: a, .read, { _, _, _ in Issue.record("the old owner is called") }, buffer.baseAddress!)
+        unsafe event.assign(
+            loop, fd: a, .read, { _, _, _ in Issue.record("the old owner is called") }, buffer.baseAddress!)
         event.add()
         let ended = Box<TunnelEnd>()
         let relay = unsafe TunnelRelay(

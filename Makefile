@@ -1,0 +1,57 @@
+# The front door of Larder. `make` alone says what there is.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help packages serve test test-asan test-tsan bench fuzz format format-check release check-examples image-proof
+
+# What building needs, what the real-client tests need: package names of Debian 12.
+BUILD_PACKAGES := libevent-dev libssl-dev zlib1g-dev libyaml-dev libc-ares-dev libcrypt-dev pkg-config
+TEST_PACKAGES := nginx-light apt-utils python3-pip python3-venv git curl wget fcgiwrap openssl apache2-utils
+FORMATTED := Package.swift Sources Tests
+RELEASE := swift build -c release --static-swift-stdlib --product larder
+LARDER = $(shell swift build -c release --static-swift-stdlib --show-bin-path)/larder
+FUZZ_SECONDS ?= 60
+
+help: ## show this
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
+
+packages: ## install the Debian packages that are missing (WANT="..." for others)
+	@docker/install-packages.sh $(or $(WANT),$(BUILD_PACKAGES))
+
+serve: packages ## build and run the proxy with conf/larder.yaml (Ctrl-C stops it)
+	$(RELEASE)
+	exec "$(LARDER)" serve --config conf/larder.yaml
+
+test: ## run all tests
+	@docker/install-packages.sh $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	swift test
+
+test-asan: packages ## run all tests under AddressSanitizer
+	@mkdir -p .build && echo leak:libXCTest > .build/lsan-suppressions
+	LSAN_OPTIONS=suppressions=$(CURDIR)/.build/lsan-suppressions swift test --sanitize=address --scratch-path .build/asan
+
+test-tsan: packages ## run all tests under ThreadSanitizer
+	swift test --sanitize=thread --scratch-path .build/tsan
+
+bench: packages ## run our own benchmarks and compare with the checked-in thresholds
+	$(RELEASE)
+	Benchmarks/run.sh "$(LARDER)"
+
+fuzz: packages ## fuzz each parser for FUZZ_SECONDS (60)
+	FuzzTesting/run.sh $(FUZZ_SECONDS)
+
+format: ## format all Swift sources in place
+	swift format format --in-place --parallel --recursive $(FORMATTED)
+
+format-check: ## fail where a source is not formatted
+	swift format lint --strict --parallel --recursive $(FORMATTED)
+
+release: packages ## build the release binary
+	$(RELEASE)
+	@echo "$(LARDER)"
+
+check-examples: release ## check conf/larder.yaml and every example configuration
+	@for file in conf/larder.yaml conf/examples/*.yaml; do "$(LARDER)" check --config "$$file" || exit 1; done
+
+image-proof: release ## start the release binary in a bare Debian tree with the image's packages only (root)
+	docker/prove-runtime.sh "$(LARDER)"

@@ -1,0 +1,170 @@
+import Admin
+import EventLoop
+import Glibc
+import Synchronization
+import Testing
+
+@testable import larder
+
+/// An admin server on a thread of its own, on a Unix socket and a port the kernel chose.
+private final class RunningAdmin {
+    let house = ScriptedHouse()
+    let directory: String
+    let port: UInt16
+    private let inbox: Inbox
+    private let stop: @Sendable () -> Void
+    private var thread: ThreadHandle?
+
+    var socketPath: String { "\(directory)/admin.sock" }
+
+    init() throws {
+        var template = Array("/tmp/larder-admin-XXXXXX".utf8CString)
+        let made = unsafe template.withUnsafeMutableBufferPointer { unsafe mkdtemp($0.baseAddress!) != nil }
+        try #require(made)
+        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        nonisolated(unsafe) let loop = try EventLoop()
+        nonisolated(unsafe) let server = AdminServer(
+            house: house, loop: loop, token: Array("a-token-of-some-length".utf8))
+        port = try server.listen(SocketAddress(v4: 0x7F00_0001, port: 0)).port
+        try server.listen(unixPath: "\(directory)/admin.sock")
+        inbox = loop.inbox
+        stop = {
+            unsafe server.close()
+            unsafe loop.stop()
+        }
+        thread = try startThread(name: "admin-test") { unsafe loop.run() }
+    }
+
+    /// Ends the loop and waits for its thread.
+    func end() {
+        inbox.post(stop)
+        if let thread = thread.take() { thread.join() }
+        _ = unsafe rmdir(directory)
+    }
+
+    /// Sends the pieces one after the other on one TCP connection and reads until the server closes.
+    func exchange(_ pieces: [String]) throws -> String {
+        let fd = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        let descriptor = Descriptor(adopting: fd)
+        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        _ = unsafe setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        let address = SocketAddress(v4: 0x7F00_0001, port: port)
+        try #require(unsafe address.withSockaddr { unsafe connect(fd, $0, $1) } == 0)
+        Sockets.setNoDelay(fd)
+        for piece in pieces {
+            var bytes = Array(piece.utf8)
+            // Refused before the end: the answer says why.
+            if writeAll(&bytes, to: descriptor.rawValue) != nil { break }
+        }
+        var answer: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while case .bytes(let count) = unsafe buffer.withUnsafeMutableBytes({ unsafe IO.read(fd, into: $0) }) {
+            answer += buffer[..<count]
+        }
+        return String(decoding: answer, as: UTF8.self)
+    }
+}
+
+private func statuses(_ text: String) -> [Substring] {
+    text.split(separator: "\r\n").filter { $0.hasPrefix("HTTP/1.1 ") }.map { $0.dropFirst(9).prefix(3) }
+}
+
+@Suite("Admin server: over sockets")
+struct AdminServerTests {
+    @Test func `the command line's client reads and purges over the Unix socket`() throws {
+        let admin = try RunningAdmin()
+        defer { admin.end() }
+        let client = AdminClient(paths: ["/nonexistent/admin.sock", admin.socketPath])
+        #expect(try client.ask("GET", "/health") == .init(status: 200, body: Array("ok\n".utf8)))
+        #expect(try JSONValue(parsing: client.ask("GET", "/stats").body)["requests"]?["hit"] == .integer(70))
+        let purged = try client.ask("POST", "/purge", body: Array(#"{"host":"example.org"}"#.utf8))
+        #expect(purged.status == 200)
+        #expect(admin.house.purges.withLock { $0 } == [PurgeRequest(.host("example.org"))])
+    }
+
+    @Test func `purge and stats print for people and for scripts`() throws {
+        let admin = try RunningAdmin()
+        defer { admin.end() }
+        let said = Mutex<[String]>([])
+        let console = Console(print: { line in said.withLock { $0.append(line) } }, error: { _ in })
+        #expect(run(["purge", "http://a/", "--dry-run", "--socket", admin.socketPath], console) == 0)
+        #expect(run(["purge", "--all", "--json", "--socket", admin.socketPath], console) == 0)
+        #expect(run(["purge", "no-url", "--socket", admin.socketPath], console) == 2)
+        #expect(run(["stats", "--socket", admin.socketPath], console) == 0)
+        let lines = said.withLock { $0 }
+        #expect(lines.count == 3)
+        #expect(lines[0] == "would purge 3 responses, 4.0 KiB")
+        #expect(lines[1] == #"{"records":3,"bytes":4096,"dry_run":false}"#)
+        #expect(lines[2].hasPrefix("larder 1.2.3"))
+    }
+
+    @Test func `the socket is for its owner alone, and goes with the server`() throws {
+        let admin = try RunningAdmin()
+        var status = stat()
+        #expect(unsafe stat(admin.socketPath, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        admin.end()
+        #expect(!fileExists(admin.socketPath))
+        #expect(throws: AdminClient.Failure.nobodyThere(paths: [admin.socketPath])) {
+            try AdminClient(paths: [admin.socketPath]).ask("GET", "/health")
+        }
+    }
+
+    private static let get = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    private static let last = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+    static let exchanges: [(pieces: [String], statuses: [Substring])] = [
+        ([last], ["200"]), ([get + get + last], ["200", "200", "200"]), ([get, last], ["200", "200"]),
+        (last.map { String($0) }, ["200"]), (["GET /health HTTP/1.0\r\n\r\n"], ["403"]),
+        (["GET /health HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"], ["200"]),
+        (["GET http://localhost/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"], ["200"]),
+        (["GET http://evil.example/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"], ["403"]),
+        (["GET /health HTTP/1.1\r\n\r\n" + get], ["400"]), (["GET /health\r\n\r\n"], ["400"]),
+        (["nonsense\r\n\r\n"], ["400"]),
+        (["GET /h HTTP/1.1\r\nHost: localhost\r\nX: \(String(repeating: "x", count: 20_000))"], ["431"]),
+        (["GET /\(String(repeating: "x", count: 3000)) HTTP/1.1\r\nHost: localhost\r\n\r\n"], ["414"]),
+        (["POST /purge HTTP/1.1\r\nHost: localhost\r\nContent-Length: 65537\r\n\r\n"], ["413"]),
+        (["POST /purge HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"], ["400"]),
+        (["POST /purge HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nall" + last], ["401", "200"]),
+        (
+            [
+                "POST /purge HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n",
+                "all" + last,
+            ],
+            ["100", "401", "200"]
+        ),
+        (
+            [
+                "POST /purge HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a-token-of-some-length\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\n3\r\nall\r\n", "4\r\n=yes\r\n0\r\n\r\n" + last,
+            ], ["200", "200"]
+        ),
+    ]
+    @Test(arguments: exchanges)
+    func `requests are answered in order, and what is wrong ends the connection`(
+        _ row: (pieces: [String], statuses: [Substring])
+    ) throws {
+        let admin = try RunningAdmin()
+        defer { admin.end() }
+        let answer = try admin.exchange(row.pieces)
+        // Whether the client is told to go on depends on whether its body was there already.
+        #expect(statuses(answer).filter { $0 != "100" } == row.statuses.filter { $0 != "100" }, "\(answer)")
+    }
+
+    @Test func `HEAD has the length and no body`() throws {
+        let admin = try RunningAdmin()
+        defer { admin.end() }
+        let answer = try admin.exchange(["HEAD /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"])
+        #expect(answer.contains("\r\nContent-Length: 3\r\n"))
+        #expect(answer.hasSuffix("\r\n\r\n"))
+    }
+
+    static let answers: [(text: String, body: String?)] = [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "ok"), ("HTTP/1.1 200 OK\r\n\r\nok", "ok"),
+        ("HTTP/1.1 204 No Content\r\n\r\n", ""), ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", nil),
+        ("HTTP/1.1 200 OK\r\nContent-Le", nil), ("SSH-2.0-x\r\n", nil), ("", nil),
+    ]
+    @Test(arguments: answers) func `the client takes whole answers only`(_ row: (text: String, body: String?)) {
+        #expect(AdminClient.parse(Array(row.text.utf8))?.body == row.body.map { Array($0.utf8) })
+    }
+}

@@ -64,7 +64,9 @@ let package = Package(
             ], swiftSettings: house),
         .target(
             name: "Admin",
-            dependencies: ["Message", "Framing", "Settings", "EventLoop", "Compression", "Storage", "Server", "CLarder"],
+            dependencies: [
+                "Message", "Framing", "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "CLarder",
+            ],
             swiftSettings: house),
         .executableTarget(
             name: "larder",

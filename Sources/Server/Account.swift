@@ -44,7 +44,7 @@ struct Account {
 
 extension Refusal {
     /// It was the origin, or the way to it: counted as failed, not as refused.
-    var isOfOrigin: Bool {
+    package var isOfOrigin: Bool {
         switch self {
         case .nameNotFound, .nameTimeout, .connectionRefused, .connectionTimeout, .destinationUnroutable,
             .connectionTerminated, .responseTimeout, .responseIncomplete, .responseInvalid, .tlsCertificate,

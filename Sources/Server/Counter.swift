@@ -98,6 +98,9 @@ package final class Counters: Sendable {
 
     package init() {}
 
+    /// By the index in `violations`.
+    package static let violationNames = FramingError.allCases.map(\.reason)
+
     package func add(_ counter: Counter, _ amount: Int = 1) { bank.add(counter.rawValue, amount) }
     package subscript(_ counter: Counter) -> UInt64 { bank[counter.rawValue] }
 }
@@ -105,4 +108,6 @@ package final class Counters: Sendable {
 /// What a worker has now.
 package enum Gauge: Int, CaseIterable, Sendable {
     case originConnectionsOpen, originConnectionsIdle, nameQueries, nameHits, nameFailures
+    /// 1 when the worker has come to its end.
+    case isFinished
 }

@@ -679,7 +679,7 @@ package struct FetchDescription: Sendable {
 }
 
 /// A weak reference that may travel in a job for this thread's own inbox.
-struct Handle<Object: AnyObject>: @unchecked Sendable {
-    weak var value: Object?
-    init(_ value: Object) { self.value = value }
+package struct Handle<Object: AnyObject>: @unchecked Sendable {
+    package weak var value: Object?
+    package init(_ value: Object) { self.value = value }
 }

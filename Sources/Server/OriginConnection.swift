@@ -16,6 +16,8 @@ struct OriginKey: Hashable {
 final class OriginConnection: TimedObject {
     let key: OriginKey
     let address: SocketAddress
+    /// Under whose rules it was opened.
+    let snapshot: Snapshot
     private(set) var requestsSent = 0
     /// The fetch that uses the connection; nil while it is idle in the pool.
     var fetch: Fetch?
@@ -29,11 +31,14 @@ final class OriginConnection: TimedObject {
     private var pendingOffset = 0
     private(set) var isClosed = false
 
-    init(worker: Worker, pools: OriginPools, key: OriginKey, address: SocketAddress, fd: CInt, tls: TLSSession?) {
+    init(worker: Worker, pools: OriginPools, key: OriginKey, address: SocketAddress, fd: CInt, tls: TLSSession?,
+        snapshot: Snapshot
+    ) {
         self.worker = worker
         self.pools = pools
         self.key = key
         self.address = address
+        self.snapshot = snapshot
         self.fd = fd
         self.tls = tls
         super.init()

@@ -46,8 +46,9 @@ final class OriginPools {
         open(for: fetch, in: pool)
     }
 
+    /// Where no rule looks at who asks, the question was answered when the connection was opened.
     private func mayUse(_ connection: OriginConnection, for fetch: Fetch) -> Bool {
-        fetch.snapshot.dialsAnything
+        fetch.snapshot.access.isOpen && connection.snapshot === fetch.snapshot
             || IPAddress(connection.address).map {
                 fetch.snapshot.access.mayDial(fetch.request.access, address: $0) == nil
             } ?? false
@@ -83,7 +84,7 @@ final class OriginPools {
                 if key.scheme == .https {
                     shakeHands(key, fd, address, fetch)
                 } else {
-                    hand(made(key, address, fd, nil), to: fetch)
+                    hand(made(key, address, fd, nil, fetch.snapshot), to: fetch)
                 }
             }
         }
@@ -91,11 +92,13 @@ final class OriginPools {
         dial.start()
     }
 
-    private func made(_ key: OriginKey, _ address: SocketAddress, _ fd: CInt, _ tls: TLSSession?) -> OriginConnection {
-        OriginConnection(worker: worker, pools: self, key: key, address: address, fd: fd, tls: tls)
+    private func made(_ key: OriginKey, _ address: SocketAddress, _ fd: CInt, _ tls: TLSSession?, _ snapshot: Snapshot) -> OriginConnection {
+        OriginConnection(
+            worker: worker, pools: self, key: key, address: address, fd: fd, tls: tls, snapshot: snapshot)
     }
 
     private func shakeHands(_ key: OriginKey, _ fd: CInt, _ address: SocketAddress, _ fetch: Fetch) {
+        let snapshot = fetch.snapshot
         let handshake = Handshake(worker: worker, fd: fd, context: fetch.snapshot.tls, serverName: key.host) {
             [unowned self] handshake, result in
             handshakes[ObjectIdentifier(handshake)] = nil
@@ -103,7 +106,7 @@ final class OriginPools {
             waiting?.handshake = nil
             switch result {
             case .success(let session):
-                let connection = made(key, address, fd, session)
+                let connection = made(key, address, fd, session, snapshot)
                 guard let waiting else { return close(connection, in: pool(for: key)) }
                 hand(connection, to: waiting)
             case .failure(let refusal):

@@ -15,8 +15,6 @@ package final class Snapshot: Sendable {
     package let users: HtpasswdFile?
     /// The value of `Proxy-Authenticate`.
     package let challenge: [UInt8]?
-    /// Any address may be dialled for anybody: nothing to ask before a pooled connection is used.
-    package let dialsAnything: Bool
 
     package init(configuration: Configuration, users: HtpasswdFile?) throws(TLSContextError) {
         self.configuration = configuration
@@ -28,6 +26,5 @@ package final class Snapshot: Sendable {
         tls = try TLSClientContext(authorities: configuration.tls.caFile.map { .file($0) } ?? .system)
         challenge = configuration.access.authentication.map { basicChallenge(realm: $0.realm) }
         self.users = users
-        dialsAnything = access.isOpen && configuration.access.privateDestinations == .allow
     }
 }

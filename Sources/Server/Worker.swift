@@ -156,6 +156,7 @@ import Synchronization
         origins.closeAll()
         if let gaugeTimer { loop.timers.cancel(gaugeTimer) }
         log.stop()
+        counters.gauges.set(Gauge.isFinished.rawValue, 1)
         loop.stop()
     }
 

@@ -1,0 +1,188 @@
+package import EventLoop
+import Message
+package import Server
+import Storage
+import Synchronization
+import Transaction
+
+/// The running proxy as Admin sees it: sums of counters, and a purge that goes straight to the store.
+package final class RunningHouse: House {
+    private let proxy: Proxy
+    private let version: String
+    private let samples = Mutex(BandwidthSamples())
+    private let sampler = Mutex<SamplerBox?>(nil)
+
+    package init(proxy: Proxy, version: String) {
+        self.proxy = proxy
+        self.version = version
+    }
+
+    package var isDraining: Bool { proxy.isDraining }
+
+    // MARK: numbers
+
+    package func statistics() -> Statistics {
+        let counters = proxy.counters
+        func sum(_ counter: Counter) -> UInt64 { counters.reduce(0) { $0 &+ $1[counter] } }
+        func gauge(_ gauge: Gauge) -> UInt64 { counters.reduce(0) { $0 &+ $1.gauges[gauge.rawValue] } }
+        var result = Statistics()
+        result.version = version
+        result.startedAt = proxy.startedAt.secondsSinceEpoch
+        result.uptimeSeconds = UInt64(clamping: wallClockSeconds() - proxy.startedAt.secondsSinceEpoch)
+        result.isDraining = proxy.isDraining
+        result.requests = OutcomeCounts([
+            .hit: sum(.hits), .stale: sum(.staleHits), .revalidated: sum(.revalidated), .collapsed: sum(.collapsed),
+            .miss: sum(.misses), .pass: sum(.passed), .refused: sum(.refused), .error: sum(.failed),
+            .tunnel: sum(.tunnels) &+ sum(.upgrades),
+        ])
+        result.bytes.toClients = sum(.bytesToClients)
+        result.bytes.fromCache = sum(.bytesFromCache)
+        result.bytes.fromOrigins = sum(.bytesFromOrigins)
+        result.bandwidth = samples.withLock { $0.bandwidth }
+        result.clients.accepted = sum(.clientConnectionsAccepted)
+        result.clients.open = sum(.clientConnectionsAccepted) &- sum(.clientConnectionsClosed)
+        result.origins.opened = sum(.originConnectionsOpened)
+        result.origins.reused = sum(.originConnectionsReused)
+        result.origins.open = gauge(.originConnectionsOpen)
+        result.origins.idle = gauge(.originConnectionsIdle)
+        result.tunnels.opened = sum(.tunnels) &+ sum(.upgrades)
+        result.tunnels.open = result.tunnels.opened &- sum(.tunnelsClosed)
+        result.tunnels.bytesFromClients = sum(.bytesTunnelledFromClients)
+        result.tunnels.bytesToClients = sum(.bytesTunnelledToClients)
+        result.names.queries = gauge(.nameQueries)
+        result.names.cached = gauge(.nameHits)
+        result.names.failures = gauge(.nameFailures)
+        let tier = proxy.shared.tier.statistics
+        result.memory.budget = UInt64(clamping: tier.budgetBytes)
+        result.memory.used = UInt64(clamping: tier.usedBytes)
+        result.memory.records = UInt64(clamping: tier.recordCount)
+        result.memory.evictions = UInt64(clamping: tier.evictions)
+        result.errors = errorCounts(counters)
+        result.refusals = refusalCounts(counters)
+        result.workers = counters.enumerated().map { number, counters in
+            var row = Statistics.WorkerRow(number: number)
+            row.requests = counters[.requests]
+            row.clientsOpen = counters[.clientConnectionsAccepted] &- counters[.clientConnectionsClosed]
+            row.originsOpen = counters.gauges[Gauge.originConnectionsOpen.rawValue]
+            row.tunnelsOpen = counters[.tunnels] &+ counters[.upgrades] &- counters[.tunnelsClosed]
+            return row
+        }
+        return result
+    }
+
+    /// What origins did wrong, by the error types of RFC 9209.
+    private func errorCounts(_ counters: [Counters]) -> [NamedCount] {
+        var byType: [String: UInt64] = [:]
+        for refusal in Refusal.allCases where refusal.isOfOrigin {
+            byType["\(refusal.proxyStatusError)", default: 0] &+= counters.reduce(0) {
+                $0 &+ $1.refusals[Int(refusal.rawValue)]
+            }
+        }
+        return byType.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map { NamedCount($0.key, $0.value) }
+    }
+
+    /// What clients were refused, by reason.
+    private func refusalCounts(_ counters: [Counters]) -> [NamedCount] {
+        Refusal.allCases.filter { !$0.isOfOrigin }
+            .map { refusal in
+                NamedCount(refusal.name, counters.reduce(0) { $0 &+ $1.refusals[Int(refusal.rawValue)] })
+            }
+            .filter { $0.count > 0 } + violationCounts(counters)
+    }
+
+    private func violationCounts(_ counters: [Counters]) -> [NamedCount] {
+        Counters.violationNames.enumerated()
+            .map { index, name in NamedCount(name, counters.reduce(0) { $0 &+ $1.violations[index] }) }
+            .filter { $0.count > 0 }
+    }
+
+    // MARK: purge
+
+    package func purge(_ request: PurgeRequest) -> PurgeResult {
+        let matches = PurgeMatcher(request.selection)
+        let (records, bytes) = proxy.shared.tier.purge(dryRun: request.dryRun) { matches($0.keyBytes) }
+        return PurgeResult(records: records, bytes: bytes)
+    }
+
+    package func transfers() -> [TransferDescription] {
+        proxy.fetches().map { fetch in
+            let (seconds, attoseconds) = fetch.age.components
+            return TransferDescription(
+                url: String(decoding: fetch.uri, as: UTF8.self),
+                ageMilliseconds: UInt64(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000),
+                receivedBytes: fetch.received, expectedBytes: fetch.expected, readers: fetch.readers,
+                isStored: fetch.isStored)
+        }
+    }
+
+    // MARK: bandwidth
+
+    /// Samples the byte counters once a second on the control thread's loop.
+    package func startSampling(on loop: EventLoop) {
+        let box = SamplerBox(loop: loop) { [unowned self] in sample() }
+        sampler.withLock { $0 = box }
+        box.start()
+    }
+
+    package func stopSampling() {
+        let box = sampler.withLock { box in
+            defer { box = nil }
+            return box
+        }
+        box?.stop()
+    }
+
+    private func sample() {
+        let counters = proxy.counters
+        let toClients = counters.reduce(0) { $0 &+ $1[.bytesToClients] }
+        let fromOrigins = counters.reduce(0) { $0 &+ $1[.bytesFromOrigins] }
+        samples.withLock { $0.add(toClients: toClients, fromOrigins: fromOrigins) }
+    }
+}
+
+/// Six readings of the byte counters, a second apart: the span of five seconds.
+struct BandwidthSamples {
+    private var readings: [(toClients: UInt64, fromOrigins: UInt64)] = []
+    static let seconds = 5
+
+    mutating func add(toClients: UInt64, fromOrigins: UInt64) {
+        readings.append((toClients, fromOrigins))
+        if readings.count > BandwidthSamples.seconds + 1 { readings.removeFirst() }
+    }
+
+    var bandwidth: Statistics.Bandwidth {
+        var result = Statistics.Bandwidth()
+        guard readings.count > 1, let first = readings.first, let last = readings.last else { return result }
+        let span = UInt64(readings.count - 1)
+        result.toClients = (last.toClients &- first.toClients) / span
+        result.fromOrigins = (last.fromOrigins &- first.fromOrigins) / span
+        return result
+    }
+}
+
+/// A timer that goes off each second; made, fired and ended on the control thread alone.
+private final class SamplerBox: @unchecked Sendable {
+    private let loop: EventLoop
+    private let action: () -> Void
+    private var timer: Timer?
+
+    init(loop: EventLoop, _ action: @escaping () -> Void) {
+        self.loop = loop
+        self.action = action
+    }
+
+    func start() {
+        let timer = Timer { [unowned self] in
+            action()
+            if let timer = self.timer { loop.timers.schedule(timer, after: .seconds(1)) }
+        }
+        self.timer = timer
+        action()
+        loop.timers.schedule(timer, after: .seconds(1))
+    }
+
+    func stop() {
+        if let timer { loop.timers.cancel(timer) }
+        timer = nil
+    }
+}

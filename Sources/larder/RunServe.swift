@@ -20,10 +20,10 @@ func runServe(_ configuration: Configuration, reload: @escaping () -> Configurat
         let admin: AdminServer
         do {
             admin = try openAdmin(configuration.admin, house: house, loop: loop, console)
-        } catch let failure as AdminStartFailure {
+        } catch {
             proxy.stop()
             proxy.join()
-            console.error("larder: \(failure.message)")
+            console.error("larder: \(error.message)")
             return ExitStatus.failed
         }
         let control = Control(proxy: proxy, loop: loop, house: house, reload: reload, console: console)

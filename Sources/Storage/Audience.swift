@@ -29,12 +29,11 @@ final class Audience {
         waits.append(Wait(ticket: ticket, offset: offset, wake: wake))
     }
 
-    /// False: it was woken already.
+    /// What was to be woken, to be let go outside the lock; nil: it was woken already.
     @discardableResult
-    func removeWait(_ ticket: WaitTicket) -> Bool {
-        guard let index = waits.firstIndex(where: { $0.ticket == ticket }) else { return false }
-        waits.remove(at: index)
-        return true
+    func removeWait(_ ticket: WaitTicket) -> Wake? {
+        guard let index = waits.firstIndex(where: { $0.ticket == ticket }) else { return nil }
+        return waits.remove(at: index).wake
     }
 
     func takeDue(length: Int, ended: Bool) -> [Wake] {

@@ -42,10 +42,14 @@ extension Body {
 
     /// Forgets a wait; one that is being woken at this moment may still be called.
     package func cancel(_ ticket: WaitTicket) {
-        shelves.waiting.withLock(shelves.waiting.index(for: self)) {
-            if audience?.removeWait(ticket) == true { waitCount.subtract(1, ordering: .relaxed) }
+        // The wake may hold the last reference to something that ends by cancelling: it goes after the lock.
+        let forgotten = shelves.waiting.withLock(shelves.waiting.index(for: self)) {
+            let wake = audience?.removeWait(ticket)
+            if wake != nil { waitCount.subtract(1, ordering: .relaxed) }
             dismissIdleAudience()
+            return wake
         }
+        withExtendedLifetime(forgotten) {}
     }
 
     /// Calls those who have something to do now, outside the lock.

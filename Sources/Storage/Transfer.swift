@@ -40,7 +40,10 @@ package final class Transfer: @unchecked Sendable {
     }
 
     /// Forgets a follower; one that is being woken at this moment may still be called.
-    package func cancel(_ ticket: FollowTicket) { locked { shared.remove(ticket) } }
+    package func cancel(_ ticket: FollowTicket) {
+        let forgotten = locked { shared.remove(ticket) }
+        withExtendedLifetime(forgotten) {}
+    }
 
     /// How many wait.
     package var followerCount: Int { locked { shared.followerCount } }
@@ -93,7 +96,11 @@ final class TransferState: @unchecked Sendable {
         return FollowTicket(id: lastID)
     }
 
-    func remove(_ ticket: FollowTicket) { followers.removeAll { $0.ticket == ticket } }
+    /// What was to be woken, to be let go outside the lock; nil: it was woken already.
+    func remove(_ ticket: FollowTicket) -> Wake? {
+        guard let index = followers.firstIndex(where: { $0.ticket == ticket }) else { return nil }
+        return followers.remove(at: index).wake
+    }
 
     /// Those to wake; none where it was settled before.
     func settle(_ outcome: Transfer.Outcome) -> [Wake] {

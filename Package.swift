@@ -19,7 +19,7 @@ let parserSettings = house + (isFuzzing ? [.unsafeFlags(fuzzFlags)] : [])
 func fuzzTarget(_ name: String) -> Target {
     .executableTarget(
         name: name, dependencies: ["Framing", "Message", "FuzzSupport"], path: "FuzzTesting/\(name)",
-        swiftSettings: parserSettings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address"])])
+        swiftSettings: parserSettings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])])
 }
 
 /// Decides: values in, values and actions out. No I/O, no clock, no Foundation, nothing of the edge.

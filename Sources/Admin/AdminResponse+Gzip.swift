@@ -1,3 +1,5 @@
+import Compression
+
 extension AdminResponse {
     /// Shorter bodies are sent as they are.
     private static let compressedBytesMin = 1024
@@ -5,6 +7,9 @@ extension AdminResponse {
     /// The response with its body as gzip (RFC 9110 §8.4.1.3) where the client takes it and it is worth it.
     func compressed(for request: AdminRequest) -> AdminResponse {
         guard request.acceptsGzip, body.count >= Self.compressedBytesMin else { return self }
-        return self
+        var response = self
+        response.body = gzip(body)
+        response.fields += [.init("Content-Encoding", "gzip"), .init("Vary", "Accept-Encoding")]
+        return response
     }
 }

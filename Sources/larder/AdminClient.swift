@@ -85,7 +85,10 @@ struct AdminClient {
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             _ = unsafe setsockopt(raw, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
         }
-        guard unsafe address.withSockaddr({ unsafe Glibc.connect(raw, $0, $1) }) != 0 else { return descriptor }
+        guard
+            unsafe address.withSockaddr({ unsafe Glibc.connect(raw, $0.assumingMemoryBound(to: sockaddr.self), $1) })
+                != 0
+        else { return descriptor }
         switch errno {
         case ENOENT, ECONNREFUSED, ENOTDIR: throw .nobodyThere(paths: [path])
         case EACCES, EPERM: throw .notAllowed(path: path)

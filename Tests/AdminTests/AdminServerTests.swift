@@ -23,11 +23,11 @@ private final class RunningAdmin {
         try #require(made)
         directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         nonisolated(unsafe) let loop = try EventLoop()
-        nonisolated(unsafe) let server = AdminServer(
+        nonisolated(unsafe) let server = unsafe AdminServer(
             house: house, loop: loop, token: Array("a-token-of-some-length".utf8))
-        port = try server.listen(SocketAddress(v4: 0x7F00_0001, port: 0)).port
-        try server.listen(unixPath: "\(directory)/admin.sock")
-        inbox = loop.inbox
+        port = try unsafe server.listen(SocketAddress(v4: 0x7F00_0001, port: 0)).port
+        try unsafe server.listen(unixPath: "\(directory)/admin.sock")
+        inbox = unsafe loop.inbox
         stop = {
             unsafe server.close()
             unsafe loop.stop()
@@ -49,7 +49,8 @@ private final class RunningAdmin {
         var limit = timeval(tv_sec: 20, tv_usec: 0)
         _ = unsafe setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         let address = SocketAddress(v4: 0x7F00_0001, port: port)
-        try #require(unsafe address.withSockaddr { unsafe connect(fd, $0, $1) } == 0)
+        try #require(
+            unsafe address.withSockaddr { unsafe connect(fd, $0.assumingMemoryBound(to: sockaddr.self), $1) } == 0)
         Sockets.setNoDelay(fd)
         for piece in pieces {
             var bytes = Array(piece.utf8)
@@ -66,7 +67,7 @@ private final class RunningAdmin {
 }
 
 private func statuses(_ text: String) -> [Substring] {
-    text.split(separator: "\r\n").filter { $0.hasPrefix("HTTP/1.1 ") }.map { $0.dropFirst(9).prefix(3) }
+    text.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("HTTP/1.1 ") }.map { $0.dropFirst(9).prefix(3) }
 }
 
 @Suite("Admin server: over sockets")
@@ -149,6 +150,21 @@ struct AdminServerTests {
         let answer = try admin.exchange(row.pieces)
         // Whether the client is told to go on depends on whether its body was there already.
         #expect(statuses(answer).filter { $0 != "100" } == row.statuses.filter { $0 != "100" }, "\(answer)")
+    }
+
+    static let codings: [(accepts: String, isCompressed: Bool)] = [
+        ("gzip", true), ("br, GZIP;q=0.5", true), ("*", true), ("gzip;q=0", false), ("*, gzip;q=0", false),
+        ("br", false),
+    ]
+    @Test(arguments: codings)
+    func `a long answer is gzip where the client takes it`(_ row: (accepts: String, isCompressed: Bool)) throws {
+        let admin = try RunningAdmin()
+        defer { admin.end() }
+        let answer = try admin.exchange([
+            "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept-Encoding: \(row.accepts)\r\n\r\n"
+        ])
+        #expect(answer.contains("\r\nContent-Encoding: gzip\r\n") == row.isCompressed)
+        #expect(answer.contains("# HELP") != row.isCompressed)
     }
 
     @Test func `HEAD has the length and no body`() throws {

@@ -14,6 +14,17 @@ let house: [SwiftSetting] = [
 /// on the order in which the modules were loaded.
 let explicitImports: [SwiftSetting] = [.enableUpcomingFeature("MemberImportVisibility")]
 
+/// With LARDER_FUZZ=1 the parsers are built for libFuzzer, and the fuzz targets exist (FuzzTesting/run.sh).
+let isFuzzing = Context.environment["LARDER_FUZZ"] == "1"
+let fuzzFlags = ["-sanitize=fuzzer,address", "-parse-as-library"]
+let parserSettings = house + explicitImports + (isFuzzing ? [.unsafeFlags(fuzzFlags)] : [])
+
+func fuzzTarget(_ name: String) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["Framing", "Message", "FuzzSupport"], path: "FuzzTesting/\(name)",
+        swiftSettings: parserSettings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])])
+}
+
 /// Decides: values in, values and actions out. No I/O, no clock, no Foundation, nothing of the edge.
 func core(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: house + explicitImports)
@@ -42,8 +53,8 @@ let package = Package(
         // Shims for macros, variadics and GNU-only calls: no logic.
         .target(name: "CLarder", dependencies: ["COpenSSL"]),
 
-        core("Message"),
-        core("Framing", ["Message"]),
+        .target(name: "Message", swiftSettings: parserSettings),
+        .target(name: "Framing", dependencies: ["Message"], swiftSettings: parserSettings),
         core("Caching", ["Message"]),
         core("Access", ["Message"]),
         core("Transaction", ["Message", "Caching", "Access"]),
@@ -88,3 +99,12 @@ let package = Package(
         tests("AdminTests", ["Admin", "Message", "Framing", "EventLoop", "Settings", "CLarder", "larder"]),
     ]
 )
+
+if isFuzzing {
+    package.targets += [
+        .target(name: "FuzzSupport", path: "FuzzTesting/FuzzSupport", swiftSettings: parserSettings),
+        fuzzTarget("FuzzRequestHead"),
+        fuzzTarget("FuzzResponseHead"),
+        fuzzTarget("FuzzChunkedBody"),
+    ]
+}

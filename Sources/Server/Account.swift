@@ -50,7 +50,8 @@ extension Refusal {
             .connectionTerminated, .responseTimeout, .responseIncomplete, .responseInvalid, .tlsCertificate,
             .tlsProtocol, .originQueueFull:
             true
-        case .notAProxyRequest, .hostInvalid, .accessDenied, .destinationForbidden, .tunnelPortForbidden, .authenticationRequired,
+        case .notAProxyRequest, .hostInvalid, .accessDenied, .destinationForbidden, .tunnelPortForbidden,
+            .authenticationRequired,
             .authenticationBusy, .loopDetected, .onlyIfCached, .malformedRequestBody, .requestTimeout,
             .expectationFailed, .methodNotAllowedHere, .overloaded, .shuttingDown, .internalError:
             false

@@ -102,7 +102,9 @@ final class ClientConnection: TimedObject {
         guard phase != .closed && phase != .lingering else { return }
         unsafe inbound.append(contentsOf: bytes)
         // An incomplete head has its time from the first byte on, however slowly the rest drips in.
-        if phase == .idle { worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead) }
+        if phase == .idle {
+            worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
+        }
     }
 
     func pauseReading() { readEvent.remove() }
@@ -165,7 +167,8 @@ final class ClientConnection: TimedObject {
         let scratch = unsafe worker.scratch
         let present = unsafe scratch.pointee.requestHead.fields.present
         let minorVersion = unsafe scratch.pointee.requestHead.minorVersion
-        guard present.isDisjoint(with: ClientConnection.fieldsNeedingCare), minorVersion == 1, unsafe scratch.pointee.requestHead.target.form == .absolute
+        guard present.isDisjoint(with: ClientConnection.fieldsNeedingCare), minorVersion == 1,
+            unsafe scratch.pointee.requestHead.target.form == .absolute
         else { return unsafe answerWithCare(bytes) }
         persists = !worker.isDraining
         let snapshot = worker.snapshot
@@ -188,7 +191,8 @@ final class ClientConnection: TimedObject {
 
     /// Fields about the connection, the framing, the way, or the client itself.
     private static let fieldsNeedingCare: FieldNameSet = [
-        .connection, .proxyConnection, .keepAlive, .te, .trailer, .transferEncoding, .upgrade, .contentLength, .expect, .via,
+        .connection, .proxyConnection, .keepAlive, .te, .trailer, .transferEncoding, .upgrade, .contentLength, .expect,
+        .via,
         .maxForwards, .proxyAuthorization, .http2Settings, .larderPolicy,
     ]
 
@@ -260,7 +264,8 @@ final class ClientConnection: TimedObject {
         } else {
             let vectors = unsafe worker.vectors
             unsafe vectors[0] = unsafe iovec(iov_base: worker.outBuffer.baseAddress, iov_len: headBytes)
-            let used = unsafe body.vectors(from: 0, limit: length, into: UnsafeMutableBufferPointer(rebasing: vectors[1...]))
+            let used = unsafe body.vectors(
+                from: 0, limit: length, into: UnsafeMutableBufferPointer(rebasing: vectors[1...]))
             sent = unsafe IO.writev(fd, vectors.baseAddress!, used + 1)
         }
         unsafe hitSent(sent, headBytes: headBytes, length: length, record, request)
@@ -279,7 +284,9 @@ final class ClientConnection: TimedObject {
         case .closed, .failed: return close()
         }
         worker.counters.add(.bytesToClients, written)
-        if worker.log.isOn { unsafe worker.log.append(account, head: worker.scratch.pointee.requestHead, request, client: peer) }
+        if worker.log.isOn {
+            unsafe worker.log.append(account, head: worker.scratch.pointee.requestHead, request, client: peer)
+        }
         if written == headBytes + length {
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
             if !persists { linger() }
@@ -420,7 +427,8 @@ final class ClientConnection: TimedObject {
             }
             if bodyBytes > 0, let delivery {
                 used += unsafe delivery.body.vectors(
-                    from: delivery.offset, limit: bodyBytes, into: UnsafeMutableBufferPointer(rebasing: vectors[used...]))
+                    from: delivery.offset, limit: bodyBytes,
+                    into: UnsafeMutableBufferPointer(rebasing: vectors[used...]))
             }
             return unsafe IO.writev(fd, vectors.baseAddress!, used)
         }

@@ -39,7 +39,8 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .bytesTunnelledToClients: "Bytes carried by tunnels towards clients, counted when they end."
         case .clientConnectionsAccepted: "Client connections accepted."
         case .clientConnectionsClosed: "Client connections closed."
-        case .clientConnectionsRefused: "Client connections closed at once: the client is not named, or a limit was met."
+        case .clientConnectionsRefused:
+            "Client connections closed at once: the client is not named, or a limit was met."
         case .originConnectionsOpened: "Connections to origins opened."
         case .originConnectionsReused: "Requests sent on a pooled origin connection."
         case .originConnectionsClosed: "Connections to origins closed."

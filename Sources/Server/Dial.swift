@@ -62,7 +62,9 @@ final class Dial {
         let allowed = addresses.filter { address in
             IPAddress(address).map { snapshot.access.mayDial(request, address: $0) == nil } ?? false
         }
-        guard !allowed.isEmpty else { return finish(.failed(addresses.isEmpty ? .nameNotFound : .destinationForbidden)) }
+        guard !allowed.isEmpty else {
+            return finish(.failed(addresses.isEmpty ? .nameNotFound : .destinationForbidden))
+        }
         attempt = ConnectAttempt.start(
             allowed.map { $0.with(port: request.port) }, loop: worker.loop, attemptDelay: .milliseconds(250),
             timeout: snapshot.configuration.timeouts.connect

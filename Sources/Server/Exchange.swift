@@ -86,7 +86,9 @@ final class Exchange {
     // MARK: access
 
     private func identify() -> Transaction.Action? {
-        switch Authentication.check(request, worker: worker, snapshot: snapshot, { [weak self] in self?.identified($0) }) {
+        switch Authentication.check(
+            request, worker: worker, snapshot: snapshot, { [weak self] in self?.identified($0) })
+        {
         case .waiting: nil
         case .known(let user):
             {
@@ -268,7 +270,8 @@ final class Exchange {
     }
 
     func relayHead(
-        status: UInt16, reason: ArraySlice<UInt8>, fields: Fields, length: BodyLength, reason why: CacheStatus.ForwardReason
+        status: UInt16, reason: ArraySlice<UInt8>, fields: Fields, length: BodyLength,
+        reason why: CacheStatus.ForwardReason
     ) {
         worker.counters.add(.passed)
         client.account.status = status
@@ -419,7 +422,8 @@ final class Exchange {
         client.account.outcome = .tunnel
         TunnelOpener.open(
             client: client, worker: worker, origin: fd,
-            greeting: Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8), early: [],
+            greeting: Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8),
+            early: [],
             request: request)
     }
 

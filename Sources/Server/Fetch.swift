@@ -202,7 +202,8 @@ final class Fetch: TimedObject {
             let bytes = unsafe rest.bindMemory(to: UInt8.self)
             do throws(FramingError) {
                 let isComplete = unsafe try parseResponseHead(
-                    bytes.span, into: &worker.scratch.pointee.responseHead, progress: &progress, limits: snapshot.limits)
+                    bytes.span, into: &worker.scratch.pointee.responseHead, progress: &progress, limits: snapshot.limits
+                )
                 guard isComplete else {
                     unsafe inbound.append(contentsOf: rest)
                     return
@@ -271,7 +272,8 @@ final class Fetch: TimedObject {
         let now = worker.wallTime
         let isStorable =
             request.method == .get && !request.hasBody
-            && storability(of: request.cache, status: head.status, fields: fields, policy: snapshot.cachePolicy, now: now)
+            && storability(
+                of: request.cache, status: head.status, fields: fields, policy: snapshot.cachePolicy, now: now)
                 == .store
         let action = transaction.on(
             .originHead(status: head.status, isStorable: isStorable, staleMayServe: staleMayServe))
@@ -315,7 +317,8 @@ final class Fetch: TimedObject {
             policy: snapshot.cachePolicy)
         let record = StoredResponse(
             key: request.key, keyBytes: request.keyBytes, cached: cached, fields: fields,
-            secondaryKey: fields.contains(.vary) ? SecondaryKey(vary: fields, request: request.fields) : nil, body: body,
+            secondaryKey: fields.contains(.vary) ? SecondaryKey(vary: fields, request: request.fields) : nil,
+            body: body,
             contentLength: expected)
         guard worker.shared.tier.insert(record) else {
             worker.counters.add(.storingRefused)
@@ -378,7 +381,9 @@ final class Fetch: TimedObject {
     // MARK: the body
 
     private func readBody(_ connection: OriginConnection) -> Bool {
-        if case .store(let record) = sink, decoder == nil, let page = unsafe record.body.writable(Worker.readBufferBytes) {
+        if case .store(let record) = sink, decoder == nil,
+            let page = unsafe record.body.writable(Worker.readBufferBytes)
+        {
             return unsafe readIntoStore(connection, record.body, page)
         }
         switch unsafe connection.read(into: worker.readBuffer) {
@@ -400,7 +405,9 @@ final class Fetch: TimedObject {
     }
 
     /// Straight into the page: the bytes are not copied again.
-    private func readIntoStore(_ connection: OriginConnection, _ body: Body, _ page: UnsafeMutableRawBufferPointer) -> Bool {
+    private func readIntoStore(_ connection: OriginConnection, _ body: Body, _ page: UnsafeMutableRawBufferPointer)
+        -> Bool
+    {
         var room = unsafe page
         if case .length = length, UInt64(page.count) > remaining {
             unsafe room = unsafe UnsafeMutableRawBufferPointer(rebasing: page[..<Int(remaining)])

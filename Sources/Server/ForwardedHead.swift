@@ -94,7 +94,9 @@ enum ForwardedHead {
     }
 
     private static func appendVia(_ fields: Fields, minorVersion: UInt8, instance: [UInt8], to out: inout [UInt8]) {
-        for line in fields.lines where line.name == .via { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &out) }
+        for line in fields.lines where line.name == .via {
+            appendFieldLine(fields.name(of: line), fields.value(of: line), to: &out)
+        }
         HeadWriter.append(minorVersion == 0 ? "Via: 1.0 larder (" : "Via: 1.1 larder (", to: &out)
         out.append(contentsOf: instance)
         HeadWriter.append(")\r\n", to: &out)
@@ -130,7 +132,9 @@ enum ForwardedHead {
     }
 
     /// The end-to-end fields of a response, with what a proxy adds: `Via`, and `Date` where the origin sent none.
-    static func responseFields(_ fields: Fields, _ options: ConnectionOptions, minorVersion: UInt8, now: WallTime) -> Fields {
+    static func responseFields(_ fields: Fields, _ options: ConnectionOptions, minorVersion: UInt8, now: WallTime)
+        -> Fields
+    {
         var result = endToEnd(fields, options)
         if !result.contains(.date) {
             var date: [UInt8] = []

@@ -10,7 +10,7 @@ enum LogScrubbing {
         guard let question = unsafe target.firstIndex(of: 0x3F) else { return unsafe target.forEach(put) }
         unsafe target[...question].forEach(put)
         var isFirst = true
-        for unsafe parameter in unsafe target[target.index(after: question)...].split(
+        for unsafeparameter in unsafe target[target.index(after: question)...].split(
             separator: 0x26, omittingEmptySubsequences: false)
         {
             if !isFirst { put(0x26) }

@@ -31,7 +31,8 @@ final class OriginConnection: TimedObject {
     private var pendingOffset = 0
     private(set) var isClosed = false
 
-    init(worker: Worker, pools: OriginPools, key: OriginKey, address: SocketAddress, fd: CInt, tls: TLSSession?,
+    init(
+        worker: Worker, pools: OriginPools, key: OriginKey, address: SocketAddress, fd: CInt, tls: TLSSession?,
         snapshot: Snapshot
     ) {
         self.worker = worker

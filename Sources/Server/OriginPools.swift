@@ -92,7 +92,9 @@ final class OriginPools {
         dial.start()
     }
 
-    private func made(_ key: OriginKey, _ address: SocketAddress, _ fd: CInt, _ tls: TLSSession?, _ snapshot: Snapshot) -> OriginConnection {
+    private func made(_ key: OriginKey, _ address: SocketAddress, _ fd: CInt, _ tls: TLSSession?, _ snapshot: Snapshot)
+        -> OriginConnection
+    {
         OriginConnection(
             worker: worker, pools: self, key: key, address: address, fd: fd, tls: tls, snapshot: snapshot)
     }

@@ -184,7 +184,9 @@ package final class Proxy: Sendable {
     /// Where clients are accepted, with the ports that were really taken.
     package var addresses: [SocketAddress] { state.withLock { $0.addresses } }
     /// Every worker has come to its end, after `drain`.
-    package var isDrained: Bool { state.withLock { $0.workers.allSatisfy { $0.counters.gauges[Gauge.isFinished.rawValue] == 1 } } }
+    package var isDrained: Bool {
+        state.withLock { $0.workers.allSatisfy { $0.counters.gauges[Gauge.isFinished.rawValue] == 1 } }
+    }
     package var snapshot: Snapshot { state.withLock { $0.snapshot } }
     package var isDraining: Bool { state.withLock { $0.isDraining } }
     package var counters: [Counters] { state.withLock { $0.workers.map(\.counters) } }

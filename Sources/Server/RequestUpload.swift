@@ -26,7 +26,9 @@ struct RequestUpload {
         if decoder == nil {
             consumed = Int(min(UInt64(bytes.count), remaining))
             remaining -= UInt64(consumed)
-            wantsMore = unsafe bytes.withUnsafeBytes { unsafe fetch.sendBody(UnsafeRawBufferPointer(rebasing: $0[..<consumed])) }
+            wantsMore = unsafe bytes.withUnsafeBytes {
+                unsafe fetch.sendBody(UnsafeRawBufferPointer(rebasing: $0[..<consumed]))
+            }
             if remaining == 0 { end(fetch, trailers: nil) }
         } else {
             wantsMore = try sendChunked(bytes, &consumed, fetch)
@@ -35,7 +37,9 @@ struct RequestUpload {
         return wantsMore
     }
 
-    private mutating func sendChunked(_ bytes: [UInt8], _ consumed: inout Int, _ fetch: Fetch) throws(FramingError) -> Bool {
+    private mutating func sendChunked(_ bytes: [UInt8], _ consumed: inout Int, _ fetch: Fetch) throws(FramingError)
+        -> Bool
+    {
         var wantsMore = true
         while !isComplete && consumed < bytes.count {
             let base = consumed
@@ -46,7 +50,8 @@ struct RequestUpload {
             case .data(let used, let range):
                 consumed += used
                 wantsMore = unsafe bytes.withUnsafeBytes {
-                    unsafe fetch.sendBody(UnsafeRawBufferPointer(rebasing: $0[base + range.lowerBound..<base + range.upperBound]))
+                    unsafe fetch.sendBody(
+                        UnsafeRawBufferPointer(rebasing: $0[base + range.lowerBound..<base + range.upperBound]))
                 }
             case .end(let used):
                 consumed += used

@@ -92,7 +92,8 @@ struct StoredAnswer {
         var range: Range<Int>?
     }
 
-    private static func choose(_ record: StoredResponse, _ request: OwnedRequest, length: Int?, now: WallTime) -> Choice {
+    private static func choose(_ record: StoredResponse, _ request: OwnedRequest, length: Int?, now: WallTime) -> Choice
+    {
         let whole = Choice(
             status: record.cached.status, hasBody: ![204, 304].contains(record.cached.status), range: nil)
         if request.cache.hasPreconditions {
@@ -103,7 +104,8 @@ struct StoredAnswer {
         }
         guard request.cache.hasRange, request.method == .get, let length else { return whole }
         switch selectRange(
-            request.fields, method: request.method, stored: record.cached, length: UInt64(length), now: now) {
+            request.fields, method: request.method, stored: record.cached, length: UInt64(length), now: now)
+        {
         case .single(let range):
             return Choice(status: 206, hasBody: true, range: Int(range.lowerBound)..<Int(range.upperBound))
         case .unsatisfiable:

@@ -92,7 +92,8 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         case .authenticationRequired: "This proxy wants to know who you are."
         case .authenticationBusy: "Too many credentials are being checked; try again in a moment."
         case .loopDetected: "This request has been here before: proxies forward it in a circle."
-        case .onlyIfCached: "The response is not stored here in a form that may be used, and the request allows nothing else."
+        case .onlyIfCached:
+            "The response is not stored here in a form that may be used, and the request allows nothing else."
         case .malformedRequestBody: "The body of the request is not framed as HTTP/1.1 says."
         case .requestTimeout: "The request did not arrive in time."
         case .expectationFailed: "An expectation of the request can not be met."

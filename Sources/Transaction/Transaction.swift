@@ -181,7 +181,9 @@ package struct Transaction: Sendable {
             state = .settled
             return .tunnel
         }
-        guard request.mayUseStore else { return fetchAlone(request.hasBody || !request.cache.method.isSafe ? .method : .bypass) }
+        guard request.mayUseStore else {
+            return fetchAlone(request.hasBody || !request.cache.method.isSafe ? .method : .bypass)
+        }
         state = .lookingUp
         return .lookUp
     }

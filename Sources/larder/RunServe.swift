@@ -10,7 +10,8 @@ import TLS
 ///
 /// This thread becomes the control thread: admin, signals, reload and the end are its business.
 /// - Parameter reload: reads the configuration again, for SIGHUP.
-func runServe(_ configuration: Configuration, reload: @escaping () -> ConfigurationReading, _ console: Console) -> Int32 {
+func runServe(_ configuration: Configuration, reload: @escaping () -> ConfigurationReading, _ console: Console) -> Int32
+{
     SignalWatcher.block([SIGTERM, SIGINT, SIGHUP])
     Diagnostics.setLevel(configuration.log.level)
     do {

@@ -68,7 +68,8 @@ let package = Package(
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "Framing", "Access", "Settings", "YAML", "Passwords", "EventLoop", "Server", "Admin", "CLarder",
+                "Message", "Framing", "Access", "Settings", "YAML", "Passwords", "EventLoop", "Server", "Admin",
+                "CLarder",
             ], swiftSettings: house),
 
         tests("AdminTests", ["Admin", "Message", "Framing", "EventLoop", "Settings", "CLarder", "larder"]),

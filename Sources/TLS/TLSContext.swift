@@ -14,7 +14,9 @@ package enum TLSContextError: Error, Equatable {
 /// How Larder meets servers over TLS: whom it believes, and what it remembers of earlier sessions.
 ///
 /// Verification is on and can not be turned off. One context serves all threads.
-@safe package final class TLSClientContext: @unchecked Sendable {  // OpenSSL locks what it changes; ours is in `sessions`
+@safe package final class TLSClientContext: @unchecked Sendable {
+    // Sendable: OpenSSL locks what it changes in a context, and what is ours is behind the lock of `sessions`.
+
     /// Who may vouch for servers.
     package enum Authorities: Sendable, Equatable {
         /// The system's bundle, as OpenSSL finds it.

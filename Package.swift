@@ -11,6 +11,17 @@ let house: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// With LARDER_FUZZ=1 the parsers are built for libFuzzer, and the fuzz targets exist (FuzzTesting/run.sh).
+let isFuzzing = Context.environment["LARDER_FUZZ"] == "1"
+let fuzzFlags = ["-sanitize=fuzzer,address", "-parse-as-library"]
+let parserSettings = house + (isFuzzing ? [.unsafeFlags(fuzzFlags)] : [])
+
+func fuzzTarget(_ name: String) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["Framing", "Message", "FuzzSupport"], path: "FuzzTesting/\(name)",
+        swiftSettings: parserSettings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])])
+}
+
 /// Decides: values in, values and actions out. No I/O, no clock, no Foundation, nothing of the edge.
 func core(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: house)
@@ -39,8 +50,8 @@ let package = Package(
         // Shims for macros, variadics and GNU-only calls: no logic.
         .target(name: "CLarder", dependencies: ["COpenSSL"]),
 
-        core("Message"),
-        core("Framing", ["Message"]),
+        .target(name: "Message", swiftSettings: parserSettings),
+        .target(name: "Framing", dependencies: ["Message"], swiftSettings: parserSettings),
         core("Caching", ["Message"]),
         core("Access", ["Message"]),
         core("Transaction", ["Message", "Caching", "Access"]),
@@ -84,3 +95,12 @@ let package = Package(
         tests("PasswordsTests", ["Passwords", "YAML"]),
     ]
 )
+
+if isFuzzing {
+    package.targets += [
+        .target(name: "FuzzSupport", path: "FuzzTesting/FuzzSupport", swiftSettings: parserSettings),
+        fuzzTarget("FuzzRequestHead"),
+        fuzzTarget("FuzzResponseHead"),
+        fuzzTarget("FuzzChunkedBody"),
+    ]
+}

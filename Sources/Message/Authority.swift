@@ -38,7 +38,15 @@ private func byte(_ bytes: RawSpan, _ index: Int) -> UInt8 {
 private func endOfHost(_ bytes: RawSpan, in range: Range<Int>) throws(Authority.Failure) -> Int {
     if !range.isEmpty, byte(bytes, range.lowerBound) == 0x5B { return try endOfLiteral(bytes, in: range) }
     var index = range.lowerBound
-    while index < range.upperBound, isUnreserved(byte(bytes, index)) { index &+= 1 }
+    var previous: UInt8 = 0x2E
+    while index < range.upperBound {
+        let next = byte(bytes, index)
+        guard isUnreserved(next) else { break }
+        // An empty label, but for the one behind a dot at the end (RFC 1034 §3.1): no such name.
+        if next == 0x2E, previous == 0x2E { throw .host }
+        previous = next
+        index &+= 1
+    }
     if index == range.upperBound || byte(bytes, index) == 0x3A {
         // `user:password@host` looks like host and port up to here.
         if contains(bytes, 0x40, in: index..<range.upperBound) { throw .userinfo }

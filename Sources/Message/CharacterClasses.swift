@@ -1,70 +1,48 @@
 /// The character classes of HTTP and URI grammar, each named for its ABNF. Bytes, not characters.
-
-/// A class of ASCII bytes as two words; anything from 0x80 is outside.
-package struct ASCIIClass: Sendable {
-    private var low: UInt64 = 0
-    private var high: UInt64 = 0
-
-    package init(_ members: StaticString) {
-        for index in 0..<members.utf8CodeUnitCount { insert(unsafe members.utf8Start[index]) }
-    }
-
-    @inline(__always)
-    package init(low: UInt64, high: UInt64) {
-        self.low = low
-        self.high = high
-    }
-
-    private mutating func insert(_ byte: UInt8) {
-        if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte & 63) }
-    }
-
-    @inline(__always)
-    package func contains(_ byte: UInt8) -> Bool {
-        let word = byte < 64 ? low : high
-        return byte < 0x80 && (word &>> UInt64(byte & 63)) & 1 != 0
-    }
-}
+///
+/// Inlinable since the parser of heads, in another module, asks them for single bytes.
 
 /// RFC 9110 §5.6.2: `tchar`, what tokens (methods, field names) are made of: "!#$%&'*+-.^_`|~", digits, letters.
-@inline(__always)
+@inlinable @inline(__always)
 package func isTchar(_ byte: UInt8) -> Bool {
-    ASCIIClass(low: 0x03FF_6CFA_0000_0000, high: 0x57FF_FFFF_C7FF_FFFE).contains(byte)
+    // One bit for each ASCII byte: those below 64, and the rest.
+    let members: UInt64 = byte < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+    return byte < 0x80 && (members &>> UInt64(byte & 63)) & 1 != 0
 }
 
 /// RFC 5234: `VCHAR`.
-@inline(__always)
+@inlinable @inline(__always)
 package func isVchar(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F }
 
 /// RFC 9110 §5.5: `field-vchar` = VCHAR / obs-text.
-@inline(__always)
+@inlinable @inline(__always)
 package func isFieldVchar(_ byte: UInt8) -> Bool { byte > 0x20 && byte != 0x7F }
 
 /// RFC 9110 §5.5: what may stand in a field value: field-vchar, SP, HTAB.
-@inline(__always)
+@inlinable @inline(__always)
 package func isFieldContent(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
 
 /// RFC 9110 §5.6.3: `OWS` is any number of these.
-@inline(__always)
+@inlinable @inline(__always)
 package func isOWS(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-@inline(__always)
+@inlinable @inline(__always)
 package func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
-@inline(__always)
+@inlinable @inline(__always)
 package func isAlpha(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
 
 /// RFC 9110 §8.8.3: `etagc` = %x21 / %x23-7E / obs-text.
 package func isETagC(_ byte: UInt8) -> Bool { isFieldVchar(byte) && byte != 0x22 }
 
 /// RFC 3986 §2.3: `unreserved`.
-@inline(__always)
+@inlinable @inline(__always)
 package func isUnreserved(_ byte: UInt8) -> Bool {
     isAlpha(byte) || isDigit(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F || byte == 0x7E
 }
 
 /// The value of a hexadecimal digit, or nil.
-@inline(__always)
+@inlinable @inline(__always)
 package func hexValue(_ byte: UInt8) -> UInt8? {
     if isDigit(byte) { return byte &- 0x30 }
     let letter = (byte | 0x20) &- 0x61
@@ -72,7 +50,7 @@ package func hexValue(_ byte: UInt8) -> UInt8? {
 }
 
 /// ASCII lower case; other bytes stay.
-@inline(__always)
+@inlinable @inline(__always)
 package func asciiLowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
 /// Equal without regard to the case of ASCII letters.

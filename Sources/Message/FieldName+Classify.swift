@@ -68,7 +68,8 @@ private struct FieldNameTable: Sendable {
     static let lengthMin = 2
     static let lengthMax = 25
     static let shared = FieldNameTable()
-    private var slots = InlineArray<256, Slot>(repeating: Slot())
+    /// An array, not inline: a copy of the table must not be made for each look-up.
+    private var slots = [Slot](repeating: Slot(), count: 256)
 
     init() {
         for name in FieldName.allCases where name != .other {

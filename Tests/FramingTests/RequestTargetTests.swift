@@ -87,6 +87,9 @@ struct RequestTargetTests {
         Row(
             "a host longer than names can be", "GET http://\(String(repeating: "a", count: 256))/ HTTP/1.1",
             .badHostInTarget),
+        Row("an empty label", "GET http://a..b/ HTTP/1.1", .badHostInTarget),
+        Row("an empty label at the end (found by fuzzing)", "GET http://a../ HTTP/1.1", .badHostInTarget),
+        Row("nothing but a dot", "GET http://./ HTTP/1.1", .badHostInTarget),
         Row("port 0", "GET http://a:0/ HTTP/1.1", .badPort),
         Row("port 65536", "GET http://a:65536/ HTTP/1.1", .badPort),
         Row("a port that does not fit anywhere", "GET http://a:99999999999999999999/ HTTP/1.1", .badPort),

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Fuzzes every parser for so many seconds (60 by default): FuzzTesting/run.sh [seconds] [target ...]
+# Inputs that fail are kept in FuzzTesting/FailCases/<target>/, where the unit tests replay them.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+seconds=${1:-60}
+[ $# -gt 0 ] && shift
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody
+
+export LARDER_FUZZ=1
+scratch="$here/../.build/fuzz"
+corpus=$(mktemp -d)
+trap 'rm -rf "$corpus"' EXIT
+
+seed() { # seed TARGET NAME TEXT
+    mkdir -p "$corpus/$1"
+    printf "$3" >"$corpus/$1/$2"
+}
+seed FuzzRequestHead absolute 'GET http://a.example:80/b/../c%%7e?q HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\n'
+seed FuzzRequestHead origin 'POST / HTTP/1.1\r\nHost: [::1]:8080\r\nContent-Length: 5, 5\r\nConnection: close, x\r\n\r\n'
+seed FuzzRequestHead connect 'CONNECT a.example:443 HTTP/1.0\r\nProxy-Connection: keep-alive\r\n\r\n'
+seed FuzzRequestHead chunked '\r\nOPTIONS * HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
+seed FuzzResponseHead ok 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n'
+seed FuzzResponseHead bare 'HTTP/1.0 304\r\n\r\n'
+seed FuzzResponseHead chunked 'HTTP/1.1 404 Not\tFound\r\nTransfer-Encoding: gzip, chunked\r\n\r\n'
+seed FuzzChunkedBody plain '5\r\nhello\r\nA\r\n0123456789\r\n0\r\n\r\n'
+seed FuzzChunkedBody rich '1;a;b=c ; d="e\\"f"\r\nx\r\n0\r\nTrailer-Name: value\r\nX: y\r\n\r\n'
+
+for target in "$@"; do
+    swift build -c release --package-path "$here/.." --scratch-path "$scratch" --product "$target"
+    mkdir -p "$here/FailCases/$target" "$corpus/$target"
+    "$scratch/release/$target" -max_total_time="$seconds" -max_len=1024 -timeout=5 -print_final_stats=1 \
+        -artifact_prefix="$here/FailCases/$target/" "$corpus/$target" "$here/FailCases/$target"
+done

@@ -1,0 +1,168 @@
+import Message
+import Testing
+
+private func text(_ bytes: some Collection<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+
+@Suite("RFC 9110 §5.6.1 Lists")
+struct FieldListTests {
+    static let lists: [(String, [String])] = [
+        ("a,b", ["a", "b"]), (" a \t,\tb ", ["a", "b"]), (",,a,,", ["a"]), ("", []), (" , ", []),
+        ("\"a,b\",c", ["\"a,b\"", "c"]), ("\"a\\\",b\",c", ["\"a\\\",b\"", "c"]), ("\"a,b", ["\"a,b"]),
+        ("a;b=\",\"", ["a;b=\",\""]),
+        ("\"a\\", ["\"a\\"]),
+    ]
+    @Test(arguments: lists) func `elements`(_ value: String, _ expected: [String]) {
+        var elements: [String] = []
+        forEachListElement(Array(value.utf8)[...]) { elements.append(text($0)) }
+        #expect(elements == expected)
+    }
+
+    @Test(
+        arguments: [
+            ("a", "a"), ("\"a b\"", "a b"), ("\"a\\\"b\"", "a\"b"), ("\"\"", ""), ("\"a", nil), ("\"a\"b", nil),
+            ("a b", nil),
+            ("", nil), ("\"a\\", nil), ("\"\u{1}\"", nil),
+        ] as [(String, String?)]) func `quoted strings and tokens (§5.6.4)`(_ value: String, _ expected: String?)
+    {
+        #expect(unquoted(Array(value.utf8)[...]).map { text($0) } == expected)
+    }
+}
+
+@Suite("RFC 9110 §8.8.3 Entity Tags")
+struct EntityTagTests {
+    @Test func `strong and weak comparison, as the table of §8.8.3.2 has it`() throws {
+        let weak1 = try #require(EntityTag(parsing: "W/\"1\"".utf8))
+        let weak2 = try #require(EntityTag(parsing: "W/\"2\"".utf8))
+        let strong1 = try #require(EntityTag(parsing: "\"1\"".utf8))
+        #expect(!weak1.strongMatches(weak1) && weak1.weakMatches(weak1))
+        #expect(!weak1.strongMatches(weak2) && !weak1.weakMatches(weak2))
+        #expect(!weak1.strongMatches(strong1) && weak1.weakMatches(strong1))
+        #expect(strong1.strongMatches(strong1) && strong1.weakMatches(strong1))
+        #expect(text(weak1.wire) == "W/\"1\"" && text(strong1.wire) == "\"1\"")
+    }
+
+    @Test(arguments: [
+        "", "a", "\"", "\"a", "a\"", "w/\"a\"", "W/a", "\"a\"b\"", "\"a b\"", "\"a\" ", "W/ \"a\"", "\"\u{7F}\"",
+    ])
+    func `is no entity tag`(_ value: String) { #expect(EntityTag(parsing: value.utf8) == nil) }
+
+    @Test func `lists`() throws {
+        #expect(EntityTagList(parsing: " * ".utf8) == .any)
+        let list = try #require(EntityTagList(parsing: "\"a,b\", W/\"c\",, unquoted".utf8))
+        #expect(list.containsStrong(EntityTag(isWeak: false, opaque: Array("\"a,b\"".utf8))))
+        #expect(list.containsWeak(EntityTag(isWeak: false, opaque: Array("\"c\"".utf8))))
+        #expect(!list.containsStrong(EntityTag(isWeak: false, opaque: Array("\"c\"".utf8))))
+        #expect(!list.containsWeak(EntityTag(isWeak: false, opaque: Array("unquoted".utf8))))
+        #expect(EntityTagList(parsing: "unquoted".utf8) == nil)
+        #expect(EntityTagList(parsing: "".utf8) == nil)
+    }
+}
+
+@Suite("RFC 9110 §14 Ranges")
+struct ByteRangeTests {
+    static let ranges: [(String, [ByteRangeSpec]?)] = [
+        ("bytes=0-499", [.from(0, through: 499)]), ("bytes=9500-", [.from(9500, through: nil)]),
+        ("bytes=-500", [.suffix(500)]),
+        ("BYTES=0-0,-1", [.from(0, through: 0), .suffix(1)]),
+        ("bytes= 0-1 , ,4-5", [.from(0, through: 1), .from(4, through: 5)]),
+        ("bytes=5-4", nil), ("bytes=", nil), ("bytes=,", nil), ("bytes", nil), ("bytes=-", nil), ("bytes=a-b", nil),
+        ("bytes=1-2x", nil), ("bytes=+1-2", nil), ("bytes =1-2", nil), ("items=0-1", nil), ("bytes=0-1,x", nil),
+        ("bytes=99999999999999999999-", nil), ("bytes=0-18446744073709551615", [.from(0, through: .max)]),
+    ]
+    @Test(arguments: ranges) func `is parsed (§14.1.2)`(_ value: String, _ expected: [ByteRangeSpec]?) {
+        #expect(parseByteRanges(value.utf8) == expected)
+    }
+
+    @Test func `too many ranges are none`() {
+        #expect(parseByteRanges("bytes=0-0,1-1,2-2".utf8, countMax: 3)?.count == 3)
+        #expect(parseByteRanges("bytes=0-0,1-1,2-2,3-3".utf8, countMax: 3) == nil)
+    }
+
+    @Test(
+        arguments: [
+            (.from(0, through: 499), 10_000, 0..<500), (.from(9500, through: nil), 10_000, 9500..<10_000),
+            (.suffix(500), 10_000, 9500..<10_000), (.suffix(20_000), 10_000, 0..<10_000), (.suffix(0), 10_000, nil),
+            (.from(9999, through: 20_000), 10_000, 9999..<10_000), (.from(10_000, through: nil), 10_000, nil),
+            (.from(0, through: .max), 10_000, 0..<10_000), (.from(0, through: nil), 0, nil), (.suffix(1), 0, nil),
+            (.from(0, through: 9999), 10_000, 0..<10_000), (.from(0, through: .max), .max, 0..<UInt64.max),
+        ] as [(ByteRangeSpec, UInt64, Range<UInt64>?)])
+    func `is resolved`(_ spec: ByteRangeSpec, _ length: UInt64, _ expected: Range<UInt64>?) {
+        #expect(spec.resolve(against: length) == expected)
+    }
+
+    @Test(arguments: ["bytes 0-99/1234", "bytes 0-99/*", "bytes */1234", "bytes 5-5/6"])
+    func `Content-Range is read and written alike (§14.4)`(_ value: String) {
+        #expect((ContentRange(parsing: value.utf8)?.wire).map { text($0) } == value)
+    }
+
+    @Test(arguments: [
+        "", "bytes", "bytes ", "bytes */*", "bytes 5-4/10", "bytes 0-10/10", "bytes 0-/10", "bytes -5/10",
+        "bytes=0-1/2",
+        "items 0-1/2", "bytes 0-18446744073709551615/*", "bytes 0-1/x", "bytes 0-1", "bytes x-1/2",
+    ]) func `is no Content-Range`(_ value: String) { #expect(ContentRange(parsing: value.utf8) == nil) }
+}
+
+@Suite("RFC 9110 §12.4.2 Quality Values, §8.4.1 Content Codings")
+struct QualityValueTests {
+    static let values: [(String, [String])] = [
+        ("gzip", ["gzip 1000"]), ("gzip;q=0.5, br ; Q=1", ["gzip 500", "br 1000"]), ("*;q=0", ["* 0"]),
+        ("a;q=0.123", ["a 123"]), ("a;q=1.000", ["a 1000"]), ("a;q=1.001", ["a 0"]), ("a;q=2", ["a 0"]),
+        ("a;q=0.1234", ["a 0"]),
+        ("a;q=", ["a 0"]), ("a;q=x", ["a 0"]), ("text/html;level=1;q=0.3", ["text/html 300"]), ("a;q=0.", ["a 0"]),
+        ("a;b=\",;q=0\";q=0.2,c", ["a 200", "c 1000"]), ("", []),
+    ]
+    @Test(arguments: values) func `weights in thousandths`(_ value: String, _ expected: [String]) {
+        let members = qualityValues(Array(value.utf8)[...])
+        #expect(members.map { "\(text($0.token)) \($0.weight)" } == expected)
+    }
+
+    @Test func `codings are known in any case and by their old names`() {
+        for coding in ContentCoding.allCases { #expect(ContentCoding(name: bytes(of: coding.text)) == coding) }
+        #expect(ContentCoding(name: "X-GZip".utf8) == .gzip)
+        #expect(ContentCoding(name: "x-compress".utf8) == .compress)
+        #expect(ContentCoding(name: "x-br".utf8) == nil)
+        #expect(ContentCoding(name: "".utf8) == nil)
+    }
+}
+
+@Suite("Numbers, base 64, reason phrases")
+struct SmallParserTests {
+    @Test func `decimals`() {
+        #expect(parseDecimal("18446744073709551615".utf8) == .max)
+        for text in ["", "18446744073709551616", "-1", "+1", " 1", "1 ", "0x1", "1.0"] {
+            #expect(parseDecimal(text.utf8) == nil)
+        }
+        #expect(parseDeltaSeconds("2147483647".utf8) == Seconds(2_147_483_647))
+        #expect(parseDeltaSeconds("99999999999999999999".utf8) == .deltaMax)
+        #expect(parseDeltaSeconds("-1".utf8) == nil)
+        for value in [0, 9, 10, 12_345, UInt64.max] {
+            var bytes: [UInt8] = []
+            appendDecimal(value, to: &bytes)
+            #expect(text(bytes) == String(value))
+        }
+    }
+
+    @Test func `seconds do not trap at their bounds`() {
+        #expect(Seconds(0) - Seconds(.min) == Seconds(.max))
+        #expect(Seconds(-2) - Seconds(.max) == Seconds(.min))
+        #expect(Seconds(.max) + Seconds(1) == Seconds(.max))
+    }
+
+    @Test(arguments: [
+        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+    ])
+    func `base 64, as RFC 4648 §10 has it`(_ plain: String, _ encoded: String) {
+        #expect(text(encodeBase64(plain.utf8)) == encoded)
+        #expect(decodeBase64(encoded.utf8) == Array(plain.utf8))
+        #expect(decodeBase64(encoded.utf8.prefix { $0 != 0x3D }) == Array(plain.utf8))
+    }
+
+    @Test(arguments: ["Z", "Zg=", "Zg===", "=", "Z=g=", "Zm9v=", "Zm 9v", "Zm_v"])
+    func `is no base 64`(_ encoded: String) { #expect(decodeBase64(encoded.utf8) == nil) }
+
+    @Test func `phrases`() {
+        #expect(reasonPhrase(200).description == "OK")
+        #expect(reasonPhrase(431).description == "Request Header Fields Too Large")
+        #expect(reasonPhrase(299).description.isEmpty && reasonPhrase(999).description.isEmpty)
+    }
+}

@@ -47,12 +47,11 @@ package struct AccessPolicy: Sendable, Equatable {
         } else if settings.defaultEffect == .deny {
             return noRuleDenial(request)
         }
-        let opening = rulesUntilDenied(request, address: address)
         let addressClass = addressClass(address)
-        if !isOpenByDefault(addressClass), !opening.contains(where: { $0.conditions.name(address) }) {
+        if !isOpenByDefault(addressClass), !isOpened(for: request, address, by: { $0.name(address) }) {
             return privateDenial(request, address, addressClass)
         }
-        if !mayTunnelByDefault(request), !opening.contains(where: { $0.conditions.name(port: request.port) }) {
+        if !mayTunnelByDefault(request), !isOpened(for: request, address, by: { $0.name(port: request.port) }) {
             return portDenial(request)
         }
         return nil
@@ -64,17 +63,16 @@ package struct AccessPolicy: Sendable, Equatable {
         settings.rules.first { $0.conditions.hold(request, address: address) == true }
     }
 
-    /// The allow rules that match before the first deny rule that does.
-    private func rulesUntilDenied(_ request: AccessRequest, address: IPAddress?) -> [AccessRule] {
-        var allowing: [AccessRule] = []
-        for rule in settings.rules where rule.conditions.hold(request, address: address) != false {
-            if rule.isAllow {
-                allowing.append(rule)
-            } else if rule.conditions.addresses.isEmpty || address != nil {
-                break
-            }
+    /// Whether one of the allow rules that match before the first deny rule that does names what has to be named.
+    private func isOpened(
+        for request: AccessRequest, _ address: IPAddress?, by names: (AccessRule.Conditions) -> Bool
+    ) -> Bool {
+        for rule in settings.rules {
+            let holds = rule.conditions.hold(request, address: address)
+            if rule.isAllow && holds != false && names(rule.conditions) { return true }
+            if !rule.isAllow && holds == true { return false }
         }
-        return allowing
+        return false
     }
 
     /// Where the rules that hang on the unknown address would all say what is said without them, it need not be known.
@@ -96,8 +94,7 @@ package struct AccessPolicy: Sendable, Equatable {
         if mayAllow && mayDeny { return .needsAddress }
         if mayDeny { return .deny(final.flatMap { denial(by: $0, request) } ?? noRuleDenial(request)) }
         let opensPort =
-            mayTunnelByDefault(request)
-            || rulesUntilDenied(request, address: nil).contains { $0.conditions.name(port: request.port) }
+            mayTunnelByDefault(request) || isOpened(for: request, nil, by: { $0.name(port: request.port) })
         return opensPort ? .allow(rule: final?.number) : .deny(portDenial(request))
     }
 

@@ -28,7 +28,7 @@ private struct SectionWriter {
     init(_ section: Settings.Section) { self.section = section }
 
     mutating func render() -> [String] {
-        lines.append("# \(section.meaning)")
+        if !section.key.isEmpty { lines.append("# \(section.meaning)") }
         for setting in section.settings { append(setting) }
         return lines
     }
@@ -38,16 +38,18 @@ private struct SectionWriter {
         openMappings(Array(parts.dropLast()))
         let indent = String(repeating: "  ", count: open.count)
         lines += comment(setting).map { "\(indent)# \($0)" }
-        if setting.example.isEmpty {
-            lines.append("\(indent)\(parts[parts.count - 1]): \(setting.text(in: defaults))")
-        } else {
+        if !setting.example.isEmpty {
             lines += setting.example.map { "\(indent)# \($0)" }
+        } else if !setting.written.isEmpty {
+            lines += setting.written.map { indent + $0 }
+        } else {
+            lines.append("\(indent)\(parts[parts.count - 1]): \(setting.text(in: defaults))")
         }
     }
 
     /// Meaning; what is allowed, and when a change takes effect.
     private func comment(_ setting: any SettingDeclaration) -> [String] {
-        var note = "\(sentence(setting.allowed))."
+        var note = "Values: \(setting.allowed)."
         if let meaning = setting.defaultMeaning { note += " Left out: \(meaning)." }
         if setting.reload == .restart { note += " Read at start only." }
         let width = 118 - 2 * open.count
@@ -66,9 +68,6 @@ private struct SectionWriter {
         }
     }
 }
-
-/// The text with a capital first letter.
-func sentence(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() }
 
 /// The text in lines of at most `width` characters, broken at spaces.
 private func wrap(_ text: String, width: Int) -> [String] {

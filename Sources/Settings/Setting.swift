@@ -5,23 +5,26 @@ struct Setting<Value: Sendable & Equatable>: SettingDeclaration {
     let key: String
     let meaning: String
     let reload: Reload
+    let written: [String]
     let example: [String]
     let defaultMeaning: String?
     private let kind: SettingKind<Value>
     private let place: any WritableKeyPath<Configuration, Value> & Sendable
 
     /// - Parameters:
+    ///   - written: the default for the sample file where one line of `key: value` would not be how people write it.
     ///   - example: lines for the sample file where it can not hold the default itself; it shows them as a comment.
     ///   - defaultMeaning: what the default means, where its value does not say it.
     init(
         _ key: String, _ place: any WritableKeyPath<Configuration, Value> & Sendable, _ kind: SettingKind<Value>,
-        reload: Reload, _ meaning: String, example: [String] = [], defaultMeaning: String? = nil
+        reload: Reload, _ meaning: String, written: [String] = [], example: [String] = [], defaultMeaning: String? = nil
     ) {
         self.key = key
         self.place = place
         self.kind = kind
         self.reload = reload
         self.meaning = meaning
+        self.written = written
         self.example = example
         self.defaultMeaning = defaultMeaning
     }
@@ -46,6 +49,7 @@ protocol SettingDeclaration: Sendable {
     var meaning: String { get }
     var allowed: String { get }
     var reload: Reload { get }
+    var written: [String] { get }
     var example: [String] { get }
     var defaultMeaning: String? { get }
     /// The value as YAML on one line; empty where it is left out.

@@ -22,7 +22,8 @@ enum Settings {
         settings: [
             Setting(
                 "listen", \.listen, SettingKind<ListenAddress>.listener.list(), reload: .restart,
-                "Where clients connect. A listener beyond loopback needs access.clients or access.authentication."),
+                "Where clients connect. A listener beyond loopback needs access.clients or access.authentication.",
+                written: ["listen:", "  - address: 127.0.0.1:3128"]),
             Setting(
                 "workers", \.workers, .workers(1...1024), reload: .restart,
                 "Worker threads; auto is one per core this process may run on."),
@@ -54,7 +55,7 @@ enum Settings {
                 "cache.disk.path", \.cache.diskPath, .path("a directory"), reload: .restart,
                 "Directory of the disk tier."),
             Setting(
-                "cache.disk.size", \.cache.diskSize, .size(0...1 << 60), reload: .restart,
+                "cache.disk.size", \.cache.diskSize, .size(0...1 << 50), reload: .restart,
                 "Size of the disk tier; 0 is memory only. This version has no disk tier yet and warns about any other size."
             ),
             Setting(
@@ -62,7 +63,7 @@ enum Settings {
                 "Whether requests for what is already on its way join that transfer (RFC 9111 §4)."),
             Setting(
                 "cache.object_size_max", \.cache.writtenObjectSizeMax,
-                SettingKind<UInt64>.size(0...1 << 60).orLeftOut, reload: .live,
+                SettingKind<UInt64>.size(0...1 << 50).orLeftOut, reload: .live,
                 "Largest body that is stored; larger ones pass through.", example: ["object_size_max: 32MiB"],
                 defaultMeaning: "an eighth of cache.memory"),
             Setting(

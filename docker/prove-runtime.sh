@@ -14,6 +14,7 @@ packages=$(sed -n 's/^ARG RUNTIME_PACKAGES="\(.*\)"$/\1/p' "$here/Dockerfile")
 [[ -n $packages ]] || { echo "docker/Dockerfile names no RUNTIME_PACKAGES" >&2; exit 1; }
 
 tree=$(mktemp -d)
+chmod 755 "$tree"   # its root is entered by another user
 work=$(mktemp -d)
 pids=()
 cleanup() {

@@ -31,7 +31,7 @@ func openAdmin(
     return server
 }
 
-private func openSocket(_ server: AdminServer, _ paths: [String], _ console: Console) {
+func openSocket(_ server: AdminServer, _ paths: [String], _ console: Console) {
     guard let configured = paths.first else { return }
     for path in paths {
         if path != configured, let slash = path.lastIndex(of: "/") {

@@ -76,7 +76,8 @@ let package = Package(
         .target(
             name: "Admin",
             dependencies: [
-                "Message", "Framing", "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "CLarder",
+                "Message", "Framing", "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server",
+                "CLarder",
             ],
             swiftSettings: house),
         .executableTarget(

@@ -9,19 +9,20 @@ enum LogScrubbing {
     static func append(_ target: Slice<UnsafeBufferPointer<UInt8>>, _ put: (UInt8) -> Void) {
         guard let question = unsafe target.firstIndex(of: 0x3F) else { return unsafe target.forEach(put) }
         unsafe target[...question].forEach(put)
-        var isFirst = true
-        for unsafeparameter in unsafe target[target.index(after: question)...].split(
+        let parameters = unsafe target[target.index(after: question)...].split(
             separator: 0x26, omittingEmptySubsequences: false)
-        {
-            if !isFirst { put(0x26) }
-            isFirst = false
-            guard let equals = unsafe parameter.firstIndex(of: 0x3D), unsafe isSecret(parameter[..<equals]) else {
-                unsafe parameter.forEach(put)
-                continue
-            }
-            unsafe parameter[...equals].forEach(put)
-            for byte in "***".utf8 { put(byte) }
+        for index in unsafe parameters.indices {
+            if index > 0 { put(0x26) }
+            unsafe append(parameter: parameters[index], put)
         }
+    }
+
+    private static func append(parameter: Slice<UnsafeBufferPointer<UInt8>>, _ put: (UInt8) -> Void) {
+        guard let equals = unsafe parameter.firstIndex(of: 0x3D), unsafe isSecret(parameter[..<equals]) else {
+            return unsafe parameter.forEach(put)
+        }
+        unsafe parameter[...equals].forEach(put)
+        for byte in "***".utf8 { put(byte) }
     }
 
     private static func isSecret(_ name: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {

@@ -402,11 +402,11 @@ final class ClientConnection: TimedObject {
     private enum Step { case progressed, blocked, waiting, done, failed }
 
     private func step() -> Step {
-        guard delivery != nil else {
+        guard let delivery else {
             guard unsentBytes > 0 else { return .done }
             return write(bodyBytes: 0)
         }
-        switch delivery!.next(framing: &pending) {
+        switch delivery.next(framing: &pending) {
         case .bytes(let count):
             return write(bodyBytes: count)
         case .finished:
@@ -468,7 +468,7 @@ final class ClientConnection: TimedObject {
         let ticket = delivery.body.await(
             beyond: delivery.offset, Wake { inbox.post { worker.value.clients[id]?.bodyGrew() } })
         guard let ticket else { return .progressed }
-        self.delivery?.ticket = ticket
+        delivery.ticket = ticket
         return .waiting
     }
 

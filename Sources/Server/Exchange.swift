@@ -407,6 +407,8 @@ final class Exchange {
         client.flush()
     }
 
+    func note(_ denial: Denial) { self.denial = denial }
+
     func note(violation: FramingError) { client.account.violation = violation }
 
     private func tunnel() {
@@ -415,6 +417,9 @@ final class Exchange {
             self.dial = nil
             switch outcome {
             case .failed(let refusal): refuse(refusal)
+            case .denied(let denial):
+                note(denial)
+                refuse(Refusal(denial))
             case .connected(let fd, _): openTunnel(fd)
             }
         }

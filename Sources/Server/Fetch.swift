@@ -1,3 +1,4 @@
+import Access
 import Caching
 import EventLoop
 import Framing
@@ -126,6 +127,11 @@ final class Fetch: TimedObject {
     func connectionFailed(_ refusal: Refusal) {
         guard state == .acquiring else { return }
         failBeforeHead(refusal)
+    }
+
+    func connectionDenied(_ denial: Denial) {
+        exchange?.note(denial)
+        connectionFailed(Refusal(denial))
     }
 
     // MARK: the request's body

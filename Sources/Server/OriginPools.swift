@@ -79,6 +79,9 @@ final class OriginPools {
             case .failed(let refusal):
                 discountOpen(key)
                 fetch.connectionFailed(refusal)
+            case .denied(let denial):
+                discountOpen(key)
+                fetch.connectionDenied(denial)
             case .connected(let fd, let address):
                 Sockets.setNoDelay(fd)
                 if key.scheme == .https {

@@ -193,13 +193,13 @@ package struct Transaction: Sendable {
         case .serve(let age, let ttl), .serveStale(let age, let ttl):
             state = .settled
             return .serve(age: age, ttl: ttl)
-        case .validate:
-            return leadOrFetch(Fetch(reason: .stale, isConditional: request.cache.method == .get, isLeading: false))
+        case .validate(let why):
+            return leadOrFetch(Fetch(reason: why.forwardReason, isConditional: request.cache.method == .get, isLeading: false))
         case .serveStaleAndRevalidate(let age, let ttl):
             state = .settled
             return .serveAndRevalidate(age: age, ttl: ttl)
         case .fetch(let reason):
-            return fetchAlone(reason == .method ? .method : .request)
+            return fetchAlone(reason.forwardReason)
         case .refuse:
             return refuse(.onlyIfCached)
         case nil:

@@ -101,6 +101,12 @@ package struct Transaction: Sendable {
         package var isConditional: Bool
         /// Others wait for the outcome.
         package var isLeading: Bool
+
+        package init(reason: CacheStatus.ForwardReason, isConditional: Bool, isLeading: Bool) {
+            self.reason = reason
+            self.isConditional = isConditional
+            self.isLeading = isLeading
+        }
     }
 
     private enum State: Sendable {

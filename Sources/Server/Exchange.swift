@@ -45,6 +45,10 @@ final class Exchange {
     }
 
     func start() {
+        guard client.isAdmitted else {
+            note(Denial(reason: .client, text: "this address is not among the clients of this proxy"))
+            return refuse(.accessDenied)
+        }
         if let local = LocalAnswer(request, instance: worker.shared.instance) { return answer(local) }
         perform(transaction.on(.head))
     }
@@ -357,7 +361,7 @@ final class Exchange {
             let wantsMore = try upload!.send(&client.inbound, to: fetch)
             if wantsMore { client.resumeReading() } else { client.pauseReading() }
         } catch {
-            worker.counters.add(.protocolViolations)
+            worker.counters.count(error)
             client.persists = false
             let fetch = self.fetch
             self.fetch = nil

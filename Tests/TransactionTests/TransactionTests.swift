@@ -182,8 +182,8 @@ struct TransactionTests {
             "no-store leads nobody", request(fields: fields((.cacheControl, "no-store"))),
             [.head, allow, .stored(nil)], expect: [decide, .lookUp, fetch(.uriMiss)]),
         Row(
-            "anything may end in a refusal of ours", request(), [.head, allow, .stored(nil), .refused(.overloaded)],
-            expect: [decide, .lookUp, .lead, .refuse(.overloaded)]),
+            "anything may end in a refusal of ours", request(), [.head, allow, .stored(nil), .refused(.internalError)],
+            expect: [decide, .lookUp, .lead, .refuse(.internalError)]),
     ]
 
     @Test(arguments: rows) func `each event leads to the next question`(_ row: Row) {

@@ -7,6 +7,7 @@ SHELL := /bin/bash
 # What building needs, what the real-client tests need: package names of Debian 12.
 BUILD_PACKAGES := libevent-dev libssl-dev zlib1g-dev libyaml-dev libc-ares-dev libcrypt-dev pkg-config
 TEST_PACKAGES := nginx-light apt-utils python3-pip python3-venv git curl wget fcgiwrap openssl apache2-utils
+BENCH_PACKAGES := gcc libc6-dev binutils valgrind strace
 FORMATTED := Package.swift Sources Tests
 RELEASE := swift build -c release --static-swift-stdlib --product larder
 LARDER = $(shell swift build -c release --static-swift-stdlib --show-bin-path)/larder
@@ -33,7 +34,8 @@ test-asan: packages ## run all tests under AddressSanitizer
 test-tsan: packages ## run all tests under ThreadSanitizer
 	swift test --sanitize=thread --scratch-path .build/tsan
 
-bench: packages ## run our own benchmarks and compare with the checked-in thresholds
+bench: ## run our own benchmarks and compare with the checked-in thresholds
+	@docker/install-packages.sh $(BUILD_PACKAGES) $(BENCH_PACKAGES)
 	$(RELEASE)
 	Benchmarks/run.sh "$(LARDER)"
 

@@ -8,16 +8,16 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 larder=${1:?usage: run.sh LARDER [--keep DIR]}
-requests=${REQUESTS:-1000}  # counted twice, at N and at 6 N: the difference is free of what is paid once
+# Counted twice, at N and at 6 N: the difference is free of what is paid once. (System calls are not; few requests show more.)
+requests=${REQUESTS:-1000}
 
 if [ "${2:-}" = --keep ]; then
     work=$(mkdir -p "$3" && cd "$3" && pwd)
 else
     work=$(mktemp -d)
 fi
-started=()
 finish() {
-    for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null || true; done
+    for pid in $(jobs -p); do kill -9 "$pid" 2>/dev/null || true; done  # only what still runs
     wait 2>/dev/null || true
     [ "${2:-}" = --keep ] || rm -rf "$work"
 }
@@ -41,7 +41,6 @@ port_in() {
 start_larder() {
     "$@" serve --config "$work/larder.yaml" >"$work/ready" 2>"$work/ready.err" &
     pid=$!
-    started+=($pid)
     port=$(port_in "$work/ready")
 }
 stop_larder() {
@@ -52,7 +51,6 @@ stop_larder() {
 cc -O2 -o "$work/load" "$here/load.c"
 cc -O2 -o "$work/origin" "$here/origin.c"
 "$work/origin" >"$work/origin.port" &
-started+=($!)
 origin=127.0.0.1:$(port_in "$work/origin.port")
 
 cat >"$work/larder.yaml" <<YAML
@@ -131,7 +129,6 @@ for case in $cases connect; do
     [ $case = connect ] && n=$((requests / 5))
     strace -f -c -q -o "$work/strace.$case" -p "$pid" &
     tracer=$!
-    started+=($tracer)
     for _ in $(seq 100); do  # attached to every thread?
         traced=1
         for task in /proc/$pid/task/*; do

@@ -173,7 +173,7 @@ package struct Transaction: Sendable {
 
     private mutating func afterVerdict(_ verdict: Verdict) -> Action {
         switch verdict {
-        case .deny: return refuse(.accessDenied)
+        case .deny(let denial): return refuse(Refusal(denial))
         case .needsAddress: return .decide(resolved: true)
         case .allow: break
         }

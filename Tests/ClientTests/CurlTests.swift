@@ -76,7 +76,10 @@ struct CurlTests {
                 try place.write("part-\(isStored)", content.prefix(123_456))
                 let output = try await place.run(
                     "curl",
-                    ["-q", "-sS", "-x", larder.url, "-C", "-", "-o", place.path("part-\(isStored)"), "\(nginx.url)/big"])
+                    [
+                        "-q", "-sS", "-x", larder.url, "-C", "-", "-o", place.path("part-\(isStored)"),
+                        "\(nginx.url)/big",
+                    ])
                 #expect(output.status == 0, "\(output)")
                 #expect(place.bytes("part-\(isStored)") == content, "stored: \(isStored)")
             }
@@ -227,7 +230,8 @@ struct CurlTests {
             let url = "\(nginx.url)/file"
             let stranger = try await place.curl(url, through: larder)
             #expect(stranger.status == 407, "\(stranger)")
-            #expect(stranger.fields["proxy-authenticate"]?.contains("Basic realm=\"the larder\"") == true, "\(stranger)")
+            #expect(
+                stranger.fields["proxy-authenticate"]?.contains("Basic realm=\"the larder\"") == true, "\(stranger)")
             let liar = try await place.curl("--proxy-user", "ali:abracadabra", url, through: larder)
             #expect(liar.status == 407, "\(liar)")
             let nobody = try await place.curl("--proxy-user", "baba:sesame", url, through: larder)
@@ -261,7 +265,8 @@ struct CurlTests {
 
     @Test func `https to a port that no rule opens is refused with a reason`() async throws {
         try await withTLSFile { place, secure, certificate in
-            let larder = try await Larder.start(in: place, access: "access: { private_destinations: allow }")
+            let larder = try await Larder.start(
+                in: place, access: "access: { rules: [ allow: { address: [ 127.0.0.1 ] } ] }")
             let reply = try await place.curl(
                 "--cacert", certificate, "https://localhost:\(secure.port)/file", through: larder)
             #expect(reply.exit == 56 && reply.status == 403, "\(reply)")

@@ -116,11 +116,13 @@ private func spawn(_ order: Child.Order) -> pid_t {
     unsafe posix_spawnattr_setpgroup(&attributes, 0)
     unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK))
 
-    let words = ["setpriv", "--pdeathsig", order.lastSignal, "--", "env", "-C", order.directory, order.program] + order.arguments
+    let words =
+        ["setpriv", "--pdeathsig", order.lastSignal, "--", "env", "-C", order.directory, order.program]
+        + order.arguments
     var argv: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
     var envp: [UnsafeMutablePointer<CChar>?] =
         unsafe order.environment.map { unsafe strdup("\($0.key)=\($0.value)") } + [nil]
-    defer { for unsafe pointer in unsafe argv + envp { unsafe free(pointer) } }
+    defer { unsafe (argv + envp).forEach { unsafe free($0) } }
     var pid: pid_t = 0
     let code = unsafe posix_spawnp(&pid, "setpriv", &actions, &attributes, &argv, &envp)
     return code == 0 ? pid : -code

@@ -30,7 +30,7 @@ struct Larder: Sendable {
 
     /// The text of a configuration whose every path lies in the workplace.
     static func configuration(
-        in place: Workplace, port: UInt16, adminPort: UInt16, access: String = openLoopback, more: String = ""
+        in place: Workplace, port: UInt16 = 0, adminPort: UInt16, access: String = openLoopback, more: String = ""
     ) -> String {
         """
         listen: [ { address: 127.0.0.1:\(port) } ]
@@ -46,21 +46,31 @@ struct Larder: Sendable {
     }
 
     static func start(in place: Workplace, access: String = openLoopback, more: String = "") async throws -> Larder {
-        let (port, adminPort) = (FreePort.take(), FreePort.take())
-        let file = place.path("larder.yaml")
-        try place.write(
-            "larder.yaml",
-            configuration(in: place, port: port, adminPort: adminPort, access: access, more: more).utf8)
+        let adminPort = FreePort.take()
+        let text = configuration(in: place, adminPort: adminPort, access: access, more: more)
+        return try await start(in: place, text: text, adminPort: adminPort)
+    }
+
+    static func start(in place: Workplace, text: String, adminPort: UInt16) async throws -> Larder {
+        let file = try place.write("larder.yaml", text.utf8)
         let child = try await place.start(executable, ["serve", "--config", file])
-        try await eventually("larder is ready; it said: \(child.output)\(child.errors)") {
+        let port = try await eventually("larder is ready; it said: \(child.output)\(child.errors)") { () -> UInt16? in
             if let status = child.exitStatus {
                 throw Child.Failure(description: "larder ended with status \(status): \(child.errors)")
             }
-            return child.output.contains("serves on 127.0.0.1:\(port)\n")
+            return readyPort(child.output)
         }
         return Larder(
             place: place, child: child, port: port, adminPort: adminPort, configuration: file,
             socket: place.path("admin.sock"), accessLog: place.path("access.jsonl"))
+    }
+
+    /// `larder 0.1.0 serves on 127.0.0.1:PORT`, once the line is whole.
+    private static func readyPort(_ output: String) -> UInt16? {
+        guard let line = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().first,
+            line.hasPrefix("larder "), line.contains(" serves on 127.0.0.1:")
+        else { return nil }
+        return line.split(separator: ":").last.flatMap { UInt16($0) }
     }
 
     /// Runs another command of the same executable, with the same configuration.

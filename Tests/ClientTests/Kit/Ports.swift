@@ -53,7 +53,7 @@ func connectLoopback(_ port: UInt16) -> CInt {
     return fd
 }
 
-/// Ports for programs that can neither inherit a socket nor tell which port they took. They lie below the range that
+/// Ports for those who can neither inherit a socket nor tell which port they took. They lie below the range that
 /// the kernel gives to outgoing connections, so that nobody else is given them meanwhile.
 enum FreePort {
     private static let next = Mutex(UInt16.random(in: 12_000..<30_000))

@@ -82,7 +82,8 @@ final class Workplace: Sendable {
     }
 
     private func order(
-        _ program: String, _ arguments: [String], environment more: [String: String], input: String?, in folder: String?,
+        _ program: String, _ arguments: [String], environment more: [String: String], input: String?,
+        in folder: String?,
         inherited: CInt?
     ) -> Child.Order {
         let number = serial.withLock {

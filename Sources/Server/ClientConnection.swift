@@ -32,7 +32,8 @@ final class ClientConnection: TimedObject {
     /// Bytes of heads and framing that the socket did not take yet.
     private var pending: [UInt8] = []
     private var pendingOffset = 0
-    private var delivery: Delivery?
+    /// A stored body that goes out behind what is queued.
+    var delivery: Delivery?
     private(set) var exchange: Exchange?
     /// Counts the exchanges, to tell one from the next.
     private(set) var exchangeNumber: UInt32 = 0
@@ -215,7 +216,10 @@ final class ClientConnection: TimedObject {
         var cache = unsafe CacheRequest(method: head.method, fields: head.fields, bytes: bytes.span)
         do throws(FramingError) {
             let bodyLength = unsafe try requestBodyLength(head, bytes: bytes.span)
-            cache.hasBody = bodyLength != .none && bodyLength != .length(0)
+            switch bodyLength {
+            case .none, .length(0), .tunnel: break
+            case .length, .chunked, .untilClose: cache.hasBody = true
+            }
             unsafe begin(bytes, cache, options: options, bodyLength: bodyLength)
         } catch {
             refuse(violation: error)
@@ -376,12 +380,6 @@ final class ClientConnection: TimedObject {
     private func onWritable() {
         writeEvent.remove()
         worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.idle)
-        flush()
-    }
-
-    /// Begins to send a stored body behind what is queued.
-    func deliver(_ delivery: Delivery) {
-        self.delivery = delivery
         flush()
     }
 

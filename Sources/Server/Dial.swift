@@ -64,7 +64,7 @@ final class Dial {
         var denial: Denial?
         let allowed = addresses.filter { address in
             guard let ip = IPAddress(address) else { return false }
-            let objection = snapshot.access.mayDial(request, address: ip)
+            let objection = snapshot.access.mayDial(request, address: ip) ?? adminDenial(ip)
             denial = denial ?? objection
             return objection == nil
         }
@@ -89,6 +89,11 @@ final class Dial {
                 finish(.failed(Refusal(error)))
             }
         }
+    }
+
+    private func adminDenial(_ address: IPAddress) -> Denial? {
+        guard worker.shared.isAdmin(address, port: request.port) else { return nil }
+        return Denial(reason: .privateDestination, text: "the admin server is not reached through the proxy")
     }
 
     private func finish(_ outcome: Outcome) {

@@ -242,7 +242,10 @@ final class Exchange {
         }
         if answer.endsWithConnection { client.persists = false }
         guard let delivery = answer.delivery else { return client.flush() }
-        client.deliver(delivery)
+        client.delivery = delivery
+        // Of a response that is just being stored, the first bytes follow at once: head and body go out together.
+        if case .miss = service { return }
+        client.flush()
     }
 
     private func count(_ service: Service) {

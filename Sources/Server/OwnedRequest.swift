@@ -27,6 +27,11 @@ final class OwnedRequest {
         self.head = head
         self.cache = cache
         self.bodyLength = bodyLength
+        hasBody =
+            switch bodyLength {
+            case .none, .length(0), .tunnel: false
+            case .length, .chunked, .untilClose: true
+            }
         self.options = options
         self.keyBytes = keyBytes
         self.key = key
@@ -35,7 +40,7 @@ final class OwnedRequest {
     }
 
     var fields: Fields { Fields(bytes: bytes, section: head.fields) }
-    var hasBody: Bool { bodyLength != .none && bodyLength != .length(0) }
+    let hasBody: Bool
     var method: Method { head.method }
     var methodText: ArraySlice<UInt8> { bytes[head.methodRange] }
 

@@ -117,16 +117,20 @@ struct StoredAnswer {
     }
 
     func appendHead(minorVersion: UInt8, persists: Bool, to out: inout [UInt8]) {
-        appendStatusLine(status, reason: nil, to: &out)
-        for line in record.fields.lines where isSent(line.name) {
-            appendFieldLine(record.fields.name(of: line), record.fields.value(of: line), to: &out)
+        if status == record.cached.status {
+            out.append(contentsOf: record.head)
+        } else {
+            appendStatusLine(status, reason: nil, to: &out)
+            appendFieldLines(record.fields, to: &out) { isSent($0.name) }
         }
         HeadWriter.append(.age, Int(clamping: age.count), to: &out)
         HeadWriter.append("Cache-Status: ", to: &out)
         cacheStatus.append(to: &out)
         HeadWriter.append("\r\n", to: &out)
         appendContentRange(to: &out)
-        ForwardedHead.appendFraming(framing, to: &out)
+        if status != record.cached.status || !record.headHasLength {
+            ForwardedHead.appendFraming(framing, to: &out)
+        }
         HeadWriter.appendConnection(
             persists: persists && !endsWithConnection, minorVersion: minorVersion, to: &out)
     }

@@ -263,6 +263,19 @@ struct CurlTests {
         }
     }
 
+    @Test func `-p tunnels plain HTTP too, and hides it from the cache`() async throws {
+        try await withFile { place, nginx, larder in
+            let content = noise(5_000_000)
+            try place.write("www/large", content)
+            for _ in 1...2 {
+                let reply = try await place.curl("-p", "\(nginx.url)/large", through: larder)
+                #expect(reply.exit == 0 && reply.body == content, "\(reply)")
+                #expect(reply.fields["cache-status"] == nil && reply.fields["via"] == nil, "\(reply)")
+            }
+            #expect(nginx.asked("/large").count == 2)
+        }
+    }
+
     @Test func `https to a port that no rule opens is refused with a reason`() async throws {
         try await withTLSFile { place, secure, certificate in
             let larder = try await Larder.start(

@@ -57,6 +57,56 @@ struct MemoryTests {
         }
     }
 
+    @Test(.enabled(if: !isSanitized, "sanitizers need memory of their own"))
+    func `a response of unknown length that outgrows the cache, read by two at different speeds`() async throws {
+        let size = 256 << 20
+        try await ScriptedOrigin.with { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n")
+            let chunk = Array("40000\r\n".utf8) + [UInt8](repeating: 0x78, count: 0x40000) + Array("\r\n".utf8)
+            for _ in 0..<(size / 0x40000) where !connection.send(chunk) { return }
+            connection.send("0\r\n\r\n")
+        } _: { origin in
+            try await Workplace.with { place in
+                let larder = try await Larder.start(in: place)
+                _ = try await larder.statistic("requests", "total")
+                let before = try larder.memory("VmHWM")
+                async let fast = download(place, larder, "\(origin.url)/endless", rate: "512M")
+                async let slow = download(place, larder, "\(origin.url)/endless", rate: "64M")
+                #expect(try await fast == "0 200 \(size)")
+                #expect(try await slow == "0 200 \(size)")
+                let growth = try larder.memory("VmHWM") - before
+                #expect(growth < Self.growthMax, "grown by \(growth >> 20) MiB")
+            }
+        }
+    }
+
+    @Test(.enabled(if: !isSanitized, "sanitizers need memory of their own"))
+    func `a tunnel with a slow reader`() async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(in: place)
+            let size = 256 << 20
+            truncate(place.path("www/large"), size)
+            let larder = try await Larder.start(in: place)
+            let before = try larder.memory("VmHWM")
+            #expect(try await download(place, larder, "-p", "\(nginx.url)/large", rate: "128M") == "0 200 \(size)")
+            let growth = try larder.memory("VmHWM") - before
+            #expect(growth < 16 << 20, "grown by \(growth >> 20) MiB")
+        }
+    }
+
+    /// - Returns: exit status, HTTP status and bytes received.
+    private func download(
+        _ place: Workplace, _ larder: Larder, _ words: String..., rate: String
+    ) async throws -> String {
+        let output = try await place.run(
+            "curl",
+            [
+                "-q", "-sS", "-x", larder.url, "--limit-rate", rate, "-o", "/dev/null", "-w",
+                " %{http_code} %{size_download}",
+            ] + words)
+        return "\(output.status)\(output.out)"
+    }
+
     private func truncate(_ path: String, _ size: Int) {
         #expect(FileManager.default.createFile(atPath: path, contents: nil))
         #expect(unsafe Glibc.truncate(path, off_t(size)) == 0)

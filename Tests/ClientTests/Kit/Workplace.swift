@@ -78,6 +78,9 @@ final class Workplace: Sendable {
         var result = ["HOME": path("home"), "LC_ALL": "C.UTF-8", "TMPDIR": directory, "GIT_CONFIG_NOSYSTEM": "1"]
         result["PATH"] = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         result["PATH"]! += ":/usr/sbin:/sbin"
+        for name in ["ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS"] {
+            result[name] = ProcessInfo.processInfo.environment[name]
+        }
         return result
     }
 

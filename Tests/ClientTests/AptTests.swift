@@ -10,7 +10,7 @@ struct AptTests {
     private static let count = 12
 
     /// A repository of a dozen packages, and apt's own directories, all in the workplace.
-    private func with(_ body: (Workplace, Nginx, Larder) async throws -> Void) async throws {
+    private func with(users: Bool = false, _ body: (Workplace, Nginx, Larder) async throws -> Void) async throws {
         try await Workplace.with { place in
             let nginx = try await Nginx.start(in: place)
             try await makeRepository(place)
@@ -19,7 +19,8 @@ struct AptTests {
             }
             try place.write("apt/state/status", [])
             try place.write("apt/etc/sources.list", "deb [trusted=yes] \(nginx.url)/ debian/\n".utf8)
-            try await body(place, nginx, try await Larder.start(in: place))
+            let larder = users ? try await Larder.startWithUsers(in: place) : try await Larder.start(in: place)
+            try await body(place, nginx, larder)
         }
     }
 
@@ -54,12 +55,13 @@ struct AptTests {
     }
 
     private func apt(
-        _ place: Workplace, _ larder: Larder, _ words: [String], in folder: String? = nil
+        _ place: Workplace, _ larder: Larder, _ words: [String], in folder: String? = nil, as credentials: String? = nil
     ) async throws -> Workplace.Output {
         let options = [
             "Dir=\(place.path("apt"))", "Dir::Etc=etc", "Dir::State=state", "Dir::State::status=state/status",
             "Dir::Cache=cache", "Dir::Log=log", "APT::Sandbox::User=root", "APT::Architecture=amd64",
-            "Acquire::Languages=none", "Acquire::http::Proxy=\(larder.url)", "Acquire::http::Pipeline-Depth=10",
+            "Acquire::Languages=none", "Acquire::http::Proxy=\(larder.url(as: credentials))/",
+            "Acquire::http::Pipeline-Depth=10",
             "Acquire::Retries=0", "Debug::NoLocking=true",
         ]
         let output = try await place.run(
@@ -116,6 +118,16 @@ struct AptTests {
             _ = try await apt(place, larder, ["update"])
             let offered = try await apt(place, larder, ["download", "--print-uris", "larder-demo-1"])
             #expect(offered.out.contains("larder-demo-1_2.0_all.deb"), "\(offered)")
+        }
+    }
+
+    @Test func `a password in the proxy's URL`() async throws {
+        try await with(users: true) { place, _, larder in
+            _ = try await apt(place, larder, ["update"], as: "ali:sesame")
+            let folder = try place.makeDirectory("got")
+            _ = try await apt(place, larder, ["download", "larder-demo-1"], in: folder, as: "ali:sesame")
+            #expect(
+                place.bytes("got/larder-demo-1_1.0_all.deb") == place.bytes("www/debian/larder-demo-1_1.0_all.deb"))
         }
     }
 

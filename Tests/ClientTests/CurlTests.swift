@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+private let openssl: ConditionTrait = .enabled(if: installed("openssl") != nil, "package openssl")
+
 @Suite("curl", .enabled(if: installed("curl") != nil && Nginx.isInstalled, "packages curl, nginx-light"))
 struct CurlTests {
     @Test func `curl -v twice shows a hit`() async throws {
@@ -216,17 +218,7 @@ struct CurlTests {
         try await Workplace.with { place in
             let nginx = try await Nginx.start(in: place)
             try place.write("www/file", fileText.utf8)
-            try place.write("word", "sesame\n".utf8)
-            let made = try await place.run(
-                Larder.executable, ["passwd", place.path("users"), "ali"], input: place.path("word"))
-            #expect(made.status == 0, "\(made)")
-            let larder = try await Larder.start(
-                in: place,
-                access: """
-                    access:
-                      authentication: { basic: { realm: the larder, users: \(place.path("users")) } }
-                      rules: [ allow: { address: [ 127.0.0.1 ], port: [ \(nginx.port) ] } ]
-                    """)
+            let larder = try await Larder.startWithUsers(in: place)
             let url = "\(nginx.url)/file"
             let stranger = try await place.curl(url, through: larder)
             #expect(stranger.status == 407, "\(stranger)")
@@ -248,7 +240,7 @@ struct CurlTests {
 
     // MARK: https
 
-    @Test func `https through CONNECT reaches a TLS server on a port that a rule opens`() async throws {
+    @Test(openssl) func `https through CONNECT reaches a TLS server on a port that a rule opens`() async throws {
         try await withTLSFile { place, secure, certificate in
             let larder = try await Larder.start(
                 in: place,
@@ -276,7 +268,21 @@ struct CurlTests {
         }
     }
 
-    @Test func `https to a port that no rule opens is refused with a reason`() async throws {
+    @Test(openssl, arguments: ["--proxy-basic", "--proxy-anyauth"])
+    func `--proxy-user goes with CONNECT, at once or after 407, and no further`(way: String) async throws {
+        try await withTLSFile { place, secure, certificate in
+            let larder = try await Larder.startWithUsers(in: place)
+            let words = [way, "--cacert", certificate, "https://localhost:\(secure.port)/file"]
+            let stranger = try await place.curl(words[0], words[1], words[2], words[3], through: larder)
+            #expect(stranger.exit == 56 && stranger.status == 407, "\(stranger)")
+            let friend = try await place.curl(
+                "--proxy-user", "ali:sesame", words[0], words[1], words[2], words[3], through: larder)
+            #expect(friend.exit == 0 && friend.status == 200 && friend.text == fileText, "\(friend)")
+            #expect(secure.asked.allSatisfy { $0.contains("pa=\"-\"") }, "\(secure.asked)")
+        }
+    }
+
+    @Test(openssl) func `https to a port that no rule opens is refused with a reason`() async throws {
         try await withTLSFile { place, secure, certificate in
             let larder = try await Larder.start(
                 in: place, access: "access: { rules: [ allow: { address: [ 127.0.0.1 ] } ] }")

@@ -55,7 +55,9 @@ private struct GitServer {
 @Suite("git", .enabled(if: GitServer.isInstalled, "packages git, fcgiwrap, nginx-light"))
 struct GitTests {
     /// A server with a repository of two commits, and a proxy before it.
-    private func with(_ body: (Workplace, GitServer, Larder) async throws -> Void) async throws {
+    private func with(
+        users: Bool = false, _ body: (Workplace, GitServer, Larder) async throws -> Void
+    ) async throws {
         try await Workplace.with { place in
             let server = try await GitServer.start(in: place)
             try await git(place, "init", "-q", "--bare", place.path("repositories/project.git"))
@@ -64,13 +66,16 @@ struct GitTests {
             try await commit(place, "seed", file: "first", noise(20_000))
             try await commit(place, "seed", file: "second", noise(30_000))
             try await git(place, "-C", place.path("seed"), "push", "-q", place.path("repositories/project.git"), "main")
-            try await body(place, server, try await Larder.start(in: place))
+            let larder = users ? try await Larder.startWithUsers(in: place) : try await Larder.start(in: place)
+            try await body(place, server, larder)
         }
     }
 
     @discardableResult
-    private func git(_ place: Workplace, _ words: String..., through larder: Larder? = nil) async throws -> String {
-        let output = try await place.run("git", words, environment: larder?.proxy ?? [:])
+    private func git(
+        _ place: Workplace, _ words: String..., through larder: Larder? = nil, as credentials: String? = nil
+    ) async throws -> String {
+        let output = try await place.run("git", words, environment: larder?.proxy(as: credentials) ?? [:])
         try #require(output.status == 0, "git \(words): \(output)")
         return output.out.trimmingCharacters(in: .whitespacesAndNewlines)
     }
@@ -121,6 +126,19 @@ struct GitTests {
             #expect(try await self.tip(place, "repositories/project.git") == tip)
             let pushed = server.nginx.asked.filter { $0.hasPrefix("POST /git/project.git/git-receive-pack ") }
             #expect(pushed.contains { $0.contains("te=\"chunked\"") }, "\(pushed)")
+        }
+    }
+
+    @Test func `a password in the proxy's URL, told after 407: clone and a push in chunks`() async throws {
+        try await with(users: true) { place, server, larder in
+            try await git(place, "clone", "-q", server.url, place.path("ours"), through: larder, as: "ali:sesame")
+            try await commit(place, "ours", file: "large", noise(1_000_000))
+            try await git(
+                place, "-C", place.path("ours"), "-c", "http.postBuffer=65536", "push", "-q", "origin", "main",
+                through: larder, as: "ali:sesame")
+            let tip = try await tip(place, "ours")
+            #expect(try await self.tip(place, "repositories/project.git") == tip)
+            #expect(server.nginx.asked.allSatisfy { $0.contains("pa=\"-\"") }, "\(server.nginx.asked)")
         }
     }
 

@@ -3,7 +3,9 @@ import Testing
 
 @Suite(
     "pip",
-    .enabled(if: Nginx.isInstalled && (installed("pip3") != nil), "packages python3-pip, nginx-light"))
+    .enabled(
+        if: Nginx.isInstalled && installed("pip3") != nil && installed("python3") != nil,
+        "packages python3-pip, nginx-light"))
 struct PipTests {
     /// A wheel by hand: what PEP 427 asks for and nothing else.
     private static let makeWheel = """

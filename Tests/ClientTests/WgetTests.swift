@@ -90,4 +90,19 @@ struct WgetTests {
             #expect(nginx.asked("/file").count == 1)
         }
     }
+
+    @Test func `a password in the proxy's URL`() async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(in: place)
+            try place.write("www/file", noise(5000))
+            let larder = try await Larder.startWithUsers(in: place)
+            for (credentials, status) in [("ali:sesame", Int32(0)), ("ali:wrong", 8)] {
+                let output = try await place.run(
+                    "wget", ["--no-config", "-nv", "-t", "1", "-O", place.path("got"), "\(nginx.url)/file"],
+                    environment: larder.proxy(as: credentials))
+                #expect(output.status == status, "\(credentials): \(output)")
+                if status == 0 { #expect(place.bytes("got") == noise(5000)) }
+            }
+        }
+    }
 }

@@ -13,7 +13,18 @@ struct Larder: Sendable {
     let accessLog: String
 
     var url: String { "http://127.0.0.1:\(port)" }
-    var proxy: [String: String] { ["http_proxy": url, "https_proxy": url] }
+    /// What programs are told by their environment.
+    var proxy: [String: String] { proxy(as: nil) }
+
+    /// - Parameter credentials: `user:password`.
+    func proxy(as credentials: String?) -> [String: String] {
+        let place = url(as: credentials)
+        return ["http_proxy": place, "https_proxy": place]
+    }
+
+    func url(as credentials: String?) -> String {
+        credentials.map { url.replacingOccurrences(of: "http://", with: "http://\($0)@") } ?? url
+    }
 
     /// It lies beside the test program: both are products of this package.
     static let executable: String = {
@@ -43,6 +54,20 @@ struct Larder: Sendable {
         \(more)
 
         """
+    }
+
+    /// One that asks for a password: ali's is sesame.
+    static func startWithUsers(in place: Workplace) async throws -> Larder {
+        try place.write("word", "sesame\n".utf8)
+        let made = try await place.run(executable, ["passwd", place.path("users"), "ali"], input: place.path("word"))
+        try #require(made.status == 0, "\(made)")
+        return try await start(
+            in: place,
+            access: """
+                access:
+                  authentication: { basic: { realm: the larder, users: \(place.path("users")) } }
+                  rules: [ allow: { address: [ 127.0.0.1 ], port: [ 1-65535 ], user: [ ali ] } ]
+                """)
     }
 
     static func start(in place: Workplace, access: String = openLoopback, more: String = "") async throws -> Larder {

@@ -179,12 +179,16 @@ struct CommandLineTests {
 
 @Suite("Signals", .enabled(if: Nginx.isInstalled && installed("curl") != nil, "packages nginx-light, curl"))
 struct SignalTests {
+    /// So that what one connection has heard of, every one has.
+    private static let oneWorker = "workers: 1"
     private static let closed = "access: { rules: [ deny: { reason: closed for today } ] }"
 
     private func rewrite(_ larder: Larder, access: String) throws {
         try larder.place.write(
             "larder.yaml",
-            Larder.configuration(in: larder.place, adminPort: larder.adminPort, access: access).utf8)
+            Larder.configuration(
+                in: larder.place, adminPort: larder.adminPort, access: access, more: Self.oneWorker
+            ).utf8)
     }
 
     private func reload(_ larder: Larder, until said: String) async throws {
@@ -196,7 +200,7 @@ struct SignalTests {
         try await Workplace.with { place in
             let nginx = try await Nginx.start(in: place)
             try place.write("www/a", "a\n".utf8)
-            let larder = try await Larder.start(in: place, access: Self.closed)
+            let larder = try await Larder.start(in: place, access: Self.closed, more: Self.oneWorker)
             let refused = try await place.curl("\(nginx.url)/a", through: larder)
             #expect(refused.status == 403, "\(refused)")
             #expect(refused.fields["proxy-status"]?.contains("closed for today") == true, "\(refused)")
@@ -214,7 +218,7 @@ struct SignalTests {
 
             try rewrite(larder, access: Larder.openLoopback)
             try await reload(larder, until: "is in force")
-            // The control thread has said so; each worker hears it at its next turn.
+            // The control thread has said so; the worker hears it at its next turn.
             try await eventually("the new rules") {
                 try await place.curl("\(nginx.url)/a", through: larder).status == 200
             }

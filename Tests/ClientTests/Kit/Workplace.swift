@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import Testing
 
 /// A directory and the programs that one test starts in it. All of it is gone when the test is.
 final class Workplace: Sendable {
@@ -39,7 +40,11 @@ final class Workplace: Sendable {
     }
 
     private func clear() async {
-        for child in children.withLock({ $0.reversed() }) { await child.stop() }
+        for child in children.withLock({ $0.reversed() }) {
+            await child.stop()
+            // A sanitizer speaks up at the latest when its program ends.
+            #expect(!child.errors.contains("Sanitizer: "), "\(child.errors)")
+        }
         try? FileManager.default.removeItem(atPath: directory)
     }
 

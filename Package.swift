@@ -104,6 +104,7 @@ let package = Package(
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
         tests("CompressionTests", ["Compression"]),
         tests("AdminTests", ["Admin", "Message", "Framing", "EventLoop", "Settings", "CLarder", "larder"]),
+        tests("ClientTests", ["larder"]),
     ]
 )
 

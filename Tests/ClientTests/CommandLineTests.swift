@@ -1,0 +1,298 @@
+import Foundation
+import Glibc
+import Testing
+
+@Suite("The command line", .enabled(if: Nginx.isInstalled && installed("curl") != nil, "packages nginx-light, curl"))
+struct CommandLineTests {
+    private func with(_ body: (Workplace, Nginx, Larder) async throws -> Void) async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(in: place)
+            for name in ["a", "b", "deep/c", "deep/d"] { try place.write("www/\(name)", "\(name)\n".utf8) }
+            try await body(place, nginx, try await Larder.start(in: place))
+        }
+    }
+
+    /// Fetches all four files, so that they are stored.
+    private func fill(_ place: Workplace, _ nginx: Nginx, _ larder: Larder) async throws {
+        for name in ["a", "b", "deep/c", "deep/d"] {
+            let reply = try await place.curl("\(nginx.url)/\(name)", through: larder)
+            #expect(reply.status == 200, "\(reply)")
+        }
+    }
+
+    private func stored(_ place: Workplace, _ nginx: Nginx, _ larder: Larder) async throws -> [String] {
+        var result: [String] = []
+        for name in ["a", "b", "deep/c", "deep/d"] {
+            let words = ["-H", "Cache-Control: only-if-cached", "\(nginx.url)/\(name)"]
+            let reply = try await place.curl(words[0], words[1], words[2], through: larder)
+            #expect(reply.isHit || reply.status == 504, "\(reply)")
+            if reply.isHit { result.append(name) }
+        }
+        return result
+    }
+
+    // MARK: stats
+
+    @Test func `stats tells of a miss and a hit, as a table and as JSON`() async throws {
+        try await with { place, nginx, larder in
+            for _ in 1...2 { _ = try await place.curl("\(nginx.url)/a", through: larder) }
+            let table = try await larder.command("stats")
+            #expect(table.status == 0 && table.out.hasPrefix("larder 0.1.0, up "), "\(table)")
+            let lines = table.out.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+            #expect(lines.contains(["hit", "1"]) && lines.contains(["miss", "1"]), "\(table)")
+            #expect(lines.contains(["by", "requests", "50.0", "%"]), "\(table)")
+            #expect(try await larder.statistic("requests", "hit") == 1)
+            #expect(try await larder.statistic("requests", "miss") == 1)
+            #expect(try await larder.statistic("memory", "records") == 1)
+            #expect(try await larder.statistic("origins", "opened") == 1)
+        }
+    }
+
+    @Test func `stats without a running proxy says that nobody is there`() async throws {
+        try await with { place, nginx, larder in
+            larder.child.signal(SIGTERM)
+            #expect(try await larder.child.end(within: .seconds(10)) == 0)
+            let output = try await larder.command("stats")
+            #expect(output.status == 1, "\(output)")
+            #expect(
+                output.err.hasPrefix("larder: no larder is running there: nobody answers at \(larder.socket)"),
+                "\(output)")
+        }
+    }
+
+    // MARK: purge
+
+    @Test func `purge URL makes the next a miss`() async throws {
+        try await with { place, nginx, larder in
+            try await fill(place, nginx, larder)
+            let output = try await larder.command("purge", "\(nginx.url)/a")
+            #expect(output.status == 0 && output.out.hasPrefix("purged 1 response, "), "\(output)")
+            let next = try await place.curl("\(nginx.url)/a", through: larder)
+            #expect(next.cacheStatus.hasPrefix("larder; fwd=uri-miss"), "\(next)")
+            let other = try await place.curl("\(nginx.url)/b", through: larder)
+            #expect(other.isHit, "\(other)")
+            let again = try await larder.command("purge", "\(nginx.url)/nothing")
+            #expect(again.status == 0 && again.out.hasPrefix("purged 0 responses"), "\(again)")
+        }
+    }
+
+    @Test func `--prefix, --host and --all purge what they name, --dry-run nothing`() async throws {
+        try await with { place, nginx, larder in
+            try await fill(place, nginx, larder)
+            let dry = try await larder.command("purge", "--all", "--dry-run", "--json")
+            #expect(dry.out.contains("\"records\":4") && dry.out.contains("\"dry_run\":true"), "\(dry)")
+            #expect(try await stored(place, nginx, larder).count == 4)
+
+            let prefix = try await larder.command("purge", "--prefix", "\(nginx.url)/deep/")
+            #expect(prefix.out.hasPrefix("purged 2 responses, "), "\(prefix)")
+            #expect(try await stored(place, nginx, larder) == ["a", "b"])
+
+            let elsewhere = try await larder.command("purge", "--host", "example.org")
+            #expect(elsewhere.out.hasPrefix("purged 0 responses, "), "\(elsewhere)")
+            let host = try await larder.command("purge", "--host", "127.0.0.1")
+            #expect(host.out.hasPrefix("purged 2 responses, "), "\(host)")
+            #expect(try await stored(place, nginx, larder) == [])
+
+            try await fill(place, nginx, larder)
+            let all = try await larder.command("purge", "--all")
+            #expect(all.out.hasPrefix("purged 4 responses, "), "\(all)")
+            #expect(try await stored(place, nginx, larder) == [])
+            #expect(try await larder.statistic("memory", "records") == 0)
+        }
+    }
+
+    // MARK: check
+
+    @Test func `check names file, line and the nearest key, of all that is wrong`() async throws {
+        try await Workplace.with { place in
+            let file = try place.write(
+                "wrong.yaml",
+                "listen: [ { address: 127.0.0.1:3128 } ]\ncache:\n  memroy: 64MiB\ntimeouts: { drain: soon }\n".utf8)
+            let output = try await place.run(Larder.executable, ["check", "--config", file])
+            #expect(output.status == 2, "\(output)")
+            #expect(
+                output.err.contains("\(file):3: cache.memroy: unknown key; did you mean cache.memory?\n"), "\(output)")
+            #expect(output.err.contains("\(file):4: timeouts.drain: found \"soon\""), "\(output)")
+            #expect(try await place.run(Larder.executable, ["serve", "--config", file]).status == 2)
+        }
+    }
+
+    @Test func `check finds a right file fine`() async throws {
+        try await Workplace.with { place in
+            let file = try place.write("right.yaml", "listen: [ { address: 127.0.0.1:3128 } ]\n".utf8)
+            let output = try await place.run(Larder.executable, ["check", "--config", file])
+            #expect(output.status == 0 && output.out == "\(file): fine\n" && output.err.isEmpty, "\(output)")
+        }
+    }
+
+    @Test func `an unknown command is told with the nearest, status 2`() async throws {
+        try await Workplace.with { place in
+            let output = try await place.run(Larder.executable, ["prge"])
+            #expect(output.status == 2 && output.out.isEmpty, "\(output)")
+            #expect(output.err.contains("unknown command \"prge\"") && output.err.contains("purge"), "\(output)")
+        }
+    }
+
+    // MARK: start
+
+    @Test func `a second start on the same port fails and says so`() async throws {
+        try await with { place, nginx, larder in
+            let text = Larder.configuration(in: place, port: larder.port, adminPort: FreePort.take())
+                .replacingOccurrences(of: "admin.sock", with: "other.sock")
+            let file = try place.write("second.yaml", text.utf8)
+            let second = try await place.run(Larder.executable, ["serve", "--config", file], within: .seconds(10))
+            #expect(second.status == 1, "\(second)")
+            #expect(second.err.contains("can not listen on 127.0.0.1:\(larder.port)"), "\(second)")
+            #expect(!second.out.contains("serves on"), "\(second)")
+            #expect(try await place.curl("\(nginx.url)/a", through: larder).status == 200)
+        }
+    }
+
+    @Test func `a second start on the same admin port fails and says so`() async throws {
+        try await with { place, _, larder in
+            let text = Larder.configuration(in: place, adminPort: larder.adminPort)
+                .replacingOccurrences(of: "admin.sock", with: "other.sock")
+            let file = try place.write("second.yaml", text.utf8)
+            let second = try await place.run(Larder.executable, ["serve", "--config", file], within: .seconds(10))
+            #expect(
+                second.status == 1 && second.err.contains("admin.address 127.0.0.1:\(larder.adminPort)"), "\(second)")
+        }
+    }
+
+    @Test func `a listener beyond loopback without named clients refuses to start`() async throws {
+        try await Workplace.with { place in
+            let file = try place.write("open.yaml", "listen: [ { address: 0.0.0.0:0 } ]\n".utf8)
+            let output = try await place.run(Larder.executable, ["serve", "--config", file], within: .seconds(10))
+            #expect(output.status == 2, "\(output)")
+            #expect(output.err.contains("0.0.0.0:0: a listener beyond loopback needs access.clients"), "\(output)")
+        }
+    }
+
+    @Test func `a configuration that is not there refuses to start`() async throws {
+        try await Workplace.with { place in
+            let output = try await place.run(
+                Larder.executable, ["serve", "--config", place.path("nothing.yaml")], within: .seconds(10))
+            #expect(output.status == 2 && output.err.contains("nothing.yaml"), "\(output)")
+        }
+    }
+}
+
+@Suite("Signals", .enabled(if: Nginx.isInstalled && installed("curl") != nil, "packages nginx-light, curl"))
+struct SignalTests {
+    /// So that what one connection has heard of, every one has.
+    private static let oneWorker = "workers: 1"
+    private static let closed = "access: { rules: [ deny: { reason: closed for today } ] }"
+
+    private func rewrite(_ larder: Larder, access: String) throws {
+        try larder.place.write(
+            "larder.yaml",
+            Larder.configuration(
+                in: larder.place, adminPort: larder.adminPort, access: access, more: Self.oneWorker
+            ).utf8)
+    }
+
+    private func reload(_ larder: Larder, until said: String) async throws {
+        larder.child.signal(SIGHUP)
+        try await eventually("\(said); larder said: \(larder.child.errors)") { larder.child.errors.contains(said) }
+    }
+
+    @Test func `SIGHUP puts new rules in force, for connections that are open too`() async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(in: place)
+            try place.write("www/a", "a\n".utf8)
+            let larder = try await Larder.start(in: place, access: Self.closed, more: Self.oneWorker)
+            let refused = try await place.curl("\(nginx.url)/a", through: larder)
+            #expect(refused.status == 403, "\(refused)")
+            #expect(refused.fields["proxy-status"]?.contains("closed for today") == true, "\(refused)")
+
+            let socket = connectLoopback(larder.port)
+            try #require(socket >= 0)
+            defer { close(socket) }
+            let open = ScriptedConnection(fd: socket)
+            let request = "GET \(nginx.url)/a HTTP/1.1\r\nHost: 127.0.0.1:\(nginx.port)\r\nX-No-Body: 1\r\n\r\n"
+            let before = try await blocking { open.send(request) ? open.readHead() : nil }
+            #expect(before?.hasPrefix("HTTP/1.1 403 ") == true)
+            let length = before?.components(separatedBy: "\r\n").first { $0.hasPrefix("Content-Length: ") }
+            let count = try #require(length.flatMap { Int($0.dropFirst(16)) })
+            _ = try await blocking { (0..<count).map { _ in open.receive(1) }.count }
+
+            try rewrite(larder, access: Larder.openLoopback)
+            try await reload(larder, until: "is in force")
+            // The control thread has said so; the worker hears it at its next turn.
+            try await eventually("the new rules") {
+                try await place.curl("\(nginx.url)/a", through: larder).status == 200
+            }
+            let after = try await blocking { open.send(request) ? open.readHead() : nil }
+            #expect(after?.hasPrefix("HTTP/1.1 200 ") == true, "\(after ?? "closed")")
+        }
+    }
+
+    @Test func `a wrong reload keeps the old rules and says why`() async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(in: place)
+            try place.write("www/a", "a\n".utf8)
+            let larder = try await Larder.start(in: place)
+            try rewrite(larder, access: "access: { rules: [ deny: { hots: [ x ] } ] }")
+            try await reload(larder, until: "the configuration stays as it was")
+            #expect(larder.child.errors.contains("larder.yaml:"), "\(larder.child.errors)")
+            #expect(larder.child.errors.contains("did you mean"), "\(larder.child.errors)")
+            #expect(try await place.curl("\(nginx.url)/a", through: larder).status == 200)
+        }
+    }
+
+    @Test func `SIGTERM lets what is under way end, takes nothing new, and ends with 0`() async throws {
+        let gate = Gate()
+        try await ScriptedOrigin.with { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc")
+            gate.wait()
+            connection.send("def")
+        } _: { origin in
+            defer { gate.open() }
+            try await Workplace.with { place in
+                let larder = try await Larder.start(in: place, more: "timeouts: { drain: 20s }")
+                async let slow = place.curl("\(origin.url)/slow", through: larder)
+                try await eventually("the request at the origin") { !origin.heads.withLock { $0.isEmpty } }
+                larder.child.signal(SIGTERM)
+                try await eventually("the listener to close") {
+                    let socket = connectLoopback(larder.port)
+                    if socket >= 0 { close(socket) }
+                    return socket < 0
+                }
+                #expect(larder.child.isRunning)
+                gate.open()
+                let reply = try await slow
+                #expect(reply.exit == 0 && reply.text == "abcdef", "\(reply)")
+                #expect(try await larder.child.end(within: .seconds(10)) == 0)
+            }
+        }
+    }
+
+    @Test func `SIGTERM waits no longer than timeouts.drain`() async throws {
+        let gate = Gate()
+        try await ScriptedOrigin.with { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc")
+            gate.wait()
+        } _: { origin in
+            defer { gate.open() }
+            try await Workplace.with { place in
+                let larder = try await Larder.start(in: place, more: "timeouts: { drain: 300ms }")
+                async let stuck = place.curl("\(origin.url)/stuck", through: larder)
+                try await eventually("the request at the origin") { !origin.heads.withLock { $0.isEmpty } }
+                larder.child.signal(SIGTERM)
+                #expect(try await larder.child.end(within: .seconds(10)) == 0)
+                #expect(try await stuck.exit == 18, "what could not be completed is seen to be cut off")
+            }
+        }
+    }
+
+    @Test func `SIGTERM with idle connections only ends at once`() async throws {
+        try await Workplace.with { place in
+            let larder = try await Larder.start(in: place)
+            let sockets = (0..<8).map { _ in connectLoopback(larder.port) }
+            defer { for socket in sockets where socket >= 0 { close(socket) } }
+            try await eventually("eight clients") { try await larder.statistic("clients", "open") == 8 }
+            larder.child.signal(SIGTERM)
+            #expect(try await larder.child.end(within: .seconds(10)) == 0)
+        }
+    }
+}

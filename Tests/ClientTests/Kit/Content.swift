@@ -1,0 +1,74 @@
+import Foundation
+import Synchronization
+import Testing
+
+/// Bytes without a pattern, the same in every run.
+func noise(_ count: Int) -> [UInt8] {
+    var state = UInt64(count) &* 0x9E37_79B9_7F4A_7C15 | 1
+    return (0..<count).map { _ in
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return UInt8(truncatingIfNeeded: state >> 24)
+    }
+}
+
+/// What a `ScriptedOrigin` was sent.
+final class Received: Sendable {
+    private let content = Mutex<(head: String, body: [UInt8])>(("", []))
+
+    var head: String { content.withLock { $0.head } }
+    var body: [UInt8] { content.withLock { $0.body } }
+    var isChunked: Bool { head.lowercased().contains("transfer-encoding: chunked") }
+
+    /// Reads the body that the head announces, chunked or with a length.
+    func take(_ head: String, _ connection: ScriptedConnection) {
+        var body: [UInt8] = []
+        content.withLock { $0 = (head, []) }
+        if isChunked {
+            while let size = Int(readLine(connection), radix: 16), size > 0 {
+                body += read(size, connection)
+                _ = readLine(connection)
+            }
+        } else {
+            let line = head.lowercased().components(separatedBy: "\r\n").first { $0.hasPrefix("content-length:") }
+            body = read(line.flatMap { Int($0.dropFirst(15).trimmingCharacters(in: .whitespaces)) } ?? 0, connection)
+        }
+        content.withLock { $0 = (head, body) }
+    }
+
+    private func read(_ count: Int, _ connection: ScriptedConnection) -> [UInt8] {
+        var result: [UInt8] = []
+        while result.count < count {
+            let bytes = connection.receive(min(65_536, count - result.count))
+            guard !bytes.isEmpty else { break }
+            result += bytes
+        }
+        return result
+    }
+
+    private func readLine(_ connection: ScriptedConnection) -> String {
+        var line: [UInt8] = []
+        while line.last != 0x0A {
+            let byte = connection.receive(1)
+            guard !byte.isEmpty else { break }
+            line += byte
+        }
+        return String(decoding: line, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}
+
+extension Workplace {
+    /// A key and a certificate for localhost, signed by itself.
+    func certificate() async throws -> (certificate: String, key: String) {
+        let output = try await run(
+            "openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-keyout", path("key.pem"), "-out", path("certificate.pem"), "-subj", "/CN=localhost", "-addext",
+                "subjectAltName=DNS:localhost,IP:127.0.0.1",
+            ])
+        try #require(output.status == 0, "\(output)")
+        return (path("certificate.pem"), path("key.pem"))
+    }
+}

@@ -356,7 +356,7 @@ final class Fetch: TimedObject {
         worker.counters.add(.freshened)
         transfer?.resolve(.published(renewed))
         sink = .discard
-        exchange?.serve(renewed, as: .revalidated)
+        exchange?.serve(renewed, as: .revalidated(plan.reason))
         exchange = nil
     }
 
@@ -364,7 +364,7 @@ final class Fetch: TimedObject {
         guard let validating else { preconditionFailure("nothing stale is at hand") }
         transfer?.resolve(.published(validating))
         sink = .discard
-        exchange?.serve(validating, as: .staleOnError(status: status))
+        exchange?.serve(validating, as: .staleOnError(plan.reason, status: status))
         exchange = nil
         if length != .none { abort() }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// The source tree this test was built from: the tests read what was written, not what was compiled.
 enum Tree {

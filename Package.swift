@@ -87,6 +87,10 @@ let package = Package(
                 "CLarder",
             ], swiftSettings: house),
 
+        .executableTarget(
+            name: "ParserBenchmark", dependencies: ["Message", "Framing", "Caching"], path: "Benchmarks/Parser",
+            exclude: ["run.sh"], swiftSettings: house),
+
         tests("MessageTests", ["Message"]),
         tests("FramingTests", ["Framing", "Message"]),
         tests("CachingTests", ["Caching", "Message"]),

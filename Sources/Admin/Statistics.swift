@@ -45,7 +45,7 @@ extension Statistics {
         package init() {}
 
         /// What did not have to be fetched.
-        package var saved: UInt64 { toClients > fromOrigins ? toClients - fromOrigins : 0 }
+        package var saved: UInt64 { min(fromCache, toClients > fromOrigins ? toClients - fromOrigins : 0) }
         /// Hits by bytes, 0...1; nil before the first byte.
         package var hitRatio: Double? {
             toClients == 0 ? nil : min(1, Double(fromCache) / Double(toClients))

@@ -8,6 +8,10 @@ int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context) {
     return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 }
 
+int clarder_ssl_ctx_require_tls13(struct ssl_ctx_st *context) {
+    return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+}
+
 void clarder_ssl_ctx_external_client_sessions(struct ssl_ctx_st *context) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 }

@@ -5,17 +5,18 @@ import Message
 /// - Returns: where the next line begins; -1 where the bytes end first.
 @inline(__always)
 func parseFieldLine(_ bytes: RawSpan, at start: Int, into line: inout FieldLine) throws(FramingError) -> Int {
+    let count = bytes.byteCount
     let nameEnd = endOfToken(bytes, from: start)
-    guard nameEnd < bytes.byteCount else { return -1 }
+    guard nameEnd < count else { return -1 }
     guard nameEnd > start, loadByte(bytes, nameEnd) == 0x3A else { throw nameError(bytes, start, nameEnd) }
     var valueStart = nameEnd &+ 1
-    while valueStart < bytes.byteCount, isOWS(loadByte(bytes, valueStart)) { valueStart &+= 1 }
+    if valueStart < count, loadByte(bytes, valueStart) == 0x20 { valueStart &+= 1 }  // one space, in nearly all lines
+    while valueStart < count, isOWS(loadByte(bytes, valueStart)) { valueStart &+= 1 }
     let end = endOfFieldContent(bytes, from: valueStart)
-    guard end &+ 1 < bytes.byteCount else {
-        if end < bytes.byteCount, loadByte(bytes, end) != 0x0D { throw valueError(bytes, end) }
-        return -1
+    guard isCRLF(bytes, end) else {
+        if end == count || end &+ 1 == count && loadByte(bytes, end) == 0x0D { return -1 }
+        throw valueError(bytes, end)
     }
-    guard loadByte(bytes, end) == 0x0D, loadByte(bytes, end &+ 1) == 0x0A else { throw valueError(bytes, end) }
     var valueEnd = end
     while valueEnd > valueStart, isOWS(loadByte(bytes, valueEnd &- 1)) { valueEnd &-= 1 }
     line.nameStart = UInt32(truncatingIfNeeded: start)

@@ -16,30 +16,82 @@ enum HeadParser {
         progress: inout HeadProgress,
         limits: Limits
     ) throws(FramingError) -> Int? {
+        fields.removeAll()
+        let names = FieldNameTable.shared
         var start = position
-        var line = FieldLine(name: .other, nameStart: 0, nameEnd: 0, valueStart: 0, valueEnd: 0)
         while true {
-            if loadWord(bytes, start) & 0xFFFF == 0x0A0D {
-                guard start &+ 2 <= limits.headBytesMax else { throw .headTooLarge }
-                return start &+ 2
+            // The lines go where the array will have them: it is asked once for many whether it is ours and large enough.
+            let room = min(
+                max(fields.lines.capacity &- fields.lines.count, 16), limits.fieldCountMax &- fields.lines.count)
+            var present = fields.present
+            var stop = Stop.full
+            fields.lines.append(addingCapacity: room) { lines in
+                stop = appendLines(bytes, names, to: &lines, &present, position: &start, limits: limits)
             }
-            let next: Int
-            do throws(FramingError) {
-                next = try parseFieldLine(bytes, at: start, into: &line)
-            } catch {
+            fields.present = present
+            switch stop {
+            case .end(let end):
+                guard end <= limits.headBytesMax else { throw .headTooLarge }
+                return end
+            case .full:
+                if fields.lines.count >= limits.fieldCountMax {
+                    return try parseFieldBeyondMax(bytes, kind, at: start, progress: &progress, limits: limits)
+                }
+            case .incomplete:
+                progress.fieldCount = fields.lines.count
+                return try incomplete(bytes, kind, at: start, stage: .fields, progress: &progress, limits: limits)
+            case .tooLarge: throw .headTooLarge
+            case .wrong(let error):
                 progress.fieldCount = fields.lines.count
                 return try lineFailed(error, bytes, kind, at: start, progress: &progress, limits: limits)
             }
-            guard next >= 0 else {
-                progress.fieldCount = fields.lines.count
-                return try incomplete(bytes, kind, at: start, stage: .fields, progress: &progress, limits: limits)
-            }
-            guard next <= limits.headBytesMax else { throw .headTooLarge }
-            guard fields.lines.count < limits.fieldCountMax else { throw .tooManyFields }
-            line.name = FieldName.classify(bytes, line.nameRange)
-            fields.append(line)
+        }
+    }
+
+    /// Why no further line was appended.
+    private enum Stop {
+        case end(Int), full, incomplete, tooLarge
+        case wrong(FramingError)
+    }
+
+    /// Appends lines while there is room. `start` is then where the next would begin.
+    @inline(__always)
+    private static func appendLines(
+        _ bytes: RawSpan, _ names: FieldNameTable, to lines: inout OutputSpan<FieldLine>, _ present: inout FieldNameSet,
+        position: inout Int, limits: Limits
+    ) -> Stop {
+        var start = position
+        defer { position = start }
+        var line = FieldLine(name: .other, nameStart: 0, nameEnd: 0, valueStart: 0, valueEnd: 0)
+        while true {
+            if isCRLF(bytes, start) { return .end(start &+ 2) }
+            if lines.isFull { return .full }
+            let next: Int
+            do throws(FramingError) {
+                next = try parseFieldLine(bytes, at: start, into: &line)
+            } catch { return .wrong(error) }
+            guard next >= 0 else { return .incomplete }
+            guard next <= limits.headBytesMax else { return .tooLarge }
+            line.name = names.find(bytes, from: Int(line.nameStart), to: Int(line.nameEnd), present: &present)
+            lines.append(line)
             start = next
         }
+    }
+
+    /// As many lines as may be are there, and no empty line follows: what comes is wrong, incomplete or one too many.
+    private static func parseFieldBeyondMax(
+        _ bytes: RawSpan, _ kind: Kind, at start: Int, progress: inout HeadProgress, limits: Limits
+    ) throws(FramingError) -> Int? {
+        progress.fieldCount = limits.fieldCountMax
+        var line = FieldLine(name: .other, nameStart: 0, nameEnd: 0, valueStart: 0, valueEnd: 0)
+        let next: Int
+        do throws(FramingError) {
+            next = try parseFieldLine(bytes, at: start, into: &line)
+        } catch { return try lineFailed(error, bytes, kind, at: start, progress: &progress, limits: limits) }
+        guard next >= 0 else {
+            return try incomplete(bytes, kind, at: start, stage: .fields, progress: &progress, limits: limits)
+        }
+        throw next <= limits.headBytesMax ? .tooManyFields : .headTooLarge
     }
 
     /// Goes on with a head of which something was seen before, line by line.
@@ -102,7 +154,7 @@ enum HeadParser {
 
     /// Whether the bytes at `start` are an empty line or the beginning of one, before any request line (RFC 9112 §2.2).
     static func isLeadingEmptyLine(_ bytes: RawSpan, _ start: Int) -> Bool {
-        loadWord(bytes, start) & 0xFFFF == 0x0A0D
+        isCRLF(bytes, start)
     }
 
     /// A few empty lines are forgiven, not a stream of them.

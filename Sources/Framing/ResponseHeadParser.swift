@@ -22,7 +22,6 @@ package func parseResponseHead(
     guard let fieldsStart = try parseStartLine(raw, into: &head, progress: &progress, limits: limits) else {
         return false
     }
-    head.fields.removeAll()
     guard
         let end = try HeadParser.parseFields(
             raw, .response, from: fieldsStart, into: &head.fields, progress: &progress, limits: limits)

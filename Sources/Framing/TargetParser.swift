@@ -26,6 +26,11 @@ private func parseAbsoluteForm(_ bytes: RawSpan, _ range: Range<Int>) throws(Fra
     } else {
         throw notAbsolute(bytes, range)
     }
+    if let (authority, end) = parsePlainAuthority(bytes, from: start, to: range.upperBound) {
+        return RequestTarget(
+            form: .absolute, scheme: scheme, host: authority.host, port: authority.port ?? scheme.defaultPort,
+            path: end..<range.upperBound)
+    }
     var end = start
     while end < range.upperBound, !endsAuthority(loadByte(bytes, end)) { end &+= 1 }
     let authority = try parseTargetAuthority(bytes, start..<end)
@@ -33,9 +38,6 @@ private func parseAbsoluteForm(_ bytes: RawSpan, _ range: Range<Int>) throws(Fra
         form: .absolute, scheme: scheme, host: authority.host, port: authority.port ?? scheme.defaultPort,
         path: end..<range.upperBound)
 }
-
-@inline(__always)
-private func endsAuthority(_ byte: UInt8) -> Bool { byte == 0x2F || byte == 0x3F }
 
 /// `uri-host ":" port`, for CONNECT (§3.2.3); the port must be there (RFC 9110 §9.3.6).
 private func parseAuthorityForm(_ bytes: RawSpan, _ range: Range<Int>) throws(FramingError) -> RequestTarget {
@@ -81,16 +83,32 @@ extension RequestHead {
             throw .missingHost
         }
         var value: Range<Int>?
-        for line in fields.lines where line.name == .host {
+        for line in fields.lines {
+            // A pattern, since it is compared in place.
+            guard case .host = line.name else { continue }
             guard value == nil else { throw .repeatedHost }
             value = line.valueRange
         }
         guard let value, !value.isEmpty else { return }
         let raw = unsafe bytes.bytes
         let authority: Authority
-        do throws(Authority.Failure) {
-            authority = try parseAuthority(raw, in: value)
-        } catch { throw .badHost }
+        switch target.form {
+        case .absolute, .authority:
+            // The target wins, so all there is to ask is whether Host is well formed; the same as the target's, it is.
+            let start = target.hostRange.lowerBound
+            let count = target.pathRange.lowerBound - start
+            if value.count == count, equal(raw, value.lowerBound, start, count: count) { return }
+        case .origin, .asterisk: break
+        }
+        if let (plain, end) = parsePlainAuthority(raw, from: value.lowerBound, to: value.upperBound),
+            end == value.upperBound
+        {
+            authority = plain
+        } else {
+            do throws(Authority.Failure) {
+                authority = try parseAuthority(raw, in: value)
+            } catch { throw .badHost }
+        }
         switch target.form {
         case .origin, .asterisk:
             target.hostRange = authority.host

@@ -8,6 +8,12 @@ package struct Authority: Sendable, Equatable {
     package var port: UInt16?
 
     package enum Failure: Error { case userinfo, host, port }
+
+    @inlinable
+    package init(host: Range<Int>, port: UInt16?) {
+        self.host = host
+        self.port = port
+    }
 }
 
 /// The same for bytes that are not raw.
@@ -28,6 +34,36 @@ package func parseAuthority(
     let port = try parsePort(bytes, in: (hostEnd + 1)..<range.upperBound)
     return Authority(host: range.lowerBound..<hostEnd, port: port)
 }
+
+/// What nearly every authority is: a name or dotted address, alone or with a port, up to "/", "?" or `limit`.
+///
+/// Takes nothing that `parseAuthority` would not take for the same. nil where anything is out of the ordinary, right or
+/// wrong: then it is for `parseAuthority` to say.
+package func parsePlainAuthority(_ bytes: RawSpan, from start: Int, to limit: Int) -> (Authority, end: Int)? {
+    guard start > 0, start < limit, byte(bytes, start) != 0x2E else { return nil }
+    let hostEnd = scanPairs(bytes, from: start, to: limit) { block, before in
+        .!isNameByte(block) .| ((block .== vector(0x2E)) .& (before .== vector(0x2E)))
+    }
+    guard hostEnd > start, hostEnd &- start <= 255 else { return nil }
+    let host = start..<hostEnd
+    if hostEnd == limit || endsAuthority(byte(bytes, hostEnd)) { return (Authority(host: host, port: nil), hostEnd) }
+    guard byte(bytes, hostEnd) == 0x3A else { return nil }
+    var value: UInt32 = 0
+    var index = hostEnd &+ 1
+    while index < limit {
+        let digit = byte(bytes, index) &- 0x30
+        guard digit < 10 else { break }
+        value = value &* 10 &+ UInt32(digit)
+        guard value <= 65535 else { return nil }
+        index &+= 1
+    }
+    guard value > 0, index == limit || endsAuthority(byte(bytes, index)) else { return nil }
+    return (Authority(host: host, port: UInt16(truncatingIfNeeded: value)), index)
+}
+
+/// "/" or "?": where path or query begin.
+@inlinable @inline(__always)
+package func endsAuthority(_ byte: UInt8) -> Bool { byte == 0x2F || byte == 0x3F }
 
 @inline(__always)
 private func byte(_ bytes: RawSpan, _ index: Int) -> UInt8 {

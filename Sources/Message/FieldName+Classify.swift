@@ -13,23 +13,7 @@ extension FieldName {
 
     /// - Parameter range: a token, checked before; folding case would confuse other bytes.
     package static func classify(_ bytes: RawSpan, _ range: Range<Int>) -> FieldName {
-        let length = range.count
-        guard length >= FieldNameTable.lengthMin, length <= FieldNameTable.lengthMax else { return .other }
-        let (head, tail) = foldedWords(bytes, range.lowerBound, length)
-        let name = FieldNameTable.shared.find(head, tail, length)
-        guard length > 16, name != .other else { return name }
-        return middleMatches(bytes, range, name) ? name : .other
-    }
-
-    /// The words cover only the ends of a name longer than sixteen bytes.
-    private static func middleMatches(_ bytes: RawSpan, _ range: Range<Int>, _ name: FieldName) -> Bool {
-        let text = name.text
-        for index in 8..<(range.count - 8) {
-            let byte = unsafe bytes.unsafeLoad(fromByteOffset: range.lowerBound + index, as: UInt8.self)
-            let expected = unsafe text.utf8Start[index]
-            guard byte | 0x20 == expected | 0x20 else { return false }
-        }
-        return true
+        FieldNameTable.shared.find(bytes, from: range.lowerBound, to: range.upperBound)
     }
 }
 
@@ -57,8 +41,8 @@ private func foldedWords(_ bytes: RawSpan, _ start: Int, _ length: Int) -> (UInt
 }
 
 /// An open-addressing table of the known names, made once from `FieldName.allCases`.
-private struct FieldNameTable: Sendable {
-    struct Slot {
+package struct FieldNameTable: Sendable {
+    private struct Slot {
         var head: UInt64 = 0
         var tail: UInt64 = 0
         var length = 0
@@ -67,11 +51,11 @@ private struct FieldNameTable: Sendable {
 
     static let lengthMin = 2
     static let lengthMax = 25
-    static let shared = FieldNameTable()
+    package static let shared = FieldNameTable()
     /// An array, not inline: a copy of the table must not be made for each look-up.
     private var slots = [Slot](repeating: Slot(), count: 256)
 
-    init() {
+    private init() {
         for name in FieldName.allCases where name != .other {
             let text = bytes(of: name.text)
             precondition(text.count >= Self.lengthMin && text.count <= Self.lengthMax, "a length out of bounds")
@@ -82,16 +66,38 @@ private struct FieldNameTable: Sendable {
         }
     }
 
+    /// The name that stands there, which is also added to those that are present.
+    package func find(_ bytes: RawSpan, from start: Int, to end: Int, present: inout FieldNameSet) -> FieldName {
+        let name = find(bytes, from: start, to: end)
+        present.insert(name)
+        return name
+    }
+
     @inline(__always)
-    func find(_ head: UInt64, _ tail: UInt64, _ length: Int) -> FieldName {
+    func find(_ bytes: RawSpan, from start: Int, to end: Int) -> FieldName {
+        let length = end &- start
+        guard length >= Self.lengthMin, length <= Self.lengthMax else { return .other }
+        let (head, tail) = foldedWords(bytes, start, length)
         var index = Self.slot(head, tail)
-        while slots[index].name != .other {
-            if slots[index].head == head, slots[index].tail == tail, slots[index].length == length {
-                return slots[index].name
+        while true {
+            let slot = slots[index]
+            if slot.head == head, slot.tail == tail, slot.length == length {
+                return length <= 16 || middleMatches(bytes, start, length, slot.name) ? slot.name : .other
             }
+            // An empty slot has no length.
+            if slot.length == 0 { return .other }
             index = (index &+ 1) & 255
         }
-        return .other
+    }
+
+    /// The words cover only the ends of a name longer than sixteen bytes.
+    private func middleMatches(_ bytes: RawSpan, _ start: Int, _ length: Int, _ name: FieldName) -> Bool {
+        let text = name.text
+        for index in 8..<(length - 8) {
+            let expected = unsafe text.utf8Start[index]
+            guard loadByte(bytes, start + index) | 0x20 == expected | 0x20 else { return false }
+        }
+        return true
     }
 
     @inline(__always)

@@ -12,6 +12,10 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
     case server, setCookie, surrogateControl, surrogateKey, te, trailer, transferEncoding, upgrade, userAgent
     case vary, via, warning, wwwAuthenticate, xForwardedFor
 
+    /// Written out since the comparison made for us is not inlined in other modules; the hot path asks often.
+    @inlinable @inline(__always)
+    package static func == (a: FieldName, b: FieldName) -> Bool { a.rawValue == b.rawValue }
+
     /// The registered spelling; empty for `other`.
     package var text: StaticString {
         switch self {
@@ -84,13 +88,19 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
 /// A set of field names as one word: which known fields a head carries, tested without a search.
 package struct FieldNameSet: Sendable, Equatable, ExpressibleByArrayLiteral {
     package var bits: UInt64
+    @inlinable
     package init(bits: UInt64) { self.bits = bits }
+    @inlinable
     package init(arrayLiteral names: FieldName...) {
         bits = 0
         for name in names { insert(name) }
     }
+    @inlinable @inline(__always)
     package mutating func insert(_ name: FieldName) { bits |= 1 << UInt64(name.rawValue) }
+    @inlinable @inline(__always)
     package func contains(_ name: FieldName) -> Bool { bits & (1 << UInt64(name.rawValue)) != 0 }
+    @inlinable @inline(__always)
     package func isDisjoint(with other: FieldNameSet) -> Bool { bits & other.bits == 0 }
+    @inlinable
     package func union(_ other: FieldNameSet) -> FieldNameSet { .init(bits: bits | other.bits) }
 }

@@ -5,6 +5,7 @@ package struct FieldLine: Sendable, Equatable {
     package var name: FieldName
     package var nameStart, nameEnd, valueStart, valueEnd: UInt32
 
+    @inlinable @inline(__always)
     package init(name: FieldName, nameStart: UInt32, nameEnd: UInt32, valueStart: UInt32, valueEnd: UInt32) {
         self.name = name
         self.nameStart = nameStart
@@ -13,7 +14,9 @@ package struct FieldLine: Sendable, Equatable {
         self.valueEnd = valueEnd
     }
 
+    @inlinable @inline(__always)
     package var nameRange: Range<Int> { Int(nameStart)..<Int(nameEnd) }
+    @inlinable @inline(__always)
     package var valueRange: Range<Int> { Int(valueStart)..<Int(valueEnd) }
 }
 
@@ -30,6 +33,7 @@ package struct FieldSection: Sendable, Equatable {
         present = []
     }
 
+    @inlinable
     package mutating func removeAll() {
         lines.removeAll(keepingCapacity: true)
         present = []

@@ -3,6 +3,10 @@ package enum Method: UInt8, CaseIterable, Sendable {
     case other = 0
     case get, head, post, put, delete, connect, options, trace, patch
 
+    /// Written out for the same reason as that of `FieldName`.
+    @inlinable @inline(__always)
+    package static func == (a: Method, b: Method) -> Bool { a.rawValue == b.rawValue }
+
     /// The token as sent; empty for `other`.
     package var text: StaticString {
         switch self {

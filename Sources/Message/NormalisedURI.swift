@@ -8,6 +8,7 @@
 /// A target of OPTIONS with an empty path or "*" is appended as "*" after the authority, which no other URI is;
 /// authority-form as `host:port`, after `http://`.
 package func appendNormalisedURI(_ target: RequestTarget, of bytes: borrowing Span<UInt8>, to result: inout [UInt8]) {
+    if let whole = normalRange(target, unsafe bytes.bytes) { return result.append(bytes, whole) }
     appendNormalisedOrigin(target.scheme, bytes, host: target.hostRange, port: target.port, to: &result)
     switch target.form {
     case .origin, .absolute: appendNormalisedPath(bytes, target.pathRange, to: &result)
@@ -46,23 +47,47 @@ package func appendNormalisedPath(_ bytes: borrowing Span<UInt8>, _ range: Range
         result.append(0x2F)
         return appendDecodingUnreserved(bytes, range, to: &result)
     }
-    guard needsNormalising(bytes, range) else { return result.append(bytes, range) }
+    guard needsNormalising(unsafe bytes.bytes, range) else { return result.append(bytes, range) }
     let start = result.count
     appendDecodingUnreserved(bytes, range, to: &result)
     removeDotSegments(&result, from: start)
 }
 
-/// Whether there is any percent sign, or a dot that begins a segment.
-private func needsNormalising(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> Bool {
-    var previous: UInt8 = 0
-    var index = range.lowerBound
-    while index < range.upperBound {
-        let byte = bytes[index]
-        if byte == 0x25 || (byte == 0x2E && previous == 0x2F) { return true }
-        previous = byte
-        index &+= 1
+/// Whether there is any percent sign, or a dot that begins a segment. The first byte is "/".
+private func needsNormalising(_ bytes: RawSpan, _ range: Range<Int>) -> Bool {
+    let found = scanPairs(bytes, from: range.lowerBound + 1, to: range.upperBound) { block, before in
+        (block .== vector(0x25)) .| ((block .== vector(0x2E)) .& (before .== vector(0x2F)))
     }
-    return false
+    return found < range.upperBound
+}
+
+/// Where an absolute-form stands that is its own normalised spelling, as nearly all are; nil where it is not, or another form.
+private func normalRange(_ target: RequestTarget, _ bytes: RawSpan) -> Range<Int>? {
+    let (host, path) = (target.hostRange, target.pathRange)
+    guard target.form == .absolute, !path.isEmpty, loadByte(bytes, path.lowerBound) == 0x2F,
+        let start = startOfScheme(target.scheme, bytes, before: host.lowerBound)
+    else { return nil }
+    if host.upperBound == path.lowerBound {
+        guard target.port == target.scheme.defaultPort else { return nil }
+    } else {
+        guard target.port != target.scheme.defaultPort, path.lowerBound - host.upperBound > 1,
+            loadByte(bytes, host.upperBound + 1) != 0x30
+        else { return nil }
+    }
+    guard loadByte(bytes, host.upperBound - 1) != 0x2E,
+        scan(bytes, from: host.lowerBound, to: host.upperBound, { ($0 &- vector(0x41)) .< vector(26) })
+            == host.upperBound,
+        !needsNormalising(bytes, path)
+    else { return nil }
+    return start..<path.upperBound
+}
+
+/// Where "http://" or "https://" begins, in lower case, that ends before the host.
+private func startOfScheme(_ scheme: Scheme, _ bytes: RawSpan, before host: Int) -> Int? {
+    switch scheme {
+    case .http: host >= 7 && loadWord(bytes, host - 7) & 0xFF_FFFF_FFFF_FFFF == 0x2F_2F3A_7074_7468 ? host - 7 : nil
+    case .https: host >= 8 && loadWord(bytes, host - 8) == 0x2F2F_3A73_7074_7468 ? host - 8 : nil
+    }
 }
 
 /// RFC 3986 §6.2.2.1, §6.2.2.2. A percent sign that begins no encoding stays as it is.

@@ -2,6 +2,7 @@
 package enum Scheme: UInt8, Sendable {
     case http, https
 
+    @inlinable
     package var defaultPort: UInt16 {
         switch self {
         case .http: 80
@@ -29,8 +30,9 @@ package struct RequestTarget: Sendable, Equatable {
     package var scheme: Scheme
     /// The default port of the scheme where none was written. CONNECT requires an explicit one (RFC 9110 §9.3.6).
     package var port: UInt16
-    private var hostStart, hostEnd, pathStart, pathEnd: UInt32
+    @usableFromInline var hostStart, hostEnd, pathStart, pathEnd: UInt32
 
+    @inlinable @inline(__always)
     package init(form: TargetForm, scheme: Scheme, host: Range<Int>, port: UInt16, path: Range<Int>) {
         self.form = form
         self.scheme = scheme
@@ -44,6 +46,7 @@ package struct RequestTarget: Sendable, Equatable {
     package init() { self.init(form: .origin, scheme: .http, host: 0..<0, port: 80, path: 0..<0) }
 
     /// The host without its port; an IP literal keeps its brackets.
+    @inlinable
     package var hostRange: Range<Int> {
         get { Int(hostStart)..<Int(hostEnd) }
         set {
@@ -54,6 +57,7 @@ package struct RequestTarget: Sendable, Equatable {
 
     /// Path and query as received. Empty where an absolute-form has none: that means "/", or "*" for OPTIONS
     /// (RFC 9112 §3.2.4). Empty in authority-form; "*" in asterisk-form.
+    @inlinable
     package var pathRange: Range<Int> {
         get { Int(pathStart)..<Int(pathEnd) }
         set {

@@ -6,7 +6,16 @@ import Transaction
 /// What is to be told of one request when it is over: to the log, and in part to the counters.
 struct Account {
     enum Outcome: UInt8, CaseIterable {
-        case none, hit, stale, revalidated, collapsed, miss, passed, refused, failed, tunnel, local
+        case none
+        case hit, stale, revalidated, collapsed, miss, passed, refused, failed, tunnel, local
+
+        /// The bytes were stored, or on their way already.
+        var isFromCache: Bool {
+            switch self {
+            case .hit, .stale, .revalidated, .collapsed: true
+            case .none, .miss, .passed, .refused, .failed, .tunnel, .local: false
+            }
+        }
 
         var text: StaticString {
             switch self {
@@ -52,8 +61,7 @@ extension Refusal {
             true
         case .notAProxyRequest, .hostInvalid, .accessDenied, .destinationForbidden, .tunnelPortForbidden,
             .authenticationRequired,
-            .authenticationBusy, .loopDetected, .onlyIfCached, .malformedRequestBody, .requestTimeout,
-            .expectationFailed, .methodNotAllowedHere, .overloaded, .shuttingDown, .internalError:
+            .authenticationBusy, .loopDetected, .onlyIfCached, .malformedRequestBody, .requestTimeout, .internalError:
             false
         }
     }

@@ -43,7 +43,11 @@ final class ClientConnection: TimedObject {
     private var requestsAnswered = 0
     var account = Account()
 
-    init(worker: Worker, id: ConnectionID, fd: CInt, peer: IPAddress?) {
+    /// False: not among those who may use the proxy at all; it is told so, and nothing else.
+    let isAdmitted: Bool
+
+    init(worker: Worker, id: ConnectionID, fd: CInt, peer: IPAddress?, isAdmitted: Bool) {
+        self.isAdmitted = isAdmitted
         self.worker = worker
         self.id = id
         self.fd = fd
@@ -179,7 +183,7 @@ final class ClientConnection: TimedObject {
         let snapshot = worker.snapshot
         let cache = unsafe CacheRequest(
             method: scratch.pointee.requestHead.method, fields: scratch.pointee.requestHead.fields, bytes: bytes.span)
-        guard snapshot.access.isOpen, snapshot.users == nil, cache.isPlain else {
+        guard snapshot.access.isOpen, isAdmitted, snapshot.users == nil, cache.isPlain else {
             return unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none)
         }
         let key = unsafe readKey(bytes)
@@ -445,7 +449,7 @@ final class ClientConnection: TimedObject {
             let ofBody = max(0, count - queued)
             if ofBody > 0 {
                 account.bodyBytes += ofBody
-                worker.counters.add(.bytesFromCache, ofBody)
+                if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
                 delivery?.advance(by: ofBody, framing: &pending)
             }
             return .progressed
@@ -511,7 +515,8 @@ final class ClientConnection: TimedObject {
     }
 
     private func refuse(violation: FramingError) {
-        worker.counters.add(.protocolViolations)
+        worker.counters.add(.requests)
+        worker.counters.count(violation)
         worker.counters.add(.refused)
         account.begin(worker)
         account.status = violation.requestStatus
@@ -579,6 +584,9 @@ final class ClientConnection: TimedObject {
         switch phase {
         case .idle where !inbound.isEmpty:
             worker.counters.add(.timeouts)
+            worker.counters.add(.requests)
+            worker.counters.add(.refused)
+            worker.counters.refusals.add(Int(Refusal.requestTimeout.rawValue), 1)
             account.begin(worker)
             phase = .answering
             persists = false

@@ -40,7 +40,7 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .clientConnectionsAccepted: "Client connections accepted."
         case .clientConnectionsClosed: "Client connections closed."
         case .clientConnectionsRefused:
-            "Client connections closed at once: the client is not named, or a limit was met."
+            "Client connections of clients that are not named, and those that came while stopping."
         case .originConnectionsOpened: "Connections to origins opened."
         case .originConnectionsReused: "Requests sent on a pooled origin connection."
         case .originConnectionsClosed: "Connections to origins closed."
@@ -98,6 +98,11 @@ package final class Counters: Sendable {
     package let gauges = CounterBank(count: Gauge.allCases.count)
 
     package init() {}
+
+    func count(_ violation: FramingError) {
+        add(.protocolViolations)
+        if let index = FramingError.allCases.firstIndex(of: violation) { violations.add(index, 1) }
+    }
 
     /// By the index in `violations`.
     package static let violationNames = FramingError.allCases.map(\.reason)

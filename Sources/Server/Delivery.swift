@@ -13,6 +13,8 @@ final class Delivery {
     let isChunked: Bool
     /// Bytes of the chunk whose header is out already.
     private var chunkRemaining = 0
+    /// The last chunk is out, or queued.
+    private var isTerminated = false
     /// A growing body is told how far its readers are, in case it has to stream through a window.
     private let reader: ReaderID?
     var ticket: WaitTicket?
@@ -52,7 +54,8 @@ final class Delivery {
         case .failed: return .broken
         case .complete:
             guard end == nil else { return .broken }
-            if isChunked { HeadWriter.append("0\r\n\r\n", to: &framing) }
+            if isChunked && !isTerminated { HeadWriter.append("0\r\n\r\n", to: &framing) }
+            isTerminated = true
             return .finished
         }
     }

@@ -19,7 +19,7 @@ struct ErrorResponse {
     init(_ refusal: Refusal, request: OwnedRequest, denial: Denial?, challenge: [UInt8]?) {
         status = refusal.status
         error = "\(refusal.proxyStatusError)"
-        name = denial?.reason.rawValue ?? refusal.name
+        name = refusal.name
         explanation = "\(refusal.explanation)"
         detail = denial?.text
         uri = String(decoding: request.keyBytes, as: UTF8.self)

@@ -45,6 +45,10 @@ final class Exchange {
     }
 
     func start() {
+        guard client.isAdmitted else {
+            note(Denial(reason: .client, text: "this address is not among the clients of this proxy"))
+            return refuse(.accessDenied)
+        }
         if let local = LocalAnswer(request, instance: worker.shared.instance) { return answer(local) }
         perform(transaction.on(.head))
     }
@@ -150,7 +154,7 @@ final class Exchange {
         let records = worker.shared.lookup(request.key, request.keyBytes)
         newest = records.first
         selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
-        guard let selected else { return transaction.on(.stored(nil)) }
+        guard let selected else { return transaction.on(newest == nil ? .stored(nil) : .variantMissing) }
         return transaction.on(.stored(reuse(of: selected.cached, for: request.cache, now: worker.wallTime)))
     }
 
@@ -357,7 +361,7 @@ final class Exchange {
             let wantsMore = try upload!.send(&client.inbound, to: fetch)
             if wantsMore { client.resumeReading() } else { client.pauseReading() }
         } catch {
-            worker.counters.add(.protocolViolations)
+            worker.counters.count(error)
             client.persists = false
             let fetch = self.fetch
             self.fetch = nil
@@ -380,8 +384,12 @@ final class Exchange {
             isAnswered = true
             client.account.status = status
             client.account.outcome = .local
+            var date: [UInt8] = []
+            appendHTTPDate(worker.wallTime, to: &date)
             client.queue {
                 appendStatusLine(status, reason: nil, to: &$0)
+                appendFieldLine(.date, date, to: &$0)
+                HeadWriter.append("Cache-Status: larder; detail=local\r\n", to: &$0)
                 for line in fields.lines { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &$0) }
                 HeadWriter.append(.contentLength, body.count, to: &$0)
                 HeadWriter.appendConnection(persists: client.persists, minorVersion: request.head.minorVersion, to: &$0)

@@ -250,7 +250,7 @@ final class Fetch: TimedObject {
     }
 
     private func receivedNonsense(_ violation: FramingError) {
-        worker.counters.add(.protocolViolations)
+        worker.counters.count(violation)
         exchange?.note(violation: violation)
         failBeforeHead(.responseInvalid)
     }
@@ -472,7 +472,7 @@ final class Fetch: TimedObject {
                     complete(leftover: rest.count - consumed)
                 }
             } catch {
-                worker.counters.add(.protocolViolations)
+                worker.counters.count(error)
                 return failBody()
             }
         }

@@ -28,6 +28,10 @@ enum LocalAnswer {
             return
         }
         switch request.method {
+        case .connect where request.head.fields.present.contains(.contentLength)
+            || request.head.fields.present.contains(.transferEncoding):
+            // What follows a CONNECT is the tunnel's (RFC 9110 §9.3.6); a body in between could be taken for either.
+            self = .refusal(.malformedRequestBody)
         case .trace where request.hasBody:
             // RFC 9110 §9.3.8: a client MUST NOT send content in a TRACE request.
             self = .refusal(.malformedRequestBody)

@@ -23,7 +23,9 @@ package final class Snapshot: Sendable {
         policy.heuristicLifetimeMax = Seconds(configuration.cache.heuristicLifetimeMax.components.seconds)
         cachePolicy = policy
         limits = configuration.limits
-        tls = try TLSClientContext(authorities: configuration.tls.caFile.map { .file($0) } ?? .system)
+        tls = try TLSClientContext(
+            authorities: configuration.tls.caFile.map { .file($0) } ?? .system,
+            minimum: configuration.tls.minVersion == .v1_3 ? .tls13 : .tls12)
         challenge = configuration.access.authentication.map { basicChallenge(realm: $0.realm) }
         self.users = users
     }

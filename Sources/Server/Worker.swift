@@ -106,15 +106,19 @@ import Synchronization
         listeners.append(Listener(worker: self, descriptor: descriptor, kind: kind))
     }
 
-    /// Takes a connection that was accepted; refuses it at once where the client is not named or the house is full.
+    /// Takes a connection that was accepted. A client that is not named gets its refusal as the answer to its request.
     func welcome(_ fd: CInt, from peer: IPAddress?) {
-        guard snapshot.access.admits(client: peer), !isDraining else {
+        guard !isDraining else {
             counters.add(.clientConnectionsRefused)
             Glibc.close(fd)
             return
         }
+        let isAdmitted = snapshot.access.admits(client: peer)
+        if !isAdmitted { counters.add(.clientConnectionsRefused) }
         counters.add(.clientConnectionsAccepted)
-        let client = clients.insert { ClientConnection(worker: self, id: $0, fd: fd, peer: peer) }
+        let client = clients.insert {
+            ClientConnection(worker: self, id: $0, fd: fd, peer: peer, isAdmitted: isAdmitted)
+        }
         client.start()
     }
 

@@ -25,15 +25,21 @@ package enum TLSContextError: Error, Equatable {
         case file(String)
     }
 
+    /// The lowest version spoken.
+    package enum Version: Sendable { case tls12, tls13 }
+
     let raw: OpaquePointer
     let sessions = TLSSessionCache()
 
-    package init(authorities: Authorities = .system) throws(TLSContextError) {
+    package init(authorities: Authorities = .system, minimum: Version = .tls12) throws(TLSContextError) {
         ignoreBrokenPipes()
         ErrorQueue.clear()
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { throw .outOfMemory }
         unsafe raw = unsafe context
         guard unsafe clarder_ssl_ctx_prepare(raw) == 1 else { throw .outOfMemory }
+        if minimum == .tls13 {
+            guard unsafe clarder_ssl_ctx_require_tls13(raw) == 1 else { throw .outOfMemory }
+        }
         unsafe SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nil)
         let status =
             switch authorities {

@@ -16,8 +16,6 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case onlyIfCached
     case malformedRequestBody
     case requestTimeout
-    case expectationFailed
-    case methodNotAllowedHere
     // The next hop's doing (RFC 9209 §2.3)
     case nameNotFound
     case nameTimeout
@@ -32,8 +30,6 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case tlsProtocol
     // Ours
     case originQueueFull
-    case overloaded
-    case shuttingDown
     case internalError
 
     /// The status code the client gets (RFC 9110 §15).
@@ -42,15 +38,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         case .notAProxyRequest, .hostInvalid, .malformedRequestBody: 400
         case .accessDenied, .destinationForbidden, .tunnelPortForbidden: 403
         case .authenticationRequired: 407
-        case .methodNotAllowedHere: 405
         case .requestTimeout: 408
-        case .expectationFailed: 417
         case .authenticationBusy: 429
         case .loopDetected: 508
         case .onlyIfCached, .connectionTimeout, .responseTimeout, .nameTimeout: 504
         case .nameNotFound, .connectionRefused, .destinationUnroutable, .connectionTerminated: 502
         case .responseIncomplete, .responseInvalid, .tlsCertificate, .tlsProtocol: 502
-        case .originQueueFull, .overloaded, .shuttingDown: 503
+        case .originQueueFull: 503
         case .internalError: 500
         }
     }
@@ -59,7 +53,6 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     package var proxyStatusError: StaticString {
         switch self {
         case .notAProxyRequest, .hostInvalid, .malformedRequestBody: "http_request_error"
-        case .expectationFailed, .methodNotAllowedHere: "http_request_error"
         case .requestTimeout: "http_request_error"
         case .accessDenied, .tunnelPortForbidden, .authenticationRequired, .authenticationBusy: "http_request_denied"
         case .destinationForbidden: "destination_ip_prohibited"
@@ -77,7 +70,6 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         case .tlsCertificate: "tls_certificate_error"
         case .tlsProtocol: "tls_protocol_error"
         case .originQueueFull: "connection_limit_reached"
-        case .overloaded, .shuttingDown: "proxy_internal_response"
         case .internalError: "proxy_internal_error"
         }
     }
@@ -98,8 +90,6 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             "The response is not stored here in a form that may be used, and the request allows nothing else."
         case .malformedRequestBody: "The body of the request is not framed as HTTP/1.1 says."
         case .requestTimeout: "The request did not arrive in time."
-        case .expectationFailed: "An expectation of the request can not be met."
-        case .methodNotAllowedHere: "This proxy does not answer that method itself."
         case .nameNotFound: "The name of the host is not known."
         case .nameTimeout: "The name servers did not answer in time."
         case .connectionRefused: "The origin refuses connections."
@@ -112,8 +102,6 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         case .tlsCertificate: "The origin's certificate is not to be trusted."
         case .tlsProtocol: "No secure connection to the origin could be agreed on."
         case .originQueueFull: "Too many requests wait for that origin already."
-        case .overloaded: "This proxy is at one of its limits; try again in a moment."
-        case .shuttingDown: "This proxy is stopping."
         case .internalError: "Larder met a fault of its own."
         }
     }

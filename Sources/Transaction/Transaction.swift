@@ -57,6 +57,8 @@ package struct Transaction: Sendable {
         case verdict(Verdict)
         /// What the store holds for the request; nil where nothing is selected.
         case stored(Reuse?)
+        /// The store holds the key, but no variant that suits the request (RFC 9111 §4.1).
+        case variantMissing
         case leading
         case lookAgain
         case following
@@ -145,6 +147,8 @@ package struct Transaction: Sendable {
             return afterVerdict(verdict)
         case (.lookingUp, .stored(let reuse)):
             return afterLookUp(reuse)
+        case (.lookingUp, .variantMissing):
+            return afterMiss(.varyMiss)
         case (.choosingLeader(var fetch), .leading):
             fetch.isLeading = true
             state = .fetching(fetch)
@@ -209,9 +213,13 @@ package struct Transaction: Sendable {
         case .refuse:
             return refuse(.onlyIfCached)
         case nil:
-            if request.cache.directives.onlyIfCached { return refuse(.onlyIfCached) }
-            return leadOrFetch(Fetch(reason: .uriMiss, isConditional: false, isLeading: false))
+            return afterMiss(.uriMiss)
         }
+    }
+
+    private mutating func afterMiss(_ reason: CacheStatus.ForwardReason) -> Action {
+        if request.cache.directives.onlyIfCached { return refuse(.onlyIfCached) }
+        return leadOrFetch(Fetch(reason: reason, isConditional: false, isLeading: false))
     }
 
     private mutating func leadOrFetch(_ fetch: Fetch) -> Action {

@@ -88,6 +88,9 @@ struct TransactionTests {
             "a miss fetches at once where collapsing is off", request(collapses: false), [.head, allow, .stored(nil)],
             expect: [decide, .lookUp, fetch(.uriMiss)]),
         Row(
+            "stored in other variants only", request(), [.head, allow, .variantMissing, .leading],
+            expect: [decide, .lookUp, .lead, fetch(.varyMiss, leading: true)]),
+        Row(
             "the store may have changed before the lead was taken", request(),
             [.head, allow, .stored(nil), .lookAgain, .stored(.serve(age: .zero, ttl: Seconds(9)))],
             expect: [decide, .lookUp, .lead, .lookUp, .serve(age: .zero, ttl: Seconds(9))]),
@@ -182,8 +185,8 @@ struct TransactionTests {
             "no-store leads nobody", request(fields: fields((.cacheControl, "no-store"))),
             [.head, allow, .stored(nil)], expect: [decide, .lookUp, fetch(.uriMiss)]),
         Row(
-            "anything may end in a refusal of ours", request(), [.head, allow, .stored(nil), .refused(.overloaded)],
-            expect: [decide, .lookUp, .lead, .refuse(.overloaded)]),
+            "anything may end in a refusal of ours", request(), [.head, allow, .stored(nil), .refused(.internalError)],
+            expect: [decide, .lookUp, .lead, .refuse(.internalError)]),
     ]
 
     @Test(arguments: rows) func `each event leads to the next question`(_ row: Row) {
@@ -216,7 +219,7 @@ struct TransactionTests {
         case .decide(resolved: true): options = [allow, .verdict(.deny(denied)), .refused(.nameNotFound)]
         case .lookUp:
             options = [
-                .stored(nil), .stored(.serve(age: .zero, ttl: Seconds(1))), .stored(.validate(.requestNoCache)),
+                .stored(nil), .variantMissing, .stored(.serve(age: .zero, ttl: Seconds(1))), .stored(.validate(.requestNoCache)),
                 .stored(.fetch(.authorization)), .stored(.refuse),
                 .stored(.serveStaleAndRevalidate(age: Seconds(2), ttl: Seconds(-1))),
             ]

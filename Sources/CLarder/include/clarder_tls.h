@@ -8,5 +8,6 @@ struct ssl_ctx_st;
 /* TLS 1.2 or later; buffers released when idle; partial writes from moving buffers; no renegotiation. */
 int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context);
 /* Sessions of servers are handed to the new-session callback and kept nowhere else. */
+int clarder_ssl_ctx_require_tls13(struct ssl_ctx_st *context);
 void clarder_ssl_ctx_external_client_sessions(struct ssl_ctx_st *context);
 int clarder_ssl_set_server_name(struct ssl_st *session, const char *name);

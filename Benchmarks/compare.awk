@@ -1,0 +1,18 @@
+# Compares figures (second file: name value) with thresholds (first: name limit aim); exit 1 when a limit is exceeded.
+BEGIN { printf "%-26s %10s %10s %10s\n", "per request", "measured", "limit", "aim" }
+/^#/ || NF < 2 { next }
+FNR == NR { limit[$1] = $2; aim[$1] = $3; order[++count] = $1; next }
+{ value[$1] = $2; if (!($1 in limit)) order[++count] = $1 }
+END {
+    for (i = 1; i <= count; i++) {
+        name = order[i]
+        verdict = ""
+        if (!(name in value)) { verdict = "NOT MEASURED"; failed++ }
+        else if (!(name in limit)) { verdict = "NO THRESHOLD"; failed++ }
+        else if (value[name] + 0 > limit[name] + 0) { verdict = "EXCEEDED"; failed++ }
+        else if (aim[name] != "-" && value[name] + 0 > aim[name] + 0) verdict = "aim not reached"
+        printf "%-26s %10s %10s %10s  %s\n", name, value[name], limit[name], aim[name], verdict
+    }
+    if (failed) printf "bench: %d of %d figures are not within their limits\n", failed, count
+    exit failed > 0
+}

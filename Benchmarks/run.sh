@@ -1,0 +1,155 @@
+#!/bin/bash
+# Our own benchmarks: what one request costs in instructions, allocations and system calls. None of them depends on how
+# busy the machine is, so each is compared with a limit of thresholds.txt; exit 1 when one is exceeded.
+#
+#   run.sh LARDER [--keep DIR]      DIR then holds the callgrind dumps, for callgrind_annotate
+#
+# docs/performance.md says how the figures come about.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+larder=${1:?usage: run.sh LARDER [--keep DIR]}
+requests=${REQUESTS:-1000}  # counted twice, at N and at 6 N: the difference is free of what is paid once
+
+if [ "${2:-}" = --keep ]; then
+    work=$(mkdir -p "$3" && cd "$3" && pwd)
+else
+    work=$(mktemp -d)
+fi
+started=()
+finish() {
+    for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null || true; done
+    wait 2>/dev/null || true
+    [ "${2:-}" = --keep ] || rm -rf "$work"
+}
+trap 'finish "$@"' EXIT
+give_up() { echo "bench: $*" >&2; exit 2; }
+
+missing=""
+for tool in cc valgrind strace objcopy; do command -v $tool >/dev/null || missing+=" $tool"; done
+[ -z "$missing" ] || give_up "not installed:$missing (make packages WANT=\"gcc valgrind strace binutils\")"
+
+# Prints the port that follows the last colon on the first line of a file, once there is one.
+port_in() {
+    for _ in $(seq 600); do
+        if grep -q . "$1"; then sed -n '1s/.*[^0-9]//;1p' "$1"; return; fi
+        sleep 0.1
+    done
+    give_up "no ready line in $1: $(cat "$1".err 2>/dev/null)"
+}
+
+# Starts larder behind "$@" (a tool, or nothing); sets pid and port.
+start_larder() {
+    "$@" serve --config "$work/larder.yaml" >"$work/ready" 2>"$work/ready.err" &
+    pid=$!
+    started+=($pid)
+    port=$(port_in "$work/ready")
+}
+stop_larder() {
+    kill -TERM "$pid"
+    wait "$pid" || true
+}
+
+cc -O2 -o "$work/load" "$here/load.c"
+cc -O2 -o "$work/origin" "$here/origin.c"
+"$work/origin" >"$work/origin.port" &
+started+=($!)
+origin=127.0.0.1:$(port_in "$work/origin.port")
+
+cat >"$work/larder.yaml" <<YAML
+listen: [ { address: "127.0.0.1:0" } ]
+workers: 1
+admin: { address: "127.0.0.1:0", socket: $work/admin.sock }
+cache: { memory: 256MiB, disk: { path: $work/store, size: 0 } }
+access: { private_destinations: allow, connect_ports: [ ${origin##*:} ] }
+log: { access: off, level: warning }
+YAML
+
+# The requests. A short one is 69 bytes long, a browser's is 509 with 12 fields; origin ports have five digits.
+short() { printf 'GET http://%s%s HTTP/1.1\r\nHost: %s\r\n\r\n' "$origin" "$1" "$origin"; }
+browser() {
+    printf 'GET http://%s%s HTTP/1.1\r\n' "$origin" "$1"
+    printf '%s\r\n' "Host: $origin" \
+        'User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0' \
+        'Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' 'Accept-Language: en-US,en;q=0.5' \
+        'Accept-Encoding: gzip, deflate' "Referer: http://$origin/" 'Connection: keep-alive' \
+        'Cookie: session=0123456789abcdef0123456789abcdef; theme=a; consent=012345678' 'Upgrade-Insecure-Requests: 1' 'DNT: 1' \
+        'Sec-Fetch-Mode: navigate' 'Priority: u=0, i' ''
+}
+short /hit-1k >"$work/hit-short.request"
+browser /hit-1k >"$work/hit-browser.request"
+short /hit-16k >"$work/hit-16k.request"
+short /pass >"$work/miss-pass.request"
+short /store-@@@@@@@@ >"$work/miss-store.request"
+short /revalidate >"$work/revalidate.request"
+printf 'CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n' "$origin" "$origin" >"$work/connect.request"
+cases="hit-short hit-browser hit-16k miss-pass miss-store revalidate"
+[ "$(wc -c <"$work/hit-short.request")" = 69 ] || give_up "the short request is not 69 bytes long"
+[ "$(wc -c <"$work/hit-browser.request")" = 509 ] \
+    || give_up "the browser request is $(wc -c <"$work/hit-browser.request") bytes long, not 509"
+
+next=0  # the number of the next URL that was never asked for
+load() {  # load CASE COUNT
+    if [ "$1" = connect ]; then
+        "$work/load" --connect 127.0.0.1 "$port" "$2" "$work/connect.request"
+    else
+        "$work/load" 127.0.0.1 "$port" "$2" "$next" "$work/$1.request"
+    fi
+    next=$((next + $2))
+}
+
+figures=$work/figures
+: >"$figures"
+
+# 1. and 3.: user-space instructions and allocations. valgrind 3.19 can not read the compiler's DWARF 5.
+objcopy --strip-debug "$larder" "$work/larder.stripped"
+start_larder valgrind --tool=callgrind --callgrind-out-file="$work/callgrind" "$work/larder.stripped"
+dumps=0
+counted() {  # counted CASE COUNT: loads, and prints what callgrind counted meanwhile
+    callgrind_control --zero "$pid" >/dev/null 2>&1
+    load "$1" "$2"
+    callgrind_control --dump="$1" "$pid" >/dev/null 2>&1
+    dumps=$((dumps + 1))
+    mv "$work/callgrind.$dumps" "$work/callgrind.$1.$2"
+    awk -f "$here/callgrind.awk" "$work/callgrind.$1.$2"
+}
+for case in $cases connect; do
+    n=$requests
+    [ $case = connect ] && n=$((requests / 10))
+    load $case 50
+    counted $case "$n" >"$work/once"
+    counted $case $((6 * n)) >"$work/more"
+    paste -d' ' "$work/once" "$work/more" \
+        | awk -v case=$case -v n="$n" '{ printf "%s.%s %.2f\n", case, $1, ($4 - $2) / (5 * n) }' >>"$figures"
+done
+stop_larder
+
+# 2.: system calls, of a warm process.
+start_larder "$larder"
+for case in $cases connect; do
+    load $case 200
+    n=$((2 * requests))
+    [ $case = connect ] && n=$((requests / 5))
+    strace -f -c -q -o "$work/strace.$case" -p "$pid" &
+    tracer=$!
+    started+=($tracer)
+    for _ in $(seq 100); do  # attached to every thread?
+        traced=1
+        for task in /proc/$pid/task/*; do
+            grep -q '^TracerPid:[[:space:]]*0$' "$task/status" && traced=0
+        done
+        [ $traced = 1 ] && break
+        sleep 0.05
+    done
+    [ $traced = 1 ] || give_up "strace did not attach"
+    load $case "$n"
+    kill -INT $tracer
+    wait $tracer || true
+    # Without epoll_wait: how many connections one of them serves depends on the load.
+    awk -v case=$case -v n="$n" '
+        $NF == "total" { total = $4 }
+        $NF == "epoll_wait" { waits = $4 }
+        END { printf "%s.syscalls %.2f\n", case, (total - waits) / n }' "$work/strace.$case" >>"$figures"
+done
+stop_larder
+
+awk -f "$here/compare.awk" "$here/thresholds.txt" "$figures"

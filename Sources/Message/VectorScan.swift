@@ -1,0 +1,142 @@
+/// Reading raw bytes sixteen and eight at a time: the leaf helpers of all scanners.
+///
+/// Loads go through `RawSpan`, which checks bounds; nothing here can read outside of what it is given. "Unsafe" is only
+/// that any bits are taken for a number, which they are. The shape of the comparisons matters: a vector on both sides and
+/// one cast to words is what the compiler turns into vector instructions; a scalar on the right side is not (twenty
+/// times slower).
+
+@inlinable @inline(__always)
+package func loadByte(_ bytes: RawSpan, _ index: Int) -> UInt8 {
+    unsafe bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+}
+
+@inlinable @inline(__always)
+package func loadVector(_ bytes: RawSpan, _ index: Int) -> SIMD16<UInt8> {
+    unsafe bytes.unsafeLoadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
+}
+
+/// Whether the two bytes at `index` are there and are CRLF.
+@inlinable @inline(__always)
+package func isCRLF(_ bytes: RawSpan, _ index: Int) -> Bool {
+    guard index &+ 2 <= bytes.byteCount else { return false }
+    return unsafe bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt16.self) == 0x0A0D
+}
+
+/// Eight bytes as a little-endian word; zeros behind the end.
+@inlinable @inline(__always)
+package func loadWord(_ bytes: RawSpan, _ index: Int) -> UInt64 {
+    if index &+ 8 <= bytes.byteCount { return unsafe bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self) }
+    return loadLastWord(bytes, index)
+}
+
+@usableFromInline
+func loadLastWord(_ bytes: RawSpan, _ index: Int) -> UInt64 {
+    var word: UInt64 = 0
+    var shift: UInt64 = 0
+    var position = index
+    while position < bytes.byteCount {
+        word |= UInt64(loadByte(bytes, position)) << shift
+        shift &+= 8
+        position &+= 1
+    }
+    return word
+}
+
+/// Whether two ranges of the same length hold the same bytes.
+package func equal(_ bytes: RawSpan, _ first: Int, _ second: Int, count: Int) -> Bool {
+    guard count >= 16 else {
+        for index in 0..<count where loadByte(bytes, first + index) != loadByte(bytes, second + index) { return false }
+        return true
+    }
+    var index = 0
+    while true {
+        let differs = loadVector(bytes, first &+ index) .!= loadVector(bytes, second &+ index)
+        if firstLane(differs) < 16 { return false }
+        if index == count &- 16 { return true }
+        // The last block overlaps the one before it.
+        index = min(index &+ 16, count &- 16)
+    }
+}
+
+@usableFromInline package typealias LaneMask = SIMDMask<SIMD16<Int8>>
+
+@inlinable @inline(__always)
+package func vector(_ byte: UInt8) -> SIMD16<UInt8> { SIMD16(repeating: byte) }
+
+/// The index of the first lane that is set, or 16.
+@inlinable @inline(__always)
+package func firstLane(_ mask: LaneMask) -> Int {
+    let words = unsafe unsafeBitCast(mask, to: SIMD2<UInt64>.self)
+    if words[0] != 0 { return words[0].trailingZeroBitCount &>> 3 }
+    return 8 &+ words[1].trailingZeroBitCount &>> 3
+}
+
+/// The lanes from `lane` on.
+@inlinable @inline(__always)
+package func lanes(from lane: Int) -> LaneMask {
+    SIMD16<UInt8>(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) .>= vector(UInt8(truncatingIfNeeded: lane))
+}
+
+/// The first index from `start` up to `end` whose byte `isWanted` tells; `end` where there is none.
+///
+/// - Parameter isWanted: looks at sixteen bytes at once. The bytes before the last block are looked at again rather than
+///   one by one, where the whole is long enough.
+@inlinable @inline(__always)
+package func scan(
+    _ bytes: RawSpan, from start: Int, to end: Int, _ isWanted: (SIMD16<UInt8>) -> LaneMask
+) -> Int {
+    var index = start
+    while index &+ 16 <= end {
+        let lane = firstLane(isWanted(loadVector(bytes, index)))
+        if lane < 16 { return index &+ lane }
+        index &+= 16
+    }
+    guard index < end else { return end }
+    let base = end &- 16
+    if base >= 0 {
+        return base &+ firstLane(isWanted(loadVector(bytes, base)) .& lanes(from: index &- base))
+    }
+    return min(end, index &+ firstLane(isWanted(gatherBlock(bytes, from: index, to: end))))
+}
+
+/// The same where a byte is judged together with the one before it: there must be one before `start`.
+@inlinable @inline(__always)
+package func scanPairs(
+    _ bytes: RawSpan, from start: Int, to end: Int, _ isWanted: (SIMD16<UInt8>, _ before: SIMD16<UInt8>) -> LaneMask
+) -> Int {
+    precondition(start > 0, "no byte before the first")
+    var index = start
+    while index &+ 16 <= end {
+        let lane = firstLane(isWanted(loadVector(bytes, index), loadVector(bytes, index &- 1)))
+        if lane < 16 { return index &+ lane }
+        index &+= 16
+    }
+    guard index < end else { return end }
+    let base = end &- 16
+    if base > 0 {
+        let found = isWanted(loadVector(bytes, base), loadVector(bytes, base &- 1))
+        return base &+ firstLane(found .& lanes(from: index &- base))
+    }
+    let found = isWanted(gatherBlock(bytes, from: index, to: end), gatherBlock(bytes, from: index &- 1, to: end &- 1))
+    return min(end, index &+ firstLane(found))
+}
+
+/// Letters, digits, "-" and ".": what nearly all names are made of.
+@inlinable @inline(__always)
+package func isNameByte(_ block: SIMD16<UInt8>) -> LaneMask {
+    let letters = ((block | vector(0x20)) &- vector(0x61)) .< vector(26)
+    let digits = (block &- vector(0x30)) .< vector(10)
+    return letters .| digits .| ((block &- vector(0x2D)) .< vector(2))
+}
+
+/// Fewer than sixteen bytes, with zeros behind.
+@usableFromInline
+func gatherBlock(_ bytes: RawSpan, from start: Int, to end: Int) -> SIMD16<UInt8> {
+    var block = SIMD16<UInt8>()
+    var index = start
+    while index < end {
+        block[index &- start] = loadByte(bytes, index)
+        index &+= 1
+    }
+    return block
+}

@@ -103,6 +103,7 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
         tests("CompressionTests", ["Compression"]),
+        tests("ArchitectureTests", ["Access", "Framing", "Transaction"]),
         tests("AdminTests", ["Admin", "Message", "Framing", "EventLoop", "Settings", "CLarder", "larder"]),
         tests("ClientTests", ["larder"]),
     ]

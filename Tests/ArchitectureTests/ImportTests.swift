@@ -1,0 +1,81 @@
+import Testing
+
+@Suite("Architecture: who may import whom")
+struct ImportTests {
+    @Test func `every source file belongs to a room`() {
+        #expect(SourceFile.all.count > 100)
+        let unknown = Set(SourceFile.all.map(\.target)).subtracting(Rooms.core.union(Rooms.edge).union(Rooms.drivers))
+        #expect(unknown.isEmpty, "say in Tree.swift whether this is core, edge or driver")
+        let found = Set(SourceFile.all.map(\.target))
+        #expect(found == Rooms.core.union(Rooms.edge).union(Rooms.drivers))
+    }
+
+    @Test(arguments: SourceFile.of(Rooms.core))
+    func `a file of the core imports the core alone`(_ file: SourceFile) {
+        let strangers = Set(file.imports).subtracting(Rooms.core)
+        #expect(strangers.isEmpty)
+    }
+
+    @Test(arguments: SourceFile.of(Rooms.edge))
+    func `a file of the edge knows nothing of the core and nothing of the drivers`(_ file: SourceFile) {
+        let imports = Set(file.imports)
+        #expect(imports.isDisjoint(with: Rooms.core))
+        #expect(imports.isDisjoint(with: Rooms.drivers))
+    }
+
+    @Test func `the server does not know the admin, and nobody knows the command line`() {
+        for file in SourceFile.all {
+            #expect(!file.imports.contains("larder"), "\(file.path)")
+            if file.target == "Server" { #expect(!file.imports.contains("Admin"), "\(file.path)") }
+        }
+    }
+
+    /// Not even in a comment, so that a search for the word finds nothing.
+    @Test(arguments: SourceFile.all)
+    func `no source mentions Foundation`(_ file: SourceFile) {
+        #expect(!file.text.contains("Foundation"))
+    }
+
+    static let lines: [(String, [String])] = [
+        ("import Message", ["Message"]), ("package import EventLoop", ["EventLoop"]),
+        ("@preconcurrency import Glibc", ["Glibc"]), ("import struct Storage.Body", ["Storage"]),
+        ("    // import Server", []), ("let x = important", []), ("/// We import Server", []),
+    ]
+    @Test(arguments: lines) func `imports are read from all their spellings`(_ line: String, _ expected: [String]) {
+        #expect(SourceFile(path: "Sources/X/Y.swift", text: line).imports == expected)
+    }
+}
+
+@Suite("Architecture: Package.swift")
+struct ManifestTests {
+    /// `core("Name", ["A", "B"])` and `.target(name: "Name", dependencies: […]`: the target and what it depends on.
+    static func dependencies(of target: String) throws -> Set<String>? {
+        let text = try Tree.text("Package.swift").filter { $0 != "\n" && $0 != " " }
+        let openings = ["core(\"\(target)\"", "edge(\"\(target)\"", "arget(name:\"\(target)\""]
+        guard let start = openings.lazy.compactMap({ text.firstRange(of: $0) }).first else { return nil }
+        let rest = text[start.upperBound...].prefix { $0 != ")" }
+        guard let open = rest.firstIndex(of: "["), let close = rest.firstIndex(of: "]") else { return [] }
+        // With `swiftSettings:` alone there are no dependencies.
+        guard !rest[..<open].contains("swiftSettings") else { return [] }
+        return Set(rest[rest.index(after: open)..<close].split(separator: ",").map { $0.filter { $0 != "\"" } })
+    }
+
+    @Test(arguments: Rooms.core) func `a core target depends on the core alone`(_ target: String) throws {
+        let dependencies = try #require(try Self.dependencies(of: target))
+        #expect(dependencies.subtracting(Rooms.core).isEmpty)
+    }
+
+    @Test(arguments: Rooms.edge) func `an edge target depends on C libraries alone`(_ target: String) throws {
+        let dependencies = try #require(try Self.dependencies(of: target))
+        let strangers = dependencies.filter { !$0.hasPrefix("C") || Rooms.core.contains($0) || Rooms.edge.contains($0) }
+        #expect(strangers.isEmpty)
+    }
+
+    @Test func `the manifest is read right`() throws {
+        #expect(try Self.dependencies(of: "Transaction") == ["Message", "Caching", "Access"])
+        #expect(try Self.dependencies(of: "Message") == [])
+        #expect(try Self.dependencies(of: "Framing") == ["Message"])
+        #expect(try #require(try Self.dependencies(of: "Server")).contains("EventLoop"))
+        #expect(try Self.dependencies(of: "Nowhere") == nil)
+    }
+}

@@ -97,6 +97,8 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
         tests("CompressionTests", ["Compression"]),
+        tests(
+            "ScenarioTests", ["Server", "Settings", "Access", "Message", "EventLoop", "Passwords", "TLS"]),
         tests("AdminTests", ["Admin", "Message", "Framing", "EventLoop", "Settings", "CLarder", "larder"]),
     ]
 )

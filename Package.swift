@@ -90,6 +90,8 @@ let package = Package(
         tests("MessageTests", ["Message"]),
         tests("FramingTests", ["Framing", "Message"]),
         tests("CachingTests", ["Caching", "Message"]),
+        tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
+        tests("ServerTests", ["Server"]),
         tests("AccessTests", ["Access", "Message"]),
         tests("SettingsTests", ["Settings", "Access", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),

@@ -51,7 +51,9 @@ package struct AccessPolicy: Sendable, Equatable {
         if !isOpenByDefault(addressClass), !isOpened(for: request, address, by: { $0.name(address) }) {
             return privateDenial(request, address, addressClass)
         }
-        if !mayTunnelByDefault(request), !isOpened(for: request, address, by: { $0.name(port: request.port) }) {
+        if !mayTunnelByDefault(request, addressClass),
+            !isOpened(for: request, address, by: { $0.name(port: request.port) })
+        {
             return portDenial(request)
         }
         return nil
@@ -94,8 +96,9 @@ package struct AccessPolicy: Sendable, Equatable {
         if mayAllow && mayDeny { return .needsAddress }
         if mayDeny { return .deny(final.flatMap { denial(by: $0, request) } ?? noRuleDenial(request)) }
         let opensPort =
-            mayTunnelByDefault(request) || isOpened(for: request, nil, by: { $0.name(port: request.port) })
-        return opensPort ? .allow(rule: final?.number) : .deny(portDenial(request))
+            mayTunnelByDefault(request, .public) || isOpened(for: request, nil, by: { $0.name(port: request.port) })
+        if opensPort { return .allow(rule: final?.number) }
+        return settings.privateDestinations == .allow ? .needsAddress : .deny(portDenial(request))
     }
 
     private func isOpenByDefault(_ addressClass: AddressClass) -> Bool {
@@ -106,8 +109,11 @@ package struct AccessPolicy: Sendable, Equatable {
         }
     }
 
-    private func mayTunnelByDefault(_ request: AccessRequest) -> Bool {
-        !request.isTunnel || settings.connectPorts.contains { $0.contains(request.port) }
+    /// The ports of CONNECT guard the world outside from our clients. Where private destinations are open as a whole, so
+    /// are the ports of their services.
+    private func mayTunnelByDefault(_ request: AccessRequest, _ addressClass: AddressClass) -> Bool {
+        if !request.isTunnel || settings.connectPorts.contains(where: { $0.contains(request.port) }) { return true }
+        return addressClass != .public && isOpenByDefault(addressClass)
     }
 
     // MARK: - What is said

@@ -8,6 +8,8 @@ package final class AdminServer {
     private let loop: EventLoop
     private let router: AdminRouter
     private var listeners: [AdminListener] = []
+    /// Where it listens on TCP, with the ports that were really taken.
+    package private(set) var addresses: [SocketAddress] = []
 
     /// - Parameter token: what changes over TCP must carry as `Authorization: Bearer`; nil: none are made over TCP.
     package init(house: any House, loop: EventLoop, token: [UInt8]? = nil) {
@@ -24,6 +26,7 @@ package final class AdminServer {
         let socket = try Sockets.listen(address, reusePort: false, backlog: 64)
         let local = try Sockets.localAddress(socket.rawValue)
         add(socket, door: .tcp, path: nil)
+        addresses.append(local)
         return local
     }
 

@@ -93,6 +93,9 @@ package struct ResponseDirectives: Sendable, Equatable {
     /// RFC 5861 §4.
     package var staleIfError: Seconds?
 
+    /// Some fields are for the first client alone, or not to be reused without validation.
+    package var hasFieldLists: Bool { !privateFields.isEmpty || !noCacheFields.isEmpty }
+
     package init() {}
 
     package init(_ fields: Fields) {

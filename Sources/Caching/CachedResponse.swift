@@ -20,9 +20,18 @@ package struct CachedResponse: Sendable, Equatable {
     ///   - fields: as they are stored, `Age` among them.
     ///   - requestTime: when the request that brought them, or freshened them, was sent; `responseTime`: when the head came.
     package init(status: UInt16, fields: Fields, requestTime: WallTime, responseTime: WallTime, policy: CachePolicy) {
+        self.init(
+            status: status, fields: fields, directives: ResponseDirectives(fields), requestTime: requestTime,
+            responseTime: responseTime, policy: policy)
+    }
+
+    init(
+        status: UInt16, fields: Fields, directives: ResponseDirectives, requestTime: WallTime, responseTime: WallTime,
+        policy: CachePolicy
+    ) {
         self.status = status
         self.requestTime = requestTime
-        directives = ResponseDirectives(fields)
+        self.directives = directives
         date = dateField(fields, received: responseTime)
         eTag = fields.first(.eTag).flatMap { EntityTag(parsing: $0) }
         let modified = lastModifiedField(fields, received: responseTime)

@@ -45,22 +45,44 @@ package enum NotStoredReason: String, CaseIterable, Sendable {
     }
 }
 
-/// The rules of §3 in their order, then ours.
+/// Whether a response is stored, together with what is known of it then: it is worked out once.
+package enum StoringDecision: Sendable {
+    case store(CachedResponse)
+    case doNotStore(NotStoredReason)
+}
+
+/// The rules of §3 in their order, then ours. The cheap ones come first: most of what is not stored says so itself.
 ///
 /// - Parameters:
 ///   - status, fields: of the response as it came from the origin.
-///   - now: when it came.
+///   - requestTime: when the request went out; `responseTime`: when the head of the response came.
+package func decideStoring(
+    of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy, requestTime: WallTime,
+    responseTime: WallTime
+) -> StoringDecision {
+    if let reason = objectionOfRequest(request) { return .doNotStore(reason) }
+    let directives = ResponseDirectives(fields)
+    let early =
+        objectionOfStatus(status, directives) ?? objectionOfDirectives(directives, status: status, request)
+    if let early { return .doNotStore(early) }
+    let response = CachedResponse(
+        status: status, fields: fields, directives: directives, requestTime: requestTime, responseTime: responseTime,
+        policy: policy)
+    guard isCacheable(response) else { return .doNotStore(.notCacheable) }
+    if let reason = objectionOfOurs(response, fields) { return .doNotStore(reason) }
+    return .store(response)
+}
+
+/// The decision alone.
 package func storability(
     of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy, now: WallTime
 ) -> Storability {
-    let response = CachedResponse(status: status, fields: fields, requestTime: now, responseTime: now, policy: policy)
-    let reason =
-        objectionOfRequest(request)
-        ?? objectionOfStatus(response)
-        ?? objectionOfDirectives(response.directives, status: status, request)
-        ?? (isCacheable(response) ? nil : .notCacheable)
-        ?? objectionOfOurs(response, fields, now)
-    return reason.map { .doNotStore($0) } ?? .store
+    switch decideStoring(
+        of: request, status: status, fields: fields, policy: policy, requestTime: now, responseTime: now)
+    {
+    case .store: .store
+    case .doNotStore(let reason): .doNotStore(reason)
+    }
 }
 
 private func objectionOfRequest(_ request: CacheRequest) -> NotStoredReason? {
@@ -70,15 +92,15 @@ private func objectionOfRequest(_ request: CacheRequest) -> NotStoredReason? {
     return nil
 }
 
-private func objectionOfStatus(_ response: CachedResponse) -> NotStoredReason? {
-    switch response.status {
+private func objectionOfStatus(_ status: UInt16, _ directives: ResponseDirectives) -> NotStoredReason? {
+    switch status {
     case ..<200: .interimStatus
     case 206: .partialContent
     case 304: .notModified
     // 428, 429, 431, 511 "MUST NOT be stored by a cache" (RFC 6585); the others answer conditions, ranges, expectations and
     // credentials that are no part of the key: whoever asks next has others.
     case 407, 412, 416, 417, 428, 429, 431, 511: .aboutRequest
-    default: response.directives.mustUnderstand && !isUnderstood(response.status) ? .statusNotUnderstood : nil
+    default: directives.mustUnderstand && !isUnderstood(status) ? .statusNotUnderstood : nil
     }
 }
 
@@ -102,7 +124,7 @@ private func isCacheable(_ response: CachedResponse) -> Bool {
 }
 
 /// What the RFC would allow and we do not do.
-private func objectionOfOurs(_ response: CachedResponse, _ fields: Fields, _ now: WallTime) -> NotStoredReason? {
+private func objectionOfOurs(_ response: CachedResponse, _ fields: Fields) -> NotStoredReason? {
     // A cookie is mostly one client's own: shared only where the origin means a shared cache.
     if fields.contains(.setCookie), !response.directives.isPublic, response.directives.sMaxAge == nil {
         return .setCookie

@@ -69,3 +69,25 @@ package func appendLastChunk(trailers: Fields?, to bytes: inout [UInt8]) {
 
 /// `0\r\n\r\n`: the last chunk without trailers.
 package let lastChunk: StaticString = "0\r\n\r\n"
+
+/// Those lines for which `isKept` holds, in order and as they were spelled.
+///
+/// Lines that follow one another in the received bytes are copied as one run: most heads lose only a few lines.
+package func appendFieldLines(_ fields: Fields, to bytes: inout [UInt8], where isKept: (FieldLine) -> Bool) {
+    var run: Range<Int>?
+    for line in fields.lines where isKept(line) {
+        if let open = run, Int(line.nameStart) == open.upperBound + 2 {
+            run = open.lowerBound..<Int(line.valueEnd)
+            continue
+        }
+        if let run { appendRun(run, of: fields, to: &bytes) }
+        run = Int(line.nameStart)..<Int(line.valueEnd)
+    }
+    if let run { appendRun(run, of: fields, to: &bytes) }
+}
+
+private func appendRun(_ run: Range<Int>, of fields: Fields, to bytes: inout [UInt8]) {
+    bytes.append(contentsOf: fields.bytes[run])
+    bytes.append(0x0D)
+    bytes.append(0x0A)
+}

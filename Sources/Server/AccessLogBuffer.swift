@@ -10,10 +10,10 @@ package final class AccessLogBuffer {
     private let sink: AccessLogSink
     let isOn: Bool
     private var lines: [UInt8] = []
-    private weak var loop: EventLoop?
+    private var loop: EventLoop?
     private var timer: Timer?
     private var isScheduled = false
-    private unowned let counters: Counters
+    private let counters: Counters
     private static let flushBytes = 64 << 10
 
     init(sink: AccessLogSink, counters: Counters) {

@@ -45,7 +45,7 @@ enum Authentication {
 
     /// Comes back to the worker's thread by its inbox, and is touched nowhere else.
     private final class Reply: @unchecked Sendable {
-        private weak var worker: Worker?
+        private let worker: Worker
         private let credentials: BasicCredentials
         private let client: IPAddress?
         private let exists: Bool
@@ -63,7 +63,6 @@ enum Authentication {
         }
 
         func deliver(_ isValid: Bool) {
-            guard let worker else { return }
             let isKnown = isValid && exists
             worker.credentials.record(credentials, isValid: isKnown, client: client, now: worker.uptime)
             if !isKnown { worker.counters.add(.authenticationFailures) }

@@ -18,7 +18,7 @@ import Transaction
 ///
 /// A hit begins and ends within one callback: one read, one write. Whatever has to wait lives in an `Exchange`.
 final class ClientConnection: TimedObject {
-    unowned let worker: Worker
+    let worker: Worker
     let id: ConnectionID
     let peer: IPAddress?
     enum Phase { case idle, answering, tunnelling, lingering, closed }
@@ -32,8 +32,11 @@ final class ClientConnection: TimedObject {
     /// Bytes of heads and framing that the socket did not take yet.
     private var pending: [UInt8] = []
     private var pendingOffset = 0
-    private var delivery: Delivery?
+    /// A stored body that goes out behind what is queued.
+    var delivery: Delivery?
     private(set) var exchange: Exchange?
+    /// Counts the exchanges, to tell one from the next.
+    private(set) var exchangeNumber: UInt32 = 0
     /// The connection stays open after the response under way.
     var persists = true
     private var isProcessing = false
@@ -46,6 +49,9 @@ final class ClientConnection: TimedObject {
         self.fd = fd
         self.peer = peer
     }
+
+    /// The exchange under way, if it is still the one of that number.
+    func exchange(_ number: UInt32) -> Exchange? { number == exchangeNumber ? exchange : nil }
 
     var isIdle: Bool { phase == .idle && inbound.isEmpty }
 
@@ -128,8 +134,7 @@ final class ClientConnection: TimedObject {
         var requests = 0
         while phase == .idle && consumed < bytes.count {
             guard requests < worker.snapshot.limits.requestsPerTurnMax else {
-                let handle = Handle(self)
-                worker.loop.afterTurn { handle.value?.continueReading() }
+                worker.loop.afterTurn { [self] in continueReading() }
                 break
             }
             let rest = unsafe UnsafeBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[consumed...])
@@ -211,7 +216,10 @@ final class ClientConnection: TimedObject {
         var cache = unsafe CacheRequest(method: head.method, fields: head.fields, bytes: bytes.span)
         do throws(FramingError) {
             let bodyLength = unsafe try requestBodyLength(head, bytes: bytes.span)
-            cache.hasBody = bodyLength != .none && bodyLength != .length(0)
+            switch bodyLength {
+            case .none, .length(0), .tunnel: break
+            case .length, .chunked, .untilClose: cache.hasBody = true
+            }
             unsafe begin(bytes, cache, options: options, bodyLength: bodyLength)
         } catch {
             refuse(violation: error)
@@ -223,11 +231,14 @@ final class ClientConnection: TimedObject {
     ) {
         let scratch = unsafe worker.scratch
         let key = unsafe readKey(bytes)
+        let owned = unsafe Array(bytes)
+        let destination = unsafe worker.destinations.destination(owned[scratch.pointee.requestHead.target.hostRange])
         let request = unsafe OwnedRequest(
-            bytes: Array(bytes), head: scratch.pointee.requestHead, cache: cache, bodyLength: bodyLength,
-            options: options, keyBytes: scratch.pointee.keyBytes, key: key, client: peer)
+            bytes: owned, head: scratch.pointee.requestHead, cache: cache, bodyLength: bodyLength, options: options,
+            keyBytes: scratch.pointee.keyBytes, key: key, client: peer, destination: destination)
         phase = .answering
         let exchange = Exchange(client: self, request: request)
+        exchangeNumber &+= 1
         self.exchange = exchange
         exchange.start()
     }
@@ -372,12 +383,6 @@ final class ClientConnection: TimedObject {
         flush()
     }
 
-    /// Begins to send a stored body behind what is queued.
-    func deliver(_ delivery: Delivery) {
-        self.delivery = delivery
-        flush()
-    }
-
     /// Sends as much as the socket takes; goes on by itself when it has room or the body grows.
     func flush() {
         guard !writeEvent.isAdded else { return }
@@ -395,11 +400,11 @@ final class ClientConnection: TimedObject {
     private enum Step { case progressed, blocked, waiting, done, failed }
 
     private func step() -> Step {
-        guard delivery != nil else {
+        guard let delivery else {
             guard unsentBytes > 0 else { return .done }
             return write(bodyBytes: 0)
         }
-        switch delivery!.next(framing: &pending) {
+        switch delivery.next(framing: &pending) {
         case .bytes(let count):
             return write(bodyBytes: count)
         case .finished:
@@ -456,18 +461,18 @@ final class ClientConnection: TimedObject {
         guard let delivery, delivery.ticket == nil else { return .waiting }
         if exchange?.isToldOfProgress == true { return .waiting }
         let inbox = worker.loop.inbox
-        let handle = Handle(self)
+        let worker = WorkerReference(worker)
+        let id = id
         let ticket = delivery.body.await(
-            beyond: delivery.offset,
-            Wake {
-                inbox.post {
-                    handle.value?.delivery?.ticket = nil
-                    handle.value?.flush()
-                }
-            })
+            beyond: delivery.offset, Wake { inbox.post { worker.value.clients[id]?.bodyGrew() } })
         guard let ticket else { return .progressed }
-        self.delivery?.ticket = ticket
+        delivery.ticket = ticket
         return .waiting
+    }
+
+    private func bodyGrew() {
+        delivery?.ticket = nil
+        flush()
     }
 
     private func endDelivery() {

@@ -4,8 +4,8 @@ import Storage
 
 /// A stored body on its way to one client: where it stands, and how it is framed.
 ///
-/// Reads what is published and waits for the rest, so it serves a complete body and one that is still arriving alike.
-struct Delivery {
+/// A class, so that a connection without one does not keep room for it. Reads what is published and waits for the rest, so it serves a complete body and one that is still arriving alike.
+final class Delivery {
     let body: Body
     private(set) var offset: Int
     /// One past the last byte wanted; nil: until the body ends, wherever that will be.
@@ -33,7 +33,7 @@ struct Delivery {
     }
 
     /// What there is to send now; chunk framing goes into `framing`, which is sent before the bytes.
-    mutating func next(framing: inout [UInt8]) -> Next {
+    func next(framing: inout [UInt8]) -> Next {
         if chunkRemaining > 0 { return .bytes(chunkRemaining) }
         // The state is read first: a body that is complete by then has its whole length published.
         let state = body.state
@@ -58,7 +58,7 @@ struct Delivery {
     }
 
     /// - Parameter framing: gets the end of a chunk that is out.
-    mutating func advance(by count: Int, framing: inout [UInt8]) {
+    func advance(by count: Int, framing: inout [UInt8]) {
         offset += count
         if let reader { body.advance(reader, to: offset) }
         guard isChunked else { return }

@@ -12,6 +12,8 @@ final class Dial {
     enum Outcome {
         case connected(fd: CInt, address: SocketAddress)
         case failed(Refusal)
+        /// No address of the host may be dialled; why the first may not.
+        case denied(Denial)
     }
 
     private let worker: Worker
@@ -59,12 +61,15 @@ final class Dial {
     }
 
     private func connect(_ addresses: [SocketAddress]) {
+        var denial: Denial?
         let allowed = addresses.filter { address in
-            IPAddress(address).map { snapshot.access.mayDial(request, address: $0) == nil } ?? false
+            guard let ip = IPAddress(address) else { return false }
+            let objection = snapshot.access.mayDial(request, address: ip) ?? adminDenial(ip)
+            denial = denial ?? objection
+            return objection == nil
         }
-        guard !allowed.isEmpty else {
-            return finish(.failed(addresses.isEmpty ? .nameNotFound : .destinationForbidden))
-        }
+        if let denial, allowed.isEmpty { return finish(.denied(denial)) }
+        guard !allowed.isEmpty else { return finish(.failed(.nameNotFound)) }
         attempt = ConnectAttempt.start(
             allowed.map { $0.with(port: request.port) }, loop: worker.loop, attemptDelay: .milliseconds(250),
             timeout: snapshot.configuration.timeouts.connect
@@ -84,6 +89,11 @@ final class Dial {
                 finish(.failed(Refusal(error)))
             }
         }
+    }
+
+    private func adminDenial(_ address: IPAddress) -> Denial? {
+        guard worker.shared.isAdmin(address, port: request.port) else { return nil }
+        return Denial(reason: .privateDestination, text: "the admin server is not reached through the proxy")
     }
 
     private func finish(_ outcome: Outcome) {

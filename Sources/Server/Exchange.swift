@@ -9,7 +9,7 @@ import Transaction
 
 /// One request that has to wait for something, and its answer: performs what its `Transaction` decides.
 final class Exchange {
-    unowned let client: ClientConnection
+    let client: ClientConnection
     let worker: Worker
     let snapshot: Snapshot
     let request: OwnedRequest
@@ -176,9 +176,11 @@ final class Exchange {
 
     private func follow() {
         let inbox = worker.loop.inbox
-        let handle = Handle(self)
+        let worker = WorkerReference(worker)
+        let id = client.id
+        let number = client.exchangeNumber
         followTicket = transfer?.follow(
-            Wake { inbox.post { handle.value?.leaderResolved() } }, limit: snapshot.limits.followersPerTransferMax)
+            Wake { inbox.post { worker.value.clients[id]?.exchange(number)?.leaderResolved() } }, limit: snapshot.limits.followersPerTransferMax)
         if followTicket == nil { leaderResolved() }
     }
 
@@ -240,7 +242,10 @@ final class Exchange {
         }
         if answer.endsWithConnection { client.persists = false }
         guard let delivery = answer.delivery else { return client.flush() }
-        client.deliver(delivery)
+        client.delivery = delivery
+        // Of a response that is just being stored, the first bytes follow at once: head and body go out together.
+        if case .miss = service { return }
+        client.flush()
     }
 
     private func count(_ service: Service) {
@@ -260,35 +265,40 @@ final class Exchange {
 
     // MARK: passing a response on
 
-    func relayInterim(status: UInt16, reason: ArraySlice<UInt8>, _ fields: Fields) {
+    func relayInterim(_ response: ReceivedResponse) {
         guard request.head.minorVersion >= 1 else { return }
         client.queue {
-            ForwardedHead.appendResponse(status: status, reason: reason, fields: fields, to: &$0)
+            ForwardedHead.appendResponse(response, to: &$0)
             HeadWriter.append("\r\n", to: &$0)
         }
         client.flush()
     }
 
     func relayHead(
-        status: UInt16, reason: ArraySlice<UInt8>, fields: Fields, length: BodyLength,
-        reason why: CacheStatus.ForwardReason
+        _ response: ReceivedResponse, length: BodyLength, reason why: CacheStatus.ForwardReason,
+        notStored: NotStoredReason?
     ) {
         worker.counters.add(.passed)
-        client.account.status = status
+        client.account.status = response.status
         client.account.outcome = .passed
-        var framing = ForwardedHead.framing(of: length, minorVersion: request.head.minorVersion)
-        // A response without content may still say how long it would be (HEAD, 304; RFC 9110 §8.6).
-        if request.method == .head || status == 304 { framing = .none }
+        framing = ForwardedHead.framing(of: length, minorVersion: request.head.minorVersion)
+        let tellsLength = request.method == .head || response.status == 304
+        if tellsLength { framing = .none }
         if framing == .untilClose { client.persists = false }
         var cacheStatus = CacheStatus(.forwarded(why))
-        cacheStatus.forwardStatus = status
-        self.framing = framing
+        cacheStatus.forwardStatus = response.status
+        cacheStatus.detail = notStored?.rawValue
         client.queue {
-            ForwardedHead.appendResponse(status: status, reason: reason, fields: fields, to: &$0)
+            ForwardedHead.appendResponse(response, to: &$0)
+            ForwardedHead.appendProxyFields(response, now: worker.wallTime, to: &$0)
             HeadWriter.append("Cache-Status: ", to: &$0)
             cacheStatus.append(to: &$0)
             HeadWriter.append("\r\n", to: &$0)
             ForwardedHead.appendFraming(framing, to: &$0)
+            // A response without content may still say how long it would be (HEAD, 304; RFC 9110 §8.6).
+            if tellsLength, let told = response.fields.first(.contentLength) {
+                appendFieldLine(.contentLength, told, to: &$0)
+            }
             HeadWriter.appendConnection(persists: client.persists, minorVersion: request.head.minorVersion, to: &$0)
         }
     }
@@ -400,6 +410,8 @@ final class Exchange {
         client.flush()
     }
 
+    func note(_ denial: Denial) { self.denial = denial }
+
     func note(violation: FramingError) { client.account.violation = violation }
 
     private func tunnel() {
@@ -408,6 +420,9 @@ final class Exchange {
             self.dial = nil
             switch outcome {
             case .failed(let refusal): refuse(refusal)
+            case .denied(let denial):
+                note(denial)
+                refuse(Refusal(denial))
             case .connected(let fd, _): openTunnel(fd)
             }
         }
@@ -427,16 +442,15 @@ final class Exchange {
             request: request)
     }
 
-    func switchProtocols(_ fields: Fields, upgrade: ArraySlice<UInt8>?, origin: CInt, early: [UInt8]) {
+    func switchProtocols(_ response: ReceivedResponse, origin: CInt, early: [UInt8]) {
         fetch = nil
         worker.counters.add(.upgrades)
         client.account.status = 101
         client.account.outcome = .tunnel
         var greeting: [UInt8] = []
-        appendStatusLine(101, reason: nil, to: &greeting)
-        for line in fields.lines { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &greeting) }
+        ForwardedHead.appendResponse(response, to: &greeting)
         HeadWriter.append("Connection: Upgrade\r\n", to: &greeting)
-        appendFieldLine(.upgrade, upgrade ?? ArraySlice("websocket".utf8), to: &greeting)
+        appendFieldLine(.upgrade, response.fields.first(.upgrade) ?? ArraySlice("websocket".utf8), to: &greeting)
         HeadWriter.append("Via: 1.1 larder\r\n\r\n", to: &greeting)
         TunnelOpener.open(
             client: client, worker: worker, origin: origin, greeting: greeting, early: early, request: request)

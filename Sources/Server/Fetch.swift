@@ -1,3 +1,4 @@
+import Access
 import Caching
 import EventLoop
 import Framing
@@ -101,7 +102,7 @@ final class Fetch: TimedObject {
         switch sink {
         case .store: return
         case .undecided where transfer.map { $0.followerCount > 0 } == true: return
-        case .undecided, .relay, .discard: abort(.connectionTerminated)
+        case .undecided, .relay, .discard: abort()
         }
     }
 
@@ -126,6 +127,11 @@ final class Fetch: TimedObject {
     func connectionFailed(_ refusal: Refusal) {
         guard state == .acquiring else { return }
         failBeforeHead(refusal)
+    }
+
+    func connectionDenied(_ denial: Denial) {
+        exchange?.note(denial)
+        connectionFailed(Refusal(denial))
     }
 
     // MARK: the request's body
@@ -209,9 +215,7 @@ final class Fetch: TimedObject {
                     return
                 }
             } catch {
-                worker.counters.add(.protocolViolations)
-                exchange?.note(violation: error)
-                return failBeforeHead(.responseInvalid)
+                return receivedNonsense(error)
             }
             progress = HeadProgress()
             let head = unsafe worker.scratch.pointee.responseHead
@@ -223,28 +227,32 @@ final class Fetch: TimedObject {
     }
 
     private func receive(_ head: ResponseHead, _ headBytes: UnsafeRawBufferPointer, rest: UnsafeRawBufferPointer) {
-        let fields = unsafe Fields(bytes: Array(headBytes), section: head.fields)
-        let options = ConnectionOptions(fields.section, bytes: fields.bytes.span)
-        if head.status == 101 { return unsafe switchProtocols(head, fields, options, rest: rest) }
-        if head.status < 200 { return receiveInterim(head, fields, options) }
+        let response = unsafe ReceivedResponse(head, bytes: Array(headBytes))
+        if head.status == 101 { return unsafe switchProtocols(response, rest: rest) }
+        if head.status < 200 { return receiveInterim(response) }
         do throws(FramingError) {
             length = unsafe try responseBodyLength(
                 head, to: request.method, bytes: headBytes.bindMemory(to: UInt8.self).span)
         } catch {
-            worker.counters.add(.protocolViolations)
-            exchange?.note(violation: error)
-            return failBeforeHead(.responseInvalid)
+            return receivedNonsense(error)
         }
         state = .streaming
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
         if case .chunked = length { decoder = ChunkedDecoder(limits: snapshot.limits) }
         if case .length(let count) = length { remaining = count }
-        persists = Framing.persists(minorVersion: head.minorVersion, options)
-        keepAlive = min(snapshot.configuration.timeouts.originKeepAlive, Fetch.keepAlive(fields) ?? .seconds(3600))
-        decide(head, fields, options)
+        persists = Framing.persists(minorVersion: head.minorVersion, response.options)
+        keepAlive = snapshot.configuration.timeouts.originKeepAlive
+        if let announced = Fetch.keepAlive(response.fields) { keepAlive = min(keepAlive, announced) }
+        decide(response)
         guard state == .streaming else { return }
         unsafe consume(rest)
         endOfTurn()
+    }
+
+    private func receivedNonsense(_ violation: FramingError) {
+        worker.counters.add(.protocolViolations)
+        exchange?.note(violation: violation)
+        failBeforeHead(.responseInvalid)
     }
 
     /// `Keep-Alive: timeout=N` is heeded, less a second for the way (a convention since RFC 2068 §19.7.1).
@@ -258,50 +266,57 @@ final class Fetch: TimedObject {
         return seconds.map { .seconds(max(0, $0 - 1)) }
     }
 
-    private func receiveInterim(_ head: ResponseHead, _ fields: Fields, _ options: ConnectionOptions) {
+    private func receiveInterim(_ response: ReceivedResponse) {
         interimResponses += 1
         guard interimResponses <= snapshot.limits.interimResponsesMax else { return failBeforeHead(.responseInvalid) }
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
-        exchange?.relayInterim(
-            status: head.status, reason: fields.bytes[head.reasonRange], ForwardedHead.endToEnd(fields, options))
+        exchange?.relayInterim(response)
     }
 
     // MARK: the decision
 
-    private func decide(_ head: ResponseHead, _ fields: Fields, _ options: ConnectionOptions) {
+    private func decide(_ response: ReceivedResponse) {
         let now = worker.wallTime
-        let isStorable =
-            request.method == .get && !request.hasBody
-            && storability(
-                of: request.cache, status: head.status, fields: fields, policy: snapshot.cachePolicy, now: now)
-                == .store
+        let storing = storing(response, now)
+        var isStorable = false
+        if case .store = storing { isStorable = true }
         let action = transaction.on(
-            .originHead(status: head.status, isStorable: isStorable, staleMayServe: staleMayServe))
+            .originHead(status: response.status, isStorable: isStorable, staleMayServe: staleMayServe))
         switch action {
         case .store:
-            let end = ForwardedHead.responseFields(fields, options, minorVersion: head.minorVersion, now: now)
-            if !store(head, end, now) { relay(head, end, invalidates: false) }
+            guard case .store(let cached) = storing, !store(response, cached, now) else { return }
+            relay(response, notStored: nil)
         case .freshen:
-            freshen(ForwardedHead.endToEnd(fields, options), now)
+            freshen(response, now)
         case .serveStale:
-            serveStale(status: head.status)
+            serveStale(status: response.status)
         case .relay(let invalidates):
-            if invalidates { invalidate(fields, status: head.status) }
-            relay(
-                head, ForwardedHead.responseFields(fields, options, minorVersion: head.minorVersion, now: now),
-                invalidates: invalidates)
+            if invalidates { invalidate(response.fields, status: response.status) }
+            guard case .doNotStore(let reason) = storing else { return relay(response, notStored: nil) }
+            relay(response, notStored: reason)
         case .identify, .decide, .tunnel, .lookUp, .serve, .serveAndRevalidate, .lead, .follow, .fetch, .refuse:
             preconditionFailure("a response can not lead back to \(action)")
         }
     }
 
+    /// Responses with fields for one client alone (`private="…"`, `no-cache="…"`) are not stored: those whom the store
+    /// serves would miss the fields, the first client among them.
+    private func storing(_ response: ReceivedResponse, _ now: WallTime) -> StoringDecision {
+        guard request.method == .get, !request.hasBody else { return .doNotStore(.method) }
+        let decision = decideStoring(
+            of: request.cache, status: response.status, fields: response.fields, policy: snapshot.cachePolicy,
+            requestTime: requestTime, responseTime: now)
+        guard case .store(let cached) = decision, cached.directives.hasFieldLists else { return decision }
+        return .doNotStore(.isPrivate)
+    }
+
     private var staleMayServe: Bool {
         guard let validating else { return false }
-        return mayServeStaleOnError(validating.cached, for: request.cache, now: worker.wallTime)
+        return mayServeStaleOnError(validating.terms, for: request.cache, now: worker.wallTime)
     }
 
     /// - Returns: false where the store has no room for it; then it is passed on like any other.
-    private func store(_ head: ResponseHead, _ fields: Fields, _ now: WallTime) -> Bool {
+    private func store(_ response: ReceivedResponse, _ cached: CachedResponse, _ now: WallTime) -> Bool {
         var expected: Int?
         switch length {
         case .none: expected = 0
@@ -312,13 +327,11 @@ final class Fetch: TimedObject {
             worker.counters.add(.storingRefused)
             return false
         }
-        let cached = CachedResponse(
-            status: head.status, fields: fields, requestTime: requestTime, responseTime: now,
-            policy: snapshot.cachePolicy)
+        let fields = ForwardedHead.responseFields(
+            response.fields, response.options, minorVersion: response.minorVersion, now: now)
         let record = StoredResponse(
             key: request.key, keyBytes: request.keyBytes, cached: cached, fields: fields,
-            secondaryKey: fields.contains(.vary) ? SecondaryKey(vary: fields, request: request.fields) : nil,
-            body: body,
+            secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields), body: body,
             contentLength: expected)
         guard worker.shared.tier.insert(record) else {
             worker.counters.add(.storingRefused)
@@ -326,13 +339,14 @@ final class Fetch: TimedObject {
         }
         sink = .store(record)
         transfer?.resolve(.published(record))
-        exchange?.serve(record, as: .miss(plan.reason, status: head.status))
+        exchange?.serve(record, as: .miss(plan.reason, status: response.status))
         return true
     }
 
-    private func freshen(_ fields: Fields, _ now: WallTime) {
+    private func freshen(_ response: ReceivedResponse, _ now: WallTime) {
         guard let validating else { preconditionFailure("a 304 to a question nobody asked") }
-        let renewedFields = freshened(validating.fields, by: fields)
+        let update = ForwardedHead.endToEnd(response.fields, response.options)
+        let renewedFields = freshened(validating.fields, by: update, received: now)
         let renewed = validating.renewed(
             cached: CachedResponse(
                 status: validating.cached.status, fields: renewedFields, requestTime: requestTime, responseTime: now,
@@ -342,7 +356,7 @@ final class Fetch: TimedObject {
         worker.counters.add(.freshened)
         transfer?.resolve(.published(renewed))
         sink = .discard
-        exchange?.serve(renewed, as: .revalidated)
+        exchange?.serve(renewed, as: .revalidated(plan.reason))
         exchange = nil
     }
 
@@ -350,22 +364,16 @@ final class Fetch: TimedObject {
         guard let validating else { preconditionFailure("nothing stale is at hand") }
         transfer?.resolve(.published(validating))
         sink = .discard
-        exchange?.serve(validating, as: .staleOnError(status: status))
+        exchange?.serve(validating, as: .staleOnError(plan.reason, status: status))
         exchange = nil
-        if length != .none { abort(.connectionTerminated) }
+        if length != .none { abort() }
     }
 
-    private func relay(_ head: ResponseHead, _ fields: Fields, invalidates: Bool) {
+    private func relay(_ response: ReceivedResponse, notStored: NotStoredReason?) {
         transfer?.resolve(.notShared)
-        guard let exchange else { return abort(.connectionTerminated) }
+        guard let exchange else { return abort() }
         sink = .relay
-        exchange.relayHead(
-            status: head.status, reason: request.method == .connect ? [] : reason(head, fields), fields: fields,
-            length: length, reason: plan.reason)
-    }
-
-    private func reason(_ head: ResponseHead, _ fields: Fields) -> ArraySlice<UInt8> {
-        fields.bytes[head.reasonRange]
+        exchange.relayHead(response, length: length, reason: plan.reason, notStored: notStored)
     }
 
     /// RFC 9111 §4.4: a successful unsafe request makes what is stored for its target invalid.
@@ -506,8 +514,9 @@ final class Fetch: TimedObject {
             if state == .streaming && record.body.writerShouldPause {
                 pause()
                 let inbox = worker.loop.inbox
-                let fetch = Handle(self)
-                record.body.awaitRoom(Wake { inbox.post { fetch.value?.resume() } })
+                let worker = WorkerReference(worker)
+                let id = ObjectIdentifier(self)
+                record.body.awaitRoom(Wake { inbox.post { worker.value.fetches[id]?.resume() } })
             }
         case .discard, .undecided:
             break
@@ -619,7 +628,7 @@ final class Fetch: TimedObject {
         exchange = nil
     }
 
-    private func abort(_ refusal: Refusal) {
+    private func abort() {
         guard state != .finished else { return }
         let connection = self.connection
         finish()
@@ -658,16 +667,13 @@ final class Fetch: TimedObject {
 
     // MARK: 101
 
-    private func switchProtocols(
-        _ head: ResponseHead, _ fields: Fields, _ options: ConnectionOptions, rest: UnsafeRawBufferPointer
-    ) {
+    private func switchProtocols(_ response: ReceivedResponse, rest: UnsafeRawBufferPointer) {
         guard transaction.request.isUpgrade, let exchange, let connection, let fd = connection.surrender() else {
             return failBeforeHead(.responseInvalid)
         }
         finish()
         worker.origins.discard(connection)
-        unsafe exchange.switchProtocols(
-            ForwardedHead.endToEnd(fields, options), upgrade: fields.first(.upgrade), origin: fd, early: Array(rest))
+        unsafe exchange.switchProtocols(response, origin: fd, early: Array(rest))
         self.exchange = nil
     }
 }
@@ -683,10 +689,4 @@ package struct FetchDescription: Sendable {
     /// Clients that wait for it or read it, as far as this fetch knows them.
     package var readers: Int
     package var isStored: Bool
-}
-
-/// A weak reference that may travel in a job for this thread's own inbox.
-package struct Handle<Object: AnyObject>: @unchecked Sendable {
-    package weak var value: Object?
-    package init(_ value: Object) { self.value = value }
 }

@@ -14,8 +14,9 @@ enum ForwardedHead {
 
     /// `Proxy-…` of any kind is for the proxy that reads it and never leaves; `Proxy-Status` tells clients (RFC 9209).
     private static func isForProxies(_ name: ArraySlice<UInt8>) -> Bool {
-        let prefix = Array("proxy-".utf8)
-        return name.count > prefix.count && zip(name, prefix).allSatisfy { $0 | 0x20 == $1 }
+        let start = name.startIndex
+        guard name.count > 6, name[start + 5] == 0x2D, name[start] | 0x20 == 0x70 else { return false }
+        return name.prefix(5).elementsEqual("proxy".utf8) { $0 | 0x20 == $1 }
     }
 
     static func endToEnd(_ fields: Fields, _ options: ConnectionOptions) -> Fields {
@@ -42,11 +43,13 @@ enum ForwardedHead {
         }
         HeadWriter.append("\r\n", to: &out)
         let fields = request.fields
-        for line in head.fields.lines where line.name != .host && line.name != .via && line.name != .maxForwards {
-            guard isEndToEnd(line, of: fields, request.options) else { continue }
-            if !conditions.isEmpty && isCondition(line.name) { continue }
-            if line.name == .expect && head.minorVersion == 0 { continue }
-            appendFieldLine(fields.name(of: line), fields.value(of: line), to: &out)
+        appendFieldLines(fields, to: &out) { line in
+            switch line.name {
+            case .host, .via, .maxForwards: false
+            case .expect where head.minorVersion == 0: false
+            case let name where !conditions.isEmpty && isCondition(name): false
+            default: isEndToEnd(line, of: fields, request.options)
+            }
         }
         for (name, value) in conditions { appendFieldLine(name, value, to: &out) }
         appendMaxForwards(fields, request.method, to: &out)
@@ -145,14 +148,21 @@ enum ForwardedHead {
         return result
     }
 
-    /// Start line and fields of a response that is passed on, without the final empty line.
-    static func appendResponse(status: UInt16, reason: ArraySlice<UInt8>, fields: Fields, to out: inout [UInt8]) {
-        HeadWriter.append("HTTP/1.1 ", to: &out)
-        HeadWriter.append(decimal: Int(status), to: &out)
-        out.append(0x20)
-        out.append(contentsOf: reason)
-        HeadWriter.append("\r\n", to: &out)
-        for line in fields.lines { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &out) }
+    /// Start line and end-to-end fields of a response that is passed on, without the final empty line.
+    static func appendResponse(_ response: ReceivedResponse, to out: inout [UInt8]) {
+        appendStatusLine(response.status, reason: response.reason, to: &out)
+        let fields = response.fields
+        appendFieldLines(fields, to: &out) { isEndToEnd($0, of: fields, response.options) }
+    }
+
+    /// What a proxy adds to a final response: `Via`, and `Date` where the origin sent none (RFC 9110 §6.6.1).
+    static func appendProxyFields(_ response: ReceivedResponse, now: WallTime, to out: inout [UInt8]) {
+        if !response.fields.contains(.date) {
+            var date: [UInt8] = []
+            appendHTTPDate(now, to: &date)
+            appendFieldLine(.date, date, to: &out)
+        }
+        HeadWriter.append(response.minorVersion == 0 ? "Via: 1.0 larder\r\n" : "Via: 1.1 larder\r\n", to: &out)
     }
 
     static func appendFraming(_ framing: Framing, to out: inout [UInt8]) {

@@ -21,8 +21,8 @@ final class OriginConnection: TimedObject {
     private(set) var requestsSent = 0
     /// The fetch that uses the connection; nil while it is idle in the pool.
     var fetch: Fetch?
-    private unowned let worker: Worker
-    private unowned let pools: OriginPools
+    private let worker: Worker
+    private let pools: OriginPools
     private var fd: CInt
     private let tls: TLSSession?
     private var readEvent = IOEvent()

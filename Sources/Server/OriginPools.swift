@@ -6,7 +6,7 @@ import Transaction
 
 /// The connections of one worker to all origins: kept alive between requests, bounded per origin, queued beyond.
 final class OriginPools {
-    private unowned let worker: Worker
+    private let worker: Worker
     private var pools: [OriginKey: Pool] = [:]
     private var handshakes: [ObjectIdentifier: Handshake] = [:]
     private(set) var openCount = 0
@@ -79,6 +79,9 @@ final class OriginPools {
             case .failed(let refusal):
                 discountOpen(key)
                 fetch.connectionFailed(refusal)
+            case .denied(let denial):
+                discountOpen(key)
+                fetch.connectionDenied(denial)
             case .connected(let fd, let address):
                 Sockets.setNoDelay(fd)
                 if key.scheme == .https {
@@ -217,7 +220,7 @@ final class OriginPools {
 /// The TLS handshake with an origin, between connect and the first request.
 final class Handshake: TimedObject {
     /// Who waits; nil when it left.
-    weak var fetch: Fetch?
+    var fetch: Fetch?
     private let worker: Worker
     private let fd: CInt
     private var session: TLSSession?

@@ -21,20 +21,26 @@ final class OwnedRequest {
 
     init(
         bytes: [UInt8], head: RequestHead, cache: CacheRequest, bodyLength: BodyLength, options: ConnectionOptions,
-        keyBytes: [UInt8], key: StorageKey, client: IPAddress?
+        keyBytes: [UInt8], key: StorageKey, client: IPAddress?, destination: Destination?
     ) {
         self.bytes = bytes
         self.head = head
         self.cache = cache
         self.bodyLength = bodyLength
+        hasBody =
+            switch bodyLength {
+            case .none, .length(0), .tunnel: false
+            case .length, .chunked, .untilClose: true
+            }
         self.options = options
         self.keyBytes = keyBytes
         self.key = key
         self.client = client
+        self.destination = destination
     }
 
     var fields: Fields { Fields(bytes: bytes, section: head.fields) }
-    var hasBody: Bool { bodyLength != .none && bodyLength != .length(0) }
+    let hasBody: Bool
     var method: Method { head.method }
     var methodText: ArraySlice<UInt8> { bytes[head.methodRange] }
 
@@ -42,10 +48,10 @@ final class OwnedRequest {
     var isReplayable: Bool { head.method.isIdempotent && !hasBody }
 
     /// Where it goes; nil for a host that is none (400).
-    lazy var destination: DestinationHost? = DestinationHost(bytes[head.target.hostRange])
+    let destination: Destination?
 
     /// The host as one looks it up: lower case or a canonical address, without brackets.
-    lazy var host: String = destination?.description ?? ""
+    var host: String { destination?.text ?? "" }
 
     /// The request as Access judges it.
     var access: AccessRequest {
@@ -54,7 +60,7 @@ final class OwnedRequest {
         let made = AccessRequest(
             client: client, user: user, method: head.method,
             methodText: head.method == .other ? String(decoding: methodText, as: UTF8.self) : nil,
-            scheme: head.target.scheme, destination: destination, port: head.target.port,
+            scheme: head.target.scheme, destination: destination.host, port: head.target.port,
             isTunnel: head.method == .connect)
         cachedAccess = made
         return made

@@ -31,7 +31,7 @@ package final class Proxy: Sendable {
         let inbox: Inbox
         let counters: Counters
         let thread: OwnedThread
-        let worker: Handle<Worker>
+        let worker: WorkerReference
     }
 
     package enum StartError: Error, CustomStringConvertible {
@@ -59,7 +59,9 @@ package final class Proxy: Sendable {
     /// Listens and serves; returns when every worker accepts.
     package static func start(_ snapshot: Snapshot) throws -> Proxy {
         let configuration = snapshot.configuration
-        clarder_limit_arenas(CInt(2 * workerCount(configuration)))
+        // Arenas besides the first grow page by page, a system call each; small blocks come from each thread's own cache
+        // without a lock anyway. So workers share arenas, four to one.
+        clarder_limit_arenas(CInt((workerCount(configuration) + 3) / 4))
         let log = AccessLogSink(configuration.log.access)
         do {
             try log.start()
@@ -88,6 +90,7 @@ package final class Proxy: Sendable {
     private func startWorkers(_ snapshot: Snapshot) throws(StartError) {
         let count = Proxy.workerCount(snapshot.configuration)
         var addresses = try Proxy.addresses(snapshot.configuration)
+        for address in addresses { try Proxy.checkFree(address) }
         for number in 0..<count {
             var listeners: [(CInt, Listener.Kind)] = []
             for index in addresses.indices {
@@ -124,6 +127,15 @@ package final class Proxy: Sendable {
         } catch { throw .listen("\(address)", "\(error)") }
     }
 
+    /// Two processes that share a port (`SO_REUSEPORT`) would share its clients without a word: somebody who listens
+    /// there already is met by a socket that does not share.
+    private static func checkFree(_ address: SocketAddress) throws(StartError) {
+        guard address.family != .unix, address.port != 0 else { return }
+        do {
+            _ = try Sockets.listen(address, reusePort: false, backlog: 1)
+        } catch { throw .listen("\(address)", "\(error)") }
+    }
+
     private static func localAddress(_ fd: CInt) -> SocketAddress? {
         do { return try Sockets.localAddress(fd) } catch { return nil }
     }
@@ -139,7 +151,7 @@ package final class Proxy: Sendable {
                 do {
                     let worker = try Worker(number: number, shared: shared, snapshot: snapshot)
                     for (fd, kind) in listeners { worker.listen(on: Descriptor(adopting: fd), kind: kind) }
-                    nursery.born((worker.loop.inbox, worker.counters, Handle(worker)))
+                    nursery.born((worker.loop.inbox, worker.counters, WorkerReference(worker)))
                     worker.run()
                 } catch {
                     nursery.failed("\(error)")
@@ -159,7 +171,7 @@ package final class Proxy: Sendable {
 
     /// Where a new thread leaves word of how its worker's making went.
     private final class Nursery: Sendable {
-        typealias Parts = (inbox: Inbox, counters: Counters, worker: Handle<Worker>)
+        typealias Parts = (inbox: Inbox, counters: Counters, worker: WorkerReference)
         private let outcome = Mutex<Result<Parts, StartError>?>(nil)
         private let signal = Semaphore()
 
@@ -196,7 +208,7 @@ package final class Proxy: Sendable {
         let gathering = Gathering()
         let workers = state.withLock { $0.workers }
         for worker in workers {
-            worker.inbox.post { gathering.add(worker.worker.value?.fetches.values.map(\.description) ?? []) }
+            worker.inbox.post { gathering.add(worker.worker.value.fetches.values.map(\.description)) }
         }
         return gathering.wait(for: workers.count, timeout: timeout)
     }
@@ -225,18 +237,18 @@ package final class Proxy: Sendable {
             return state.workers
         }
         shared.tier.setBudget(Int(clamping: snapshot.configuration.cache.memory))
-        for worker in workers { worker.inbox.post { worker.worker.value?.adopt(snapshot) } }
+        for worker in workers { worker.inbox.post { worker.worker.value.adopt(snapshot) } }
         shared.accessLog.reopen()
     }
 
     /// Accepts nobody more and lets requests under way end.
     package func drain() {
-        for worker in beginDrain() { worker.inbox.post { worker.worker.value?.drain() } }
+        for worker in beginDrain() { worker.inbox.post { worker.worker.value.drain() } }
     }
 
     /// Ends everything now.
     package func stop() {
-        for worker in beginDrain() { worker.inbox.post { worker.worker.value?.finish() } }
+        for worker in beginDrain() { worker.inbox.post { worker.worker.value.finish() } }
     }
 
     private func beginDrain() -> [WorkerHandle] {

@@ -1,7 +1,10 @@
+import Access
 import CLarder
 import Caching
-import EventLoop
+package import EventLoop
+import Message
 package import Storage
+import Synchronization
 
 /// What the workers have in common, and nothing else: the store, the threads for what blocks, the log.
 package final class Shared: Sendable {
@@ -32,6 +35,21 @@ package final class Shared: Sendable {
     }
 
     private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+
+    private let admin = Mutex<[SocketAddress]>([])
+
+    /// The admin server is not reached through the proxy, whatever the rules open.
+    package func keepOut(_ addresses: [SocketAddress]) { admin.withLock { $0 = addresses } }
+
+    func isAdmin(_ address: IPAddress, port: UInt16) -> Bool {
+        admin.withLock { listeners in
+            listeners.contains { listener in
+                guard listener.port == port, let own = IPAddress(listener) else { return false }
+                // Listening everywhere, it is at every address of this machine: none of them is public, or it is a risk taken.
+                return own == address || (addressClass(own) == .unspecified && !addressClass(address).isPublic)
+            }
+        }
+    }
 
     func lookup(_ key: StorageKey, _ uri: [UInt8]) -> [StoredRecord] {
         unsafe uri.withUnsafeBytes { unsafe tier.lookup(key, $0) }

@@ -5,11 +5,13 @@ import Storage
 
 /// By what way a stored response came to be served.
 enum Service: Equatable {
-    case hit, stale, collapsed, revalidated
+    case hit, stale, collapsed
+    /// The origin was asked and said 304.
+    case revalidated(CacheStatus.ForwardReason)
     /// It is being stored right now, because of this request.
     case miss(CacheStatus.ForwardReason, status: UInt16)
     /// The origin failed or answered 5xx; `status` 0 where it did not answer.
-    case staleOnError(status: UInt16)
+    case staleOnError(CacheStatus.ForwardReason, status: UInt16)
 
     var outcome: Account.Outcome {
         switch self {
@@ -30,18 +32,18 @@ enum Service: Equatable {
         case .collapsed:
             result = CacheStatus(.forwarded(.uriMiss))
             result.isCollapsed = true
-        case .revalidated:
-            result = CacheStatus(.hit)
+        case .revalidated(let reason):
+            result = CacheStatus(.forwarded(reason))
             result.forwardStatus = 304
-            result.detail = "REVALIDATED"
+            result.isStored = true
         case .miss(let reason, let status):
             result = CacheStatus(.forwarded(reason))
             result.forwardStatus = status
             result.isStored = true
-        case .staleOnError(let status):
-            result = CacheStatus(.hit)
+        case .staleOnError(let reason, let status):
+            result = CacheStatus(.forwarded(reason))
             if status > 0 { result.forwardStatus = status }
-            result.detail = "STALE-ON-ERROR"
+            result.detail = "stale-on-error"
         }
         result.ttl = ttl
         return result
@@ -117,16 +119,20 @@ struct StoredAnswer {
     }
 
     func appendHead(minorVersion: UInt8, persists: Bool, to out: inout [UInt8]) {
-        appendStatusLine(status, reason: nil, to: &out)
-        for line in record.fields.lines where isSent(line.name) {
-            appendFieldLine(record.fields.name(of: line), record.fields.value(of: line), to: &out)
+        if status == record.cached.status {
+            out.append(contentsOf: record.head)
+        } else {
+            appendStatusLine(status, reason: nil, to: &out)
+            appendFieldLines(record.fields, to: &out) { isSent($0.name) }
         }
         HeadWriter.append(.age, Int(clamping: age.count), to: &out)
         HeadWriter.append("Cache-Status: ", to: &out)
         cacheStatus.append(to: &out)
         HeadWriter.append("\r\n", to: &out)
         appendContentRange(to: &out)
-        ForwardedHead.appendFraming(framing, to: &out)
+        if status != record.cached.status || !record.headHasLength {
+            ForwardedHead.appendFraming(framing, to: &out)
+        }
         HeadWriter.appendConnection(
             persists: persists && !endsWithConnection, minorVersion: minorVersion, to: &out)
     }

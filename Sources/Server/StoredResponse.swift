@@ -50,10 +50,9 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         var head: [UInt8] = []
         head.reserveCapacity(fields.bytes.count + 64)
         appendStatusLine(status, reason: nil, to: &head)
-        for line in fields.lines where line.name != .contentLength && line.name != .age {
-            appendFieldLine(fields.name(of: line), fields.value(of: line), to: &head)
-        }
-        if let contentLength { HeadWriter.append(.contentLength, contentLength, to: &head) }
+        appendFieldLines(fields, to: &head) { $0.name != .contentLength && $0.name != .age }
+        // RFC 9110 §8.6: never in a 204.
+        if let contentLength, status != 204 { HeadWriter.append(.contentLength, contentLength, to: &head) }
         return head
     }
 }

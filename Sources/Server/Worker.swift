@@ -28,6 +28,7 @@ import Synchronization
     let outBuffer: UnsafeMutableRawBufferPointer
     /// For gathering writes.
     let vectors: UnsafeMutableBufferPointer<iovec>
+    var destinations = Destinations()
     let pipes = PipePool()
     var clients = Slab<ClientConnection>()
     var fetches: [ObjectIdentifier: Fetch] = [:]

@@ -28,7 +28,7 @@ private func listenerErrors(_ configuration: Configuration, _ reader: Configurat
             "listen", "\(listener): a listener beyond loopback needs access.clients or access.authentication")
     }
     var seen: Set<ListenAddress> = []
-    for listener in configuration.listen where !seen.insert(listener).inserted {
+    for listener in configuration.listen where !listener.isAnyPort && !seen.insert(listener).inserted {
         errors.append(reader.error("listen", "\(listener) stands here twice"))
     }
     if let admin = configuration.admin.address, seen.contains(admin) {

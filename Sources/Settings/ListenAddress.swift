@@ -5,7 +5,7 @@ package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
     case tcp(IPAddress, port: UInt16)
     case unix(String)
 
-    /// Nil where the text is none of these. A port is 1 to 65535; a name other than localhost is not looked up.
+    /// Nil where the text is none of these. Port 0 is any free one, which the line of readiness tells; a name other than localhost is not looked up.
     package init?(_ text: String) {
         if text.hasPrefix("unix:") {
             let path = String(text.dropFirst(5))
@@ -22,7 +22,7 @@ package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func port(_ digits: ArraySlice<UInt8>) -> UInt16? {
-        guard digits.first != UInt8(ascii: "+"), let port = UInt16(String(decoding: digits, as: UTF8.self)), port > 0
+        guard digits.first != UInt8(ascii: "+"), let port = UInt16(String(decoding: digits, as: UTF8.self))
         else { return nil }
         return port
     }
@@ -41,5 +41,13 @@ package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
         case .tcp(let address, let port): address.isV4 ? "\(address):\(port)" : "[\(address)]:\(port)"
         case .unix(let path): "unix:\(path)"
         }
+    }
+}
+
+extension ListenAddress {
+    /// Port 0: two such listeners are not the same.
+    var isAnyPort: Bool {
+        if case .tcp(_, port: 0) = self { return true }
+        return false
     }
 }

@@ -1,3 +1,5 @@
+package import Access
+
 /// Why Larder answers a request itself with an error: the one list that the response, the log and the counters share.
 ///
 /// What an origin answers is not here; neither is what a parser refuses (`FramingError` names that itself).
@@ -124,5 +126,15 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             result += character.properties.lowercaseMapping
         }
         return result
+    }
+}
+
+extension Refusal {
+    package init(_ denial: Denial) {
+        switch denial.reason {
+        case .privateDestination: self = .destinationForbidden
+        case .connectPort: self = .tunnelPortForbidden
+        case .rule, .noRule, .client: self = .accessDenied
+        }
     }
 }

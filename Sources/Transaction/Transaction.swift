@@ -101,6 +101,12 @@ package struct Transaction: Sendable {
         package var isConditional: Bool
         /// Others wait for the outcome.
         package var isLeading: Bool
+
+        package init(reason: CacheStatus.ForwardReason, isConditional: Bool, isLeading: Bool) {
+            self.reason = reason
+            self.isConditional = isConditional
+            self.isLeading = isLeading
+        }
     }
 
     private enum State: Sendable {
@@ -173,7 +179,7 @@ package struct Transaction: Sendable {
 
     private mutating func afterVerdict(_ verdict: Verdict) -> Action {
         switch verdict {
-        case .deny: return refuse(.accessDenied)
+        case .deny(let denial): return refuse(Refusal(denial))
         case .needsAddress: return .decide(resolved: true)
         case .allow: break
         }
@@ -193,13 +199,13 @@ package struct Transaction: Sendable {
         case .serve(let age, let ttl), .serveStale(let age, let ttl):
             state = .settled
             return .serve(age: age, ttl: ttl)
-        case .validate:
-            return leadOrFetch(Fetch(reason: .stale, isConditional: request.cache.method == .get, isLeading: false))
+        case .validate(let why):
+            return leadOrFetch(Fetch(reason: why.forwardReason, isConditional: request.cache.method == .get, isLeading: false))
         case .serveStaleAndRevalidate(let age, let ttl):
             state = .settled
             return .serveAndRevalidate(age: age, ttl: ttl)
         case .fetch(let reason):
-            return fetchAlone(reason == .method ? .method : .request)
+            return fetchAlone(reason.forwardReason)
         case .refuse:
             return refuse(.onlyIfCached)
         case nil:

@@ -27,6 +27,7 @@ func runServe(_ configuration: Configuration, reload: @escaping () -> Configurat
             console.error("larder: \(error.message)")
             return ExitStatus.failed
         }
+        proxy.shared.keepOut(admin.addresses)
         let control = Control(proxy: proxy, loop: loop, house: house, reload: reload, console: console)
         try control.watchSignals()
         console.print(readyLine(proxy))

@@ -22,6 +22,6 @@ int clarder_set_nonblocking(int fd);
 int clarder_pin_to_cpu(int cpu);
 int clarder_cpu_count(void);                                                /* CPUs this process may run on */
 int clarder_random(void *bytes, size_t count);                              /* getrandom(2); 0 or -1 */
-void clarder_limit_arenas(int arenas);                                      /* mallopt(M_ARENA_MAX) */
+void clarder_limit_arenas(int arenas);                                      /* mallopt(M_ARENA_MAX), and growth in large steps */
 int clarder_name_thread(const char *name);
 

@@ -1,0 +1,281 @@
+import Access
+import Caching
+import Message
+import Testing
+import Transaction
+
+private func request(
+    _ method: Method = .get, fields: Fields = Fields(), isTunnel: Bool = false, isUpgrade: Bool = false,
+    hasBody: Bool = false, needsIdentity: Bool = false, asksForOriginState: Bool = false, collapses: Bool = true
+) -> Transaction.Request {
+    var cache = CacheRequest(method: method, fields: fields)
+    cache.hasBody = hasBody
+    return Transaction.Request(
+        cache: cache, isTunnel: isTunnel, isUpgrade: isUpgrade, hasBody: hasBody, needsIdentity: needsIdentity,
+        asksForOriginState: asksForOriginState, collapses: collapses)
+}
+
+private func fields(_ lines: (FieldName, String)...) -> Fields {
+    var result = Fields()
+    for (name, value) in lines { result.append(name, value) }
+    return result
+}
+
+/// Feeds the events and gives the actions, one per event.
+private func run(_ request: Transaction.Request, _ events: [Transaction.Event]) -> [Transaction.Action] {
+    var transaction = Transaction(request)
+    return events.map { transaction.on($0) }
+}
+
+private let allow = Transaction.Event.verdict(.allow(rule: nil))
+private let denied = Denial(reason: .rule, text: "not on the list")
+
+private func fetch(
+    _ reason: CacheStatus.ForwardReason, conditional: Bool = false, leading: Bool = false
+) -> Transaction.Action {
+    .fetch(.init(reason: reason, isConditional: conditional, isLeading: leading))
+}
+
+@Suite("The order of a request")
+struct TransactionTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let request: Transaction.Request
+        let events: [Transaction.Event]
+        let actions: [Transaction.Action]
+
+        init(
+            _ name: String, _ request: Transaction.Request, _ events: [Transaction.Event],
+            expect actions: [Transaction.Action]
+        ) {
+            testDescription = name
+            self.request = request
+            self.events = events
+            self.actions = actions
+        }
+    }
+
+    static let decide = Transaction.Action.decide(resolved: false)
+
+    static let rows = [
+        Row(
+            "a hit asks the rules, then the store", request(),
+            [.head, allow, .stored(.serve(age: Seconds(3), ttl: Seconds(7)))],
+            expect: [decide, .lookUp, .serve(age: Seconds(3), ttl: Seconds(7))]),
+        Row(
+            "credentials come before the rules", request(needsIdentity: true), [.head, .identified, allow],
+            expect: [.identify, decide, .lookUp]),
+        Row(
+            "wrong credentials end it", request(needsIdentity: true), [.head, .refused(.authenticationRequired)],
+            expect: [.identify, .refuse(.authenticationRequired)]),
+        Row(
+            "a denied request never reaches the store", request(), [.head, .verdict(.deny(denied))],
+            expect: [decide, .refuse(.accessDenied)]),
+        Row(
+            "rules that hang on the address are asked again with it", request(),
+            [.head, .verdict(.needsAddress), allow], expect: [decide, .decide(resolved: true), .lookUp]),
+        Row(
+            "a private address is refused as such", request(),
+            [.head, .verdict(.deny(Denial(reason: .privateDestination, text: "no")))],
+            expect: [decide, .refuse(.destinationForbidden)]),
+        Row(
+            "CONNECT never sees the store", request(.connect, isTunnel: true), [.head, allow],
+            expect: [decide, .tunnel]),
+        Row(
+            "a miss leads where others may follow", request(), [.head, allow, .stored(nil), .leading],
+            expect: [decide, .lookUp, .lead, fetch(.uriMiss, leading: true)]),
+        Row(
+            "a miss fetches at once where collapsing is off", request(collapses: false), [.head, allow, .stored(nil)],
+            expect: [decide, .lookUp, fetch(.uriMiss)]),
+        Row(
+            "the store may have changed before the lead was taken", request(),
+            [.head, allow, .stored(nil), .lookAgain, .stored(.serve(age: .zero, ttl: Seconds(9)))],
+            expect: [decide, .lookUp, .lead, .lookUp, .serve(age: .zero, ttl: Seconds(9))]),
+        Row(
+            "a follower is served when the leader publishes", request(),
+            [.head, allow, .stored(nil), .following, .leaderPublished(suits: true)],
+            expect: [decide, .lookUp, .lead, .follow, .serve(age: .zero, ttl: .zero)]),
+        Row(
+            "a follower whom the variant does not suit fetches alone", request(),
+            [.head, allow, .stored(nil), .following, .leaderPublished(suits: false)],
+            expect: [decide, .lookUp, .lead, .follow, fetch(.uriMiss)]),
+        Row(
+            "a response that may not be shared lets everybody go", request(),
+            [.head, allow, .stored(nil), .following, .leaderNotShared],
+            expect: [decide, .lookUp, .lead, .follow, fetch(.uriMiss)]),
+        Row(
+            "the leader's failure is everybody's", request(),
+            [.head, allow, .stored(nil), .following, .leaderFailed(.connectionRefused)],
+            expect: [decide, .lookUp, .lead, .follow, .refuse(.connectionRefused)]),
+        Row(
+            "stale is validated, and one does it for all", request(),
+            [.head, allow, .stored(.validate(.stale)), .leading],
+            expect: [decide, .lookUp, .lead, fetch(.stale, conditional: true, leading: true)]),
+        Row(
+            "HEAD validates nothing", request(.head), [.head, allow, .stored(.validate(.stale))],
+            expect: [decide, .lookUp, fetch(.stale)]),
+        Row(
+            "304 freshens", request(collapses: false),
+            [
+                .head, allow, .stored(.validate(.stale)),
+                .originHead(status: 304, isStorable: false, staleMayServe: true),
+            ], expect: [decide, .lookUp, fetch(.stale, conditional: true), .freshen]),
+        Row(
+            "304 to the client's own condition is passed on", request(fields: fields((.ifNoneMatch, "\"a\""))),
+            [.head, allow, .stored(nil), .originHead(status: 304, isStorable: false, staleMayServe: false)],
+            expect: [decide, .lookUp, fetch(.uriMiss), .relay(invalidates: false)]),
+        Row(
+            "200 in place of 304 is stored", request(collapses: false),
+            [
+                .head, allow, .stored(.validate(.stale)),
+                .originHead(status: 200, isStorable: true, staleMayServe: true),
+            ], expect: [decide, .lookUp, fetch(.stale, conditional: true), .store]),
+        Row(
+            "5xx to a validation: the stale response, where allowed", request(collapses: false),
+            [
+                .head, allow, .stored(.validate(.stale)),
+                .originHead(status: 503, isStorable: false, staleMayServe: true),
+            ], expect: [decide, .lookUp, fetch(.stale, conditional: true), .serveStale]),
+        Row(
+            "5xx to a validation: passed on, where not", request(collapses: false),
+            [
+                .head, allow, .stored(.validate(.stale)),
+                .originHead(status: 503, isStorable: false, staleMayServe: false),
+            ], expect: [decide, .lookUp, fetch(.stale, conditional: true), .relay(invalidates: false)]),
+        Row(
+            "no answer to a validation: the stale response, where allowed", request(collapses: false),
+            [.head, allow, .stored(.validate(.stale)), .originFailed(.connectionTimeout, staleMayServe: true)],
+            expect: [decide, .lookUp, fetch(.stale, conditional: true), .serveStale]),
+        Row(
+            "no answer to a miss", request(collapses: false),
+            [.head, allow, .stored(nil), .originFailed(.connectionTimeout, staleMayServe: false)],
+            expect: [decide, .lookUp, fetch(.uriMiss), .refuse(.connectionTimeout)]),
+        Row(
+            "only-if-cached and nothing stored: 504", request(fields: fields((.cacheControl, "only-if-cached"))),
+            [.head, allow, .stored(nil)], expect: [decide, .lookUp, .refuse(.onlyIfCached)]),
+        Row(
+            "stale-while-revalidate serves and validates behind", request(),
+            [.head, allow, .stored(.serveStaleAndRevalidate(age: Seconds(9), ttl: Seconds(-1)))],
+            expect: [decide, .lookUp, .serveAndRevalidate(age: Seconds(9), ttl: Seconds(-1))]),
+        Row(
+            "POST goes to the origin and, done, invalidates", request(.post, hasBody: true),
+            [.head, allow, .originHead(status: 201, isStorable: false, staleMayServe: false)],
+            expect: [decide, fetch(.method), .relay(invalidates: true)]),
+        Row(
+            "a POST that failed invalidates nothing", request(.post, hasBody: true),
+            [.head, allow, .originHead(status: 500, isStorable: false, staleMayServe: false)],
+            expect: [decide, fetch(.method), .relay(invalidates: false)]),
+        Row(
+            "an unknown method counts as unsafe", request(.other),
+            [.head, allow, .originHead(status: 200, isStorable: false, staleMayServe: false)],
+            expect: [decide, fetch(.method), .relay(invalidates: true)]),
+        Row(
+            "If-Match is for the origin alone", request(asksForOriginState: true), [.head, allow],
+            expect: [decide, fetch(.bypass)]),
+        Row(
+            "an upgrade is for the origin alone", request(isUpgrade: true), [.head, allow],
+            expect: [decide, fetch(.bypass)]),
+        Row(
+            "a range that is not stored is fetched for nobody else", request(fields: fields((.range, "bytes=0-1"))),
+            [.head, allow, .stored(nil)], expect: [decide, .lookUp, fetch(.uriMiss)]),
+        Row(
+            "no-store leads nobody", request(fields: fields((.cacheControl, "no-store"))),
+            [.head, allow, .stored(nil)], expect: [decide, .lookUp, fetch(.uriMiss)]),
+        Row(
+            "anything may end in a refusal of ours", request(), [.head, allow, .stored(nil), .refused(.overloaded)],
+            expect: [decide, .lookUp, .lead, .refuse(.overloaded)]),
+    ]
+
+    @Test(arguments: rows) func `each event leads to the next question`(_ row: Row) {
+        #expect(run(row.request, row.events) == row.actions)
+    }
+
+    /// Any order of events that the driver can produce: the machine asks, somebody answers at random.
+    @Test(arguments: 0..<200) func `no order of answers traps, and every way ends`(_ seed: UInt64) {
+        var random = SplitMix(seed)
+        let methods: [Method] = [.get, .get, .head, .post, .connect, .other]
+        let method = methods[Int(random.next() % 6)]
+        let made = request(
+            method, isTunnel: method == .connect, hasBody: method == .post, needsIdentity: random.next() % 3 == 0,
+            collapses: random.next() % 4 != 0)
+        var transaction = Transaction(made)
+        var action = transaction.on(.head)
+        for _ in 0..<50 {
+            guard let answer = answer(to: action, &random) else { return }
+            action = transaction.on(answer)
+        }
+        Issue.record("seed \(seed): no end after 50 events, last \(action)")
+    }
+
+    /// What may come after an action; nil where it was the last.
+    private func answer(to action: Transaction.Action, _ random: inout SplitMix) -> Transaction.Event? {
+        let options: [Transaction.Event]
+        switch action {
+        case .identify: options = [.identified, .refused(.authenticationRequired)]
+        case .decide(resolved: false): options = [allow, .verdict(.deny(denied)), .verdict(.needsAddress)]
+        case .decide(resolved: true): options = [allow, .verdict(.deny(denied)), .refused(.nameNotFound)]
+        case .lookUp:
+            options = [
+                .stored(nil), .stored(.serve(age: .zero, ttl: Seconds(1))), .stored(.validate(.requestNoCache)),
+                .stored(.fetch(.authorization)), .stored(.refuse),
+                .stored(.serveStaleAndRevalidate(age: Seconds(2), ttl: Seconds(-1))),
+            ]
+        case .lead: options = [.leading, .following, .lookAgain]
+        case .follow:
+            options = [
+                .leaderPublished(suits: true), .leaderPublished(suits: false), .leaderNotShared,
+                .leaderFailed(.responseTimeout),
+            ]
+        case .fetch:
+            options = [
+                .originHead(status: 200, isStorable: true, staleMayServe: false),
+                .originHead(status: 304, isStorable: false, staleMayServe: false),
+                .originHead(status: 500, isStorable: false, staleMayServe: true),
+                .originFailed(.connectionRefused, staleMayServe: random.next() % 2 == 0),
+            ]
+        case .tunnel, .serve, .serveAndRevalidate, .store, .freshen, .serveStale, .relay, .refuse: return nil
+        }
+        return options[Int(random.next() % UInt64(options.count))]
+    }
+}
+
+private struct SplitMix {
+    private var state: UInt64
+    init(_ seed: UInt64) { state = seed }
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
+
+@Suite("RFC 9209 §2.3 Refusals")
+struct RefusalTests {
+    /// The error types that RFC 9209 §2.3 registers and we use, with the status it recommends where it does.
+    static let registered: Set<String> = [
+        "dns_timeout", "dns_error", "destination_not_found", "destination_unavailable", "destination_ip_prohibited",
+        "destination_ip_unroutable", "connection_refused", "connection_terminated", "connection_timeout",
+        "connection_read_timeout", "connection_write_timeout", "connection_limit_reached", "tls_protocol_error",
+        "tls_certificate_error", "tls_alert_received", "http_request_error", "http_request_denied",
+        "http_response_incomplete", "http_response_header_section_size", "http_response_header_size",
+        "http_response_body_size", "http_response_trailer_section_size", "http_response_trailer_size",
+        "http_response_transfer_coding", "http_response_content_coding", "http_response_timeout",
+        "http_upgrade_failed", "http_protocol_error", "proxy_internal_response", "proxy_internal_error",
+        "proxy_configuration_error", "proxy_loop_detected",
+    ]
+
+    @Test(arguments: Refusal.allCases) func `each has a registered error type, a status and a sentence`(
+        _ refusal: Refusal
+    ) {
+        #expect(RefusalTests.registered.contains("\(refusal.proxyStatusError)"))
+        #expect((400...511).contains(refusal.status))
+        #expect("\(refusal.explanation)".hasSuffix("."))
+        #expect(refusal.name.allSatisfy { $0.isLowercase || $0 == "-" || $0.isNumber })
+    }
+
+    @Test func `names are their own`() {
+        #expect(Set(Refusal.allCases.map(\.name)).count == Refusal.allCases.count)
+    }
+}

@@ -27,11 +27,10 @@ test: ## run all tests
 	@docker/install-packages.sh $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	swift test
 
-test-asan: packages ## run all tests under AddressSanitizer
-	@mkdir -p .build && echo leak:libXCTest > .build/lsan-suppressions
-	LSAN_OPTIONS=suppressions=$(CURDIR)/.build/lsan-suppressions swift test --sanitize=address --scratch-path .build/asan
+test-asan: packages ## run all tests, scenarios included, under AddressSanitizer
+	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/lsan-suppressions swift test --sanitize=address --scratch-path .build/asan
 
-test-tsan: packages ## run all tests under ThreadSanitizer
+test-tsan: packages ## run all tests, scenarios included, under ThreadSanitizer
 	swift test --sanitize=thread --scratch-path .build/tsan
 
 bench: ## run our own benchmarks and compare with the checked-in thresholds

@@ -104,6 +104,7 @@ let package = Package(
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
         tests("CompressionTests", ["Compression"]),
         tests("ArchitectureTests", ["Access", "Framing", "Transaction"]),
+        tests("ScenarioTests", ["Server", "Settings", "Access", "Message", "EventLoop", "Passwords", "TLS"]),
         tests("AdminTests", ["Admin", "Message", "Framing", "EventLoop", "Settings", "CLarder", "larder"]),
         tests("ClientTests", ["larder"]),
     ]

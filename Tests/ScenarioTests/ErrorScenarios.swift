@@ -1,0 +1,117 @@
+import Foundation
+import Server
+import Testing
+
+@Suite("RFC 9209 Errors that Larder makes")
+struct ErrorScenarios {
+    static let origins: [(name: String, script: String?, error: String, status: Int)] = [
+        ("closes without an answer", "", "connection_terminated", 502),
+        ("answers no HTTP", "SSH-2.0-x\r\n\r\n", "http_protocol_error", 502),
+        (
+            "has two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            "http_protocol_error", 502
+        ),
+        ("does not answer", nil, "http_response_timeout", 504),
+    ]
+    @Test(arguments: origins)
+    func `an origin that fails is named`(_ row: (name: String, script: String?, error: String, status: Int)) throws {
+        try scenario({ configuration, _ in configuration.timeouts.firstByte = .milliseconds(300) }) { s in
+            let expectation = s.origin.expects("POST /a")
+            if let script = row.script { expectation.sends(script).closes() } else { expectation.hangs() }
+            let answer = try s.client().request("POST", "/a", body: "x")
+            #expect(answer.status == row.status, "\(row.name)")
+            #expect(answer["Proxy-Status"]?.contains("error=\(row.error)") == true, "\(answer)")
+        }
+    }
+
+    @Test func `a connection that is refused`() throws {
+        try scenario { s in
+            // Nobody listens there: the port was taken and is given back.
+            let gone = try ScriptedOrigin()
+            gone.end()
+            let answer = try s.client().get("http://127.0.0.1:1/")
+            #expect(answer.status == 502)
+            #expect(answer["Proxy-Status"]?.contains("error=connection_refused") == true)
+        }
+    }
+
+    static let requests: [(request: String, status: Int)] = [
+        ("GET http://h/\(String(repeating: "a", count: 9000)) HTTP/1.1\r\nHost: h\r\n\r\n", 414),
+        ("GET http://h/ HTTP/1.1\r\nHost: h\r\n\(String(repeating: "a: b\r\n", count: 101))\r\n", 431),
+        ("GET http://h/ HTTP/1.1\r\nHost: h\r\nX: \(String(repeating: "a", count: 65536))\r\n\r\n", 431),
+        ("GET http://h/ HTTP/1.1\r\n\r\n", 400), ("GET http://h/ HTTP/1.1\r\nHost : h\r\n\r\n", 400),
+        ("POST http://h/ HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+    ]
+    @Test(arguments: requests)
+    func `a request that is none is refused with a reason`(_ row: (request: String, status: Int)) throws {
+        try scenario { s in
+            let client = try s.client()
+            try client.send(row.request)
+            let answer = try client.response()
+            #expect(answer.status == row.status)
+            #expect(answer["Proxy-Status"]?.hasPrefix("larder; error=http_request_error; details=") == true)
+        }
+    }
+
+    static let forms: [(accept: String, type: String)] = [
+        ("*/*", "text/plain; charset=utf-8"), ("text/html,*/*;q=0.1", "text/html; charset=utf-8"),
+        ("application/json", "application/json"),
+    ]
+    @Test(arguments: forms) func `the page has the form the client likes`(_ row: (accept: String, type: String)) throws
+    {
+        try scenario { s in
+            let answer = try s.client().get("/a", "Cache-Control: only-if-cached", "Accept: \(row.accept)")
+            #expect(answer["Content-Type"] == row.type)
+            #expect(answer.body.count == Int(answer["Content-Length"] ?? ""))
+        }
+    }
+}
+
+@Suite("Reload, drain and log")
+struct OperationScenarios {
+    @Test func `a new configuration holds for requests that begin after it`() throws {
+        try scenario { s in
+            s.origin.expects("GET /a").replies(200, "Cache-Control: no-store")
+            let client = try s.client()
+            #expect(try client.get("/a").status == 200)
+            try s.adopt { configuration, _ in configuration.access.privateDestinations = .deny }
+            try s.eventually("the new configuration") { try client.get("http://127.0.0.1:1/").status == 403 }
+            #expect(try client.get("/a").status == 403)
+        }
+    }
+
+    @Test func `draining ends requests under way and takes no new ones`() throws {
+        try scenario { s in
+            let asked = Gate("request")
+            let answer = Gate("answer")
+            s.origin.expects("GET /a").opens(asked).waits(for: answer).replies(200, body: "last")
+            let client = try s.client()
+            try client.ask("GET", "/a")
+            try asked.wait()
+            let idle = try s.client()
+            s.proxy.drain()
+            try idle.expectClosed()
+            answer.open()
+            #expect(try client.response().text == "last")
+            try client.expectClosed()
+            try s.eventually("the end") { s.proxy.isDrained }
+            #expect(throws: WireError.self) { try s.client().get("/b") }
+        }
+    }
+
+    @Test func `the log has a line per request, without secrets`() throws {
+        try scenario { s in
+            s.origin.expects("GET /a?token=hush&x=1").replies(200, "Cache-Control: max-age=60", body: "abc")
+            let client = try s.client()
+            try client.get("/a?token=hush&x=1")
+            try client.get("/a?token=hush&x=1")
+            try s.expect(.accessLogLines, 2)
+            let lines = try s.logLines()
+            #expect(lines.count == 2)
+            #expect(lines.allSatisfy { !$0.contains("hush") && $0.contains("/a?token=***&x=1") })
+            #expect(lines.first?.contains("\"outcome\":\"miss\"") == true)
+            #expect(lines.last?.contains("\"outcome\":\"hit\"") == true)
+        }
+    }
+}

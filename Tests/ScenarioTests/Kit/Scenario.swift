@@ -1,0 +1,115 @@
+import Access
+import Foundation
+import Message
+import Server
+import Settings
+import Testing
+
+/// A scripted origin, Larder as it runs, and scripted clients on one page.
+///
+/// ```swift
+/// try scenario { s in
+///     s.origin.expects("GET /a", "!Connection").replies(200, body: "hello")
+///     #expect(try s.client().get("/a").text == "hello")
+/// }
+/// ```
+final class Scenario {
+    let origin: ScriptedOrigin
+    let proxy: Proxy
+    let directory: URL
+    private var hasEnded = false
+
+    fileprivate init(_ configure: (inout Configuration, Scenario.Files) throws -> Void) throws {
+        origin = try ScriptedOrigin()
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        proxy = try Proxy.start(Scenario.snapshot(in: directory, origin: origin, configure))
+    }
+
+    /// What a configuration may name.
+    struct Files {
+        let directory: URL
+        let origin: ScriptedOrigin
+        func write(_ name: String, _ text: String) throws -> String {
+            let url = directory.appendingPathComponent(name)
+            try text.write(to: url, atomically: true, encoding: .utf8)
+            return url.path
+        }
+    }
+
+    private static func snapshot(
+        in directory: URL, origin: ScriptedOrigin, _ configure: (inout Configuration, Files) throws -> Void
+    ) throws -> Snapshot {
+        var configuration = Configuration()
+        configuration.listen = [.tcp(IPAddress(v4: 0x7F00_0001), port: 0)]
+        configuration.workers = .count(2)
+        configuration.admin.address = nil
+        configuration.admin.socket = nil
+        configuration.cache.memory = 64 << 20
+        configuration.access.privateDestinations = .allow
+        configuration.log.access = .file(directory.appendingPathComponent("access.log").path)
+        try configure(&configuration, Files(directory: directory, origin: origin))
+        var users: HtpasswdFile?
+        if let path = configuration.access.authentication?.usersFile {
+            users = HtpasswdFile.parse(Array(try Data(contentsOf: URL(fileURLWithPath: path)))).file
+        }
+        return try Snapshot(configuration: configuration, users: users)
+    }
+
+    func client(receiveBuffer: CInt? = nil) throws -> ScriptedClient {
+        try ScriptedClient(port: proxy.addresses[0].port, origin: origin, receiveBuffer: receiveBuffer)
+    }
+
+    /// A new configuration for requests that begin from now on.
+    func adopt(_ configure: (inout Configuration, Files) throws -> Void) throws {
+        proxy.adopt(try Scenario.snapshot(in: directory, origin: origin, configure))
+    }
+
+    func count(_ counter: Counter) -> UInt64 { proxy.counters.reduce(0) { $0 + $1[counter] } }
+
+    /// Waits until a condition holds that no event tells of, such as a counter's value.
+    func eventually(_ what: String, _ condition: () throws -> Bool) throws {
+        let deadline = Date(timeIntervalSinceNow: Double(patience) / 1000)
+        while try !condition() {
+            guard Date() < deadline else { throw WireError("not in time: \(what)") }
+            usleep(500)
+        }
+    }
+
+    func expect(_ counter: Counter, _ value: UInt64) throws {
+        try eventually("\(counter) = \(value), it is \(count(counter))") { count(counter) == value }
+    }
+
+    /// The access log; ends the proxy, so that every line is there.
+    func logLines() throws -> [String] {
+        end()
+        return try String(contentsOf: directory.appendingPathComponent("access.log"), encoding: .utf8)
+            .split(separator: "\n").map(String.init)
+    }
+
+    fileprivate func end() {
+        guard !hasEnded else { return }
+        hasEnded = true
+        proxy.stop()
+        proxy.join()
+        origin.end()
+    }
+
+    fileprivate func remove() {
+        end()
+        do { try FileManager.default.removeItem(at: directory) } catch { Issue.record(error) }
+    }
+}
+
+/// Runs one scenario and fails where the origin saw something else than its script.
+func scenario(
+    _ configure: (inout Configuration, Scenario.Files) throws -> Void = { _, _ in },
+    sourceLocation: SourceLocation = #_sourceLocation, _ play: (Scenario) throws -> Void
+) throws {
+    let scenario = try Scenario(configure)
+    defer { scenario.remove() }
+    do { try play(scenario) } catch {
+        Issue.record("\(error)", sourceLocation: sourceLocation)
+    }
+    for problem in scenario.origin.problems() { Issue.record("\(problem)", sourceLocation: sourceLocation) }
+}

@@ -1,0 +1,82 @@
+import EventLoop
+import Glibc
+
+/// What went wrong on a connection of the kit; each says enough to start looking.
+struct WireError: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// Every wait of the kit ends after this.
+let patience: CInt = 5000  // ms
+
+/// A connected socket, read with a deadline and written whole. Used by both ends of a scenario.
+final class Wire: Sendable {
+    let fd: CInt
+    private let who: String
+
+    init(adopting fd: CInt, _ who: String) {
+        self.fd = fd
+        self.who = who
+        Sockets.setNoDelay(fd)
+    }
+
+    deinit { close(fd) }
+
+    static func connect(port: UInt16, receiveBuffer: CInt? = nil) throws -> Wire {
+        let fd = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        let wire = Wire(adopting: fd, "client")
+        if var bytes = receiveBuffer { _ = unsafe setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, 4) }
+        let status = unsafe SocketAddress(v4: 0x7F00_0001, port: port).withSockaddr {
+            unsafe Glibc.connect(fd, $0.assumingMemoryBound(to: sockaddr.self), $1)
+        }
+        guard status == 0 else { throw WireError("connect to port \(port): \(systemErrorText(errno))") }
+        return wire
+    }
+
+    private func wait(for events: Int32) throws {
+        var entry = pollfd(fd: fd, events: Int16(events), revents: 0)
+        let count = unsafe poll(&entry, 1, patience)
+        guard count > 0 else { throw WireError("\(who): nothing happened within \(patience) ms") }
+    }
+
+    func write(_ bytes: [UInt8]) throws {
+        var sent = 0
+        while sent < bytes.count {
+            try wait(for: POLLOUT)
+            let count = unsafe bytes.withUnsafeBytes {
+                unsafe send(
+                    fd, $0.baseAddress! + sent, $0.count - sent, CInt(MSG_NOSIGNAL | MSG_DONTWAIT))
+            }
+            if count < 0 {
+                if errno == EAGAIN || errno == EINTR { continue }
+                throw WireError("\(who): write: \(systemErrorText(errno))")
+            }
+            sent += count
+        }
+    }
+
+    /// What is there, at most `max` bytes; empty at the end of the stream.
+    func read(max: Int = 65536) throws -> [UInt8] {
+        try wait(for: POLLIN)
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: max) { buffer, count in
+            let got = unsafe recv(fd, buffer.baseAddress!, max, 0)
+            count = Swift.max(got, 0)
+            if got < 0 { errno = errno == 0 ? EIO : errno } else { errno = 0 }
+        }
+        if bytes.isEmpty && errno != 0 { throw WireError("\(who): read: \(systemErrorText(errno))") }
+        return bytes
+    }
+
+    /// No more will be written; reading goes on.
+    func finishWriting() { _ = shutdown(fd, CInt(SHUT_WR)) }
+
+    /// The next close is a RST.
+    func closeHard() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        _ = unsafe setsockopt(fd, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    /// Wakes whoever reads or writes here.
+    func hangUp() { _ = shutdown(fd, CInt(SHUT_RDWR)) }
+}

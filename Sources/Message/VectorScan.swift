@@ -45,6 +45,11 @@ func loadLastWord(_ bytes: RawSpan, _ index: Int) -> UInt64 {
 /// Whether two ranges of the same length hold the same bytes.
 package func equal(_ bytes: RawSpan, _ first: Int, _ second: Int, count: Int) -> Bool {
     guard count >= 16 else {
+        if count >= 8 {
+            let last = count &- 8  // overlaps the first eight
+            return loadWord(bytes, first) == loadWord(bytes, second)
+                && loadWord(bytes, first &+ last) == loadWord(bytes, second &+ last)
+        }
         for index in 0..<count where loadByte(bytes, first + index) != loadByte(bytes, second + index) { return false }
         return true
     }

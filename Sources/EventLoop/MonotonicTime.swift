@@ -54,3 +54,13 @@ func readClock(_ clock: clockid_t) -> timespec {
     precondition(status == 0, "the clocks of Linux can always be read")
     return time
 }
+
+extension Duration {
+    /// Rounded down; the nearest bound where it does not fit.
+    package var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        guard !overflow else { return seconds < 0 ? .min : .max }
+        return product.addingReportingOverflow(attoseconds / 1_000_000_000).partialValue
+    }
+}

@@ -66,9 +66,14 @@ package final class Timer: TimedObject {
 
     /// Sets the limit of `object` to `delay` from now, whatever it was before.
     package func schedule(_ object: TimedObject, after delay: Duration) {
+        schedule(object, afterNanoseconds: UInt64(clamping: delay.wholeNanoseconds))
+    }
+
+    /// The same for those who set limits so often that they keep the delay in the unit of the clock.
+    package func schedule(_ object: TimedObject, afterNanoseconds delay: UInt64) {
         guard let loop = unsafe loop else { preconditionFailure("the loop of this wheel is gone") }
         let now = loop.now
-        let deadline = now.advanced(by: delay)
+        let deadline = MonotonicTime(nanoseconds: now.nanoseconds &+ min(delay, 1 << 62))
         if object.slot >= 0, let filed = object.deadline, deadline >= filed {
             object.deadline = deadline
             return

@@ -105,17 +105,24 @@ package struct Fields: Sendable, Equatable {
 
     /// Appends a line in the spelling given.
     package mutating func append(_ name: FieldName, spelling: some Collection<UInt8>, _ value: some Collection<UInt8>) {
+        append(name, spelling: Array(spelling)[...], Array(value)[...])
+    }
+
+    /// The same for parts of a head that is at hand: the form that messages on their way use.
+    package mutating func append(_ name: FieldName, spelling: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) {
         let nameStart = UInt32(bytes.count)
         bytes.append(contentsOf: spelling)
         let nameEnd = UInt32(bytes.count)
-        bytes.append(contentsOf: [0x3A, 0x20])
+        bytes.append(0x3A)
+        bytes.append(0x20)
         let valueStart = UInt32(bytes.count)
         bytes.append(contentsOf: value)
         section.append(
             FieldLine(
                 name: name, nameStart: nameStart, nameEnd: nameEnd, valueStart: valueStart,
                 valueEnd: UInt32(bytes.count)))
-        bytes.append(contentsOf: [0x0D, 0x0A])
+        bytes.append(0x0D)
+        bytes.append(0x0A)
     }
 
     /// The fields without those lines for which `isDropped` holds; the bytes are shared, not copied.

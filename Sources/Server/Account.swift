@@ -45,9 +45,11 @@ struct Account {
     var isBroken = false
     var isLogged = false
 
-    mutating func begin(_ worker: Worker) {
-        self = Account()
-        if worker.log.isOn { startedAt = AccessLogBuffer.microseconds() }
+    init() {}
+
+    /// Of a request that begins now.
+    init(_ log: AccessLogBuffer) {
+        if log.isOn { startedAt = AccessLogBuffer.microseconds() }
     }
 }
 

@@ -27,7 +27,7 @@ final class ClientConnection: TimedObject {
     private var readEvent = IOEvent()
     private var writeEvent = IOEvent()
     /// Bytes received and not yet understood: part of a head, pipelined requests, a body that can not be sent on yet.
-    var inbound: [UInt8] = []
+    private var inbound: [UInt8] = []
     private var progress = HeadProgress()
     /// Bytes of heads and framing that the socket did not take yet.
     private var pending: [UInt8] = []
@@ -117,6 +117,14 @@ final class ClientConnection: TimedObject {
         }
     }
 
+    /// What is received and not understood yet; what is left of it is put back before anything else is read.
+    func takeInbound() -> [UInt8] {
+        defer { inbound = [] }
+        return inbound
+    }
+
+    func putBack(_ bytes: [UInt8]) { inbound = inbound.isEmpty ? bytes : bytes + inbound }
+
     func pauseReading() { readEvent.remove() }
     func resumeReading() { if phase == .answering || phase == .idle { readEvent.add() } }
 
@@ -137,21 +145,22 @@ final class ClientConnection: TimedObject {
         var consumed = 0
         var requests = 0
         while phase == .idle && consumed < bytes.count {
-            guard requests < worker.snapshot.limits.requestsPerTurnMax else {
+            guard unsafe requests < worker.scratch.pointee.limits.requestsPerTurnMax else {
                 worker.loop.afterTurn { [self] in continueReading() }
                 break
             }
             let rest = unsafe UnsafeBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[consumed...])
+            var progress = progress
             do throws(FramingError) {
                 let isComplete = unsafe try parseRequestHead(
                     rest.span, into: &worker.scratch.pointee.requestHead, progress: &progress,
-                    limits: worker.snapshot.limits)
+                    limits: worker.scratch.pointee.limits)
+                self.progress = isComplete ? HeadProgress() : progress
                 guard isComplete else { break }
             } catch {
                 refuse(violation: error)
                 return bytes.count
             }
-            progress = HeadProgress()
             let headBytes = unsafe worker.scratch.pointee.requestHead.byteCount
             consumed += headBytes
             requests += 1
@@ -172,20 +181,14 @@ final class ClientConnection: TimedObject {
 
     private func answer(_ bytes: UnsafeBufferPointer<UInt8>) {
         worker.counters.add(.requests)
-        account.begin(worker)
+        account = Account(worker.log)
         let scratch = unsafe worker.scratch
-        let present = unsafe scratch.pointee.requestHead.fields.present
-        let minorVersion = unsafe scratch.pointee.requestHead.minorVersion
-        guard present.isDisjoint(with: ClientConnection.fieldsNeedingCare), minorVersion == 1,
-            unsafe scratch.pointee.requestHead.target.form == .absolute
-        else { return unsafe answerWithCare(bytes) }
-        persists = !worker.isDraining
-        let snapshot = worker.snapshot
-        let cache = unsafe CacheRequest(
-            method: scratch.pointee.requestHead.method, fields: scratch.pointee.requestHead.fields, bytes: bytes.span)
-        guard snapshot.access.isOpen, isAdmitted, snapshot.users == nil, cache.isPlain else {
-            return unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none)
+        let method = unsafe scratch.pointee.requestHead.method
+        guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, isAdmitted else {
+            return unsafe answerWithCare(bytes)
         }
+        persists = !worker.isDraining
+        let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
         let key = unsafe readKey(bytes)
         let record = unsafe worker.shared.lookup(key, scratch.pointee.keyBytes).first
         if let record = record.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlain,
@@ -193,17 +196,22 @@ final class ClientConnection: TimedObject {
             record.body.state == .complete
         {
             worker.shared.tier.touch(record)
-            return unsafe writeHit(record, age: age, ttl: ttl, isHead: cache.method == .head, request: bytes)
+            return unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes)
         }
-        unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none)
+        unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
     }
 
-    /// Fields about the connection, the framing, the way, or the client itself.
-    private static let fieldsNeedingCare: FieldNameSet = [
-        .connection, .proxyConnection, .keepAlive, .te, .trailer, .transferEncoding, .upgrade, .contentLength, .expect,
-        .via,
-        .maxForwards, .proxyAuthorization, .http2Settings, .larderPolicy,
-    ]
+    /// A GET or HEAD that says nothing but what it wants, on a connection that stays: what nearly all hits are.
+    private func isPlain(_ bytes: UnsafeBufferPointer<UInt8>, _ scratch: UnsafeMutablePointer<Worker.Scratch>) -> Bool {
+        let method = unsafe scratch.pointee.requestHead.method
+        guard method == .get || method == .head, unsafe scratch.pointee.requestHead.minorVersion == 1,
+            unsafe scratch.pointee.requestHead.target.form == .absolute
+        else { return false }
+        let present = unsafe scratch.pointee.requestHead.fields.present.bits
+        guard unsafe present & scratch.pointee.careful.always == 0 else { return false }
+        guard unsafe present & scratch.pointee.careful.connection != 0 else { return true }
+        return unsafe FieldsOfConcern.onlyKeepsAlive(scratch.pointee.requestHead.fields, bytes)
+    }
 
     private func readKey(_ bytes: UnsafeBufferPointer<UInt8>) -> StorageKey {
         let scratch = unsafe worker.scratch
@@ -224,17 +232,17 @@ final class ClientConnection: TimedObject {
             case .none, .length(0), .tunnel: break
             case .length, .chunked, .untilClose: cache.hasBody = true
             }
-            unsafe begin(bytes, cache, options: options, bodyLength: bodyLength)
+            unsafe begin(bytes, cache, options: options, bodyLength: bodyLength, key: readKey(bytes))
         } catch {
             refuse(violation: error)
         }
     }
 
     private func begin(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ cache: CacheRequest, options: ConnectionOptions, bodyLength: BodyLength
+        _ bytes: UnsafeBufferPointer<UInt8>, _ cache: CacheRequest, options: ConnectionOptions, bodyLength: BodyLength,
+        key: StorageKey
     ) {
         let scratch = unsafe worker.scratch
-        let key = unsafe readKey(bytes)
         let owned = unsafe Array(bytes)
         let destination = unsafe worker.destinations.destination(owned[scratch.pointee.requestHead.target.hostRange])
         let request = unsafe OwnedRequest(
@@ -303,7 +311,7 @@ final class ClientConnection: TimedObject {
             unsafe worker.log.append(account, head: worker.scratch.pointee.requestHead, request, client: peer)
         }
         if written == headBytes + length {
-            worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+            unsafe worker.loop.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)
             if !persists { linger() }
             return
         }
@@ -518,7 +526,7 @@ final class ClientConnection: TimedObject {
         worker.counters.add(.requests)
         worker.counters.count(violation)
         worker.counters.add(.refused)
-        account.begin(worker)
+        account = Account(worker.log)
         account.status = violation.requestStatus
         account.outcome = .refused
         persists = false
@@ -587,7 +595,7 @@ final class ClientConnection: TimedObject {
             worker.counters.add(.requests)
             worker.counters.add(.refused)
             worker.counters.refusals.add(Int(Refusal.requestTimeout.rawValue), 1)
-            account.begin(worker)
+            account = Account(worker.log)
             phase = .answering
             persists = false
             ErrorResponse(.requestTimeout).append(isHead: false, persists: false, date: worker.wallTime, to: &pending)

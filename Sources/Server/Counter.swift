@@ -68,23 +68,36 @@ package enum Counter: Int, CaseIterable, Sendable {
 /// A row of counters: written by one thread alone, read by anybody.
 ///
 /// A relaxed load and store instead of a read-modify-write: there is one writer, so nothing is lost and nothing locks.
-package final class CounterBank: Sendable {
-    private let cells: [Cell]
-    private final class Cell: Sendable {
-        let value = Atomic<UInt64>(0)
+@safe package final class CounterBank: @unchecked Sendable {  // the cells are atomic, the pointer never changes
+    private let cells: UnsafeMutablePointer<Atomic<UInt64>>
+    private let count: Int
+
+    package init(count: Int) {
+        self.count = count
+        unsafe cells = .allocate(capacity: count)
+        for index in 0..<count { unsafe (cells + index).initialize(to: Atomic(0)) }
     }
 
-    package init(count: Int) { cells = (0..<count).map { _ in Cell() } }
+    deinit {
+        unsafe cells.deinitialize(count: count)
+        unsafe cells.deallocate()
+    }
 
     package func add(_ index: Int, _ amount: Int) {
-        let cell = cells[index]
-        let old = cell.value.load(ordering: .relaxed)
-        cell.value.store(old &+ UInt64(truncatingIfNeeded: amount), ordering: .relaxed)
+        precondition(index >= 0 && index < count)
+        let old = unsafe cells[index].load(ordering: .relaxed)
+        unsafe cells[index].store(old &+ UInt64(truncatingIfNeeded: amount), ordering: .relaxed)
     }
 
-    package func set(_ index: Int, _ value: UInt64) { cells[index].value.store(value, ordering: .relaxed) }
+    package func set(_ index: Int, _ value: UInt64) {
+        precondition(index >= 0 && index < count)
+        unsafe cells[index].store(value, ordering: .relaxed)
+    }
 
-    package subscript(_ index: Int) -> UInt64 { cells[index].value.load(ordering: .relaxed) }
+    package subscript(_ index: Int) -> UInt64 {
+        precondition(index >= 0 && index < count)
+        return unsafe cells[index].load(ordering: .relaxed)
+    }
 }
 
 /// The counters of one worker.

@@ -184,7 +184,8 @@ final class Exchange {
         let id = client.id
         let number = client.exchangeNumber
         followTicket = transfer?.follow(
-            Wake { inbox.post { worker.value.clients[id]?.exchange(number)?.leaderResolved() } }, limit: snapshot.limits.followersPerTransferMax)
+            Wake { inbox.post { worker.value.clients[id]?.exchange(number)?.leaderResolved() } },
+            limit: snapshot.limits.followersPerTransferMax)
         if followTicket == nil { leaderResolved() }
     }
 
@@ -358,7 +359,9 @@ final class Exchange {
     func uploadMore() {
         guard isUploading, let fetch else { return }
         do throws(FramingError) {
-            let wantsMore = try upload!.send(&client.inbound, to: fetch)
+            var inbound = client.takeInbound()
+            defer { client.putBack(inbound) }
+            let wantsMore = try upload!.send(&inbound, to: fetch)
             if wantsMore { client.resumeReading() } else { client.pauseReading() }
         } catch {
             worker.counters.count(error)

@@ -28,7 +28,8 @@ enum LocalAnswer {
             return
         }
         switch request.method {
-        case .connect where request.head.fields.present.contains(.contentLength)
+        case .connect
+        where request.head.fields.present.contains(.contentLength)
             || request.head.fields.present.contains(.transferEncoding):
             // What follows a CONNECT is the tunnel's (RFC 9110 §9.3.6); a body in between could be taken for either.
             self = .refusal(.malformedRequestBody)

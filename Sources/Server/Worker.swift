@@ -40,8 +40,17 @@ import Synchronization
     private(set) var origins: OriginPools!
     var credentials: VerifiedCredentials
 
-    /// State of the request that is being looked at; never kept from one to the next.
+    /// State of the request that is being looked at, never kept from one to the next; and what of the configuration
+    /// every request looks at, as plain values.
     struct Scratch {
+        var limits = Limits()
+        /// Nobody is asked who they are, and no rule looks at requests.
+        var isOpen = false
+        var clientIdleNanoseconds: UInt64 = 0
+        let plainGet = CacheRequest(method: .get, fields: Fields())
+        let plainHead = CacheRequest(method: .head, fields: Fields())
+        let careful = FieldsOfConcern()
+
         var requestHead = RequestHead()
         var responseHead = ResponseHead()
         var keyBytes: [UInt8] = []
@@ -68,6 +77,7 @@ import Synchronization
         credentials = Worker.credentialMemory(snapshot, shared)
         resolver = try Resolver(loop: loop, options: Worker.resolverOptions(snapshot))
         origins = OriginPools(worker: self)
+        unfold(snapshot)
     }
 
     private static func resolverOptions(_ snapshot: Snapshot) -> Resolver.Options {
@@ -135,7 +145,15 @@ import Synchronization
 
     func adopt(_ snapshot: Snapshot) {
         self.snapshot = snapshot
+        unfold(snapshot)
         credentials = Worker.credentialMemory(snapshot, shared)
+    }
+
+    private func unfold(_ snapshot: Snapshot) {
+        unsafe scratch.pointee.limits = snapshot.limits
+        unsafe scratch.pointee.isOpen = snapshot.access.isOpen && snapshot.users == nil
+        unsafe scratch.pointee.clientIdleNanoseconds = UInt64(
+            clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)
     }
 
     /// Accepts nobody more; idle connections close now, busy ones with their answer.

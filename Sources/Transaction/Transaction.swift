@@ -204,7 +204,8 @@ package struct Transaction: Sendable {
             state = .settled
             return .serve(age: age, ttl: ttl)
         case .validate(let why):
-            return leadOrFetch(Fetch(reason: why.forwardReason, isConditional: request.cache.method == .get, isLeading: false))
+            return leadOrFetch(
+                Fetch(reason: why.forwardReason, isConditional: request.cache.method == .get, isLeading: false))
         case .serveStaleAndRevalidate(let age, let ttl):
             state = .settled
             return .serveAndRevalidate(age: age, ttl: ttl)

@@ -219,7 +219,8 @@ struct TransactionTests {
         case .decide(resolved: true): options = [allow, .verdict(.deny(denied)), .refused(.nameNotFound)]
         case .lookUp:
             options = [
-                .stored(nil), .variantMissing, .stored(.serve(age: .zero, ttl: Seconds(1))), .stored(.validate(.requestNoCache)),
+                .stored(nil), .variantMissing, .stored(.serve(age: .zero, ttl: Seconds(1))),
+                .stored(.validate(.requestNoCache)),
                 .stored(.fetch(.authorization)), .stored(.refuse),
                 .stored(.serveStaleAndRevalidate(age: Seconds(2), ttl: Seconds(-1))),
             ]

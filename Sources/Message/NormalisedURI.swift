@@ -1,7 +1,7 @@
 /// One spelling for all URIs that mean the same (RFC 9110 §4.2.3, RFC 3986 §6.2.2): what cache keys are made of.
 ///
-/// Scheme and host in lower case, a dot at the end of the host dropped, the default port left away, percent-encoding of
-/// unreserved characters undone and the rest in upper case, dot segments removed, an empty path "/".
+/// Scheme and host in lower case, a dot at the end of the host dropped, the default port left away, an empty path "/".
+/// Path and query stay as they are (docs/decisions/0008-paths-as-they-stand.md).
 
 /// Appends the target as `scheme://host[:port]/path?query`.
 ///
@@ -11,7 +11,7 @@ package func appendNormalisedURI(_ target: RequestTarget, of bytes: borrowing Sp
     if let whole = normalRange(target, unsafe bytes.bytes) { return result.append(bytes, whole) }
     appendNormalisedOrigin(target.scheme, bytes, host: target.hostRange, port: target.port, to: &result)
     switch target.form {
-    case .origin, .absolute: appendNormalisedPath(bytes, target.pathRange, to: &result)
+    case .origin, .absolute: appendPath(bytes, target.pathRange, to: &result)
     case .asterisk: result.append(0x2A)
     case .authority: break
     }
@@ -41,24 +41,11 @@ package func appendNormalisedHost(_ bytes: borrowing Span<UInt8>, _ host: Range<
     for index in start..<result.count where result[index] &- 0x41 < 26 { result[index] |= 0x20 }
 }
 
-/// Path and query. What needs no change, as nearly everything, is copied at once.
-package func appendNormalisedPath(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>, to result: inout [UInt8]) {
-    guard !range.isEmpty, bytes[range.lowerBound] == 0x2F else {
-        result.append(0x2F)
-        return appendDecodingUnreserved(bytes, range, to: &result)
-    }
-    guard needsNormalising(unsafe bytes.bytes, range) else { return result.append(bytes, range) }
-    let start = result.count
-    appendDecodingUnreserved(bytes, range, to: &result)
-    removeDotSegments(&result, from: start)
-}
-
-/// Whether there is any percent sign, or a dot that begins a segment. The first byte is "/".
-private func needsNormalising(_ bytes: RawSpan, _ range: Range<Int>) -> Bool {
-    let found = scanPairs(bytes, from: range.lowerBound + 1, to: range.upperBound) { block, before in
-        (block .== vector(0x25)) .| ((block .== vector(0x2E)) .& (before .== vector(0x2F)))
-    }
-    return found < range.upperBound
+/// Path and query, to the byte: a proxy may not change them on the way (RFC 9110 §7.7), so spellings that "mean the
+/// same" may get different answers from an origin that does not think so, and must not share one in the store.
+package func appendPath(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>, to result: inout [UInt8]) {
+    if range.isEmpty || bytes[range.lowerBound] != 0x2F { result.append(0x2F) }
+    result.append(bytes, range)
 }
 
 /// Where an absolute-form stands that is its own normalised spelling, as nearly all are; nil where it is not, or another form.
@@ -76,8 +63,7 @@ private func normalRange(_ target: RequestTarget, _ bytes: RawSpan) -> Range<Int
     }
     guard loadByte(bytes, host.upperBound - 1) != 0x2E,
         scan(bytes, from: host.lowerBound, to: host.upperBound, { ($0 &- vector(0x41)) .< vector(26) })
-            == host.upperBound,
-        !needsNormalising(bytes, path)
+            == host.upperBound
     else { return nil }
     return start..<path.upperBound
 }
@@ -89,30 +75,6 @@ private func startOfScheme(_ scheme: Scheme, _ bytes: RawSpan, before host: Int)
     case .https: host >= 8 && loadWord(bytes, host - 8) == 0x2F2F_3A73_7074_7468 ? host - 8 : nil
     }
 }
-
-/// RFC 3986 §6.2.2.1, §6.2.2.2. A percent sign that begins no encoding stays as it is.
-private func appendDecodingUnreserved(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>, to result: inout [UInt8]) {
-    var index = range.lowerBound
-    while index < range.upperBound {
-        let byte = bytes[index]
-        index += 1
-        guard byte == 0x25, index + 1 < range.upperBound, let high = hexValue(bytes[index]),
-            let low = hexValue(bytes[index + 1])
-        else {
-            result.append(byte)
-            continue
-        }
-        let decoded = high << 4 | low
-        if isUnreserved(decoded) {
-            result.append(decoded)
-        } else {
-            result.append(contentsOf: [0x25, upperHexDigit(high), upperHexDigit(low)])
-        }
-        index += 2
-    }
-}
-
-package func upperHexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
 
 /// RFC 3986 §5.2.4 on the path that begins at `start` with "/"; a query behind it stays.
 ///

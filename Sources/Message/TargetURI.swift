@@ -6,7 +6,7 @@ package struct TargetURI: Sendable, Hashable {
     /// In lower case, without a dot at its end; an IP literal keeps its brackets.
     package let host: String
     package let port: UInt16
-    /// Normalised; begins with "/".
+    /// As written; begins with "/".
     package let pathAndQuery: [UInt8]
 
     /// nil where it is not an absolute http or https URI.
@@ -28,7 +28,7 @@ package struct TargetURI: Sendable, Hashable {
         var host: [UInt8] = []
         appendNormalisedHost(text.span, authority.host, to: &host)
         var path: [UInt8] = []
-        appendNormalisedPath(text.span, authorityEnd..<text.count, to: &path)
+        appendPath(text.span, authorityEnd..<text.count, to: &path)
         self.init(scheme: scheme, host: host, port: authority.port ?? scheme.defaultPort, pathAndQuery: path)
     }
 
@@ -62,7 +62,8 @@ package struct TargetURI: Sendable, Hashable {
         default: merged = directory + text
         }
         var path: [UInt8] = []
-        appendNormalisedPath(merged.span, 0..<merged.count, to: &path)
+        appendPath(merged.span, 0..<merged.count, to: &path)
+        removeDotSegments(&path, from: 0)
         merged = Array(host.utf8)
         return TargetURI(scheme: scheme, host: merged, port: port, pathAndQuery: path)
     }

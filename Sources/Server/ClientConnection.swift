@@ -117,6 +117,10 @@ final class ClientConnection: TimedObject {
         }
     }
 
+    /// The client has sent more than the request under way.
+    var hasUnreadBytes: Bool { hasMoreInTurn || !inbound.isEmpty }
+    private var hasMoreInTurn = false
+
     /// What is received and not understood yet; what is left of it is put back before anything else is read.
     func takeInbound() -> [UInt8] {
         defer { inbound = [] }
@@ -164,6 +168,7 @@ final class ClientConnection: TimedObject {
             let headBytes = unsafe worker.scratch.pointee.requestHead.byteCount
             consumed += headBytes
             requests += 1
+            hasMoreInTurn = consumed < bytes.count
             unsafe answer(UnsafeBufferPointer(rebasing: rest[..<headBytes]))
         }
         return consumed
@@ -249,6 +254,7 @@ final class ClientConnection: TimedObject {
             bytes: owned, head: scratch.pointee.requestHead, cache: cache, bodyLength: bodyLength, options: options,
             keyBytes: scratch.pointee.keyBytes, key: key, client: peer, destination: destination)
         phase = .answering
+        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
         let exchange = Exchange(client: self, request: request)
         exchangeNumber &+= 1
         self.exchange = exchange
@@ -600,9 +606,12 @@ final class ClientConnection: TimedObject {
             persists = false
             ErrorResponse(.requestTimeout).append(isHead: false, persists: false, date: worker.wallTime, to: &pending)
             flush()
-        case .answering where !writeEvent.isAdded && exchange?.isUploading != true:
+        case .answering where !writeEvent.isAdded && !(readEvent.isAdded && exchange?.owesBody == true):
             // The origin is taking its time, and has its own limit.
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+        case .answering where !writeEvent.isAdded && exchange?.isAnswered == false && account.status == 0:
+            worker.counters.add(.timeouts)
+            exchange?.bodyIsLate()
         case .idle, .answering, .lingering:
             if phase == .answering { worker.counters.add(.timeouts) }
             abort()

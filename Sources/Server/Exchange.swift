@@ -28,13 +28,16 @@ final class Exchange {
     /// How the body of a response that is passed on is framed.
     private var framing: ForwardedHead.Framing = .none
     /// All of the answer is queued, or in the hands of a delivery.
-    private var isAnswered = false
+    private(set) var isAnswered = false
+    /// The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
+    private var awaitsContinue: Bool
 
     init(client: ClientConnection, request: OwnedRequest) {
         self.client = client
         worker = client.worker
         snapshot = client.worker.snapshot
         self.request = request
+        awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
         let isUpgrade = request.method == .get && ForwardedHead.isUpgrade(request.options, request.fields)
         transaction = Transaction(
             Transaction.Request(
@@ -155,7 +158,9 @@ final class Exchange {
         newest = records.first
         selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
         guard let selected else { return transaction.on(newest == nil ? .stored(nil) : .variantMissing) }
-        return transaction.on(.stored(reuse(of: selected.cached, for: request.cache, now: worker.wallTime)))
+        let reuse = reuse(of: selected.terms, for: request.cache, now: worker.wallTime)
+        if case .validate(let why) = reuse, !selected.cached.hasValidator { return transaction.on(.outdated(why)) }
+        return transaction.on(.stored(reuse))
     }
 
     private func suits(_ record: StoredResponse) -> Bool {
@@ -215,7 +220,7 @@ final class Exchange {
     private func start(_ plan: Transaction.Fetch) {
         let fetch = Fetch(
             worker: worker, snapshot: snapshot, request: request, exchange: self, transaction: transaction, plan: plan,
-            validating: plan.isConditional ? selected : nil, transfer: plan.isLeading ? transfer : nil)
+            stored: selected, transfer: plan.isLeading ? transfer : nil)
         transfer = nil
         self.fetch = fetch
         fetch.start()
@@ -225,10 +230,11 @@ final class Exchange {
     private func revalidateBehind() {
         guard case .lead(let transfer) = worker.shared.lead(request.key, request.keyBytes, knownNewest: newest)
         else { return }
-        let (transaction, plan) = Transaction.revalidation(self.transaction.request)
+        let (transaction, plan) = Transaction.revalidation(
+            self.transaction.request, isConditional: selected?.cached.hasValidator == true)
         Fetch(
             worker: worker, snapshot: snapshot, request: request, exchange: nil, transaction: transaction, plan: plan,
-            validating: selected, transfer: transfer
+            stored: selected, transfer: transfer
         ).start()
     }
 
@@ -272,6 +278,7 @@ final class Exchange {
 
     func relayInterim(_ response: ReceivedResponse) {
         guard request.head.minorVersion >= 1 else { return }
+        if response.status == 100 { awaitsContinue = false }
         client.queue {
             ForwardedHead.appendResponse(response, to: &$0)
             HeadWriter.append("\r\n", to: &$0)
@@ -322,7 +329,7 @@ final class Exchange {
 
     func relayEnd(trailers: Fields?) {
         fetch = nil
-        if framing == .chunked { client.queue { appendLastChunk(trailers: trailers, to: &$0) } }
+        if framing == .chunked { client.queue { appendLastChunk(trailers: ForwardedHead.trailers(trailers), to: &$0) } }
         isAnswered = true
         client.flush()
     }
@@ -347,6 +354,17 @@ final class Exchange {
         upload = RequestUpload(request.bodyLength, limits: snapshot.limits)
         self.fetch = fetch
         client.uploadSoon()
+    }
+
+    /// The next move is the client's: it has a body to send and nothing to wait for.
+    var owesBody: Bool { isUploading && !awaitsContinue }
+
+    /// The client stopped in the middle of its request.
+    func bodyIsLate() {
+        let fetch = self.fetch
+        self.fetch = nil
+        fetch?.clientLeft()
+        refuse(.requestTimeout)
     }
 
     var isUploading: Bool { upload.map { !$0.isComplete } ?? false }
@@ -410,7 +428,9 @@ final class Exchange {
         client.account.status = refusal.status
         client.account.outcome = refusal.isOfOrigin ? .failed : .refused
         client.account.refusal = refusal
-        if request.hasBody { client.persists = false }
+        // After a refused CONNECT come bytes that were meant for the tunnel, or none: they are no requests.
+        let isRefusedTunnel = request.method == .connect && (refusal != .authenticationRequired || client.hasUnreadBytes)
+        if request.hasBody || isRefusedTunnel { client.persists = false }
         let response = ErrorResponse(
             refusal, request: request, denial: denial, challenge: snapshot.users == nil ? nil : snapshot.challenge)
         client.queue {

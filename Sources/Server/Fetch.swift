@@ -28,9 +28,9 @@ final class Fetch: TimedObject {
     /// The transfer that others follow; nil where this fetch does not lead.
     private let transfer: Transfer?
     private var transaction: Transaction
-    private let plan: Transaction.Fetch
-    /// The stored response that is validated.
-    private let validating: StoredResponse?
+    private var plan: Transaction.Fetch
+    /// What is stored for the request: to be validated, and to fall back on.
+    private let stored: StoredResponse?
 
     private enum State { case acquiring, awaitingHead, streaming, finished }
     private enum Sink {
@@ -57,7 +57,7 @@ final class Fetch: TimedObject {
 
     init(
         worker: Worker, snapshot: Snapshot, request: OwnedRequest, exchange: Exchange?, transaction: Transaction,
-        plan: Transaction.Fetch, validating: StoredResponse?, transfer: Transfer?
+        plan: Transaction.Fetch, stored: StoredResponse?, transfer: Transfer?
     ) {
         self.worker = worker
         self.snapshot = snapshot
@@ -65,7 +65,7 @@ final class Fetch: TimedObject {
         self.exchange = exchange
         self.transaction = transaction
         self.plan = plan
-        self.validating = validating
+        self.stored = stored
         self.transfer = transfer
         requestTime = worker.wallTime
     }
@@ -77,7 +77,19 @@ final class Fetch: TimedObject {
     }
 
     /// A pooled connection may be dead without our knowing; only what can be sent again goes out on one.
-    var mayUsePooledConnection: Bool { request.isReplayable && retries == 0 && !transaction.request.isUpgrade }
+    var mayUsePooledConnection: Bool {
+        request.isReplayable && retries == 0 && !transaction.request.isUpgrade && !bindsConnection
+    }
+
+    /// The request proves who it is from for its whole connection, against the rules of HTTP (NTLM, Negotiate: RFC 4559
+    /// §6): nobody else's request may go out on it.
+    private var bindsConnection: Bool { request.fields.all(.authorization).contains(where: Fetch.isBinding) }
+
+    private static func isBinding(_ credentials: ArraySlice<UInt8>) -> Bool {
+        ["ntlm", "negotiate", "nego2", "kerberos"].contains { scheme in
+            credentials.starts(with: scheme.utf8) { $0 | 0x20 == $1 }
+        }
+    }
 
     /// What the admin endpoint tells of it.
     var description: FetchDescription {
@@ -100,7 +112,7 @@ final class Fetch: TimedObject {
     func clientLeft() {
         exchange = nil
         switch sink {
-        case .store: return
+        case .store(let record): if isForNobody(record) { abortStored(record) }
         case .undecided where transfer.map { $0.followerCount > 0 } == true: return
         case .undecided, .relay, .discard: abort()
         }
@@ -113,7 +125,7 @@ final class Fetch: TimedObject {
         self.connection = connection
         state = .awaitingHead
         worker.counters.add(.originRequests)
-        let conditions = plan.isConditional ? validating.map { conditionalFields(for: $0.cached) } ?? [] : []
+        let conditions = plan.isConditional ? stored.map { conditionalFields(for: $0.cached) } ?? [] : []
         unsafe worker.scratch.pointee.out.removeAll(keepingCapacity: true)
         unsafe ForwardedHead.appendRequest(
             request, conditions: conditions, instance: worker.shared.instance, to: &worker.scratch.pointee.out)
@@ -157,7 +169,7 @@ final class Fetch: TimedObject {
         requestIsSent = true
         guard case .chunked = request.bodyLength, let connection else { return }
         var last: [UInt8] = []
-        appendLastChunk(trailers: trailers, to: &last)
+        appendLastChunk(trailers: ForwardedHead.trailers(trailers), to: &last)
         _ = unsafe last.withUnsafeBytes { unsafe connection.send($0) }
     }
 
@@ -240,7 +252,9 @@ final class Fetch: TimedObject {
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
         if case .chunked = length { decoder = ChunkedDecoder(limits: snapshot.limits) }
         if case .length(let count) = length { remaining = count }
-        persists = Framing.persists(minorVersion: head.minorVersion, response.options)
+        persists =
+            Framing.persists(minorVersion: head.minorVersion, response.options) && !bindsConnection
+            && !response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding)
         keepAlive = snapshot.configuration.timeouts.originKeepAlive
         if let announced = Fetch.keepAlive(response.fields) { keepAlive = min(keepAlive, announced) }
         decide(response)
@@ -277,6 +291,11 @@ final class Fetch: TimedObject {
 
     private func decide(_ response: ReceivedResponse) {
         let now = worker.wallTime
+        if response.status == 304, plan.isConditional, let stored,
+            !selects(response.fields, stored.cached, received: now)
+        {
+            return askForTheWhole(stored)
+        }
         let storing = storing(response, now)
         var isStorable = false
         if case .store = storing { isStorable = true }
@@ -299,6 +318,16 @@ final class Fetch: TimedObject {
         }
     }
 
+    /// The origin confirmed something that is not what is stored: that goes, and the question is put anew.
+    private func askForTheWhole(_ stored: StoredResponse) {
+        worker.shared.tier.remove(stored)
+        plan = transaction.askForTheWhole(plan)
+        if let connection { worker.origins.discard(connection) }
+        connection = nil
+        state = .acquiring
+        worker.origins.acquire(for: self)
+    }
+
     /// Responses with fields for one client alone (`private="…"`, `no-cache="…"`) are not stored: those whom the store
     /// serves would miss the fields, the first client among them.
     private func storing(_ response: ReceivedResponse, _ now: WallTime) -> StoringDecision {
@@ -311,8 +340,8 @@ final class Fetch: TimedObject {
     }
 
     private var staleMayServe: Bool {
-        guard let validating else { return false }
-        return mayServeStaleOnError(validating.terms, for: request.cache, now: worker.wallTime)
+        guard let stored else { return false }
+        return mayServeStaleOnError(stored.terms, for: request.cache, now: worker.wallTime)
     }
 
     /// - Returns: false where the store has no room for it; then it is passed on like any other.
@@ -344,15 +373,15 @@ final class Fetch: TimedObject {
     }
 
     private func freshen(_ response: ReceivedResponse, _ now: WallTime) {
-        guard let validating else { preconditionFailure("a 304 to a question nobody asked") }
+        guard let stored else { preconditionFailure("a 304 to a question nobody asked") }
         let update = ForwardedHead.endToEnd(response.fields, response.options)
-        let renewedFields = freshened(validating.fields, by: update, received: now)
-        let renewed = validating.renewed(
+        let renewedFields = freshened(stored.fields, by: update, received: now)
+        let renewed = stored.renewed(
             cached: CachedResponse(
-                status: validating.cached.status, fields: renewedFields, requestTime: requestTime, responseTime: now,
+                status: stored.cached.status, fields: renewedFields, requestTime: requestTime, responseTime: now,
                 policy: snapshot.cachePolicy),
             fields: renewedFields)
-        _ = worker.shared.tier.replace(validating, with: renewed)
+        _ = worker.shared.tier.replace(stored, with: renewed)
         worker.counters.add(.freshened)
         transfer?.resolve(.published(renewed))
         sink = .discard
@@ -361,10 +390,10 @@ final class Fetch: TimedObject {
     }
 
     private func serveStale(status: UInt16) {
-        guard let validating else { preconditionFailure("nothing stale is at hand") }
-        transfer?.resolve(.published(validating))
+        guard let stored else { preconditionFailure("nothing stale is at hand") }
+        transfer?.resolve(.published(stored))
         sink = .discard
-        exchange?.serve(validating, as: .staleOnError(plan.reason, status: status))
+        exchange?.serve(stored, as: .staleOnError(plan.reason, status: status))
         exchange = nil
         if length != .none { abort() }
     }
@@ -511,6 +540,7 @@ final class Fetch: TimedObject {
             if state == .streaming && exchange.isBehind { pause() }
         case .store(let record):
             exchange?.bodyAdvanced()
+            if state == .streaming && isForNobody(record) { return abortStored(record) }
             if state == .streaming && record.body.writerShouldPause {
                 pause()
                 let inbox = worker.loop.inbox
@@ -521,6 +551,18 @@ final class Fetch: TimedObject {
         case .discard, .undecided:
             break
         }
+    }
+
+    /// It is no longer stored, and nobody reads it.
+    private func isForNobody(_ record: StoredResponse) -> Bool { record.body.isWindowed && !record.body.hasReaders }
+
+    private func abortStored(_ record: StoredResponse) {
+        guard state == .streaming else { return }
+        let connection = self.connection
+        finish()
+        if let connection { worker.origins.discard(connection) }
+        record.body.fail()
+        exchange = nil
     }
 
     private func pause() {
@@ -587,6 +629,7 @@ final class Fetch: TimedObject {
 
     private func failBody() {
         guard state == .streaming else { return }
+        let connection = self.connection
         finish()
         if let connection { worker.origins.discard(connection) }
         switch sink {
@@ -655,14 +698,16 @@ final class Fetch: TimedObject {
     }
 
     override func timerFired() {
-        switch state {
-        case .awaitingHead: failBeforeHead(.responseTimeout)
-        case .streaming where isPaused:
-            worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
-        case .streaming: failBody()
-        case .acquiring, .finished: break
+        if case .streaming = state, isPaused {
+            return worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
         }
         worker.counters.add(.timeouts)
+        switch state {
+        case .acquiring: failBeforeHead(.connectionTimeout)
+        case .awaitingHead: failBeforeHead(.responseTimeout)
+        case .streaming: failBody()
+        case .finished: break
+        }
     }
 
     // MARK: 101

@@ -23,6 +23,23 @@ enum ForwardedHead {
         fields.dropping { !isEndToEnd($0, of: fields, options) }
     }
 
+    /// What of a trailer section goes on (RFC 9110 §6.5.1): no field that frames, routes, authenticates, or that we act on
+    /// ourselves; whoever merged it into the head would be deceived.
+    static func trailers(_ trailers: Fields?) -> Fields? {
+        guard let trailers else { return nil }
+        let kept = trailers.dropping { line in
+            guard line.name == .other else { return true }
+            let name = trailers.name(of: line)
+            return isForProxies(name) || name.starts(with: "content-".utf8, by: { $0 | 0x20 == $1 }) && !isDigest(name)
+        }
+        return kept.lines.isEmpty ? nil : kept
+    }
+
+    /// `Content-Digest` (RFC 9530) is meant for trailers.
+    private static func isDigest(_ name: ArraySlice<UInt8>) -> Bool {
+        name.elementsEqual("content-digest".utf8, by: { $0 | 0x20 == $1 })
+    }
+
     // MARK: to the origin
 
     /// - Parameters:

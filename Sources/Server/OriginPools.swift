@@ -66,6 +66,7 @@ final class OriginPools {
         }
         worker.counters.add(.originQueued)
         pool.queue.append(fetch)
+        worker.loop.timers.schedule(fetch, after: fetch.snapshot.configuration.timeouts.connect)
     }
 
     private func open(for fetch: Fetch, in pool: Pool) {
@@ -143,7 +144,8 @@ final class OriginPools {
             worker.counters.add(.originConnectionsReused)
             return hand(connection, to: next)
         }
-        guard !worker.isDraining, keepAlive > .zero else { return close(connection, in: pool) }
+        // Who waits and may not use this one gets its place.
+        guard pool.queue.isEmpty, !worker.isDraining, keepAlive > .zero else { return close(connection, in: pool) }
         pool.idle.append(connection)
         idleCount += 1
         worker.loop.timers.schedule(connection, after: keepAlive)

@@ -45,8 +45,10 @@ package final class Shared: Sendable {
         admin.withLock { listeners in
             listeners.contains { listener in
                 guard listener.port == port, let own = IPAddress(listener) else { return false }
-                // Listening everywhere, it is at every address of this machine: none of them is public, or it is a risk taken.
-                return own == address || (addressClass(own) == .unspecified && !addressClass(address).isPublic)
+                // To connect to 0.0.0.0 or :: is to connect to this machine; to listen there is to be at all its addresses,
+                // none of which is public, or that is a risk taken.
+                return own == address || addressClass(address) == .unspecified
+                    || (addressClass(own) == .unspecified && !addressClass(address).isPublic)
             }
         }
     }

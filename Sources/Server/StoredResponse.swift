@@ -15,7 +15,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// `head` ends with a `Content-Length` line; false while the length of the body is not known yet.
     package let headHasLength: Bool
     /// Everything a fresh plain GET needs is at hand: status 200-like, length known, no variants.
-    package let isPlain: Bool
+    package var isPlain: Bool { headHasLength && secondaryKey == nil && head.count <= StoredResponse.plainHeadBytesMax }
 
     package init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
@@ -26,12 +26,14 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         self.fields = fields
         self.secondaryKey = secondaryKey
         headHasLength = contentLength != nil
-        isPlain = contentLength != nil && secondaryKey == nil
         super.init(
             key: key, keyBytes: keyBytes,
             head: StoredResponse.wireHead(status: cached.status, fields: fields, contentLength: contentLength),
             body: body)
     }
+
+    /// A head beyond this is written by the longer way, which has no buffer of fixed size.
+    private static let plainHeadBytesMax = 64 << 10
 
     /// The newer of two responses with the same secondary key takes the place of the older (RFC 9111 §4.1).
     package override func replaces(_ other: StoredRecord) -> Bool {

@@ -23,6 +23,8 @@ final class Audience {
     /// Nobody reads or waits, and nothing was freed: it may be forgotten.
     var isIdle: Bool { waits.isEmpty && readers.isEmpty && roomWake == nil && window == nil }
 
+    var hasReaders: Bool { !readers.isEmpty }
+
     // MARK: Waits
 
     func addWait(_ ticket: WaitTicket, beyond offset: Int, _ wake: Wake) {

@@ -42,6 +42,9 @@ extension Body {
         freeReadPages()
     }
 
+    /// Somebody has attached and not left.
+    package var hasReaders: Bool { locked { audience?.hasReaders == true } }
+
     package var isWindowed: Bool { windowed.load(ordering: .acquiring) }
 
     /// Whether the slowest reader is a window behind; the writer then stops reading from the origin.

@@ -57,6 +57,8 @@ package struct Transaction: Sendable {
         case verdict(Verdict)
         /// What the store holds for the request; nil where nothing is selected.
         case stored(Reuse?)
+        /// What is stored may not be served without asking, and has no validator to ask with.
+        case outdated(ValidateReason)
         /// The store holds the key, but no variant that suits the request (RFC 9111 §4.1).
         case variantMissing
         case leading
@@ -128,11 +130,18 @@ package struct Transaction: Sendable {
     package init(_ request: Request) { self.request = request }
 
     /// A validation that no client waits for (RFC 5861 §3): it begins where others end, at the question to the origin.
-    package static func revalidation(_ request: Request) -> (Transaction, Fetch) {
+    package static func revalidation(_ request: Request, isConditional: Bool) -> (Transaction, Fetch) {
         var transaction = Transaction(request)
-        let fetch = Fetch(reason: .stale, isConditional: true, isLeading: true)
+        let fetch = Fetch(reason: .stale, isConditional: isConditional, isLeading: true)
         transaction.state = .fetching(fetch)
         return (transaction, fetch)
+    }
+
+    /// The 304 was about something else than what is stored (RFC 9111 §4.3.4): the origin is asked again, for the whole.
+    package mutating func askForTheWhole(_ fetch: Fetch) -> Fetch {
+        let plain = Fetch(reason: fetch.reason, isConditional: false, isLeading: fetch.isLeading)
+        state = .fetching(plain)
+        return plain
     }
 
     package mutating func on(_ event: Event) -> Action {
@@ -147,6 +156,8 @@ package struct Transaction: Sendable {
             return afterVerdict(verdict)
         case (.lookingUp, .stored(let reuse)):
             return afterLookUp(reuse)
+        case (.lookingUp, .outdated(let why)):
+            return leadOrFetch(Fetch(reason: why.forwardReason, isConditional: false, isLeading: false))
         case (.lookingUp, .variantMissing):
             return afterMiss(.varyMiss)
         case (.choosingLeader(var fetch), .leading):
@@ -244,7 +255,7 @@ package struct Transaction: Sendable {
     ) -> Action {
         state = .settled
         if fetch.isConditional && status == 304 { return .freshen }
-        if fetch.isConditional && staleMayServe && (500...599).contains(status) { return .serveStale }
+        if staleMayServe && (500...599).contains(status) { return .serveStale }
         if isStorable { return .store }
         return .relay(invalidates: invalidates(method: request.cache.method, status: status))
     }

@@ -57,7 +57,8 @@ final class ClientConnection: TimedObject {
     /// The exchange under way, if it is still the one of that number.
     func exchange(_ number: UInt32) -> Exchange? { number == exchangeNumber ? exchange : nil }
 
-    var isIdle: Bool { phase == .idle && inbound.isEmpty }
+    /// No request has begun; at most a part of a head is there.
+    var isIdle: Bool { phase == .idle }
 
     func start() {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -95,11 +96,12 @@ final class ClientConnection: TimedObject {
                 processInbound()
             }
             exchange?.uploadMore()
+            if inbound.count >= inboundBytesMax { pauseReading() }
         case .answering:
             unsafe inbound.append(contentsOf: bytes)
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
             exchange?.uploadMore()
-            if inbound.count >= worker.snapshot.limits.pipelinedBytesMax { pauseReading() }
+            if inbound.count >= inboundBytesMax { pauseReading() }
         case .lingering:
             lingerBytes += bytes.count
             if lingerBytes > ClientConnection.lingerBytesMax { close() }
@@ -129,6 +131,11 @@ final class ClientConnection: TimedObject {
 
     func putBack(_ bytes: [UInt8]) { inbound = inbound.isEmpty ? bytes : bytes + inbound }
 
+    /// Room for a head that is not whole, or for requests that wait for their turn.
+    private var inboundBytesMax: Int {
+        max(worker.snapshot.limits.pipelinedBytesMax, worker.snapshot.limits.headBytesMax)
+    }
+
     func pauseReading() { readEvent.remove() }
     func resumeReading() { if phase == .answering || phase == .idle { readEvent.add() } }
 
@@ -137,6 +144,10 @@ final class ClientConnection: TimedObject {
         inbound = []
         let consumed = unsafe bytes.withUnsafeBytes { unsafe process($0) }
         guard consumed < bytes.count, phase != .closed, phase != .lingering else { return }
+        // A new head has begun, behind a request that was whole: it has its own time.
+        if consumed > 0, phase == .idle {
+            worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
+        }
         // What came meanwhile is behind what is kept.
         inbound = bytes[consumed...] + inbound
     }
@@ -177,8 +188,8 @@ final class ClientConnection: TimedObject {
     /// Goes on with what was received while an answer was under way.
     private func continueReading() {
         guard phase == .idle, !isProcessing else { return }
-        resumeReading()
         if !inbound.isEmpty { processInbound() }
+        if inbound.count < inboundBytesMax { resumeReading() }
         exchange?.uploadMore()
     }
 
@@ -186,13 +197,14 @@ final class ClientConnection: TimedObject {
 
     private func answer(_ bytes: UnsafeBufferPointer<UInt8>) {
         worker.counters.add(.requests)
+        requestsAnswered += 1
         account = Account(worker.log)
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
         guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, isAdmitted else {
             return unsafe answerWithCare(bytes)
         }
-        persists = !worker.isDraining
+        persists = mayPersist
         let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
         let key = unsafe readKey(bytes)
         let record = unsafe worker.shared.lookup(key, scratch.pointee.keyBytes).first
@@ -204,6 +216,11 @@ final class ClientConnection: TimedObject {
             return unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes)
         }
         unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
+    }
+
+    private var mayPersist: Bool {
+        let limit = unsafe worker.scratch.pointee.limits.requestsPerConnectionMax
+        return !worker.isDraining && (limit == 0 || requestsAnswered < limit)
     }
 
     /// A GET or HEAD that says nothing but what it wants, on a connection that stays: what nearly all hits are.
@@ -229,7 +246,7 @@ final class ClientConnection: TimedObject {
     private func answerWithCare(_ bytes: UnsafeBufferPointer<UInt8>) {
         let head = unsafe worker.scratch.pointee.requestHead
         let options = unsafe ConnectionOptions(head.fields, bytes: bytes.span)
-        persists = !worker.isDraining && Framing.persists(minorVersion: head.minorVersion, options)
+        persists = mayPersist && Framing.persists(minorVersion: head.minorVersion, options)
         var cache = unsafe CacheRequest(method: head.method, fields: head.fields, bytes: bytes.span)
         do throws(FramingError) {
             let bodyLength = unsafe try requestBodyLength(head, bytes: bytes.span)
@@ -375,14 +392,24 @@ final class ClientConnection: TimedObject {
     }
 
     private func trimPending() {
-        guard pendingOffset == pending.count else { return }
+        guard pendingOffset == pending.count else {
+            // A peer that always leaves a little must not make us keep all that is out already.
+            if pendingOffset > 64 << 10 {
+                pending.removeFirst(pendingOffset)
+                pendingOffset = 0
+            }
+            return
+        }
         pending.removeAll(keepingCapacity: pending.capacity <= 16 << 10)
         pendingOffset = 0
     }
 
     private func waitForRoom() {
         guard phase != .closed else { return }
-        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.idle)
+        // One that reads nothing of a body that streams through a window holds up all who read the same.
+        let isInTheWay = delivery.map { $0.body.isWindowed && $0.body.readerCount > 1 } ?? false
+        worker.loop.timers.schedule(
+            self, after: isInTheWay ? .seconds(5) : worker.snapshot.configuration.timeouts.idle)
         guard !writeEvent.isAdded else { return }
         if !writeEvent.isAssigned {
             let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -456,6 +483,8 @@ final class ClientConnection: TimedObject {
             return unsafe IO.writev(fd, vectors.baseAddress!, used)
         }
         switch result {
+        case .bytes(0):
+            return .failed
         case .bytes(let count):
             worker.counters.add(.bytesToClients, count)
             pendingOffset += min(count, queued)
@@ -513,9 +542,6 @@ final class ClientConnection: TimedObject {
             if exchange.leavesRequestUnread { persists = false }
         }
         exchange = nil
-        requestsAnswered += 1
-        let limit = worker.snapshot.limits.requestsPerConnectionMax
-        if limit > 0 && requestsAnswered >= limit { persists = false }
         guard persists, !worker.isDraining else { return linger() }
         phase = .idle
         worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)

@@ -17,6 +17,8 @@ final class Delivery {
     private var isTerminated = false
     /// A growing body is told how far its readers are, in case it has to stream through a window.
     private let reader: ReaderID?
+    /// The bytes it should begin with were let go a moment before.
+    private let isLost: Bool
     var ticket: WaitTicket?
 
     init(body: Body, range: Range<Int>?, isChunked: Bool) {
@@ -24,7 +26,9 @@ final class Delivery {
         offset = range?.lowerBound ?? 0
         end = range?.upperBound
         self.isChunked = isChunked
-        reader = body.state == .growing ? body.attach(at: offset) : nil
+        let isGrowing = body.state == .growing
+        reader = isGrowing ? body.attach(at: offset) : nil
+        isLost = isGrowing && reader == nil
     }
 
     enum Next {
@@ -36,6 +40,7 @@ final class Delivery {
 
     /// What there is to send now; chunk framing goes into `framing`, which is sent before the bytes.
     func next(framing: inout [UInt8]) -> Next {
+        if isLost { return .broken }
         if chunkRemaining > 0 { return .bytes(chunkRemaining) }
         // The state is read first: a body that is complete by then has its whole length published.
         let state = body.state

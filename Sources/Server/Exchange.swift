@@ -38,7 +38,9 @@ final class Exchange {
         snapshot = client.worker.snapshot
         self.request = request
         awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
-        let isUpgrade = request.method == .get && ForwardedHead.isUpgrade(request.options, request.fields)
+        let isUpgrade =
+            request.method == .get && request.head.minorVersion >= 1
+            && ForwardedHead.isUpgrade(request.options, request.fields)
         transaction = Transaction(
             Transaction.Request(
                 cache: request.cache, isTunnel: request.method == .connect, isUpgrade: isUpgrade,

@@ -665,7 +665,7 @@ final class Fetch: TimedObject {
         switch transaction.on(.originFailed(refusal, staleMayServe: staleMayServe)) {
         case .serveStale: serveStale(status: 0)
         default:
-            transfer?.resolve(.failed(code: Int32(refusal.rawValue)))
+            transfer?.resolve(refusal.isOfOrigin ? .failed(code: Int32(refusal.rawValue)) : .notShared)
             exchange?.refuse(refusal)
         }
         exchange = nil

@@ -128,7 +128,13 @@ final class OriginConnection: TimedObject {
         switch result {
         case .bytes(let count):
             pendingOffset += count
-            guard pendingOffset == pendingOut.count else { return }
+            guard pendingOffset == pendingOut.count else {
+                if pendingOffset > 64 << 10 {
+                    pendingOut.removeFirst(pendingOffset)
+                    pendingOffset = 0
+                }
+                return
+            }
             pendingOut = []
             pendingOffset = 0
             writeEvent.clear()

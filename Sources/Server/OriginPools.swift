@@ -70,6 +70,8 @@ final class OriginPools {
     }
 
     private func open(for fetch: Fetch, in pool: Pool) {
+        // Closing its last connection may have taken the pool off the list.
+        pools[fetch.request.originKey] = pool
         pool.open += 1
         openCount += 1
         let key = fetch.request.originKey

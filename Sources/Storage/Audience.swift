@@ -23,7 +23,7 @@ final class Audience {
     /// Nobody reads or waits, and nothing was freed: it may be forgotten.
     var isIdle: Bool { waits.isEmpty && readers.isEmpty && roomWake == nil && window == nil }
 
-    var hasReaders: Bool { !readers.isEmpty }
+    var readerCount: Int { readers.count }
 
     // MARK: Waits
 

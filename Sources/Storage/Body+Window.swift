@@ -43,7 +43,8 @@ extension Body {
     }
 
     /// Somebody has attached and not left.
-    package var hasReaders: Bool { locked { audience?.hasReaders == true } }
+    package var hasReaders: Bool { readerCount > 0 }
+    package var readerCount: Int { locked { audience?.readerCount ?? 0 } }
 
     package var isWindowed: Bool { windowed.load(ordering: .acquiring) }
 

@@ -27,3 +27,16 @@ package func selects(_ notModified: Fields, _ stored: CachedResponse, received: 
     guard let modified = lastModifiedField(notModified, received: received) else { return true }
     return modified.time == stored.lastModified
 }
+
+/// Whether a 304 confirms the stored response whose validators went out: it selects it, or it carries the tag that was
+/// sent, weak or strong.
+///
+/// Wider than §4.3.4 for one deployed server: nginx weakens the tag of a response that it compresses on the way, but its
+/// 304 to that very tag carries the strong one. Whoever answers 304 to `W/"x"` with `"x"` means what we hold.
+package func confirms(_ notModified: Fields, _ stored: CachedResponse, received: WallTime) -> Bool {
+    if selects(notModified, stored, received: received) { return true }
+    guard let eTag = notModified.first(.eTag).flatMap({ EntityTag(parsing: $0) }), let sent = stored.eTag else {
+        return false
+    }
+    return eTag.weakMatches(sent)
+}

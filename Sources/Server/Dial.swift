@@ -128,14 +128,3 @@ extension Refusal {
         }
     }
 }
-
-extension SocketAddress {
-    init(_ address: IPAddress, port: UInt16) {
-        if let v4 = address.v4 {
-            self.init(v4: v4, port: port)
-        } else {
-            let v6 = address.v6
-            self.init(v6: v6.high, low: v6.low, port: port)
-        }
-    }
-}

@@ -13,24 +13,24 @@ final class Exchange {
     let worker: Worker
     let snapshot: Snapshot
     let request: OwnedRequest
-    private var transaction: Transaction
-    private var selected: StoredResponse?
+    var transaction: Transaction
+    var selected: StoredResponse?
     /// The newest record under the key, of whatever variant, when the store was asked.
-    private var newest: StoredRecord?
-    private var transfer: Transfer?
-    private var followTicket: FollowTicket?
-    private var fetch: Fetch?
-    private var dial: Dial?
-    private var ticket: ResolverTicket?
-    private var upload: RequestUpload?
-    private var denial: Denial?
+    var newest: StoredRecord?
+    var transfer: Transfer?
+    var followTicket: FollowTicket?
+    var fetch: Fetch?
+    var dial: Dial?
+    var ticket: ResolverTicket?
+    var upload: RequestUpload?
+    var denial: Denial?
 
     /// How the body of a response that is passed on is framed.
-    private var framing: ForwardedHead.Framing = .none
+    var framing: ForwardedHead.Framing = .none
     /// All of the answer is queued, or in the hands of a delivery.
-    private(set) var isAnswered = false
+    var isAnswered = false
     /// The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
-    private var awaitsContinue: Bool
+    var awaitsContinue: Bool
 
     init(client: ClientConnection, request: OwnedRequest) {
         self.client = client
@@ -59,7 +59,7 @@ final class Exchange {
     }
 
     /// Carries out one action after the other until something has to be waited for.
-    private func perform(_ first: Transaction.Action) {
+    func perform(_ first: Transaction.Action) {
         var action = first
         while true {
             switch action {
@@ -94,7 +94,7 @@ final class Exchange {
 
     // MARK: access
 
-    private func identify() -> Transaction.Action? {
+    func identify() -> Transaction.Action? {
         switch Authentication.check(
             request, worker: worker, snapshot: snapshot, { [weak self] in self?.identified($0) })
         {
@@ -108,7 +108,7 @@ final class Exchange {
         }
     }
 
-    private func identified(_ result: Authentication.Result) {
+    func identified(_ result: Authentication.Result) {
         switch result {
         case .waiting: return
         case .known(let user):
@@ -119,7 +119,7 @@ final class Exchange {
         }
     }
 
-    private func decide(resolved: Bool) -> Transaction.Action? {
+    func decide(resolved: Bool) -> Transaction.Action? {
         guard !snapshot.access.isOpen else { return transaction.on(.verdict(.allow(rule: nil))) }
         guard resolved else { return note(snapshot.access.decide(request.access, address: nil)) }
         switch Dial.knownAddresses(of: request.host, worker: worker) {
@@ -139,7 +139,7 @@ final class Exchange {
     }
 
     /// Where addresses decide, a request is allowed if one of them may be dialled; the others never are.
-    private func verdict(_ addresses: [SocketAddress]) -> Verdict {
+    func verdict(_ addresses: [SocketAddress]) -> Verdict {
         var last: Verdict = .deny(Denial(reason: .privateDestination, text: "the host has no address"))
         for address in addresses.compactMap(IPAddress.init) {
             last = snapshot.access.decide(request.access, address: address)
@@ -148,14 +148,14 @@ final class Exchange {
         return last
     }
 
-    private func note(_ verdict: Verdict) -> Transaction.Action {
+    func note(_ verdict: Verdict) -> Transaction.Action {
         if case .deny(let reason) = verdict { denial = reason }
         return transaction.on(.verdict(verdict))
     }
 
     // MARK: the store
 
-    private func lookUp() -> Transaction.Action {
+    func lookUp() -> Transaction.Action {
         let records = worker.shared.lookup(request.key, request.keyBytes)
         newest = records.first
         selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
@@ -165,14 +165,14 @@ final class Exchange {
         return transaction.on(.stored(reuse))
     }
 
-    private func suits(_ record: StoredResponse) -> Bool {
+    func suits(_ record: StoredResponse) -> Bool {
         guard record.body.state != .failed, !record.body.isWindowed else { return false }
         guard let secondaryKey = record.secondaryKey else { return true }
         let bytes = request.bytes
         return secondaryKey.matches(request.head.fields, bytes: bytes.span)
     }
 
-    private func lead() -> Transaction.Action {
+    func lead() -> Transaction.Action {
         switch worker.shared.lead(request.key, request.keyBytes, knownNewest: newest) {
         case .lead(let transfer):
             self.transfer = transfer
@@ -185,7 +185,7 @@ final class Exchange {
         }
     }
 
-    private func follow() {
+    func follow() {
         let inbox = worker.loop.inbox
         let worker = WorkerReference(worker)
         let id = client.id
@@ -196,7 +196,7 @@ final class Exchange {
         if followTicket == nil { leaderResolved() }
     }
 
-    private func leaderResolved() {
+    func leaderResolved() {
         guard let transfer else { return }
         followTicket = nil
         self.transfer = nil
@@ -213,13 +213,13 @@ final class Exchange {
         }
     }
 
-    private func serveSelected(ttl: Seconds) {
+    func serveSelected(ttl: Seconds) {
         guard let selected else { preconditionFailure("nothing is selected") }
         worker.shared.tier.touch(selected)
         serve(selected, as: ttl > .zero ? .hit : .stale)
     }
 
-    private func start(_ plan: Transaction.Fetch) {
+    func start(_ plan: Transaction.Fetch) {
         let fetch = Fetch(
             worker: worker, snapshot: snapshot, request: request, exchange: self, transaction: transaction, plan: plan,
             stored: selected, transfer: plan.isLeading ? transfer : nil)
@@ -229,7 +229,7 @@ final class Exchange {
     }
 
     /// RFC 5861 §3: the client has its answer; the store gets a better one, once.
-    private func revalidateBehind() {
+    func revalidateBehind() {
         guard case .lead(let transfer) = worker.shared.lead(request.key, request.keyBytes, knownNewest: newest)
         else { return }
         let (transaction, plan) = Transaction.revalidation(
@@ -238,255 +238,6 @@ final class Exchange {
             worker: worker, snapshot: snapshot, request: request, exchange: nil, transaction: transaction, plan: plan,
             stored: selected, transfer: transfer
         ).start()
-    }
-
-    // MARK: answers from the store
-
-    func serve(_ record: StoredResponse, as service: Service) {
-        isAnswered = true
-        if case .miss = service {} else { fetch = nil }
-        let answer = StoredAnswer(record, to: request, service: service, now: worker.wallTime)
-        client.account.status = answer.status
-        client.account.outcome = service.outcome
-        count(service)
-        client.queue {
-            answer.appendHead(
-                minorVersion: request.head.minorVersion, persists: client.persists, to: &$0)
-        }
-        if answer.endsWithConnection { client.persists = false }
-        guard let delivery = answer.delivery else { return client.flush() }
-        client.delivery = delivery
-        // Of a response that is just being stored, the first bytes follow at once: head and body go out together.
-        if case .miss = service { return }
-        client.flush()
-    }
-
-    private func count(_ service: Service) {
-        switch service {
-        case .hit: worker.counters.add(.hits)
-        case .stale, .staleOnError: worker.counters.add(.staleHits)
-        case .revalidated: worker.counters.add(.revalidated)
-        case .collapsed: worker.counters.add(.collapsed)
-        case .miss: worker.counters.add(.misses)
-        }
-    }
-
-    /// The fetch tells of every piece that arrives; no wake-up is needed.
-    var isToldOfProgress: Bool { fetch != nil }
-
-    func bodyAdvanced() { client.flush() }
-
-    // MARK: passing a response on
-
-    func relayInterim(_ response: ReceivedResponse) {
-        guard request.head.minorVersion >= 1 else { return }
-        if response.status == 100 { awaitsContinue = false }
-        client.queue {
-            ForwardedHead.appendResponse(response, to: &$0)
-            HeadWriter.append("\r\n", to: &$0)
-        }
-        client.flush()
-    }
-
-    func relayHead(
-        _ response: ReceivedResponse, length: BodyLength, reason why: CacheStatus.ForwardReason,
-        notStored: NotStoredReason?
-    ) {
-        worker.counters.add(.passed)
-        client.account.status = response.status
-        client.account.outcome = .passed
-        framing = ForwardedHead.framing(of: length, minorVersion: request.head.minorVersion)
-        let tellsLength = request.method == .head || response.status == 304
-        if tellsLength { framing = .none }
-        if framing == .untilClose { client.persists = false }
-        var cacheStatus = CacheStatus(.forwarded(why))
-        cacheStatus.forwardStatus = response.status
-        cacheStatus.detail = notStored?.rawValue
-        client.queue {
-            ForwardedHead.appendResponse(response, to: &$0)
-            ForwardedHead.appendProxyFields(response, now: worker.wallTime, to: &$0)
-            HeadWriter.append("Cache-Status: ", to: &$0)
-            cacheStatus.append(to: &$0)
-            HeadWriter.append("\r\n", to: &$0)
-            ForwardedHead.appendFraming(framing, to: &$0)
-            // A response without content may still say how long it would be (HEAD, 304; RFC 9110 §8.6).
-            if tellsLength, let told = response.fields.first(.contentLength) {
-                appendFieldLine(.contentLength, told, to: &$0)
-            }
-            HeadWriter.appendConnection(persists: client.persists, minorVersion: request.head.minorVersion, to: &$0)
-        }
-    }
-
-    func relay(_ bytes: UnsafeRawBufferPointer) {
-        client.account.bodyBytes += bytes.count
-        guard framing == .chunked else { return unsafe client.send(bytes) }
-        client.queue { appendChunkHeader(bytes.count, to: &$0) }
-        unsafe client.queue(bytes)
-        client.queue { HeadWriter.append("\r\n", to: &$0) }
-    }
-
-    func relayTurnEnded() { client.flush() }
-
-    var isBehind: Bool { client.unsentBytes >= snapshot.limits.relayBufferBytesMax }
-
-    func relayEnd(trailers: Fields?) {
-        fetch = nil
-        if framing == .chunked { client.queue { appendLastChunk(trailers: ForwardedHead.trailers(trailers), to: &$0) } }
-        isAnswered = true
-        client.flush()
-    }
-
-    /// What was passed on so far can not be completed: the client must see that (RFC 9112 §8).
-    func relayFailed(_ refusal: Refusal) {
-        fetch = nil
-        client.account.refusal = refusal
-        client.abort()
-    }
-
-    /// Everything queued is out.
-    /// - Returns: that was the whole answer.
-    func outputDrained() -> Bool {
-        if !isAnswered { fetch?.resume() }
-        return isAnswered
-    }
-
-    // MARK: the request's body
-
-    func upload(to fetch: Fetch) {
-        upload = RequestUpload(request.bodyLength, limits: snapshot.limits)
-        self.fetch = fetch
-        client.uploadSoon()
-    }
-
-    /// The next move is the client's: it has a body to send and nothing to wait for.
-    var owesBody: Bool { isUploading && !awaitsContinue }
-
-    /// The client stopped in the middle of its request.
-    func bodyIsLate() {
-        let fetch = self.fetch
-        self.fetch = nil
-        fetch?.clientLeft()
-        refuse(.requestTimeout)
-    }
-
-    var isUploading: Bool { upload.map { !$0.isComplete } ?? false }
-
-    func mayUploadMore() {
-        guard isUploading else { return }
-        uploadMore()
-    }
-
-    func uploadMore() {
-        guard isUploading, let fetch else { return }
-        do throws(FramingError) {
-            var inbound = client.takeInbound()
-            defer { client.putBack(inbound) }
-            let wantsMore = try upload!.send(&inbound, to: fetch)
-            if wantsMore { client.resumeReading() } else { client.pauseReading() }
-        } catch {
-            worker.counters.count(error)
-            client.persists = false
-            let fetch = self.fetch
-            self.fetch = nil
-            fetch?.clientLeft()
-            guard !isAnswered else { return client.abort() }
-            refuse(.malformedRequestBody)
-        }
-    }
-
-    /// The answer is out before the whole request was in: the connection can not be used further.
-    var leavesRequestUnread: Bool { request.hasBody && upload?.isComplete != true }
-
-    // MARK: other ways
-
-    private func answer(_ local: LocalAnswer) {
-        switch local {
-        case .refusal(let refusal):
-            refuse(refusal)
-        case .response(let status, let fields, let body):
-            isAnswered = true
-            client.account.status = status
-            client.account.outcome = .local
-            var date: [UInt8] = []
-            appendHTTPDate(worker.wallTime, to: &date)
-            client.queue {
-                appendStatusLine(status, reason: nil, to: &$0)
-                appendFieldLine(.date, date, to: &$0)
-                HeadWriter.append("Cache-Status: larder; detail=local\r\n", to: &$0)
-                for line in fields.lines { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &$0) }
-                HeadWriter.append(.contentLength, body.count, to: &$0)
-                HeadWriter.appendConnection(persists: client.persists, minorVersion: request.head.minorVersion, to: &$0)
-                $0.append(contentsOf: body)
-            }
-            client.flush()
-        }
-    }
-
-    func refuse(_ refusal: Refusal) {
-        fetch = nil
-        isAnswered = true
-        worker.counters.add(refusal.isOfOrigin ? .failed : .refused)
-        worker.counters.refusals.add(Int(refusal.rawValue), 1)
-        client.account.status = refusal.status
-        client.account.outcome = refusal.isOfOrigin ? .failed : .refused
-        client.account.refusal = refusal
-        // After a refused CONNECT come bytes that were meant for the tunnel, or none: they are no requests.
-        let isRefusedTunnel = request.method == .connect && (refusal != .authenticationRequired || client.hasUnreadBytes)
-        if request.hasBody || isRefusedTunnel { client.persists = false }
-        let response = ErrorResponse(
-            refusal, request: request, denial: denial, challenge: snapshot.users == nil ? nil : snapshot.challenge)
-        client.queue {
-            response.append(
-                isHead: request.method == .head, persists: client.persists, minorVersion: request.head.minorVersion,
-                date: worker.wallTime, to: &$0)
-        }
-        client.flush()
-    }
-
-    func note(_ denial: Denial) { self.denial = denial }
-
-    func note(violation: FramingError) { client.account.violation = violation }
-
-    private func tunnel() {
-        let dial = Dial(worker: worker, request: request.access, snapshot: snapshot) { [weak self] outcome in
-            guard let self else { return }
-            self.dial = nil
-            switch outcome {
-            case .failed(let refusal): refuse(refusal)
-            case .denied(let denial):
-                note(denial)
-                refuse(Refusal(denial))
-            case .connected(let fd, _): openTunnel(fd)
-            }
-        }
-        self.dial = dial
-        dial.start()
-    }
-
-    private func openTunnel(_ fd: CInt) {
-        Sockets.setNoDelay(fd)
-        worker.counters.add(.tunnels)
-        client.account.status = 200
-        client.account.outcome = .tunnel
-        TunnelOpener.open(
-            client: client, worker: worker, origin: fd,
-            greeting: Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8),
-            early: [],
-            request: request)
-    }
-
-    func switchProtocols(_ response: ReceivedResponse, origin: CInt, early: [UInt8]) {
-        fetch = nil
-        worker.counters.add(.upgrades)
-        client.account.status = 101
-        client.account.outcome = .tunnel
-        var greeting: [UInt8] = []
-        ForwardedHead.appendResponse(response, to: &greeting)
-        HeadWriter.append("Connection: Upgrade\r\n", to: &greeting)
-        appendFieldLine(.upgrade, response.fields.first(.upgrade) ?? ArraySlice("websocket".utf8), to: &greeting)
-        HeadWriter.append("Via: 1.1 larder\r\n\r\n", to: &greeting)
-        TunnelOpener.open(
-            client: client, worker: worker, origin: origin, greeting: greeting, early: early, request: request)
     }
 
     // MARK: the end
@@ -506,13 +257,13 @@ final class Exchange {
         leave()
     }
 
-    private func log() {
+    func log() {
         guard !client.account.isLogged else { return }
         client.account.isLogged = true
         if worker.log.isOn { worker.log.append(client.account, request: request) }
     }
 
-    private func leave() {
+    func leave() {
         if let followTicket { transfer?.cancel(followTicket) }
         transfer = nil
         ticket?.cancel()

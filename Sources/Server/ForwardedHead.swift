@@ -64,7 +64,7 @@ enum ForwardedHead {
             switch line.name {
             case .host, .via, .maxForwards: false
             case .expect where head.minorVersion == 0: false
-            case let name where !conditions.isEmpty && isCondition(name): false
+            case let name where !conditions.isEmpty && replacedByConditionalFields.contains(name): false
             default: isEndToEnd(line, of: fields, request.options)
             }
         }
@@ -78,13 +78,6 @@ enum ForwardedHead {
         case .none, .untilClose, .tunnel: break
         }
         HeadWriter.append("\r\n", to: &out)
-    }
-
-    private static func isCondition(_ name: FieldName) -> Bool {
-        switch name {
-        case .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range: true
-        default: false
-        }
     }
 
     private static func appendOriginForm(_ request: OwnedRequest, to out: inout [UInt8]) {

@@ -123,7 +123,8 @@ struct StoredAnswer {
             out.append(contentsOf: record.head)
         } else {
             appendStatusLine(status, reason: nil, to: &out)
-            appendFieldLines(record.fields, to: &out) { isSent($0.name) }
+            let fields = status == 304 ? notModifiedFields(of: record.fields) : record.fields
+            appendFieldLines(fields, to: &out) { isSent($0.name) }
         }
         HeadWriter.append(.age, Int(clamping: age.count), to: &out)
         HeadWriter.append("Cache-Status: ", to: &out)
@@ -137,20 +138,10 @@ struct StoredAnswer {
             persists: persists && !endsWithConnection, minorVersion: minorVersion, to: &out)
     }
 
-    /// A 304 carries what a cache needs to renew its copy (RFC 9110 §15.4.5); a 416 is not about the content.
+    /// A 416 is not about the content that is stored.
     private func isSent(_ name: FieldName) -> Bool {
         if name == .contentLength || name == .age { return false }
-        switch status {
-        case 304:
-            return switch name {
-            case .contentEncoding, .contentType, .contentLanguage, .contentRange, .acceptRanges: false
-            default: true
-            }
-        case 416:
-            return name == .date || name == .eTag || name == .via
-        default:
-            return true
-        }
+        return status != 416 || name == .date || name == .eTag || name == .via
     }
 
     private func appendContentRange(to out: inout [UInt8]) {

@@ -73,6 +73,14 @@ struct FresheningTests {
         ("no validator: it answers what was asked", ["ETag: \"a\""], ["Date: \(date(0))"], true),
     ]
 
+    @Test func `a strong tag confirms the weak one that was sent: nginx, compressing`() {
+        let weak = stored(["ETag: W/\"a\""])
+        #expect(!selects(fields(["ETag: \"a\""]), weak, received: noon))
+        #expect(confirms(fields(["ETag: \"a\""]), weak, received: noon))
+        #expect(!confirms(fields(["ETag: \"b\""]), weak, received: noon))
+        #expect(confirms(fields(["Date: Sun, 06 Nov 1994 08:49:37 GMT"]), weak, received: noon))
+    }
+
     @Test(arguments: selections) func `§4.3.4: a 304 speaks of the response with its validator`(
         _ row: (rule: String, stored: [String], update: [String], selects: Bool)
     ) {

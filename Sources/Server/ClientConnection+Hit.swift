@@ -1,0 +1,162 @@
+import CLarder
+import Caching
+import EventLoop
+import Framing
+import Glibc
+import Message
+import Storage
+import Transaction
+
+/// The shortest way: from a head to a complete stored response in one turn.
+extension ClientConnection {
+    func answer(_ bytes: UnsafeBufferPointer<UInt8>) {
+        worker.counters.add(.requests)
+        requestsAnswered += 1
+        account = Account(worker.log)
+        let scratch = unsafe worker.scratch
+        let method = unsafe scratch.pointee.requestHead.method
+        guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, isAdmitted else {
+            return unsafe answerWithCare(bytes)
+        }
+        persists = mayPersist
+        let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
+        let key = unsafe readKey(bytes)
+        let record = unsafe worker.shared.lookup(key, scratch.pointee.keyBytes).first
+        if let record = record.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlain,
+            case .serve(let age, let ttl) = reuse(of: record.terms, for: cache, now: worker.wallTime),
+            record.body.state == .complete
+        {
+            worker.shared.tier.touch(record)
+            return unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes)
+        }
+        unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
+    }
+
+    var mayPersist: Bool {
+        let limit = unsafe worker.scratch.pointee.limits.requestsPerConnectionMax
+        return !worker.isDraining && (limit == 0 || requestsAnswered < limit)
+    }
+
+    /// A GET or HEAD that says nothing but what it wants, on a connection that stays: what nearly all hits are.
+    func isPlain(_ bytes: UnsafeBufferPointer<UInt8>, _ scratch: UnsafeMutablePointer<Worker.Scratch>) -> Bool {
+        let method = unsafe scratch.pointee.requestHead.method
+        guard method == .get || method == .head, unsafe scratch.pointee.requestHead.minorVersion == 1,
+            unsafe scratch.pointee.requestHead.target.form == .absolute
+        else { return false }
+        let present = unsafe scratch.pointee.requestHead.fields.present.bits
+        guard unsafe present & scratch.pointee.careful.always == 0 else { return false }
+        guard unsafe present & scratch.pointee.careful.connection != 0 else { return true }
+        return unsafe FieldsOfConcern.onlyKeepsAlive(scratch.pointee.requestHead.fields, bytes)
+    }
+
+    func readKey(_ bytes: UnsafeBufferPointer<UInt8>) -> StorageKey {
+        let scratch = unsafe worker.scratch
+        unsafe scratch.pointee.keyBytes.removeAll(keepingCapacity: true)
+        unsafe appendNormalisedURI(scratch.pointee.requestHead.target, of: bytes.span, to: &scratch.pointee.keyBytes)
+        return unsafe worker.shared.key(of: scratch.pointee.keyBytes)
+    }
+
+    /// Requests with fields that say something about the connection, the framing, or who is asking.
+    func answerWithCare(_ bytes: UnsafeBufferPointer<UInt8>) {
+        let head = unsafe worker.scratch.pointee.requestHead
+        let options = unsafe ConnectionOptions(head.fields, bytes: bytes.span)
+        persists = mayPersist && Framing.persists(minorVersion: head.minorVersion, options)
+        var cache = unsafe CacheRequest(method: head.method, fields: head.fields, bytes: bytes.span)
+        do throws(FramingError) {
+            let bodyLength = unsafe try requestBodyLength(head, bytes: bytes.span)
+            switch bodyLength {
+            case .none, .length(0), .tunnel: break
+            case .length, .chunked, .untilClose: cache.hasBody = true
+            }
+            unsafe begin(bytes, cache, options: options, bodyLength: bodyLength, key: readKey(bytes))
+        } catch {
+            refuse(violation: error)
+        }
+    }
+
+    func begin(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ cache: CacheRequest, options: ConnectionOptions, bodyLength: BodyLength,
+        key: StorageKey
+    ) {
+        let scratch = unsafe worker.scratch
+        let owned = unsafe Array(bytes)
+        let destination = unsafe worker.destinations.destination(owned[scratch.pointee.requestHead.target.hostRange])
+        let request = unsafe OwnedRequest(
+            bytes: owned, head: scratch.pointee.requestHead, cache: cache, bodyLength: bodyLength, options: options,
+            keyBytes: scratch.pointee.keyBytes, key: key, client: peer, destination: destination)
+        phase = .answering
+        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+        let exchange = Exchange(client: self, request: request)
+        exchangeNumber &+= 1
+        self.exchange = exchange
+        exchange.start()
+    }
+
+    /// Head and body of a complete stored response in one system call, and nothing else.
+    func writeHit(
+        _ record: StoredResponse, age: Seconds, ttl: Seconds, isHead: Bool, request: UnsafeBufferPointer<UInt8>
+    ) {
+        var out = unsafe OutputCursor(worker.outBuffer)
+        out.append(record.head)
+        out.append("Age: ")
+        out.append(decimal: age.count)
+        out.append("\r\nCache-Status: larder; hit; ttl=")
+        out.append(decimal: ttl.count)
+        out.append(persists ? "\r\n\r\n" : "\r\nConnection: close\r\n\r\n")
+        let headBytes = out.count
+        let body = record.body
+        let length = isHead ? 0 : body.length
+        worker.counters.add(.hits)
+        worker.counters.add(.bytesFromCache, length)
+        account.status = record.cached.status
+        account.outcome = .hit
+        account.bodyBytes = length
+        let sent: IOResult
+        if length <= ClientConnection.copiedBodyMax {
+            let vectors = unsafe worker.vectors
+            let used = unsafe length == 0 ? 0 : body.vectors(from: 0, limit: length, into: vectors)
+            for index in 0..<used {
+                unsafe out.append(UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len))
+            }
+            sent = unsafe IO.send(fd, out.bytes)
+        } else {
+            let vectors = unsafe worker.vectors
+            unsafe vectors[0] = unsafe iovec(iov_base: worker.outBuffer.baseAddress, iov_len: headBytes)
+            let used = unsafe body.vectors(
+                from: 0, limit: length, into: UnsafeMutableBufferPointer(rebasing: vectors[1...]))
+            sent = unsafe IO.writev(fd, vectors.baseAddress!, used + 1)
+        }
+        unsafe hitSent(sent, headBytes: headBytes, length: length, record, request)
+    }
+
+    /// Up to here a body is copied behind its head: one short write costs less than a gathering one.
+    static let copiedBodyMax = 4096
+
+    func hitSent(
+        _ result: IOResult, headBytes: Int, length: Int, _ record: StoredResponse, _ request: UnsafeBufferPointer<UInt8>
+    ) {
+        let written: Int
+        switch result {
+        case .bytes(let count): written = count
+        case .wouldBlock: written = 0
+        case .closed, .failed: return close()
+        }
+        worker.counters.add(.bytesToClients, written)
+        if worker.log.isOn {
+            unsafe worker.log.append(account, head: worker.scratch.pointee.requestHead, request, client: peer)
+        }
+        if written == headBytes + length {
+            unsafe worker.loop.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)
+            if !persists { linger() }
+            return
+        }
+        // The socket is full: the rest goes when it has room. The line for the log is written already.
+        phase = .answering
+        account.isLogged = true
+        if written < headBytes {
+            unsafe pending.append(contentsOf: UnsafeRawBufferPointer(rebasing: worker.outBuffer[written..<headBytes]))
+        }
+        delivery = Delivery(body: record.body, range: max(0, written - headBytes)..<length, isChunked: false)
+        waitForRoom()
+    }
+}

@@ -1,0 +1,194 @@
+import CLarder
+import Caching
+import EventLoop
+import Framing
+import Glibc
+import Message
+import Storage
+import Transaction
+
+/// What goes out: bytes that are queued, and a stored body behind them.
+extension ClientConnection {
+    /// Bytes that the client has not taken yet.
+    var unsentBytes: Int { pending.count - pendingOffset }
+
+    /// Adds bytes to what goes out next; `flush` sends.
+    func queue(_ bytes: [UInt8]) { pending.append(contentsOf: bytes) }
+    func queue(_ bytes: UnsafeRawBufferPointer) { unsafe pending.append(contentsOf: bytes) }
+    func queue(_ write: (inout [UInt8]) -> Void) { write(&pending) }
+
+    /// Sends what is queued and these bytes at once; what the socket does not take is kept.
+    func send(_ bytes: UnsafeRawBufferPointer) {
+        guard unsentBytes > 0 else { return unsafe sendOnly(bytes) }
+        guard !writeEvent.isAdded else { return unsafe queue(bytes) }
+        let result = unsafe pending.withUnsafeBytes { queued in
+            let vectors = unsafe worker.vectors
+            let head = unsafe UnsafeRawBufferPointer(rebasing: queued[pendingOffset...])
+            unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: head.baseAddress), iov_len: head.count)
+            unsafe vectors[1] = unsafe iovec(iov_base: .init(mutating: bytes.baseAddress), iov_len: bytes.count)
+            return unsafe IO.writev(fd, vectors.baseAddress!, 2)
+        }
+        unsafe sent(result, queued: unsentBytes, bytes)
+    }
+
+    func sendOnly(_ bytes: UnsafeRawBufferPointer) {
+        unsafe sent(IO.send(fd, bytes), queued: 0, bytes)
+    }
+
+    func sent(_ result: IOResult, queued: Int, _ bytes: UnsafeRawBufferPointer) {
+        var count = 0
+        switch result {
+        case .bytes(let written): count = written
+        case .wouldBlock: break
+        case .closed, .failed: return close()
+        }
+        worker.counters.add(.bytesToClients, count)
+        pendingOffset += min(count, queued)
+        trimPending()
+        let ofBytes = max(0, count - queued)
+        if ofBytes < bytes.count { unsafe queue(UnsafeRawBufferPointer(rebasing: bytes[ofBytes...])) }
+        if unsentBytes > 0 { waitForRoom() }
+    }
+
+    func trimPending() {
+        guard pendingOffset == pending.count else {
+            // A peer that always leaves a little must not make us keep all that is out already.
+            if pendingOffset > 64 << 10 {
+                pending.removeFirst(pendingOffset)
+                pendingOffset = 0
+            }
+            return
+        }
+        pending.removeAll(keepingCapacity: pending.capacity <= 16 << 10)
+        pendingOffset = 0
+    }
+
+    func waitForRoom() {
+        guard phase != .closed else { return }
+        // One that reads nothing of a body that streams through a window holds up all who read the same.
+        let isInTheWay = delivery.map { $0.body.isWindowed && $0.body.readerCount > 1 } ?? false
+        worker.loop.timers.schedule(
+            self, after: isInTheWay ? .seconds(5) : worker.snapshot.configuration.timeouts.idle)
+        guard !writeEvent.isAdded else { return }
+        if !writeEvent.isAssigned {
+            let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+            unsafe writeEvent.assign(
+                worker.loop, fd: fd, .write,
+                { _, _, context in
+                    unsafe Unmanaged<ClientConnection>.fromOpaque(context!).takeUnretainedValue().onWritable()
+                }, context)
+        }
+        writeEvent.add()
+    }
+
+    func onWritable() {
+        writeEvent.remove()
+        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.idle)
+        flush()
+    }
+
+    /// Sends as much as the socket takes; goes on by itself when it has room or the body grows.
+    func flush() {
+        guard !writeEvent.isAdded else { return }
+        while phase == .answering {
+            switch step() {
+            case .progressed: continue
+            case .blocked: return waitForRoom()
+            case .waiting: return
+            case .done: return outputDone()
+            case .failed: return close()
+            }
+        }
+    }
+
+    enum Step { case progressed, blocked, waiting, done, failed }
+
+    func step() -> Step {
+        guard let delivery else {
+            guard unsentBytes > 0 else { return .done }
+            return write(bodyBytes: 0)
+        }
+        switch delivery.next(framing: &pending) {
+        case .bytes(let count):
+            return write(bodyBytes: count)
+        case .finished:
+            if unsentBytes > 0 { return write(bodyBytes: 0) }
+            endDelivery()
+            return .done
+        case .wait:
+            if unsentBytes > 0 { return write(bodyBytes: 0) }
+            return awaitBody()
+        case .broken:
+            exchange?.broke()
+            return .failed
+        }
+    }
+
+    func write(bodyBytes: Int) -> Step {
+        let queued = unsentBytes
+        let result = unsafe pending.withUnsafeBytes { bytes in
+            let vectors = unsafe worker.vectors
+            var used = 0
+            if queued > 0 {
+                let head = unsafe UnsafeRawBufferPointer(rebasing: bytes[pendingOffset...])
+                unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: head.baseAddress), iov_len: head.count)
+                used = 1
+            }
+            if bodyBytes > 0, let delivery {
+                used += unsafe delivery.body.vectors(
+                    from: delivery.offset, limit: bodyBytes,
+                    into: UnsafeMutableBufferPointer(rebasing: vectors[used...]))
+            }
+            return unsafe IO.writev(fd, vectors.baseAddress!, used)
+        }
+        switch result {
+        case .bytes(0):
+            return .failed
+        case .bytes(let count):
+            worker.counters.add(.bytesToClients, count)
+            pendingOffset += min(count, queued)
+            trimPending()
+            let ofBody = max(0, count - queued)
+            if ofBody > 0 {
+                account.bodyBytes += ofBody
+                if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
+                delivery?.advance(by: ofBody, framing: &pending)
+            }
+            return .progressed
+        case .wouldBlock:
+            return .blocked
+        case .closed, .failed:
+            return .failed
+        }
+    }
+
+    /// The body is not there yet: its writer, on whatever thread, will say when there is more.
+    func awaitBody() -> Step {
+        guard let delivery, delivery.ticket == nil else { return .waiting }
+        if exchange?.isToldOfProgress == true { return .waiting }
+        let inbox = worker.loop.inbox
+        let worker = WorkerReference(worker)
+        let id = id
+        let ticket = delivery.body.await(
+            beyond: delivery.offset, Wake { inbox.post { worker.value.clients[id]?.bodyGrew() } })
+        guard let ticket else { return .progressed }
+        delivery.ticket = ticket
+        return .waiting
+    }
+
+    func bodyGrew() {
+        delivery?.ticket = nil
+        flush()
+    }
+
+    func endDelivery() {
+        delivery?.end(cancelling: true)
+        delivery = nil
+    }
+
+    /// Everything queued is out. The exchange says whether that was the end.
+    func outputDone() {
+        if let exchange, !exchange.outputDrained() { return }
+        finishResponse()
+    }
+}

@@ -1,0 +1,172 @@
+import Access
+import Caching
+import EventLoop
+import Framing
+import Glibc
+import Message
+import Storage
+import Transaction
+
+/// The body of a response on its way from the origin to its sink.
+extension Fetch {
+    func readBody(_ connection: OriginConnection) -> Bool {
+        if case .store(let record) = sink, decoder == nil,
+            let page = unsafe record.body.writable(Worker.readBufferBytes)
+        {
+            return unsafe readIntoStore(connection, record.body, page)
+        }
+        switch unsafe connection.read(into: worker.readBuffer) {
+        case .bytes(let count):
+            worker.counters.add(.bytesFromOrigins, count)
+            worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
+            unsafe consume(UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
+            endOfTurn()
+            return state == .streaming
+        case .wouldBlock:
+            return false
+        case .closed:
+            bodyClosed()
+            return false
+        case .failed:
+            failBody()
+            return false
+        }
+    }
+
+    /// Straight into the page: the bytes are not copied again.
+    func readIntoStore(_ connection: OriginConnection, _ body: Body, _ page: UnsafeMutableRawBufferPointer)
+        -> Bool
+    {
+        var room = unsafe page
+        if case .length = length, UInt64(page.count) > remaining {
+            unsafe room = unsafe UnsafeMutableRawBufferPointer(rebasing: page[..<Int(remaining)])
+        }
+        switch unsafe connection.read(into: room) {
+        case .bytes(let count):
+            worker.counters.add(.bytesFromOrigins, count)
+            worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
+            body.commit(count)
+            if case .length = length {
+                remaining -= UInt64(count)
+                if remaining == 0 { complete(leftover: 0) }
+            }
+            endOfTurn()
+            return state == .streaming
+        case .wouldBlock:
+            return false
+        case .closed:
+            bodyClosed()
+            return false
+        case .failed:
+            failBody()
+            return false
+        }
+    }
+
+    func consume(_ bytes: UnsafeRawBufferPointer) {
+        switch length {
+        case .none, .tunnel:
+            complete(leftover: bytes.count)
+        case .length:
+            let count = Int(min(UInt64(bytes.count), remaining))
+            remaining -= UInt64(count)
+            if count > 0 { unsafe deliver(UnsafeRawBufferPointer(rebasing: bytes[..<count])) }
+            if remaining == 0 && state == .streaming { complete(leftover: bytes.count - count) }
+        case .untilClose:
+            if unsafe !bytes.isEmpty { unsafe deliver(bytes) }
+        case .chunked:
+            unsafe consumeChunked(bytes)
+        }
+    }
+
+    func consumeChunked(_ bytes: UnsafeRawBufferPointer) {
+        var rest = unsafe bytes.bindMemory(to: UInt8.self)
+        while state == .streaming {
+            do throws(FramingError) {
+                switch unsafe try decoder!.step(rest.span) {
+                case .needMore:
+                    return
+                case .data(let consumed, let range):
+                    unsafe deliver(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: rest[range])))
+                    unsafe rest = unsafe UnsafeBufferPointer(rebasing: rest[consumed...])
+                case .end(let consumed):
+                    complete(leftover: rest.count - consumed)
+                }
+            } catch {
+                worker.counters.count(error)
+                return failBody()
+            }
+        }
+    }
+
+    func deliver(_ bytes: UnsafeRawBufferPointer) {
+        received += UInt64(bytes.count)
+        switch sink {
+        case .relay:
+            unsafe exchange?.relay(bytes)
+        case .store(let record):
+            switch unsafe record.body.append(bytes) {
+            case .appended: break
+            case .full, .tooLarge: unsafe outgrow(record, bytes)
+            }
+        case .discard, .undecided:
+            break
+        }
+    }
+
+    /// The body is larger than the store takes: it leaves the store and streams through a window to those who read it.
+    func outgrow(_ record: StoredResponse, _ bytes: UnsafeRawBufferPointer) {
+        worker.counters.add(.storingRefused)
+        record.body.abandonStorage(window: snapshot.limits.relayBufferBytesMax)
+        worker.shared.tier.remove(record)
+        if case .appended = unsafe record.body.append(bytes) { return }
+        failBody()
+    }
+
+    /// After one read: whoever reads what arrived is told, and a reader that is too slow holds the origin back.
+    func endOfTurn() {
+        switch sink {
+        case .relay:
+            guard let exchange else { return }
+            exchange.relayTurnEnded()
+            if state == .streaming && exchange.isBehind { pause() }
+        case .store(let record):
+            exchange?.bodyAdvanced()
+            if state == .streaming && isForNobody(record) { return abortStored(record) }
+            if state == .streaming && record.body.writerShouldPause {
+                pause()
+                let inbox = worker.loop.inbox
+                let worker = WorkerReference(worker)
+                let id = ObjectIdentifier(self)
+                record.body.awaitRoom(Wake { inbox.post { worker.value.fetches[id]?.resume() } })
+            }
+        case .discard, .undecided:
+            break
+        }
+    }
+
+    /// It is no longer stored, and nobody reads it.
+    func isForNobody(_ record: StoredResponse) -> Bool { record.body.isWindowed && !record.body.hasReaders }
+
+    func abortStored(_ record: StoredResponse) {
+        guard state == .streaming else { return }
+        let connection = self.connection
+        finish()
+        if let connection { worker.origins.discard(connection) }
+        record.body.fail()
+        exchange = nil
+    }
+
+    func pause() {
+        guard !isPaused else { return }
+        isPaused = true
+        connection?.pauseReading()
+    }
+
+    func resume() {
+        guard isPaused, state == .streaming else { return }
+        isPaused = false
+        connection?.resumeReading()
+        if connection?.mustBeDrained == true { originReadable() }
+    }
+}

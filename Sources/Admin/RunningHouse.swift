@@ -9,8 +9,8 @@ import Transaction
 package final class RunningHouse: House {
     private let proxy: Proxy
     private let version: String
-    private let samples = Mutex(BandwidthSamples())
-    private let sampler = Mutex<SamplerBox?>(nil)
+    private let samples = Locked(BandwidthSamples())
+    private let sampler = Locked<SamplerBox?>(nil)
 
     package init(proxy: Proxy, version: String) {
         self.proxy = proxy

@@ -23,7 +23,7 @@ package final class BlockingPool: Sendable {
             handle.join()
         }
     }
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let jobsWaiting = Semaphore()
     private let queueMax: Int
 

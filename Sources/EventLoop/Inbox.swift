@@ -16,7 +16,7 @@ package final class Inbox: Sendable {
         var jobs: [Job] = []
         var isClosed = false
     }
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let descriptor: Descriptor
 
     init() throws(EventLoopError) {

@@ -14,10 +14,10 @@ package final class AccessLogSink: Sendable {
         var isStopping = false
         var reopen = false
     }
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let signal: Semaphore
     private let target: AccessLogTarget
-    private let thread = Mutex<OwnedThread?>(nil)
+    private let thread = Locked<OwnedThread?>(nil)
     /// Held for a writer that does not keep up; beyond, lines are dropped and counted.
     private static let backlogBytesMax = 16 << 20
 

@@ -16,7 +16,7 @@ import TLS
 package final class Proxy: Sendable {
     package let shared: Shared
     package let startedAt: WallTime
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     private struct State {
         var snapshot: Snapshot
@@ -51,7 +51,7 @@ package final class Proxy: Sendable {
     private init(shared: Shared, snapshot: Snapshot) {
         self.shared = shared
         startedAt = WallTime(secondsSinceEpoch: Int64(time(nil)))
-        state = Mutex(State(snapshot: snapshot))
+        state = Locked(State(snapshot: snapshot))
     }
 
     // MARK: start
@@ -172,7 +172,7 @@ package final class Proxy: Sendable {
     /// Where a new thread leaves word of how its worker's making went.
     private final class Nursery: Sendable {
         typealias Parts = (inbox: Inbox, counters: Counters, worker: WorkerReference)
-        private let outcome = Mutex<Result<Parts, StartError>?>(nil)
+        private let outcome = Locked<Result<Parts, StartError>?>(nil)
         private let signal = Semaphore()
 
         func born(_ parts: Parts) {
@@ -214,7 +214,7 @@ package final class Proxy: Sendable {
     }
 
     private final class Gathering: Sendable {
-        private let found = Mutex<[FetchDescription]>([])
+        private let found = Locked<[FetchDescription]>([])
         private let signal = Semaphore()
 
         func add(_ descriptions: [FetchDescription]) {

@@ -36,7 +36,7 @@ package final class Shared: Sendable {
 
     private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
-    private let admin = Mutex<[SocketAddress]>([])
+    private let admin = Locked<[SocketAddress]>([])
 
     /// The admin server is not reached through the proxy, whatever the rules open.
     package func keepOut(_ addresses: [SocketAddress]) { admin.withLock { $0 = addresses } }

@@ -88,6 +88,7 @@ extension ClientConnection {
         worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
         let exchange = Exchange(client: self, request: request)
         exchangeNumber &+= 1
+        answerBytesSent = 0
         self.exchange = exchange
         exchange.start()
     }

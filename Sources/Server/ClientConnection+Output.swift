@@ -17,6 +17,13 @@ extension ClientConnection {
     func queue(_ bytes: UnsafeRawBufferPointer) { unsafe pending.append(contentsOf: bytes) }
     func queue(_ write: (inout [UInt8]) -> Void) { write(&pending) }
 
+    /// Takes back what is queued, so that another answer can take its place; for one of which nothing is out.
+    func takeBackQueued() {
+        precondition(answerBytesSent == 0, "what is out can not be taken back")
+        pending.removeAll(keepingCapacity: true)
+        pendingOffset = 0
+    }
+
     /// Sends what is queued and these bytes at once; what the socket does not take is kept.
     func send(_ bytes: UnsafeRawBufferPointer) {
         guard unsentBytes > 0 else { return unsafe sendOnly(bytes) }
@@ -43,6 +50,7 @@ extension ClientConnection {
         case .closed, .failed: return close()
         }
         worker.counters.add(.bytesToClients, count)
+        answerBytesSent += count
         pendingOffset += min(count, queued)
         trimPending()
         let ofBytes = max(0, count - queued)
@@ -146,6 +154,7 @@ extension ClientConnection {
             return .failed
         case .bytes(let count):
             worker.counters.add(.bytesToClients, count)
+            answerBytesSent += count
             pendingOffset += min(count, queued)
             trimPending()
             let ofBody = max(0, count - queued)

@@ -41,6 +41,8 @@ final class ClientConnection: TimedObject {
     var persists = true
     var isProcessing = false
     var requestsAnswered = 0
+    /// Bytes of the answer under way that the socket took.
+    var answerBytesSent = 0
     var lingerBytes = 0
     var account = Account()
 

@@ -106,6 +106,11 @@ extension Exchange {
     /// What was passed on so far can not be completed: the client must see that (RFC 9112 §8).
     func relayFailed(_ refusal: Refusal) {
         fetch = nil
+        guard client.answerBytesSent > 0 else {
+            client.takeBackQueued()
+            client.account.bodyBytes = 0
+            return refuse(refusal)
+        }
         client.account.refusal = refusal
         client.abort()
     }

@@ -27,7 +27,7 @@ struct RequestRegressions {
     }
 
     /// What makes the scenario above mean something: where nothing is kept out, 0.0.0.0 does lead there.
-    @Test func `0·0·0·0 is this machine`() throws {
+    @Test func `the unspecified address leads to this machine`() throws {
         try scenario { s in
             s.origin.expects("GET /stats").replies(200)
             let answer = try s.client().get("http://0.0.0.0:\(s.origin.port)/stats")

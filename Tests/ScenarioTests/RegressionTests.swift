@@ -69,7 +69,7 @@ struct OriginConnectionRegressions {
         try scenario({ configuration, _ in
             configuration.workers = .count(1)
             configuration.limits.originConnectionsMax = 1
-            configuration.timeouts.connect = .milliseconds(300)
+            configuration.timeouts.connect = .seconds(1)
         }) { s in
             let asked = Gate("request")
             let answer = Gate("answer")

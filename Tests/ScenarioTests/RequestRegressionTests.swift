@@ -36,11 +36,11 @@ struct RequestRegressions {
     }
 
     /// review-7: an upload that waits for the origin's word was cut off by the time limit of a head read long before.
-    @Test(arguments: [60_000, 250]) func `who waits for 100 Continue waits as long as the origin thinks`(_ idle: Int)
+    @Test(arguments: [60_000, 1000]) func `who waits for 100 Continue waits as long as the origin thinks`(_ idle: Int)
         throws
     {
         try scenario({ configuration, _ in
-            configuration.timeouts.clientHead = .milliseconds(250)
+            configuration.timeouts.clientHead = .seconds(1)
             configuration.timeouts.clientIdle = .milliseconds(idle)
         }) { s in
             let asked = Gate("request")
@@ -65,7 +65,7 @@ struct RequestRegressions {
 
     /// review-7: who owes bytes is cut off still, and hears why.
     @Test func `who does not send its body hears 408`() throws {
-        try scenario({ configuration, _ in configuration.timeouts.clientIdle = .milliseconds(250) }) { s in
+        try scenario({ configuration, _ in configuration.timeouts.clientIdle = .seconds(1) }) { s in
             s.origin.expects("POST /a").hangs()
             let client = try s.client()
             try client.ask("POST", "/a", ["Content-Length: 10"])

@@ -194,10 +194,16 @@ struct CachingScenarios {
         try scenario { s in
             s.origin.expects("GET /a").sends(response).closes()
             s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "whole")
-            let answer = try? s.client().get("/a")
-            #expect(answer?.isWhole != true)
-            try s.expect(.stored, 0)
-            #expect(try s.client().get("/a").text == "whole")
+            let answer = try s.client().get("/a")
+            #expect(answer.status == 200)
+            #expect(!answer.isWhole, "\(answer)")
+            try s.expect(.storingFailed, 1)
+            #expect(s.count(.stored) == 0)
+            let second = try s.client().get("/a")
+            #expect(second.text == "whole")
+            #expect(second.cacheStatus.contains("fwd=uri-miss"))
+            try s.expect(.stored, 1)
+            #expect(try s.client().get("/a").cacheStatus.hasPrefix("larder; hit"))
         }
     }
 

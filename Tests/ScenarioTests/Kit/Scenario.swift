@@ -56,8 +56,8 @@ final class Scenario {
         return try Snapshot(configuration: configuration, users: users)
     }
 
-    func client(receiveBuffer: CInt? = nil) throws -> ScriptedClient {
-        try ScriptedClient(port: proxy.addresses[0].port, origin: origin, receiveBuffer: receiveBuffer)
+    func client(receiveBuffer: CInt? = nil, from source: UInt32? = nil) throws -> ScriptedClient {
+        try ScriptedClient(port: proxy.addresses[0].port, origin: origin, receiveBuffer: receiveBuffer, from: source)
     }
 
     /// A new configuration for requests that begin from now on.
@@ -66,6 +66,9 @@ final class Scenario {
     }
 
     func count(_ counter: Counter) -> UInt64 { proxy.counters.reduce(0) { $0 + $1[counter] } }
+
+    /// What the workers had when they last looked, which is once a second.
+    func gauge(_ gauge: Gauge) -> UInt64 { proxy.counters.reduce(0) { $0 + $1.gauges[gauge.rawValue] } }
 
     /// Waits until a condition holds that no event tells of, such as a counter's value.
     func eventually(_ what: String, _ condition: () throws -> Bool) throws {

@@ -6,8 +6,8 @@ final class ScriptedClient {
     let reader: HTTPReader
     private let origin: ScriptedOrigin
 
-    init(port: UInt16, origin: ScriptedOrigin, receiveBuffer: CInt? = nil) throws {
-        wire = try Wire.connect(port: port, receiveBuffer: receiveBuffer)
+    init(port: UInt16, origin: ScriptedOrigin, receiveBuffer: CInt? = nil, from source: UInt32? = nil) throws {
+        wire = try Wire.connect(port: port, receiveBuffer: receiveBuffer, from: source)
         reader = HTTPReader(wire)
         self.origin = origin
     }

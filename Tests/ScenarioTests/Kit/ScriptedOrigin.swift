@@ -10,6 +10,8 @@ final class Expectation: Sendable {
         case open(Gate)
         case readBody
         case close, reset, hang
+        /// Sends this again and again until the other side has left; then the gate opens.
+        case stream([UInt8], Gate)
         /// The connection is no longer HTTP: what comes is sent back, until the end.
         case echo
     }
@@ -56,6 +58,10 @@ final class Expectation: Sendable {
     /// Does nothing until the other side leaves.
     @discardableResult func hangs() -> Expectation { add(.hang) }
     @discardableResult func echoes() -> Expectation { add(.echo) }
+    /// Never comes to an end by itself: the same bytes again and again, until the other side has left.
+    @discardableResult func streams(_ text: String, untilGone gate: Gate) -> Expectation {
+        add(.stream(Array(text.utf8), gate))
+    }
 }
 
 /// A server that does what its script says, on a port the kernel chose, each connection on a thread of its own.
@@ -195,6 +201,9 @@ final class ScriptedOrigin: Sendable {
             case .hang:
                 while try !wire.read().isEmpty {}
                 return false
+            case .stream(let bytes, let gate):
+                try stream(bytes, to: wire, gate)
+                return false
             case .echo:
                 while case let bytes = try reader.some(), !bytes.isEmpty { try wire.write(bytes) }
                 wire.finishWriting()
@@ -202,6 +211,17 @@ final class ScriptedOrigin: Sendable {
             }
         }
         return true
+    }
+
+    private func stream(_ bytes: [UInt8], to wire: Wire, _ gate: Gate) throws {
+        let deadline = Date(timeIntervalSinceNow: Double(patience) / 1000)
+        while Date() < deadline {
+            do { try wire.write(bytes) } catch {
+                guard "\(error)".contains("write:") else { throw error }
+                return gate.open()
+            }
+        }
+        throw WireError("origin: what has no end was still being read")
     }
 
     private func take(_ head: SeenHead) -> Expectation? {

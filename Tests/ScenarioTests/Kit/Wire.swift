@@ -23,10 +23,17 @@ final class Wire: Sendable {
 
     deinit { close(fd) }
 
-    static func connect(port: UInt16, receiveBuffer: CInt? = nil) throws -> Wire {
+    /// - Parameter source: the address of ours that the other side sees; any of 127.0.0.0/8.
+    static func connect(port: UInt16, receiveBuffer: CInt? = nil, from source: UInt32? = nil) throws -> Wire {
         let fd = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         let wire = Wire(adopting: fd, "client")
         if var bytes = receiveBuffer { _ = unsafe setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, 4) }
+        if let source {
+            let status = unsafe SocketAddress(v4: source, port: 0).withSockaddr {
+                unsafe Glibc.bind(fd, $0.assumingMemoryBound(to: sockaddr.self), $1)
+            }
+            guard status == 0 else { throw WireError("bind: \(systemErrorText(errno))") }
+        }
         let status = unsafe SocketAddress(v4: 0x7F00_0001, port: port).withSockaddr {
             unsafe Glibc.connect(fd, $0.assumingMemoryBound(to: sockaddr.self), $1)
         }

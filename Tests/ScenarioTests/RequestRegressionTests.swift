@@ -1,0 +1,161 @@
+import EventLoop
+import Foundation
+import Passwords
+import Server
+import Testing
+
+@Suite("Regressions: requests and tunnels")
+struct RequestRegressions {
+    static let waysToAdmin: [(host: String, isTunnel: Bool)] =
+        ["127.0.0.1", "0.0.0.0", "[::]", "[::ffff:127.0.0.1]", "[::ffff:0.0.0.0]", "0", "localhost"].flatMap {
+            [($0, false), ($0, true)]
+        }
+    /// review-6: Linux takes 0.0.0.0 for loopback, and the admin server was reached that way.
+    @Test(arguments: waysToAdmin)
+    func `the admin server is not reached by any name of this machine`(_ row: (host: String, isTunnel: Bool)) throws {
+        try scenario { s in
+            s.proxy.shared.keepOut([SocketAddress(v4: 0x7F00_0001, port: s.origin.port)])
+            let authority = "\(row.host):\(s.origin.port)"
+            let method = row.isTunnel ? "CONNECT" : "GET"
+            let client = try s.client()
+            try client.ask(method, row.isTunnel ? authority : "http://\(authority)/stats")
+            let answer = try client.response(to: method)
+            #expect(answer.status == 403, "\(answer)")
+            #expect(answer["Proxy-Status"]?.contains("error=destination_ip_prohibited") == true, "\(answer)")
+            #expect(s.origin.connectionCount == 0)
+        }
+    }
+
+    /// What makes the scenario above mean something: where nothing is kept out, 0.0.0.0 does lead there.
+    @Test func `the unspecified address leads to this machine`() throws {
+        try scenario { s in
+            s.origin.expects("GET /stats").replies(200)
+            let answer = try s.client().get("http://0.0.0.0:\(s.origin.port)/stats")
+            #expect(answer.status == 200)
+        }
+    }
+
+    /// review-7: an upload that waits for the origin's word was cut off by the time limit of a head read long before.
+    @Test(arguments: [60_000, 1000]) func `who waits for 100 Continue waits as long as the origin thinks`(_ idle: Int)
+        throws
+    {
+        try scenario({ configuration, _ in
+            configuration.timeouts.clientHead = .seconds(1)
+            configuration.timeouts.clientIdle = .milliseconds(idle)
+        }) { s in
+            let asked = Gate("request")
+            let go = Gate("100 Continue")
+            s.origin.expects("POST /a", "Expect: 100-continue").opens(asked).waits(for: go).sends(
+                "HTTP/1.1 100 Continue\r\n\r\n"
+            ).readsBody().replies(200, body: "thanks")
+            let client = try s.client()
+            try client.ask("POST", "/a", ["Expect: 100-continue", "Content-Length: 4"])
+            try asked.wait()
+            // Its limit ends after every one that began before.
+            let late = try s.client()
+            try late.send("GET http://")
+            #expect(try late.response().status == 408)
+            go.open()
+            #expect(try client.response().status == 100)
+            try client.send("body")
+            #expect(try client.response().text == "thanks")
+            #expect(s.origin.requests.first?.message.text == "body")
+        }
+    }
+
+    /// review-7: who owes bytes is cut off still, and hears why.
+    @Test func `who does not send its body hears 408`() throws {
+        try scenario({ configuration, _ in configuration.timeouts.clientIdle = .seconds(1) }) { s in
+            s.origin.expects("POST /a").hangs()
+            let client = try s.client()
+            try client.ask("POST", "/a", ["Content-Length: 10"])
+            try client.send("half")
+            #expect(try client.response().status == 408)
+            try client.expectClosed()
+            try s.eventually("the request") { s.origin.requests.count == 1 }
+            #expect(s.origin.requests.first?.message.isWhole == false)
+        }
+    }
+
+    static let deceivingTrailers = [
+        "Content-Length: 3", "Transfer-Encoding: chunked", "Host: evil.test", "Proxy-Authorization: Basic eDp5",
+        "Connection: close", "Authorization: Basic eDp5", "Cookie: a=b", "Set-Cookie: a=b", "Cache-Control: max-age=9",
+        "Expect: 100-continue", "Range: bytes=0-0", "If-None-Match: *", "Content-Encoding: gzip", "Content-Foo: a",
+        "Proxy-Foo: a", "Via: 1.1 evil", "Trailer: X", "TE: trailers", "Upgrade: websocket", "Vary: *", "Age: 1",
+    ]
+    static let honestTrailers = ["X-Checksum: 1", "Content-Digest: sha-256=:AA==:", "Server-Timing: a;dur=1"]
+    static let chunkedBody =
+        "3\r\nabc\r\n0\r\n" + (deceivingTrailers + honestTrailers).map { "\($0)\r\n" }.joined() + "\r\n"
+
+    /// review-8: trailers went to the origin as they came, `Proxy-Authorization` among them (RFC 9110 §6.5.1).
+    @Test func `trailers of a request that could deceive do not reach the origin`() throws {
+        try scenario { s in
+            s.origin.expects("POST /a", "!Proxy-Authorization").replies(200)
+            let client = try s.client()
+            try client.ask("POST", "/a", ["Transfer-Encoding: chunked"])
+            try client.send(RequestRegressions.chunkedBody)
+            #expect(try client.response().status == 200)
+            #expect(s.origin.requests.first?.message.text == "abc")
+            #expect(s.origin.requests.first?.message.trailers == RequestRegressions.honestTrailers)
+        }
+    }
+
+    /// review-8: and to the client.
+    @Test(arguments: ["no-store", "max-age=60"])
+    func `trailers of a response that could deceive do not reach the client`(_ cacheControl: String) throws {
+        try scenario { s in
+            s.origin.expects("GET /a").sends(
+                "HTTP/1.1 200 OK\r\nCache-Control: \(cacheControl)\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + RequestRegressions.chunkedBody)
+            let answer = try s.client().get("/a")
+            #expect(answer.text == "abc")
+            #expect(answer.isWhole)
+            let deceiving = Set(RequestRegressions.deceivingTrailers)
+            #expect(answer.trailers.allSatisfy { !deceiving.contains($0) }, "\(answer.trailers)")
+            if cacheControl == "no-store" { #expect(answer.trailers == RequestRegressions.honestTrailers) }
+        }
+    }
+
+    enum RefusedTunnel: Int, CaseIterable { case refused = 502, forbidden = 403, unauthenticated = 407 }
+
+    private func withRefusal(_ how: RefusedTunnel, _ play: (Scenario) throws -> Void) throws {
+        try scenario(
+            { configuration, files in
+                if how == .forbidden { configuration.access.privateDestinations = .deny }
+                guard how == .unauthenticated else { return }
+                configuration.access.basicUsersFile = try files.write(
+                    "users", "ann:\(try hash(password: Array("secret".utf8)))\n")
+            }, play)
+    }
+
+    /// review-9: what a client had meant for the tunnel was executed as its own requests.
+    @Test(arguments: RefusedTunnel.allCases)
+    func `bytes behind a CONNECT that is refused are no requests`(_ how: RefusedTunnel) throws {
+        try withRefusal(how) { s in
+            let client = try s.client()
+            let credentials = Data("ann:secret".utf8).base64EncodedString()
+            try client.send(
+                "CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\nGET \(s.origin.url("/evil")) HTTP/1.1\r\n"
+                    + "Host: \(s.origin.authority)\r\nProxy-Authorization: Basic \(credentials)\r\n\r\n")
+            #expect(try client.response(to: "CONNECT").status == how.rawValue)
+            try client.expectClosed()
+            #expect(s.origin.connectionCount == 0)
+            #expect(s.count(.requests) == 1)
+        }
+    }
+
+    /// review-9: a client that asks for a tunnel without credentials, and waits, may try again on the same connection.
+    @Test func `after 407 the connection goes on where nothing stands behind it`() throws {
+        try withRefusal(.unauthenticated) { s in
+            s.origin.expects("GET /inside").replies(200, body: "inside")
+            let client = try s.client()
+            #expect(try client.request("CONNECT", s.origin.authority).status == 407)
+            let credentials = Data("ann:secret".utf8).base64EncodedString()
+            let answer = try client.request(
+                "CONNECT", s.origin.authority, "Proxy-Authorization: Basic \(credentials)")
+            #expect(answer.status == 200)
+            try client.send("GET /inside HTTP/1.1\r\n\r\n")
+            #expect(try client.response().text == "inside")
+        }
+    }
+}

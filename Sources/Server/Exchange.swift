@@ -120,7 +120,8 @@ final class Exchange {
     }
 
     func decide(resolved: Bool) -> Transaction.Action? {
-        guard !snapshot.access.isOpen else { return transaction.on(.verdict(.allow(rule: nil))) }
+        // The ports of CONNECT are judged without rules, too, and before anything is looked up.
+        if snapshot.access.isOpen && request.method != .connect { return transaction.on(.verdict(.allow(rule: nil))) }
         guard resolved else { return note(snapshot.access.decide(request.access, address: nil)) }
         switch Dial.knownAddresses(of: request.host, worker: worker) {
         case .success(let addresses): return note(verdict(addresses))

@@ -59,6 +59,9 @@ final class Handshake: TimedObject {
         event.add()
     }
 
+    /// The worker ends.
+    func abandon() { finish(.failure(.connectionTerminated)) }
+
     override func timerFired() { finish(.failure(.connectionTimeout)) }
 
     private func finish(_ result: Result<TLSSession, Refusal>) {

@@ -211,6 +211,7 @@ final class OriginPools {
     }
 
     func closeAll() {
+        for handshake in Array(handshakes.values) { handshake.abandon() }
         for pool in pools.values {
             for connection in pool.idle { connection.close() }
             idleCount -= pool.idle.count

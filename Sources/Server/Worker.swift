@@ -176,6 +176,7 @@ import Synchronization
         for client in clients.occupants { client.close() }
         for tunnel in tunnels.values { tunnel.cancel() }
         tunnels.removeAll()
+        for fetch in Array(fetches.values) { fetch.abort() }
         origins.closeAll()
         if let gaugeTimer { loop.timers.cancel(gaugeTimer) }
         log.stop()
@@ -201,5 +202,15 @@ import Synchronization
         gaugeTimer = Timer { [unowned self] in publishGauges() }
         publishGauges()
         loop.run()
+        dismantle()
+    }
+
+    /// The worker, its pools and its timers know one another: here the knots come apart, and the thread leaves nothing.
+    private func dismantle() {
+        departed.removeAll()
+        fetches.removeAll()
+        gaugeTimer = nil
+        origins = nil
+        resolver = nil
     }
 }

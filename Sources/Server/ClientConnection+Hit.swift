@@ -108,7 +108,6 @@ extension ClientConnection {
         let body = record.body
         let length = isHead ? 0 : body.length
         worker.counters.add(.hits)
-        worker.counters.add(.bytesFromCache, length)
         account.status = record.cached.status
         account.outcome = .hit
         account.bodyBytes = length
@@ -143,6 +142,8 @@ extension ClientConnection {
         case .closed, .failed: return close()
         }
         worker.counters.add(.bytesToClients, written)
+        // What the socket does not take now is counted when it goes out.
+        worker.counters.add(.bytesFromCache, max(0, written - headBytes))
         if worker.log.isOn {
             unsafe worker.log.append(account, head: worker.scratch.pointee.requestHead, request, client: peer)
         }

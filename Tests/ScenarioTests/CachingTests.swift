@@ -18,6 +18,17 @@ struct CachingScenarios {
         }
     }
 
+    @Test func `bytes from the cache are counted once, also where the socket takes them in pieces`() throws {
+        try scenario { s in
+            let body = [UInt8](repeating: 0x62, count: 4 << 20)
+            s.origin.expects("GET /big").replies(200, ["Cache-Control: max-age=60"], body)
+            #expect(try s.client().get("/big").text.utf8.count == body.count)
+            #expect(s.count(.bytesFromCache) == 0)
+            #expect(try s.client(receiveBuffer: 4096).get("/big").text.utf8.count == body.count)
+            try s.expect(.bytesFromCache, UInt64(body.count))
+        }
+    }
+
     @Test func `each variant that Vary selects is stored by itself (§4.1)`() throws {
         try scenario { s in
             for language in ["de", "en"] {

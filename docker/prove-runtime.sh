@@ -24,7 +24,7 @@ cleanup() {
 trap cleanup EXIT
 
 echo "== a bare tree with: $packages"
-debootstrap --variant=minbase --include="${packages// /,}" bookworm "$tree" "${DEBIAN_MIRROR:-}" \
+debootstrap --variant=minbase --include="${packages// /,}" bookworm "$tree" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} \
     >"$work/debootstrap.log" 2>&1 || { tail -20 "$work/debootstrap.log" >&2; exit 1; }
 install -D "$larder" "$tree/usr/local/bin/larder"
 install -D -m 644 "$here/larder.yaml" "$tree/etc/larder/image.yaml"

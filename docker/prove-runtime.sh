@@ -19,6 +19,7 @@ work=$(mktemp -d)
 pids=()
 cleanup() {
     for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
+    umount "$tree/proc" 2>/dev/null || true
     rm -rf --one-file-system "$tree" "$work"
 }
 trap cleanup EXIT
@@ -30,6 +31,9 @@ install -D "$larder" "$tree/usr/local/bin/larder"
 install -D -m 644 "$here/larder.yaml" "$tree/etc/larder/image.yaml"
 inside() { chroot --userspec=3128:3128 "$tree" "$@"; }
 install -d -o 3128 -g 3128 "$tree/run/larder" "$tree/var/lib/larder"
+
+# As in every container: a Swift program reads its arguments from there.
+mount -t proc proc "$tree/proc"
 
 echo "== libraries"
 missing=$(chroot "$tree" ldd /usr/local/bin/larder | grep 'not found' || true)

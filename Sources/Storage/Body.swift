@@ -9,7 +9,7 @@ internal import Synchronization
 /// bytes below it without a lock, for nothing published is moved or changed. Files beside this one hold the writer's
 /// side, the readers' side, the pages, and window mode.
 @safe package final class Body: @unchecked Sendable {
-    package enum State: UInt8, Sendable { case growing, complete, failed }
+    package enum State: UInt8, Sendable { case growing, complete, failed, partial }
 
     /// In bytes; nil where the origin did not say.
     package let expectedLength: Int?
@@ -54,6 +54,7 @@ internal import Synchronization
         switch phase.load(ordering: .acquiring) {
         case State.growing.rawValue: .growing
         case State.complete.rawValue: .complete
+        case State.partial.rawValue: .partial
         default: .failed
         }
     }

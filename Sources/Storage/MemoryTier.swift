@@ -52,6 +52,10 @@ package final class MemoryTier: Sendable {
         return body.chargeObject() ? body : nil
     }
 
+    /// A body of which any ranges may be there (`Body.claim`); only what is held counts, so it may be longer than
+    /// `objectMax`. nil: negative, longer than is kept in pieces, or no room.
+    package func makeSparseBody(length: Int) -> Body? { nil }
+
     /// Sets the budget, in bytes, and evicts down to it.
     package func setBudget(_ budget: Int) {
         shelves.limit.store(budget, ordering: .relaxed)
@@ -100,6 +104,15 @@ extension MemoryTier {
         for index in 0..<shelves.shardCount { shelves.records(inShard: index).forEach(visit) }
     }
 
+    /// The records one after another, a part of the tier at a time: for listings that hold little at once. A part may be
+    /// empty. Records that come or go meanwhile may be missed.
+    /// - Parameter cursor: where the part before ended; nil: the beginning.
+    /// - Returns: the records, and where the next part begins; nil: that was the last.
+    package func page(after cursor: RecordCursor?) -> (records: [StoredRecord], next: RecordCursor?) {
+        let index = cursor?.shard ?? 0
+        return (shelves.records(inShard: index), index + 1 < shelves.shardCount ? RecordCursor(shard: index + 1) : nil)
+    }
+
     package var statistics: MemoryTierStatistics {
         var sum = MemoryTierStatistics()
         for index in 0..<shelves.shardCount { shelves.read(index) { $0.add(to: &sum) } }
@@ -111,6 +124,9 @@ extension MemoryTier {
         return sum
     }
 }
+
+/// A place between two parts of a listing (`MemoryTier.page`). Valid for the tier that gave it.
+package struct RecordCursor: Hashable, Sendable { let shard: Int }
 
 extension Shard {
     fileprivate func add(to sum: inout MemoryTierStatistics) {

@@ -56,6 +56,7 @@ struct Shard {
             let index = variants.firstIndex(where: { $0 === old })
         else { return false }
         new.setFrequency(old.frequency)
+        new.setHits(old.hits)
         new.weight = new.currentWeight
         if old.place == .main { main.substitute(new, for: old) } else { small.substitute(new, for: old) }
         variants.remove(at: index)

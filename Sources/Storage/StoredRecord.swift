@@ -11,11 +11,14 @@ internal import Synchronization
     package let keyBytes: [UInt8]
     package let head: [UInt8]
     package let body: Body
+    /// When it was stored, in seconds of the wall clock, as its creator says; zero: not said.
+    package let insertedAt: Int64
     /// Bytes a subclass holds beside this record (arrays, tables), charged with it.
     private let heldBesides: Int
 
     /// Uses since the record entered its queue, saturating at 3 (S3-FIFO).
     private let uses = Atomic<UInt8>(0)
+    private let hitCount = Atomic<UInt32>(0)
 
     // Below: written under the lock of the record's shard only.
     final var place = Place.nowhere
@@ -28,12 +31,15 @@ internal import Synchronization
 
     enum Place: UInt8 { case nowhere, small, main }
 
-    package init(key: StorageKey, keyBytes: [UInt8], head: [UInt8], body: Body, heldBesides: Int = 0) {
+    package init(
+        key: StorageKey, keyBytes: [UInt8], head: [UInt8], body: Body, heldBesides: Int = 0, insertedAt: Int64 = 0
+    ) {
         self.key = key
         self.keyBytes = keyBytes
         self.head = head
         self.body = body
         self.heldBesides = heldBesides
+        self.insertedAt = insertedAt
     }
 
     deinit { body.shelves.release(charge) }
@@ -56,10 +62,17 @@ extension StoredRecord {
             + Self.tableBytes
     }
 
+    /// Uses of this record, and of those it was freshened from; saturating. Uses on two threads at once may count as one.
+    package final var hits: UInt32 { hitCount.load(ordering: .relaxed) }
+
+    final func setHits(_ value: UInt32) { hitCount.store(value, ordering: .relaxed) }
+
     var frequency: UInt8 { uses.load(ordering: .relaxed) }
 
     /// Counts one use. Two threads at once may count as one: good enough for a saturating mark.
     final func markUsed() {
+        let hits = hitCount.load(ordering: .relaxed)
+        if hits < .max { hitCount.store(hits + 1, ordering: .relaxed) }
         let seen = uses.load(ordering: .relaxed)
         if seen < Self.usesMax { uses.store(seen + 1, ordering: .relaxed) }
     }

@@ -71,7 +71,7 @@ let package = Package(
             name: "Server",
             dependencies: [
                 "Message", "Framing", "Caching", "Access", "Transaction", "Settings",
-                "EventLoop", "TLS", "Storage", "Passwords", "CLarder",
+                "EventLoop", "TLS", "Compression", "Storage", "Passwords", "CLarder",
             ], swiftSettings: house),
         .target(
             name: "Admin",

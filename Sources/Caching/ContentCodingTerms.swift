@@ -1,0 +1,63 @@
+package import Message
+
+/// The coding that stored content is in (RFC 9110 §8.4).
+package enum StoredCoding: Sendable, Equatable {
+    /// As it is: no `Content-Encoding`.
+    case identity
+    case single(ContentCoding)
+    /// Several in a row, or one that Larder does not know: passed on, never touched.
+    case opaque
+
+    /// `identity` among the members says nothing (§8.4.1 reserves the word for `Accept-Encoding`).
+    package init(of fields: Fields) {
+        guard let value = fields.joined(.contentEncoding) else {
+            self = .identity
+            return
+        }
+        var coding = StoredCoding.identity
+        forEachListElement(value[...]) { name in
+            let member = ContentCoding(name: name)
+            guard member != .identity else { return }
+            coding = coding == .identity ? member.map(StoredCoding.single) ?? .opaque : .opaque
+        }
+        self = coding
+    }
+}
+
+/// What may be done about the coding of one stored response: computed when it is stored, whoever asks for it later.
+///
+/// Other codings of it are made by this proxy, so it must not say `no-transform` (RFC 9110 §7.7), and it must be the whole:
+/// a part of compressed content is nothing that can be read by itself.
+package struct CodingTerms: Sendable, Equatable {
+    package let coding: StoredCoding
+    /// It is gzip, and clients that do not accept that get it inflated.
+    package let isInflatable: Bool
+    /// It is as it is, and of a type that gets smaller.
+    package let isCompressible: Bool
+
+    /// - Parameters:
+    ///   - fields: the stored fields.
+    ///   - uri: of the request it answered; its path tells files that *are* gzip (`.tar.gz`) from those sent as gzip.
+    package init(_ stored: CachedResponse, fields: Fields, uri: some Collection<UInt8>) {
+        coding = StoredCoding(of: fields)
+        let isWhole = stored.status != 206 && !fields.contains(.contentRange)
+        let mayChange = isWhole && !stored.directives.noTransform && ![204, 304].contains(stored.status)
+        let isText = fields.first(.contentType).map(isCompressibleType) ?? false
+        isInflatable =
+            mayChange && coding == .single(.gzip)
+            && (stored.vary.nominatesAcceptEncoding || (isText && !namesGzipFile(uri)))
+        isCompressible = mayChange && coding == .identity && isText
+    }
+
+    /// Everybody gets the stored bytes: nothing is to be chosen. Tested before anything else of this, on every hit.
+    package func isFixed(_ compression: CompressionUse) -> Bool {
+        !isInflatable && (compression == .no || !isCompressible)
+    }
+}
+
+extension Vary {
+    package var nominatesAcceptEncoding: Bool {
+        guard case .names(let names) = self else { return false }
+        return names.contains { $0.name == .acceptEncoding }
+    }
+}

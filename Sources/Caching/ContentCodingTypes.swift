@@ -1,0 +1,29 @@
+import Message
+
+/// Media types that gzip makes smaller (RFC 9110 §8.3). Pictures, sound, archives are compressed by what they are.
+///
+/// - Parameter contentType: the field's value, parameters and all.
+package func isCompressibleType(_ contentType: ArraySlice<UInt8>) -> Bool {
+    let end = contentType.firstIndex(of: 0x3B) ?? contentType.endIndex
+    let type = String(decoding: trimOWS(contentType[..<end]).map(asciiLowercased), as: UTF8.self)
+    // An event stream is for the moment: what waits in a compressor comes too late.
+    if type.hasPrefix("text/") { return type != "text/event-stream" }
+    return type.hasSuffix("+json") || type.hasSuffix("+xml") || compressibleTypes.contains(type)
+}
+
+private let compressibleTypes: Set<String> = [
+    "application/ecmascript", "application/javascript", "application/json", "application/rtf", "application/toml",
+    "application/vnd.ms-fontobject", "application/wasm", "application/x-javascript", "application/x-ndjson",
+    "application/x-sh", "application/x-yaml", "application/xml", "application/xml-dtd", "application/yaml",
+    "font/otf", "font/ttf", "image/bmp", "image/vnd.microsoft.icon", "image/x-icon",
+]
+
+/// Whether the path names a file that is gzip by itself. Servers with `AddEncoding x-gzip .gz` send such files with
+/// `Content-Encoding: gzip` to everybody, and clients that know nothing of codings store them as they come; inflated they
+/// would not be what was asked for, and no checksum would fit.
+func namesGzipFile(_ uri: some Collection<UInt8>) -> Bool {
+    let path = uri.prefix { $0 != 0x3F && $0 != 0x23 }
+    guard let dot = Array(path.suffix(8)).lastIndex(of: 0x2E) else { return false }
+    let suffix = path.suffix(8).dropFirst(dot + 1).map(asciiLowercased)
+    return ["gz", "gzip", "tgz", "taz", "svgz"].contains { suffix.elementsEqual($0.utf8) }
+}

@@ -21,12 +21,13 @@ extension ClientConnection {
         persists = mayPersist
         let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
         let key = unsafe readKey(bytes)
-        let record = unsafe worker.shared.lookup(key, scratch.pointee.keyBytes).first
+        let zone = worker.zones[0]
+        let record = unsafe zone.lookup(key, scratch.pointee.keyBytes).first
         if let record = record.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlain,
             case .serve(let age, let ttl) = reuse(of: record.terms, for: cache, now: worker.wallTime),
             record.body.state == .complete
         {
-            worker.shared.tier.touch(record)
+            zone.tier.touch(record)
             return unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes)
         }
         unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
@@ -83,7 +84,8 @@ extension ClientConnection {
         let destination = unsafe worker.destinations.destination(owned[scratch.pointee.requestHead.target.hostRange])
         let request = unsafe OwnedRequest(
             bytes: owned, head: scratch.pointee.requestHead, cache: cache, bodyLength: bodyLength, options: options,
-            keyBytes: scratch.pointee.keyBytes, key: key, client: peer, destination: destination)
+            keyBytes: scratch.pointee.keyBytes, key: key, client: peer, destination: destination,
+            zone: worker.zones[0], treatment: CacheTreatment())
         phase = .answering
         worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
         let exchange = Exchange(client: self, request: request)
@@ -158,7 +160,7 @@ extension ClientConnection {
         if written < headBytes {
             unsafe pending.append(contentsOf: UnsafeRawBufferPointer(rebasing: worker.outBuffer[written..<headBytes]))
         }
-        delivery = Delivery(body: record.body, range: max(0, written - headBytes)..<length, isChunked: false)
+        delivery = Delivery(record, range: max(0, written - headBytes)..<length, isChunked: false)
         waitForRoom()
     }
 }

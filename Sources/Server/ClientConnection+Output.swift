@@ -175,6 +175,16 @@ extension ClientConnection {
     func awaitBody() -> Step {
         guard let delivery, delivery.ticket == nil else { return .waiting }
         if exchange?.isToldOfProgress == true { return .waiting }
+        if delivery.isBeforeHole {
+            switch exchange?.fillHole(before: delivery) {
+            case .progressed: return .progressed
+            case .fetching: return .waiting
+            case .awaited: break
+            case .broken, nil:
+                exchange?.broke()
+                return .failed
+            }
+        }
         let inbox = worker.loop.inbox
         let worker = WorkerReference(worker)
         let id = id

@@ -10,9 +10,9 @@ package enum Counter: Int, CaseIterable, Sendable {
     case bytesTunnelledFromClients, bytesTunnelledToClients
     case clientConnectionsAccepted, clientConnectionsClosed, clientConnectionsRefused
     case originConnectionsOpened, originConnectionsReused, originConnectionsClosed, originConnectionsFailed
-    case originRequests, originRetries, originQueued
+    case originRequests, originRetries, originQueued, resumed, collapseTimeouts
     case tunnelsClosed
-    case stored, storingRefused, storingFailed, freshened, invalidated, purged
+    case stored, partsStored, keptPartial, storingRefused, storingFailed, freshened, invalidated, purged
     case protocolViolations, timeouts, authenticationFailures, authenticationChecks
     case accessLogLines, accessLogLinesDropped
 
@@ -48,8 +48,12 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .originRequests: "Requests sent to origins."
         case .originRetries: "Requests sent again because a pooled connection was dead."
         case .originQueued: "Requests that had to wait for a connection to their origin."
+        case .resumed: "Transfers that broke off and were taken up again with Range and If-Range."
+        case .collapseTimeouts: "Requests that waited too long for the transfer they had joined, and went on their own."
         case .tunnelsClosed: "Tunnels that ended."
         case .stored: "Responses stored as whole."
+        case .partsStored: "Parts of responses stored: answers to ranges, and holes that were filled."
+        case .keptPartial: "Responses that broke off for good, of which the part that came is kept."
         case .storingRefused: "Responses that could have been stored but for their size or the budget."
         case .storingFailed: "Responses dropped from the store because their transfer broke off."
         case .freshened: "Stored responses renewed by a 304."

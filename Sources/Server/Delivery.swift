@@ -1,16 +1,22 @@
+import Framing
 import Glibc
 import Message
 import Storage
 
-/// A stored body on its way to one client: where it stands, and how it is framed.
+/// A stored body on its way to one client: which ranges of it, where it stands, and how it is framed.
 ///
-/// A class, so that a connection without one does not keep room for it. Reads what is published and waits for the rest, so it serves a complete body and one that is still arriving alike.
+/// A class, so that a connection without one does not keep room for it. Reads what is published and waits for the
+/// rest, so it serves a body that is complete, still arriving, or partial alike.
 final class Delivery {
-    let body: Body
+    let record: StoredResponse
     private(set) var offset: Int
-    /// One past the last byte wanted; nil: until the body ends, wherever that will be.
-    let end: Int?
+    /// One past the last byte of the range under way; nil: until the body ends, wherever that will be.
+    private(set) var end: Int?
     let isChunked: Bool
+    /// The ranges after the one under way, last first, each with what goes out before it (RFC 9110 §14.6).
+    private var following: [BodyPart] = []
+    /// What goes out behind the last range.
+    private var closing: [UInt8] = []
     /// Bytes of the chunk whose header is out already.
     private var chunkRemaining = 0
     /// The last chunk is out, or queued.
@@ -21,14 +27,34 @@ final class Delivery {
     private let isLost: Bool
     var ticket: WaitTicket?
 
-    init(body: Body, range: Range<Int>?, isChunked: Bool) {
-        self.body = body
+    var body: Body { record.body }
+
+    /// One range, or all of the body where `range` is nil.
+    init(_ record: StoredResponse, range: Range<Int>?, isChunked: Bool) {
+        self.record = record
         offset = range?.lowerBound ?? 0
         end = range?.upperBound
         self.isChunked = isChunked
-        let isGrowing = body.state == .growing
-        reader = isGrowing ? body.attach(at: offset) : nil
-        isLost = isGrowing && reader == nil
+        (reader, isLost) = Delivery.attach(to: record.body, at: offset)
+    }
+
+    /// Several ranges, each with its part's head before it.
+    init(_ record: StoredResponse, parts: [BodyPart], closing: [UInt8]) {
+        precondition(!parts.isEmpty, "an answer of no parts is none")
+        self.record = record
+        following = parts.reversed()
+        self.closing = closing
+        isChunked = false
+        // The first part has not begun: its head is written when the delivery is asked what is next.
+        offset = parts[0].range.lowerBound
+        end = offset
+        (reader, isLost) = Delivery.attach(to: record.body, at: parts.map(\.range.lowerBound).min() ?? 0)
+    }
+
+    private static func attach(to body: Body, at offset: Int) -> (ReaderID?, isLost: Bool) {
+        guard body.state == .growing else { return (nil, false) }
+        let reader = body.attach(at: offset)
+        return (reader, reader == nil)
     }
 
     enum Next {
@@ -38,13 +64,23 @@ final class Delivery {
         case broken
     }
 
-    /// What there is to send now; chunk framing goes into `framing`, which is sent before the bytes.
+    /// What there is to send now; framing of chunks and parts goes into `framing`, which is sent before the bytes.
     func next(framing: inout [UInt8]) -> Next {
         if isLost { return .broken }
         if chunkRemaining > 0 { return .bytes(chunkRemaining) }
+        while let reached = end, offset >= reached {
+            guard let part = following.popLast() else {
+                framing += closing
+                closing = []
+                return .finished
+            }
+            framing += part.head
+            offset = part.range.lowerBound
+            end = part.range.upperBound
+        }
         // The state is read first: a body that is complete by then has its whole length published.
         let state = body.state
-        let available = min(end ?? .max, body.length) - offset
+        let available = min(end ?? .max, body.available(from: offset)) - offset
         if available > 0 {
             if isChunked {
                 HeadWriter.append(hexadecimal: available, to: &framing)
@@ -53,13 +89,12 @@ final class Delivery {
             }
             return .bytes(available)
         }
-        if let end, offset >= end { return .finished }
         switch state {
-        case .growing: return .wait
+        case .growing, .partial: return .wait
         case .failed: return .broken
         case .complete:
             guard end == nil else { return .broken }
-            if isChunked && !isTerminated { HeadWriter.append("0\r\n\r\n", to: &framing) }
+            if isChunked && !isTerminated { appendLastChunk(trailers: record.trailers?.value, to: &framing) }
             isTerminated = true
             return .finished
         }
@@ -68,11 +103,21 @@ final class Delivery {
     /// - Parameter framing: gets the end of a chunk that is out.
     func advance(by count: Int, framing: inout [UInt8]) {
         offset += count
-        if let reader { body.advance(reader, to: offset) }
+        // Of several ranges, later ones may lie before earlier ones.
+        if let reader, following.isEmpty { body.advance(reader, to: offset) }
         guard isChunked else { return }
         chunkRemaining -= count
         if chunkRemaining == 0 { HeadWriter.append("\r\n", to: &framing) }
     }
+
+    /// Nothing that it will send is missing.
+    var isAllThere: Bool {
+        let ranges = following.map(\.range) + (end.map { [offset..<max(offset, $0)] } ?? [])
+        return ranges.allSatisfy { $0.isEmpty || body.available(from: $0.lowerBound) >= $0.upperBound }
+    }
+
+    /// It stands before bytes that nobody has fetched.
+    var isBeforeHole: Bool { body.state == .partial && body.available(from: offset) == offset }
 
     func end(cancelling: Bool) {
         if let ticket, cancelling { body.cancel(ticket) }

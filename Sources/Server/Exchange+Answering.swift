@@ -9,10 +9,14 @@ import Transaction
 
 /// The answers: from the store, passed on from the origin, or made here.
 extension Exchange {
-    func serve(_ record: StoredResponse, as service: Service) {
+    /// - Parameter ownFields: of the response that just came for this client, where they are more than what is stored.
+    func serve(_ record: StoredResponse, as service: Service, ownFields: Fields? = nil) {
         isAnswered = true
-        if case .miss = service {} else { fetch = nil }
-        let answer = StoredAnswer(record, to: request, service: service, now: worker.wallTime)
+        switch service {
+        case .miss, .part: break
+        case .hit, .stale, .revalidated, .collapsed, .staleOnError: fetch = nil
+        }
+        let answer = StoredAnswer(record, to: request, service: service, now: worker.wallTime, ownFields: ownFields)
         client.account.status = answer.status
         client.account.outcome = service.outcome
         count(service)
@@ -24,7 +28,7 @@ extension Exchange {
         guard let delivery = answer.delivery else { return client.flush() }
         client.delivery = delivery
         // Of a response that is just being stored, the first bytes follow at once: head and body go out together.
-        if case .miss = service { return }
+        if fetch != nil { return }
         client.flush()
     }
 
@@ -34,14 +38,14 @@ extension Exchange {
         case .stale, .staleOnError: worker.counters.add(.staleHits)
         case .revalidated: worker.counters.add(.revalidated)
         case .collapsed: worker.counters.add(.collapsed)
-        case .miss: worker.counters.add(.misses)
+        case .miss, .part: worker.counters.add(.misses)
         }
     }
 
     /// The fetch tells of every piece that arrives; no wake-up is needed.
     var isToldOfProgress: Bool { fetch != nil }
 
-    func bodyAdvanced() { client.flush() }
+    func bodyAdvanced() { if isAnswered { client.flush() } }
 
     // MARK: passing a response on
 

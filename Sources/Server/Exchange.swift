@@ -17,8 +17,11 @@ final class Exchange {
     var selected: StoredResponse?
     /// The newest record under the key, of whatever variant, when the store was asked.
     var newest: StoredRecord?
+    /// Other variants under the key that have validators: one of them may turn out to suit (RFC 9111 §4.3.1).
+    var candidates: [StoredResponse] = []
     var transfer: Transfer?
     var followTicket: FollowTicket?
+    var followTimer: Timer?
     var fetch: Fetch?
     var dial: Dial?
     var ticket: ResolverTicket?
@@ -46,7 +49,8 @@ final class Exchange {
                 cache: request.cache, isTunnel: request.method == .connect, isUpgrade: isUpgrade,
                 hasBody: request.hasBody, needsIdentity: snapshot.users != nil,
                 asksForOriginState: !request.head.fields.present.isDisjoint(with: [.ifMatch, .ifUnmodifiedSince]),
-                collapses: snapshot.configuration.cache.collapse))
+                collapses: snapshot.configuration.cache.collapse, use: request.treatment.use,
+                storesParts: request.treatment.ranges != .pass))
     }
 
     func start() {
@@ -157,24 +161,31 @@ final class Exchange {
     // MARK: the store
 
     func lookUp() -> Transaction.Action {
-        let records = worker.shared.lookup(request.key, request.keyBytes)
+        let records = request.zone.lookup(request.key, request.keyBytes)
         newest = records.first
         selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
-        guard let selected else { return transaction.on(newest == nil ? .stored(nil) : .variantMissing) }
-        let reuse = reuse(of: selected.terms, for: request.cache, now: worker.wallTime)
+        guard let selected else {
+            guard newest != nil else { return transaction.on(.stored(nil)) }
+            candidates = records.compactMap { $0 as? StoredResponse }.filter(isCandidate)
+            return transaction.on(.variantMissing(hasValidators: !candidates.isEmpty))
+        }
+        if isFarAhead(of: selected) { return transaction.on(.farAhead) }
+        let reuse = reuse(of: selected.terms, for: request.cache, use: request.treatment.use, now: worker.wallTime)
         if case .validate(let why) = reuse, !selected.cached.hasValidator { return transaction.on(.outdated(why)) }
         return transaction.on(.stored(reuse))
     }
 
     func suits(_ record: StoredResponse) -> Bool {
-        guard record.body.state != .failed, !record.body.isWindowed else { return false }
-        guard let secondaryKey = record.secondaryKey else { return true }
-        let bytes = request.bytes
-        return secondaryKey.matches(request.head.fields, bytes: bytes.span)
+        record.suits(request) && (mayForward || isCovered(by: record))
+    }
+
+    private func isCandidate(_ record: StoredResponse) -> Bool {
+        record.cached.eTag != nil && record.cached.vary != .star && record.body.state != .failed
+            && !record.body.isWindowed
     }
 
     func lead() -> Transaction.Action {
-        switch worker.shared.lead(request.key, request.keyBytes, knownNewest: newest) {
+        switch request.zone.lead(request.key, request.keyBytes, knownNewest: newest) {
         case .lead(let transfer):
             self.transfer = transfer
             return transaction.on(.leading)
@@ -194,18 +205,37 @@ final class Exchange {
         followTicket = transfer?.follow(
             Wake { inbox.post { worker.value.clients[id]?.exchange(number)?.leaderResolved() } },
             limit: snapshot.limits.followersPerTransferMax)
-        if followTicket == nil { leaderResolved() }
+        guard followTicket != nil else { return leaderResolved() }
+        let timer = Timer { [weak self] in self?.waitedEnough() }
+        self.worker.loop.timers.schedule(timer, after: snapshot.configuration.timeouts.collapse)
+        followTimer = timer
+    }
+
+    /// The leader takes too long; this request goes on its own.
+    func waitedEnough() {
+        guard let transfer, let followTicket else { return }
+        transfer.cancel(followTicket)
+        stopFollowing()
+        worker.counters.add(.collapseTimeouts)
+        perform(transaction.on(.waitedEnough))
+    }
+
+    private func stopFollowing() {
+        followTicket = nil
+        transfer = nil
+        if let followTimer { worker.loop.timers.cancel(followTimer) }
+        followTimer = nil
     }
 
     func leaderResolved() {
         guard let transfer else { return }
-        followTicket = nil
-        self.transfer = nil
+        stopFollowing()
         switch transfer.outcome {
         case .published(let record):
             let record = unsafe unsafeDowncast(record, to: StoredResponse.self)
             guard suits(record) else { return perform(transaction.on(.leaderPublished(suits: false))) }
             _ = transaction.on(.leaderPublished(suits: true))
+            if record.body.state == .partial { return servePart(record, as: .collapsed) }
             serve(record, as: .collapsed)
         case .failed(let code):
             perform(transaction.on(.leaderFailed(Refusal(rawValue: UInt8(code)) ?? .internalError)))
@@ -216,14 +246,17 @@ final class Exchange {
 
     func serveSelected(ttl: Seconds) {
         guard let selected else { preconditionFailure("nothing is selected") }
-        worker.shared.tier.touch(selected)
-        serve(selected, as: ttl > .zero ? .hit : .stale)
+        request.tier.touch(selected)
+        let service = ttl > .zero ? Service.hit : .stale
+        if selected.body.state == .partial { return servePart(selected, as: service) }
+        serve(selected, as: service)
     }
 
     func start(_ plan: Transaction.Fetch) {
         let fetch = Fetch(
             worker: worker, snapshot: snapshot, request: request, exchange: self, transaction: transaction, plan: plan,
             stored: selected, transfer: plan.isLeading ? transfer : nil)
+        fetch.candidates = candidates
         transfer = nil
         self.fetch = fetch
         fetch.start()
@@ -231,7 +264,7 @@ final class Exchange {
 
     /// RFC 5861 §3: the client has its answer; the store gets a better one, once.
     func revalidateBehind() {
-        guard case .lead(let transfer) = worker.shared.lead(request.key, request.keyBytes, knownNewest: newest)
+        guard case .lead(let transfer) = request.zone.lead(request.key, request.keyBytes, knownNewest: newest)
         else { return }
         let (transaction, plan) = Transaction.revalidation(
             self.transaction.request, isConditional: selected?.cached.hasValidator == true)
@@ -266,7 +299,7 @@ final class Exchange {
 
     func leave() {
         if let followTicket { transfer?.cancel(followTicket) }
-        transfer = nil
+        stopFollowing()
         ticket?.cancel()
         ticket = nil
         dial?.cancel()

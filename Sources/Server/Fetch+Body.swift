@@ -10,10 +10,8 @@ import Transaction
 /// The body of a response on its way from the origin to its sink.
 extension Fetch {
     func readBody(_ connection: OriginConnection) -> Bool {
-        if case .store(let record) = sink, decoder == nil,
-            let page = unsafe record.body.writable(Worker.readBufferBytes)
-        {
-            return unsafe readIntoStore(connection, record.body, page)
+        if decoder == nil, let page = unsafe writablePage {
+            return unsafe readIntoStore(connection, page)
         }
         switch unsafe connection.read(into: worker.readBuffer) {
         case .bytes(let count):
@@ -28,15 +26,31 @@ extension Fetch {
             bodyClosed()
             return false
         case .failed:
-            failBody()
+            breakOff()
             return false
         }
     }
 
+    /// Where the store takes the next bytes; nil: nothing is stored, or there is no room.
+    var writablePage: UnsafeMutableRawBufferPointer? {
+        switch sink {
+        case .store(let record): unsafe record.body.writable(Worker.readBufferBytes)
+        case .fill(let fill, _): unsafe fill.writable(Worker.readBufferBytes)
+        case .undecided, .relay, .discard: nil
+        }
+    }
+
+    func commit(_ count: Int) {
+        received += UInt64(count)
+        switch sink {
+        case .store(let record): record.body.commit(count)
+        case .fill(let fill, _): fill.commit(count)
+        case .undecided, .relay, .discard: break
+        }
+    }
+
     /// Straight into the page: the bytes are not copied again.
-    func readIntoStore(_ connection: OriginConnection, _ body: Body, _ page: UnsafeMutableRawBufferPointer)
-        -> Bool
-    {
+    func readIntoStore(_ connection: OriginConnection, _ page: UnsafeMutableRawBufferPointer) -> Bool {
         var room = unsafe page
         if case .length = length, UInt64(page.count) > remaining {
             unsafe room = unsafe UnsafeMutableRawBufferPointer(rebasing: page[..<Int(remaining)])
@@ -45,7 +59,7 @@ extension Fetch {
         case .bytes(let count):
             worker.counters.add(.bytesFromOrigins, count)
             worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
-            body.commit(count)
+            commit(count)
             if case .length = length {
                 remaining -= UInt64(count)
                 if remaining == 0 { complete(leftover: 0) }
@@ -58,7 +72,7 @@ extension Fetch {
             bodyClosed()
             return false
         case .failed:
-            failBody()
+            breakOff()
             return false
         }
     }
@@ -94,7 +108,7 @@ extension Fetch {
                 }
             } catch {
                 worker.counters.count(error)
-                return failBody()
+                return breakOff()
             }
         }
     }
@@ -109,6 +123,9 @@ extension Fetch {
             case .appended: break
             case .full, .tooLarge: unsafe outgrow(record, bytes)
             }
+        case .fill(let fill, _):
+            if case .appended = unsafe fill.append(bytes) { return }
+            giveUp()
         case .discard, .undecided:
             break
         }
@@ -118,9 +135,9 @@ extension Fetch {
     func outgrow(_ record: StoredResponse, _ bytes: UnsafeRawBufferPointer) {
         worker.counters.add(.storingRefused)
         record.body.abandonStorage(window: snapshot.limits.relayBufferBytesMax)
-        worker.shared.tier.remove(record)
+        request.tier.remove(record)
         if case .appended = unsafe record.body.append(bytes) { return }
-        failBody()
+        giveUp()
     }
 
     /// After one read: whoever reads what arrived is told, and a reader that is too slow holds the origin back.
@@ -140,6 +157,8 @@ extension Fetch {
                 let id = ObjectIdentifier(self)
                 record.body.awaitRoom(Wake { inbox.post { worker.value.fetches[id]?.resume() } })
             }
+        case .fill:
+            exchange?.bodyAdvanced()
         case .discard, .undecided:
             break
         }
@@ -150,9 +169,7 @@ extension Fetch {
 
     func abortStored(_ record: StoredResponse) {
         guard state == .streaming else { return }
-        let connection = self.connection
-        finish()
-        if let connection { worker.origins.discard(connection) }
+        if let connection = finish() { worker.origins.discard(connection) }
         record.body.fail()
         exchange = nil
     }

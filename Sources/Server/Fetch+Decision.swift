@@ -11,11 +11,11 @@ import Transaction
 extension Fetch {
     func decide(_ response: ReceivedResponse) {
         let now = worker.wallTime
-        if response.status == 304, plan.isConditional, let stored,
-            !confirms(response.fields, stored.cached, received: now)
-        {
-            return askForTheWhole(stored)
+        if response.status == 304, plan.isConditional {
+            guard let confirmed = confirmed(by: response, now) else { return askForTheWhole() }
+            stored = confirmed
         }
+        if response.status == 206, request.cache.hasRange, storePart(response, now) { return }
         let storing = storing(response, now)
         var isStorable = false
         if case .store = storing { isStorable = true }
@@ -31,6 +31,7 @@ extension Fetch {
             serveStale(status: response.status)
         case .relay(let invalidates):
             if invalidates { invalidate(response.fields, status: response.status) }
+            if request.method == .head { updateStored(by: response, now) }
             guard case .doNotStore(let reason) = storing else { return relay(response, notStored: nil) }
             relay(response, notStored: reason)
         case .identify, .decide, .tunnel, .lookUp, .serve, .serveAndRevalidate, .lead, .follow, .fetch, .refuse:
@@ -38,30 +39,32 @@ extension Fetch {
         }
     }
 
+    /// Which of the stored responses whose validators went out a 304 speaks of (RFC 9111 §4.3.4).
+    private func confirmed(by response: ReceivedResponse, _ now: WallTime) -> StoredResponse? {
+        if let stored { return confirms(response.fields, stored.cached, received: now) ? stored : nil }
+        return selected(by: response.fields, among: candidates.map(\.cached), received: now).first.map { candidates[$0] }
+    }
+
     /// The origin confirmed something that is not what is stored: that goes, and the question is put anew.
-    func askForTheWhole(_ stored: StoredResponse) {
-        worker.shared.tier.remove(stored)
+    private func askForTheWhole() {
+        if let stored { request.tier.remove(stored) }
+        candidates = []
         plan = transaction.askForTheWhole(plan)
         if let connection { worker.origins.discard(connection) }
         connection = nil
-        state = .acquiring
-        worker.origins.acquire(for: self)
+        askAgain()
     }
 
-    /// Responses with fields for one client alone (`private="…"`, `no-cache="…"`) are not stored: those whom the store
-    /// serves would miss the fields, the first client among them.
     func storing(_ response: ReceivedResponse, _ now: WallTime) -> StoringDecision {
-        guard request.method == .get, !request.hasBody else { return .doNotStore(.method) }
-        let decision = decideStoring(
+        decideStoring(
             of: request.cache, status: response.status, fields: response.fields, policy: snapshot.cachePolicy,
-            requestTime: requestTime, responseTime: now)
-        guard case .store(let cached) = decision, cached.directives.hasFieldLists else { return decision }
-        return .doNotStore(.isPrivate)
+            treatment: treatment(of: response), requestTime: requestTime, responseTime: now)
     }
 
     var staleMayServe: Bool {
-        guard let stored else { return false }
-        return mayServeStaleOnError(stored.terms, for: request.cache, now: worker.wallTime)
+        guard let stored, stored.body.state != .failed else { return false }
+        return mayServeStaleOnError(
+            stored.terms, for: request.cache, use: request.treatment.use, now: worker.wallTime)
     }
 
     /// - Returns: false where the store has no room for it; then it is passed on like any other.
@@ -72,41 +75,87 @@ extension Fetch {
         case .length(let count): expected = Int(clamping: count)
         case .chunked, .untilClose, .tunnel: break
         }
-        guard let body = worker.shared.tier.makeBody(expectedLength: expected) else {
+        guard expected ?? 0 <= request.objectSizeMax, let body = request.tier.makeBody(expectedLength: expected) else {
             worker.counters.add(.storingRefused)
             return false
         }
-        let fields = ForwardedHead.responseFields(
-            response.fields, response.options, minorVersion: response.minorVersion, now: now)
+        let fields = endToEndFields(response, now)
+        let kept = storedFields(of: fields)
         let record = StoredResponse(
-            key: request.key, keyBytes: request.keyBytes, cached: cached, fields: fields,
-            secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields), body: body,
-            contentLength: expected)
-        guard worker.shared.tier.insert(record) else {
+            request: request, cached: cached, fields: kept, body: body, contentLength: expected,
+            storage: treatment(of: response).storage,
+            trailers: decoder == nil ? nil : TransientTrailers())
+        guard request.tier.insert(record) else {
             worker.counters.add(.storingRefused)
             return false
         }
         sink = .store(record)
         transfer?.resolve(.published(record))
-        exchange?.serve(record, as: .miss(plan.reason, status: response.status))
+        exchange?.serve(
+            record, as: .miss(plan.reason, status: response.status),
+            ownFields: kept.lines.count == fields.lines.count ? nil : fields)
         return true
     }
 
+    /// The fields that go on, with what a proxy adds.
+    func endToEndFields(_ response: ReceivedResponse, _ now: WallTime) -> Fields {
+        ForwardedHead.responseFields(
+            response.fields, response.options, minorVersion: response.minorVersion, now: now)
+    }
+
+    /// What the rules say of the response, now that its type is known.
+    func treatment(of response: ReceivedResponse) -> CacheTreatment { request.treatment }
+
     func freshen(_ response: ReceivedResponse, _ now: WallTime) {
         guard let stored else { preconditionFailure("a 304 to a question nobody asked") }
-        let update = ForwardedHead.endToEnd(response.fields, response.options)
-        let renewedFields = freshened(stored.fields, by: update, received: now)
-        let renewed = stored.renewed(
-            cached: CachedResponse(
-                status: stored.cached.status, fields: renewedFields, requestTime: requestTime, responseTime: now,
-                policy: snapshot.cachePolicy),
-            fields: renewedFields)
-        _ = worker.shared.tier.replace(stored, with: renewed)
+        let renewed = renewed(stored, by: response, now)
+        _ = request.tier.replace(stored, with: renewed)
         worker.counters.add(.freshened)
-        transfer?.resolve(.published(renewed))
+        let suiting = suiting(renewed)
+        transfer?.resolve(.published(suiting))
         sink = .discard
-        exchange?.serve(renewed, as: .revalidated(plan.reason))
+        exchange?.serveRenewed(suiting, as: .revalidated(plan.reason))
         exchange = nil
+    }
+
+    private func renewed(_ stored: StoredResponse, by response: ReceivedResponse, _ now: WallTime) -> StoredResponse {
+        let update = ForwardedHead.endToEnd(response.fields, response.options)
+        let fields = freshened(stored.fields, by: update, received: now)
+        return stored.renewed(
+            cached: CachedResponse(
+                status: stored.cached.status, fields: fields, requestTime: requestTime, responseTime: now,
+                policy: snapshot.cachePolicy, treatment: request.treatment),
+            fields: fields)
+    }
+
+    /// Of another variant's response that the origin says suits this request too, a record under this request's values.
+    private func suiting(_ renewed: StoredResponse) -> StoredResponse {
+        guard !renewed.suits(request) else { return renewed }
+        let alias = renewed.renewed(
+            cached: renewed.cached, fields: renewed.fields,
+            secondaryKey: SecondaryKey(renewed.cached.vary, request: request.fields))
+        _ = request.tier.insert(alias)
+        return alias
+    }
+
+    /// RFC 9111 §4.3.5: what the answer to a HEAD tells of the stored response to GET.
+    private func updateStored(by response: ReceivedResponse, _ now: WallTime) {
+        guard let stored, stored.body.state == .complete || stored.body.state == .partial,
+            let length = stored.body.expectedLength ?? (stored.body.state == .complete ? stored.body.length : nil)
+        else { return }
+        switch headUpdate(
+            status: response.status, fields: response.fields, stored: stored.cached, length: UInt64(length),
+            received: now)
+        {
+        case .freshen:
+            if request.tier.replace(stored, with: renewed(stored, by: response, now)) {
+                worker.counters.add(.freshened)
+            }
+        case .markStale:
+            if request.tier.replace(stored, with: stored.outdated) { worker.counters.add(.invalidated) }
+        case .ignore:
+            break
+        }
     }
 
     func serveStale(status: UInt16) {
@@ -130,8 +179,8 @@ extension Fetch {
         guard let target = TargetURI(request.keyBytes) else { return }
         for uri in invalidatedURIs(target: target, status: status, fields: fields) {
             let bytes = uri.normalised
-            let count = worker.shared.invalidate(bytes)
-            worker.counters.add(.invalidated, count)
+            let key = worker.shared.key(of: bytes)
+            for zone in worker.zones { worker.counters.add(.invalidated, zone.invalidate(key, bytes)) }
         }
     }
 
@@ -139,7 +188,7 @@ extension Fetch {
         guard transaction.request.isUpgrade, let exchange, let connection, let fd = connection.surrender() else {
             return failBeforeHead(.responseInvalid)
         }
-        finish()
+        _ = finish()
         worker.origins.discard(connection)
         unsafe exchange.switchProtocols(response, origin: fd, early: Array(rest))
         self.exchange = nil

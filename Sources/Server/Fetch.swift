@@ -11,8 +11,9 @@ import Transaction
 ///
 /// ```
 /// acquiring ─connection─▶ awaitingHead ─head─▶ streaming ─last byte─▶ finished
-///     ▲                        │ dead pooled connection, replayable request
-///     └────────────────────────┘
+///     ▲                        │ dead pooled        │ broke off (Fetch+Resume)
+///     ├────────────────────────┘                    │
+///     └───────────────── pausing ◀──────────────────┘
 /// ```
 ///
 /// It belongs to nobody but itself: when the client leaves, the transfer goes on for the store and for those who
@@ -30,12 +31,16 @@ final class Fetch: TimedObject {
     var transaction: Transaction
     var plan: Transaction.Fetch
     /// What is stored for the request: to be validated, and to fall back on.
-    let stored: StoredResponse?
+    var stored: StoredResponse?
+    /// Other variants whose validators go along: the origin may say that one of them suits (RFC 9111 §4.3.1).
+    var candidates: [StoredResponse] = []
 
-    enum State { case acquiring, awaitingHead, streaming, finished }
+    enum State { case acquiring, awaitingHead, streaming, pausing, finished }
     enum Sink {
         case undecided, relay, discard
         case store(StoredResponse)
+        /// A hole of a partial response.
+        case fill(Fill, of: StoredResponse)
     }
     var state: State = .acquiring
     var sink: Sink = .undecided
@@ -53,12 +58,23 @@ final class Fetch: TimedObject {
     var isPaused = false
     let requestTime: WallTime
     var startedAt = MonotonicTime(nanoseconds: 0)
+    /// Bytes of the body that went to the sink.
     var received: UInt64 = 0
+    /// All that the body will have; nil: not known.
+    var total: UInt64?
+    /// The head of the response that is under way.
+    var response: ReceivedResponse?
+    /// What is asked for in place of what the client asked for.
+    var part: PartAsked?
+    var hole: Hole?
+    var resumptions = Resumptions()
 
     init(
         worker: Worker, snapshot: Snapshot, request: OwnedRequest, exchange: Exchange?, transaction: Transaction,
-        plan: Transaction.Fetch, stored: StoredResponse?, transfer: Transfer?
+        plan: Transaction.Fetch, stored: StoredResponse?, transfer: Transfer?, hole: Hole? = nil
     ) {
+        self.hole = hole
+        part = hole?.asked
         self.worker = worker
         self.snapshot = snapshot
         self.request = request
@@ -98,7 +114,7 @@ final class Fetch: TimedObject {
         var result = FetchDescription(
             uri: request.keyBytes, age: worker.loop.now.duration(since: startedAt), received: received, expected: nil,
             readers: readers, isStored: false)
-        if case .length(let count) = length, state == .streaming { result.expected = count }
+        result.expected = total
         if case .store(let record) = sink {
             result.isStored = true
             result.received = UInt64(record.body.length)
@@ -113,6 +129,7 @@ final class Fetch: TimedObject {
         exchange = nil
         switch sink {
         case .store(let record): if isForNobody(record) { abortStored(record) }
+        case .fill: break
         case .undecided where transfer.map { $0.followerCount > 0 } == true: return
         case .undecided, .relay, .discard: abort()
         }
@@ -125,7 +142,7 @@ final class Fetch: TimedObject {
         self.connection = connection
         state = .awaitingHead
         worker.counters.add(.originRequests)
-        let conditions = plan.isConditional ? stored.map { conditionalFields(for: $0.cached) } ?? [] : []
+        let conditions = self.conditions
         unsafe worker.scratch.pointee.out.removeAll(keepingCapacity: true)
         unsafe ForwardedHead.appendRequest(
             request, conditions: conditions, instance: worker.shared.instance, to: &worker.scratch.pointee.out)
@@ -134,6 +151,14 @@ final class Fetch: TimedObject {
         requestIsSent = !request.hasBody
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
         if request.hasBody { exchange?.upload(to: self) }
+    }
+
+    /// What goes along in place of the client's own conditions and ranges.
+    private var conditions: [(FieldName, [UInt8])] {
+        if let part { return partConditions(for: part.stored, from: part.start, to: part.end) ?? [] }
+        guard plan.isConditional else { return [] }
+        if let stored { return conditionalFields(for: stored.cached) }
+        return conditionalFields(forOneOf: candidates.map(\.cached))
     }
 
     func connectionFailed(_ refusal: Refusal) {
@@ -186,7 +211,7 @@ final class Fetch: TimedObject {
             switch state {
             case .awaitingHead: if !readHead(connection) { return }
             case .streaming: if !readBody(connection) { return }
-            case .acquiring, .finished: return
+            case .acquiring, .pausing, .finished: return
             }
         } while connection.mustBeDrained && !isPaused
     }
@@ -250,6 +275,7 @@ final class Fetch: TimedObject {
         }
         state = .streaming
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
+        decoder = nil
         if case .chunked = length { decoder = ChunkedDecoder(limits: snapshot.limits) }
         if case .length(let count) = length { remaining = count }
         persists =
@@ -257,7 +283,13 @@ final class Fetch: TimedObject {
             && !response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding)
         keepAlive = snapshot.configuration.timeouts.originKeepAlive
         if let announced = Fetch.keepAlive(response.fields) { keepAlive = min(keepAlive, announced) }
-        decide(response)
+        if isResuming {
+            guard goesOn(response) else { return breakOff() }
+        } else {
+            self.response = response
+            total = if case .length(let count) = length { count } else { nil }
+            if part != nil { decidePart(response) } else { decide(response) }
+        }
         guard state == .streaming else { return }
         unsafe consume(rest)
         endOfTurn()
@@ -290,9 +322,10 @@ final class Fetch: TimedObject {
     // MARK: ends
 
     func complete(leftover: Int) {
+        // Less than was announced: the part that came was one of several.
+        if let total, received < total, isResumable { return breakOff() }
         let trailers = decoder?.trailers
-        let connection = self.connection
-        finish()
+        let connection = finish()
         if let connection {
             if persists && leftover == 0 && requestIsSent && connection.unsentBytes == 0 {
                 worker.origins.release(connection, keepAlive: keepAlive)
@@ -304,49 +337,39 @@ final class Fetch: TimedObject {
         case .relay:
             exchange?.relayEnd(trailers: trailers)
         case .store(let record):
-            completeStored(record)
+            completeStored(record, trailers)
+        case .fill(let fill, let record):
+            completePart(fill, of: record)
         case .discard, .undecided:
             break
         }
         exchange = nil
     }
 
-    func completeStored(_ record: StoredResponse) {
+    func completeStored(_ record: StoredResponse, _ trailers: Fields?) {
+        record.trailers?.set(ForwardedHead.trailers(trailers))
         guard record.body.finish() else { return dropStored(record) }
         worker.counters.add(.stored)
         if !record.headHasLength {
             // Now that the length is known, hits are served with it and by the short way.
-            _ = worker.shared.tier.replace(record, with: record.renewed(cached: record.cached, fields: record.fields))
+            _ = request.tier.replace(record, with: record.renewed(cached: record.cached, fields: record.fields))
         }
         exchange?.bodyAdvanced()
     }
 
     func dropStored(_ record: StoredResponse) {
         record.body.fail()
-        worker.shared.tier.remove(record)
+        request.tier.remove(record)
         worker.counters.add(.storingFailed)
         exchange?.bodyAdvanced()
     }
 
     /// The origin closed: the end of a body that lasts until then, a truncation for every other (RFC 9112 §8).
     func bodyClosed() {
-        guard case .untilClose = length else { return failBody() }
+        guard case .untilClose = length else { return breakOff() }
         persists = false
         complete(leftover: 0)
         endOfTurn()
-    }
-
-    func failBody() {
-        guard state == .streaming else { return }
-        let connection = self.connection
-        finish()
-        if let connection { worker.origins.discard(connection) }
-        switch sink {
-        case .relay: exchange?.relayFailed(.responseIncomplete)
-        case .store(let record): dropStored(record)
-        case .discard, .undecided: break
-        }
-        exchange = nil
     }
 
     /// A pooled connection that dies before it answers was probably closed while idle: the request goes out again
@@ -368,9 +391,8 @@ final class Fetch: TimedObject {
     }
 
     func failBeforeHead(_ refusal: Refusal) {
-        let connection = self.connection
-        finish()
-        if let connection { worker.origins.discard(connection) }
+        if isResuming { return breakOff() }
+        if let connection = finish() { worker.origins.discard(connection) }
         switch transaction.on(.originFailed(refusal, staleMayServe: staleMayServe)) {
         case .serveStale: serveStale(status: 0)
         default:
@@ -382,40 +404,45 @@ final class Fetch: TimedObject {
 
     func abort() {
         guard state != .finished else { return }
-        let connection = self.connection
-        finish()
+        if let connection = finish() { worker.origins.discard(connection) }
         transfer?.resolve(.notShared)
-        if let connection { worker.origins.discard(connection) }
         exchange = nil
     }
 
-    func finish() {
-        if state == .acquiring {
-            worker.origins.forget(self)
-            if let dial {
-                dial.cancel()
-                self.dial = nil
-                worker.origins.discountOpen(request.originKey)
-            }
-            handshake?.fetch = nil
-            handshake = nil
-        }
+    /// Ends the fetch.
+    /// - Returns: the connection it used, which the caller gives back or closes.
+    func finish() -> OriginConnection? {
+        if state == .acquiring { leaveQueue() }
         state = .finished
-        connection = nil
         worker.loop.timers.cancel(self)
         worker.fetches[ObjectIdentifier(self)] = nil
+        defer { connection = nil }
+        return connection
+    }
+
+    /// No connection is wanted any more.
+    func leaveQueue() {
+        worker.origins.forget(self)
+        if let dial {
+            dial.cancel()
+            self.dial = nil
+            worker.origins.discountOpen(request.originKey)
+        }
+        handshake?.fetch = nil
+        handshake = nil
     }
 
     override func timerFired() {
         if case .streaming = state, isPaused {
             return worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
         }
+        if state == .pausing { return askAgain() }
         worker.counters.add(.timeouts)
         switch state {
         case .acquiring: failBeforeHead(.connectionTimeout)
         case .awaitingHead: failBeforeHead(.responseTimeout)
-        case .streaming: failBody()
-        case .finished: break
+        case .streaming: breakOff()
+        case .pausing, .finished: break
         }
     }
 

@@ -36,6 +36,21 @@ enum HeadWriter {
         append("\r\n", to: &bytes)
     }
 
+    /// - Parameter range: nil: none of the content, as in a 416 (RFC 9110 §14.4).
+    static func appendContentRange(_ range: Range<Int>?, of length: Int, to bytes: inout [UInt8]) {
+        append("Content-Range: bytes ", to: &bytes)
+        if let range {
+            append(decimal: range.lowerBound, to: &bytes)
+            append("-", to: &bytes)
+            append(decimal: range.upperBound - 1, to: &bytes)
+        } else {
+            append("*", to: &bytes)
+        }
+        append("/", to: &bytes)
+        append(decimal: length, to: &bytes)
+        append("\r\n", to: &bytes)
+    }
+
     static func append(hexadecimal value: Int, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: String(value, radix: 16).utf8)
     }

@@ -15,14 +15,21 @@ final class OwnedRequest {
     let keyBytes: [UInt8]
     let key: StorageKey
     let client: IPAddress?
+    /// The cache it uses, and how.
+    let zone: Zone
+    let treatment: CacheTreatment
+    var tier: MemoryTier { zone.tier }
     /// Who the client proved to be.
     var user: String?
     private var cachedAccess: AccessRequest?
 
     init(
         bytes: [UInt8], head: RequestHead, cache: CacheRequest, bodyLength: BodyLength, options: ConnectionOptions,
-        keyBytes: [UInt8], key: StorageKey, client: IPAddress?, destination: Destination?
+        keyBytes: [UInt8], key: StorageKey, client: IPAddress?, destination: Destination?,
+        zone: Zone, treatment: CacheTreatment
     ) {
+        self.zone = zone
+        self.treatment = treatment
         self.bytes = bytes
         self.head = head
         self.cache = cache
@@ -65,6 +72,9 @@ final class OwnedRequest {
         cachedAccess = made
         return made
     }
+
+    /// Bytes of the largest body that is stored for it.
+    var objectSizeMax: Int { treatment.objectSizeMax.map { Int(clamping: $0) } ?? zone.objectSizeMax }
 
     var originKey: OriginKey { OriginKey(scheme: head.target.scheme, host: host, port: head.target.port) }
 }

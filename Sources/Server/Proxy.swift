@@ -69,11 +69,8 @@ package final class Proxy: Sendable {
             guard case .cannotOpen(let path, let code) = error else { throw error }
             throw StartError.log(path: path, errno: code)
         }
-        let budget = Int(clamping: configuration.cache.memory)
         let shared = Shared(
-            tier: MemoryTier(
-                budget: budget, objectMax: Int(clamping: configuration.cache.objectSizeMax),
-                variantsPerKeyMax: configuration.limits.variantsPerKeyMax),
+            zones: Zones(configuration),
             pool: try BlockingPool(threads: 2, queueMax: 256), accessLog: log)
         let proxy = Proxy(shared: shared, snapshot: snapshot)
         try proxy.startWorkers(snapshot)
@@ -236,7 +233,7 @@ package final class Proxy: Sendable {
             state.snapshot = snapshot
             return state.workers
         }
-        shared.tier.setBudget(Int(clamping: snapshot.configuration.cache.memory))
+        shared.zones.adopt(snapshot.configuration)
         for worker in workers { worker.inbox.post { worker.worker.value.adopt(snapshot) } }
         shared.accessLog.reopen()
     }

@@ -8,7 +8,9 @@ import Synchronization
 
 /// What the workers have in common, and nothing else: the store, the threads for what blocks, the log.
 package final class Shared: Sendable {
-    package let tier: MemoryTier
+    /// The zone that is always there; the others are in `Worker.zones`.
+    package var tier: MemoryTier { zones.defaultTier }
+    package let zones: Zones
     let pool: BlockingPool
     let accessLog: AccessLogSink
     private let hasher: CacheKeyHasher
@@ -17,8 +19,8 @@ package final class Shared: Sendable {
     /// The key of the digests that stand for verified credentials.
     let digestKey: [UInt8]
 
-    init(tier: MemoryTier, pool: BlockingPool, accessLog: AccessLogSink) {
-        self.tier = tier
+    init(zones: Zones, pool: BlockingPool, accessLog: AccessLogSink) {
+        self.zones = zones
         self.pool = pool
         self.accessLog = accessLog
         let secret = Shared.random(16)
@@ -53,17 +55,8 @@ package final class Shared: Sendable {
         }
     }
 
-    func lookup(_ key: StorageKey, _ uri: [UInt8]) -> [StoredRecord] {
-        unsafe uri.withUnsafeBytes { unsafe tier.lookup(key, $0) }
-    }
-
-    func lead(_ key: StorageKey, _ uri: [UInt8], knownNewest: StoredRecord?) -> Leadership {
-        unsafe uri.withUnsafeBytes { unsafe tier.lead(key, $0, knownNewest: knownNewest) }
-    }
-
-    func invalidate(_ uri: [UInt8]) -> Int {
-        unsafe uri.withUnsafeBytes { unsafe tier.invalidate(key(of: uri), $0) }
-    }
+    /// What stands between the parts of an answer to several ranges: nobody who writes content can know it.
+    static func boundary() -> [UInt8] { random(16).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] } }
 
     func key(of uri: [UInt8]) -> StorageKey {
         let key = unsafe hasher.key(of: uri.span.bytes)

@@ -6,6 +6,8 @@ import Storage
 /// By what way a stored response came to be served.
 enum Service: Equatable {
     case hit, stale, collapsed
+    /// Parts of it were stored; what was missing came from the origin.
+    case part
     /// The origin was asked and said 304.
     case revalidated(CacheStatus.ForwardReason)
     /// It is being stored right now, because of this request.
@@ -19,7 +21,7 @@ enum Service: Equatable {
         case .stale, .staleOnError: .stale
         case .collapsed: .collapsed
         case .revalidated: .revalidated
-        case .miss: .miss
+        case .miss, .part: .miss
         }
     }
 
@@ -40,6 +42,10 @@ enum Service: Equatable {
             result = CacheStatus(.forwarded(reason))
             result.forwardStatus = status
             result.isStored = true
+        case .part:
+            result = CacheStatus(.forwarded(.partial))
+            result.forwardStatus = 206
+            result.isStored = true
         case .staleOnError(let reason, let status):
             result = CacheStatus(.forwarded(reason))
             if status > 0 { result.forwardStatus = status }
@@ -50,57 +56,79 @@ enum Service: Equatable {
     }
 }
 
-/// What a client gets from a stored response: the whole, a part (RFC 9110 §14), or the news that its own copy is good
+/// What a client gets from a stored response: the whole, parts (RFC 9110 §14), or the news that its own copy is good
 /// (§13).
 struct StoredAnswer {
     let status: UInt16
-    /// The body or a part of it; nil where the answer has none.
+    /// The body or parts of it; nil where the answer has none.
     let delivery: Delivery?
     /// The body's length is known only by the end of the connection.
     let endsWithConnection: Bool
     private let record: StoredResponse
+    private let zone: Zone
     private let cacheStatus: CacheStatus
     private let age: Seconds
-    private let range: Range<Int>?
+    private let content: Content
     private let totalLength: Int?
     private let framing: ForwardedHead.Framing
+    /// What the client for whom it was fetched gets beside what is stored (`private="…"`, RFC 9111 §5.2.2.7).
+    private let ownFields: Fields?
 
-    init(_ record: StoredResponse, to request: OwnedRequest, service: Service, now: WallTime) {
+    /// What of the stored content goes out.
+    private enum Content {
+        case none
+        case whole
+        case range(Range<Int>)
+        case ranges(MultipartRanges)
+    }
+
+    /// - Parameter ownFields: all end-to-end fields as they came, where not all are stored and this client is the one
+    ///   they were sent to.
+    init(_ record: StoredResponse, to request: OwnedRequest, service: Service, now: WallTime, ownFields: Fields? = nil) {
         self.record = record
+        self.ownFields = ownFields
+        zone = request.zone
         age = record.cached.currentAge(now)
         cacheStatus = service.cacheStatus(ttl: record.cached.remainingLifetime(now))
         let body = record.body
         totalLength = body.state == .complete ? body.length : body.expectedLength
-        let choice = StoredAnswer.choose(record, request, length: totalLength, now: now)
-        status = choice.status
-        range = choice.range
-        let hasBody = choice.hasBody && request.method != .head
-        let length = choice.range.map { $0.count } ?? totalLength
-        if !choice.hasBody {
-            framing = choice.status == 416 ? .length(0) : .none
+        (status, content) = StoredAnswer.choose(record, request, length: totalLength, now: now)
+        let length: Int?
+        switch content {
+        case .none: length = status == 416 ? 0 : nil
+        case .whole: length = totalLength
+        case .range(let range): length = range.count
+        case .ranges(let parts): length = parts.length
+        }
+        if case .none = content {
+            framing = length.map { .length(UInt64($0)) } ?? .none
         } else if let length {
             framing = .length(UInt64(length))
         } else {
             framing = request.head.minorVersion == 0 ? .untilClose : .chunked
         }
-        endsWithConnection = framing == .untilClose && hasBody
-        let end = choice.range ?? totalLength.map { 0..<$0 }
-        delivery = hasBody && length != 0 ? Delivery(body: body, range: end, isChunked: framing == .chunked) : nil
+        let isSent = request.method != .head && length != 0
+        endsWithConnection = framing == .untilClose && isSent
+        switch content {
+        case .none: delivery = nil
+        case .whole:
+            delivery =
+                isSent
+                ? Delivery(record, range: totalLength.map { 0..<$0 }, isChunked: framing == .chunked) : nil
+        case .range(let range): delivery = isSent ? Delivery(record, range: range, isChunked: false) : nil
+        case .ranges(let parts):
+            delivery = isSent ? Delivery(record, parts: parts.parts, closing: parts.closing) : nil
+        }
     }
 
-    private struct Choice {
-        var status: UInt16
-        var hasBody: Bool
-        var range: Range<Int>?
-    }
-
-    private static func choose(_ record: StoredResponse, _ request: OwnedRequest, length: Int?, now: WallTime) -> Choice
+    private static func choose(_ record: StoredResponse, _ request: OwnedRequest, length: Int?, now: WallTime)
+        -> (UInt16, Content)
     {
-        let whole = Choice(
-            status: record.cached.status, hasBody: ![204, 304].contains(record.cached.status), range: nil)
+        let status = record.cached.status
+        let whole: (UInt16, Content) = (status, [204, 304].contains(status) ? .none : .whole)
         if request.cache.hasPreconditions {
             switch evaluate(request.fields, method: request.method, against: record.cached, now: now) {
-            case .notModified: return Choice(status: 304, hasBody: false)
+            case .notModified: return (304, .none)
             case .none, .passed, .failed: break
             }
         }
@@ -109,53 +137,68 @@ struct StoredAnswer {
             request.fields, method: request.method, stored: record.cached, length: UInt64(length), now: now)
         {
         case .single(let range):
-            return Choice(status: 206, hasBody: true, range: Int(range.lowerBound)..<Int(range.upperBound))
+            return (206, .range(Int(range.lowerBound)..<Int(range.upperBound)))
+        case .multiple(let ranges):
+            return (
+                206,
+                .ranges(
+                    MultipartRanges(
+                        ranges, length: length, contentType: record.fields.first(.contentType),
+                        boundary: Shared.boundary()))
+            )
         case .unsatisfiable:
-            return Choice(status: 416, hasBody: false)
-        case .whole, .multiple:
-            // Several ranges may be answered by the whole (RFC 9110 §14.2: a server MAY ignore Range).
+            return (416, .none)
+        case .whole:
             return whole
         }
     }
 
     func appendHead(minorVersion: UInt8, persists: Bool, to out: inout [UInt8]) {
-        if status == record.cached.status {
-            out.append(contentsOf: record.head)
-        } else {
+        var hasLength = false
+        if status != record.cached.status {
             appendStatusLine(status, reason: nil, to: &out)
             let fields = status == 304 ? notModifiedFields(of: record.fields) : record.fields
             appendFieldLines(fields, to: &out) { isSent($0.name) }
+            appendContentFields(to: &out)
+        } else if let ownFields {
+            appendStatusLine(status, reason: nil, to: &out)
+            appendFieldLines(ownFields, to: &out) { isSent($0.name) }
+        } else {
+            out.append(contentsOf: record.head)
+            hasLength = record.headHasLength
         }
         HeadWriter.append(.age, Int(clamping: age.count), to: &out)
         HeadWriter.append("Cache-Status: ", to: &out)
         cacheStatus.append(to: &out)
+        out.append(contentsOf: zone.label)
         HeadWriter.append("\r\n", to: &out)
-        appendContentRange(to: &out)
-        if status != record.cached.status || !record.headHasLength {
-            ForwardedHead.appendFraming(framing, to: &out)
-        }
+        if !hasLength { ForwardedHead.appendFraming(framing, to: &out) }
         HeadWriter.appendConnection(
             persists: persists && !endsWithConnection, minorVersion: minorVersion, to: &out)
     }
 
-    /// A 416 is not about the content that is stored.
+    /// A 416 is not about the content that is stored; several parts have each their own type.
     private func isSent(_ name: FieldName) -> Bool {
-        if name == .contentLength || name == .age { return false }
+        switch name {
+        case .contentLength, .age: return false
+        case .contentType: if case .ranges = content { return false }
+        default: break
+        }
         return status != 416 || name == .date || name == .eTag || name == .via
     }
 
-    private func appendContentRange(to out: inout [UInt8]) {
-        guard status == 206 || status == 416, let totalLength else { return }
-        HeadWriter.append("Content-Range: bytes ", to: &out)
-        if let range {
-            HeadWriter.append(decimal: range.lowerBound, to: &out)
-            HeadWriter.append("-", to: &out)
-            HeadWriter.append(decimal: range.upperBound - 1, to: &out)
-        } else {
-            HeadWriter.append("*", to: &out)
+    private func appendContentFields(to out: inout [UInt8]) {
+        switch content {
+        case .range(let range):
+            if let totalLength { HeadWriter.appendContentRange(range, of: totalLength, to: &out) }
+        case .ranges(let parts):
+            HeadWriter.append("Content-Type: multipart/byteranges; boundary=", to: &out)
+            out.append(contentsOf: parts.boundary)
+            HeadWriter.append("\r\n", to: &out)
+        case .none:
+            if status == 416, let totalLength { HeadWriter.appendContentRange(nil, of: totalLength, to: &out) }
+        case .whole:
+            break
         }
-        HeadWriter.append("/", to: &out)
-        HeadWriter.append(decimal: totalLength, to: &out)
-        HeadWriter.append("\r\n", to: &out)
     }
 }

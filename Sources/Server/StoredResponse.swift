@@ -1,4 +1,5 @@
 package import Caching
+import EventLoop
 import Framing
 package import Message
 package import Storage
@@ -14,13 +15,19 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package let secondaryKey: SecondaryKey?
     /// `head` ends with a `Content-Length` line; false while the length of the body is not known yet.
     package let headHasLength: Bool
+    /// Under which storage policy it is kept.
+    package let storage: StoragePolicy
+    /// Trailers of the transfer under way, for those who read it as it comes: they are not stored (RFC 9110 §6.5.1).
+    let trailers: TransientTrailers?
     /// Everything a fresh plain GET needs is at hand: status 200-like, length known, no variants.
     package var isPlain: Bool { headHasLength && secondaryKey == nil && head.count <= StoredResponse.plainHeadBytesMax }
 
     package init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
-        body: Body, contentLength: Int?
+        body: Body, contentLength: Int?, storage: StoragePolicy = .session, trailers: TransientTrailers? = nil
     ) {
+        self.storage = storage
+        self.trailers = trailers
         self.cached = cached
         terms = cached.terms
         self.fields = fields
@@ -30,6 +37,17 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             key: key, keyBytes: keyBytes,
             head: StoredResponse.wireHead(status: cached.status, fields: fields, contentLength: contentLength),
             body: body)
+    }
+
+    /// The answer to a request, to be stored in the request's zone.
+    convenience init(
+        request: OwnedRequest, cached: CachedResponse, fields: Fields, body: Body, contentLength: Int?,
+        storage: StoragePolicy, trailers: TransientTrailers? = nil
+    ) {
+        self.init(
+            key: request.key, keyBytes: request.keyBytes, cached: cached, fields: fields,
+            secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields), body: body,
+            contentLength: contentLength, storage: storage, trailers: trailers)
     }
 
     /// A head beyond this is written by the longer way, which has no buffer of fixed size.
@@ -43,9 +61,24 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     /// The same response with a renewed head, over the same body (RFC 9111 §4.3.4).
     package func renewed(cached: CachedResponse, fields: Fields) -> StoredResponse {
+        renewed(cached: cached, fields: fields, secondaryKey: secondaryKey)
+    }
+
+    func renewed(cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?) -> StoredResponse {
         StoredResponse(
             key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey, body: body,
-            contentLength: body.state == .complete ? body.length : body.expectedLength)
+            contentLength: body.state == .complete ? body.length : body.expectedLength, storage: storage)
+    }
+
+    /// The same response, to be validated before it is served again (a soft purge).
+    package var outdated: StoredResponse { renewed(cached: cached.outdated(), fields: fields) }
+
+    /// Whether it may answer the request: its variant, and a body that is there or on its way.
+    func suits(_ request: OwnedRequest) -> Bool {
+        guard body.state != .failed, !body.isWindowed else { return false }
+        guard let secondaryKey else { return true }
+        let bytes = request.bytes
+        return secondaryKey.matches(request.head.fields, bytes: bytes.span)
     }
 
     private static func wireHead(status: UInt16, fields: Fields, contentLength: Int?) -> [UInt8] {
@@ -57,4 +90,13 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         if let contentLength, status != 204 { HeadWriter.append(.contentLength, contentLength, to: &head) }
         return head
     }
+}
+
+/// Set by the worker that fetches, before the body is complete; read by those who serve it, after.
+final class TransientTrailers: Sendable {
+    private let fields = Locked<Fields?>(nil)
+
+    var value: Fields? { fields.withLock { $0 } }
+
+    func set(_ trailers: Fields?) { fields.withLock { $0 = trailers } }
 }

@@ -20,6 +20,8 @@ import Synchronization
     let log: AccessLogBuffer
     /// The configuration in force for requests that begin now.
     var snapshot: Snapshot
+    /// The caches of that configuration; the first is the default one.
+    private(set) var zones: [Zone]
     /// What the hot path writes into; behind a pointer, so that no access needs a dynamic exclusivity check.
     let scratch: UnsafeMutablePointer<Scratch>
     /// Whatever a socket has to say lands here first.
@@ -66,6 +68,7 @@ import Synchronization
         self.number = number
         self.shared = shared
         self.snapshot = snapshot
+        zones = shared.zones.current
         loop = try EventLoop()
         counters = Counters()
         log = AccessLogBuffer(sink: shared.accessLog, counters: counters)
@@ -145,6 +148,7 @@ import Synchronization
 
     func adopt(_ snapshot: Snapshot) {
         self.snapshot = snapshot
+        zones = shared.zones.current
         unfold(snapshot)
         credentials = Worker.credentialMemory(snapshot, shared)
     }

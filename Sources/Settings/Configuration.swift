@@ -70,6 +70,8 @@ package struct TimeoutSettings: Sendable, Equatable {
     package var firstByte: Duration = .seconds(60)
     /// Between two reads of an origin's body, and between two writes of a client that does not read.
     package var idle: Duration = .seconds(60)
+    /// For the head of a response that another request fetches already.
+    package var collapse: Duration = .seconds(30)
     package var originKeepAlive: Duration = .seconds(60)
     package var tunnelIdle: Duration = .seconds(600)
     package var drain: Duration = .seconds(30)

@@ -144,6 +144,9 @@ enum Settings {
                 "timeouts.idle", \.timeouts.idle, .duration(.milliseconds(100) ... .hours(24)), reload: .live,
                 "Between two pieces of a body, from an origin or to a client."),
             Setting(
+                "timeouts.collapse", \.timeouts.collapse, .duration(.milliseconds(100) ... .hours(1)), reload: .live,
+                "For the head of a response that another request fetches already; then the request goes on its own."),
+            Setting(
                 "timeouts.origin_keep_alive", \.timeouts.originKeepAlive, .duration(.zero ... .hours(24)),
                 reload: .live,
                 "For which an idle origin connection is kept; an origin's own Keep-Alive: timeout is heeded where shorter."

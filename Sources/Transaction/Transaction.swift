@@ -26,11 +26,17 @@ package struct Transaction: Sendable {
         package var asksForOriginState: Bool
         /// Collapsing is switched on.
         package var collapses: Bool
+        /// What the zone, the rules and the client say of the use of the cache.
+        package var use: CacheUse
+        /// Answers to ranges are stored, and can serve others.
+        package var storesParts: Bool
 
         package init(
             cache: CacheRequest, isTunnel: Bool, isUpgrade: Bool, hasBody: Bool, needsIdentity: Bool,
-            asksForOriginState: Bool, collapses: Bool
+            asksForOriginState: Bool, collapses: Bool, use: CacheUse = [], storesParts: Bool = true
         ) {
+            self.use = use
+            self.storesParts = storesParts
             self.cache = cache
             self.isTunnel = isTunnel
             self.isUpgrade = isUpgrade
@@ -43,12 +49,19 @@ package struct Transaction: Sendable {
         /// GET and HEAD without a body are answered from the store where it allows (RFC 9111 §4).
         var mayUseStore: Bool {
             (cache.method == .get || cache.method == .head) && !hasBody && !isUpgrade && !asksForOriginState
+                && !use.contains(.noRead)
         }
 
         /// Others may wait for the answer to this request: it must be one that can serve them.
         var mayLead: Bool {
-            collapses && cache.method == .get && !cache.hasRange && !cache.hasPreconditions && !cache.directives.noStore
+            collapses && isStored && cache.method == .get && (!cache.hasRange || storesParts) && !cache.hasPreconditions
         }
+
+        /// The answer may go into the store, as far as the request has a say in it.
+        var isStored: Bool { !cache.directives.noStore && !use.contains(.noWrite) }
+
+        /// The origin may not be asked (RFC 9111 §5.2.1.7; `cache-only`).
+        var isForStoreOnly: Bool { cache.directives.onlyIfCached || use.contains(.cacheOnly) }
     }
 
     package enum Event: Sendable {
@@ -60,13 +73,18 @@ package struct Transaction: Sendable {
         /// What is stored may not be served without asking, and has no validator to ask with.
         case outdated(ValidateReason)
         /// The store holds the key, but no variant that suits the request (RFC 9111 §4.1).
-        case variantMissing
+        /// - Parameter hasValidators: of the variants that are there: the origin can say that one of them suits (§4.3.1).
+        case variantMissing(hasValidators: Bool)
+        /// What is stored is on its way, but what the request wants of it is far ahead: not worth waiting for.
+        case farAhead
         case leading
         case lookAgain
         case following
         /// The transfer that was followed: its response was published and suits this request, or not.
         case leaderPublished(suits: Bool)
         case leaderNotShared
+        /// The transfer that was followed takes too long.
+        case waitedEnough
         case leaderFailed(Refusal)
         /// The final response's head from the origin.
         case originHead(status: UInt16, isStorable: Bool, staleMayServe: Bool)
@@ -137,6 +155,14 @@ package struct Transaction: Sendable {
         return (transaction, fetch)
     }
 
+    /// A part that is missing of what is stored (RFC 9110 §14): it begins where others end, at the question to the origin.
+    package static func part(_ request: Request) -> (Transaction, Fetch) {
+        var transaction = Transaction(request)
+        let fetch = Fetch(reason: .partial, isConditional: false, isLeading: false)
+        transaction.state = .fetching(fetch)
+        return (transaction, fetch)
+    }
+
     /// The 304 was about something else than what is stored (RFC 9111 §4.3.4): the origin is asked again, for the whole.
     package mutating func askForTheWhole(_ fetch: Fetch) -> Fetch {
         let plain = Fetch(reason: fetch.reason, isConditional: false, isLeading: fetch.isLeading)
@@ -158,8 +184,10 @@ package struct Transaction: Sendable {
             return afterLookUp(reuse)
         case (.lookingUp, .outdated(let why)):
             return leadOrFetch(Fetch(reason: why.forwardReason, isConditional: false, isLeading: false))
-        case (.lookingUp, .variantMissing):
-            return afterMiss(.varyMiss)
+        case (.lookingUp, .variantMissing(let hasValidators)):
+            return afterMiss(.varyMiss, isConditional: hasValidators && request.cache.method == .get)
+        case (.lookingUp, .farAhead):
+            return fetchAlone(.partial)
         case (.choosingLeader(var fetch), .leading):
             fetch.isLeading = true
             state = .fetching(fetch)
@@ -174,7 +202,7 @@ package struct Transaction: Sendable {
             state = .settled
             return .serve(age: .zero, ttl: .zero)
         case (.waitingForLeader(let reason), .leaderPublished(suits: false)),
-            (.waitingForLeader(let reason), .leaderNotShared):
+            (.waitingForLeader(let reason), .leaderNotShared), (.waitingForLeader(let reason), .waitedEnough):
             return fetchAlone(reason)
         case (.waitingForLeader, .leaderFailed(let refusal)):
             return refuse(refusal)
@@ -229,14 +257,14 @@ package struct Transaction: Sendable {
         }
     }
 
-    private mutating func afterMiss(_ reason: CacheStatus.ForwardReason) -> Action {
-        if request.cache.directives.onlyIfCached { return refuse(.onlyIfCached) }
-        return leadOrFetch(Fetch(reason: reason, isConditional: false, isLeading: false))
+    private mutating func afterMiss(_ reason: CacheStatus.ForwardReason, isConditional: Bool = false) -> Action {
+        if request.isForStoreOnly { return refuse(.onlyIfCached) }
+        return leadOrFetch(Fetch(reason: reason, isConditional: isConditional, isLeading: false))
     }
 
     private mutating func leadOrFetch(_ fetch: Fetch) -> Action {
         // A validation replaces the client's own conditions, so its outcome can serve others as well.
-        guard request.mayLead || (request.collapses && fetch.isConditional && !request.cache.directives.noStore) else {
+        guard request.mayLead || (request.collapses && fetch.isConditional && request.isStored) else {
             state = .fetching(fetch)
             return .fetch(fetch)
         }

@@ -1,0 +1,108 @@
+import Caching
+import Storage
+import Transaction
+
+/// Answers from responses of which parts are missing: what is there is served, what is not is fetched on the way.
+extension Exchange {
+    /// Where the first byte is missing, the origin is asked before the head goes out: it may have another representation
+    /// by now, or be gone.
+    func servePart(_ record: StoredResponse, as service: Service) {
+        guard let delivery = StoredAnswer(record, to: request, service: service, now: worker.wallTime).delivery,
+            let end = delivery.end
+        else { return serve(record, as: service) }
+        switch record.body.claim(at: delivery.offset, limit: end) {
+        case .available: serve(record, as: service)
+        case .awaited: serve(record, as: .collapsed)
+        case .missing(let fill): fetch(fill, of: record)
+        case .unavailable: forwardAlone()
+        }
+    }
+
+    /// The store can not keep what is missing: the request goes to the origin as it is.
+    private func forwardAlone() {
+        let (transaction, plan) = Transaction.part(self.transaction.request)
+        let fetch = Fetch(
+            worker: worker, snapshot: snapshot, request: request, exchange: self, transaction: transaction, plan: plan,
+            stored: nil, transfer: nil)
+        self.fetch = fetch
+        fetch.start()
+    }
+
+    /// Just validated: as it is, or with its holes filled.
+    func serveRenewed(_ record: StoredResponse, as service: Service) {
+        fetch = nil
+        record.body.state == .partial ? servePart(record, as: service) : serve(record, as: service)
+    }
+
+    private func fetch(_ fill: Fill, of record: StoredResponse) {
+        let (transaction, plan) = Transaction.part(self.transaction.request)
+        let fetch = Fetch(
+            worker: worker, snapshot: snapshot, request: request, exchange: self, transaction: transaction, plan: plan,
+            stored: record, transfer: nil, hole: Hole(record: record, fill: fill))
+        self.fetch = fetch
+        fetch.start()
+    }
+
+    /// The origin gives what was missing; the answer begins, if it has not.
+    func partBegan(_ record: StoredResponse) {
+        guard !isAnswered else { return }
+        serve(record, as: .part)
+    }
+
+    /// All that the fetch had to bring is there, or will not come; what is missing beyond is somebody else's.
+    func fetchEnded() {
+        fetch = nil
+        client.flush()
+    }
+
+    /// What is missing can not be had: the client must see that its answer is not whole (RFC 9112 §8).
+    func partFailed() {
+        fetch = nil
+        client.abort()
+    }
+
+    /// The delivery stands before a hole.
+    /// - Returns: bytes are there after all.
+    func fillHole(before delivery: Delivery) -> HoleFilling {
+        guard let end = delivery.end else { return .broken }
+        switch delivery.body.claim(at: delivery.offset, limit: end) {
+        case .available: return .progressed
+        case .awaited: return .awaited
+        case .missing(let fill):
+            guard mayForward else {
+                fill.abandon()
+                return .broken
+            }
+            fetch(fill, of: delivery.record)
+            return .fetching
+        case .unavailable: return .broken
+        }
+    }
+
+    enum HoleFilling { case progressed, awaited, fetching, broken }
+
+    /// Whether the origin may be asked on behalf of this request at all.
+    var mayForward: Bool { !request.cache.directives.onlyIfCached && !request.treatment.use.contains(.cacheOnly) }
+
+    /// What the request wants of a response that is still arriving lies so far ahead that asking for it is quicker.
+    func isFarAhead(of record: StoredResponse) -> Bool {
+        guard request.cache.hasRange, record.body.state == .growing, let length = record.body.expectedLength,
+            mayForward
+        else { return false }
+        let ranges = selectRange(
+            request.fields, method: request.method, stored: record.cached, length: UInt64(length),
+            now: worker.wallTime)
+        guard case .single(let range) = ranges else { return false }
+        return Int(range.lowerBound) > record.body.length + Exchange.waitedForBytesMax
+    }
+
+    /// A transfer of some megabytes takes about as long as a connection.
+    private static let waitedForBytesMax = 4 << 20
+
+    /// Everything this request wants of the record is there, or on its way.
+    func isCovered(by record: StoredResponse) -> Bool {
+        guard record.body.state == .partial else { return true }
+        let answer = StoredAnswer(record, to: request, service: .hit, now: worker.wallTime)
+        return answer.delivery?.isAllThere ?? true
+    }
+}

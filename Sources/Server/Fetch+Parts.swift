@@ -1,0 +1,133 @@
+import Caching
+import Message
+import Storage
+import Transaction
+
+/// A hole of a partial response that a fetch is to fill.
+struct Hole {
+    let record: StoredResponse
+    let fill: Fill
+
+    var asked: PartAsked {
+        PartAsked(stored: record.cached, start: fill.range.lowerBound, end: fill.range.upperBound)
+    }
+}
+
+/// Parts of representations: answers to ranges are stored, holes are filled (RFC 9110 §14, RFC 9111 §3.3, §3.4).
+extension Fetch {
+    // MARK: a hole
+
+    /// The answer to the question for a hole.
+    func decidePart(_ response: ReceivedResponse) {
+        guard let hole else { preconditionFailure("a part was asked for, and nobody knows of what") }
+        guard goesOn(response) else { return partIsGone(hole, response) }
+        sink = .fill(hole.fill, of: hole.record)
+        exchange?.partBegan(hole.record)
+    }
+
+    /// The origin has another representation by now, or gives no parts.
+    private func partIsGone(_ hole: Hole, _ response: ReceivedResponse) {
+        self.hole = nil
+        part = nil
+        hole.fill.abandon()
+        if response.status == 200 || response.status == 404 || response.status == 410 || response.status == 416 {
+            request.tier.remove(hole.record)
+        }
+        guard let exchange, !exchange.isAnswered else {
+            // What has gone out belongs to the old one and can not be completed.
+            exchange?.partFailed()
+            exchange = nil
+            return abort()
+        }
+        guard response.status != 206, response.status != 416 else { return askForTheClients() }
+        decide(response)
+    }
+
+    /// The answer fits neither what is stored nor what the client asked: the client's own question goes out.
+    private func askForTheClients() {
+        if let connection { worker.origins.discard(connection) }
+        connection = nil
+        askAgain()
+    }
+
+    func completePart(_ fill: Fill, of record: StoredResponse) {
+        fill.finish()
+        worker.counters.add(.partsStored)
+        let exchange = self.exchange
+        if record.body.state == .complete { worker.counters.add(.stored) }
+        exchange?.fetchEnded()
+        if exchange == nil { fillRest(of: record) }
+    }
+
+    /// Nobody waits: where the rules want the whole, the next hole is fetched.
+    func fillRest(of record: StoredResponse) {
+        guard request.treatment.ranges == .whole, record.body.state == .partial else { return }
+        Fetch.fillHole(of: record, worker: worker, snapshot: snapshot, request: request, like: transaction.request)
+    }
+
+    /// Fetches the first hole behind everybody's back.
+    static func fillHole(
+        of record: StoredResponse, worker: Worker, snapshot: Snapshot, request: OwnedRequest,
+        like original: Transaction.Request
+    ) {
+        var offset = 0
+        while let length = record.body.expectedLength, offset < length {
+            switch record.body.claim(at: offset, limit: length) {
+            case .available(let end): offset = end
+            case .awaited, .unavailable: return
+            case .missing(let fill):
+                let (transaction, plan) = Transaction.part(original)
+                Fetch(
+                    worker: worker, snapshot: snapshot, request: request, exchange: nil, transaction: transaction,
+                    plan: plan, stored: record, transfer: nil, hole: Hole(record: record, fill: fill)
+                ).start()
+                return
+            }
+        }
+    }
+
+    // MARK: an answer to the client's range
+
+    /// Stores the part that came, as a part of the whole.
+    /// - Returns: false where it is to be passed on only.
+    func storePart(_ response: ReceivedResponse, _ now: WallTime) -> Bool {
+        guard request.treatment.ranges != .pass else { return false }
+        let decision = decideStoringPart(
+            of: request.cache, status: response.status, fields: endToEndFields(response, now),
+            policy: snapshot.cachePolicy, treatment: request.treatment, requestTime: requestTime, responseTime: now)
+        guard case .store(let part) = decision, let length = Int(exactly: part.total),
+            let record = partialRecord(part, length, response), case let range = Range(part.range),
+            range.count <= request.objectSizeMax,
+            case .missing(let fill) = record.body.claim(at: range.lowerBound, limit: range.upperBound)
+        else { return false }
+        guard fill.range == range else {
+            fill.abandon()
+            return false
+        }
+        hole = Hole(record: record, fill: fill)
+        sink = .fill(fill, of: record)
+        total = UInt64(range.count)
+        transfer?.resolve(.published(record))
+        exchange?.serve(record, as: .miss(plan.reason, status: 206))
+        return true
+    }
+
+    /// What is stored of the same representation, or a new record without a byte.
+    private func partialRecord(_ part: StorablePart, _ length: Int, _ response: ReceivedResponse) -> StoredResponse? {
+        let records = request.zone.lookup(request.key, request.keyBytes).compactMap { $0 as? StoredResponse }
+        if let known = records.first(where: { $0.suits(request) }) {
+            let isSame = known.body.expectedLength == length && combines(part: part, with: known.cached)
+            if known.body.state == .partial, isSame {
+                let renewed = known.renewed(cached: part.whole, fields: part.fields)
+                return request.tier.replace(known, with: renewed) ? renewed : nil
+            }
+            // What is whole, or will be, is worth more than a part.
+            if isSame || known.body.state == .growing { return nil }
+        }
+        guard let body = request.tier.makeSparseBody(length: length) else { return nil }
+        let record = StoredResponse(
+            request: request, cached: part.whole, fields: part.fields, body: body, contentLength: length,
+            storage: treatment(of: response).storage)
+        return request.tier.insert(record) ? record : nil
+    }
+}

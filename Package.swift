@@ -55,10 +55,11 @@ let package = Package(
 
         .target(name: "Message", swiftSettings: parserSettings),
         .target(name: "Framing", dependencies: ["Message"], swiftSettings: parserSettings),
-        core("Caching", ["Message"]),
-        core("Access", ["Message"]),
+        core("Rules", ["Message"]),
+        core("Caching", ["Message", "Rules"]),
+        core("Access", ["Message", "Rules"]),
         core("Transaction", ["Message", "Caching", "Access"]),
-        core("Settings", ["Message", "Access"]),
+        core("Settings", ["Message", "Rules", "Caching", "Access"]),
 
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
         edge("TLS", ["COpenSSL", "CLarder"]),
@@ -83,7 +84,8 @@ let package = Package(
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "Framing", "Access", "Settings", "YAML", "Passwords", "EventLoop", "TLS", "Server", "Admin",
+                "Message", "Framing", "Rules", "Caching", "Access", "Settings", "YAML", "Passwords", "EventLoop", "TLS",
+                "Server", "Admin",
                 "CLarder",
             ], swiftSettings: house),
 
@@ -93,11 +95,12 @@ let package = Package(
 
         tests("MessageTests", ["Message"]),
         tests("FramingTests", ["Framing", "Message"]),
-        tests("CachingTests", ["Caching", "Message"]),
+        tests("RulesTests", ["Rules", "Message"]),
+        tests("CachingTests", ["Caching", "Rules", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
         tests("ServerTests", ["Server"]),
-        tests("AccessTests", ["Access", "Message"]),
-        tests("SettingsTests", ["Settings", "Access", "Message", "YAML"]),
+        tests("AccessTests", ["Access", "Rules", "Message"]),
+        tests("SettingsTests", ["Settings", "Access", "Caching", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("StorageTests", ["Storage"]),
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),

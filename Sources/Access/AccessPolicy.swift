@@ -1,4 +1,5 @@
 package import Message
+import Rules
 
 /// The rules of the house, ready to be asked. Immutable; a reload makes a new one.
 ///
@@ -62,15 +63,15 @@ package struct AccessPolicy: Sendable, Equatable {
     // MARK: - The rules
 
     private func matchingRule(_ request: AccessRequest, address: IPAddress) -> AccessRule? {
-        settings.rules.first { $0.conditions.hold(request, address: address) == true }
+        settings.rules.first { $0.holds(request, address: address) == true }
     }
 
     /// Whether one of the allow rules that match before the first deny rule that does names what has to be named.
     private func isOpened(
-        for request: AccessRequest, _ address: IPAddress?, by names: (AccessRule.Conditions) -> Bool
+        for request: AccessRequest, _ address: IPAddress?, by names: (RuleConditions) -> Bool
     ) -> Bool {
         for rule in settings.rules {
-            let holds = rule.conditions.hold(request, address: address)
+            let holds = rule.holds(request, address: address)
             if rule.isAllow && holds != false && names(rule.conditions) { return true }
             if !rule.isAllow && holds == true { return false }
         }
@@ -83,7 +84,7 @@ package struct AccessPolicy: Sendable, Equatable {
         var mayDeny = false
         var final: AccessRule?
         for rule in settings.rules {
-            let holds = rule.conditions.hold(request, address: nil)
+            let holds = rule.holds(request, address: nil)
             if holds == false { continue }
             if rule.isAllow { mayAllow = true } else { mayDeny = true }
             if holds == true {

@@ -1,3 +1,5 @@
+import Rules
+
 /// The `access` section of the configuration: who may use the proxy, and what it may reach for them.
 package struct AccessSettings: Sendable, Equatable {
     /// `access.clients` as written; nil where it is not.

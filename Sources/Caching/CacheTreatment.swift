@@ -55,6 +55,8 @@ package struct CacheTreatment: Sendable, Equatable {
     package var rule: Int?
     /// Index of the zone; 0 is the default one.
     package var zone = 0
+    /// Number of the rule that says how the key is made (`CacheRules.keyRules`); nil: it is the URI.
+    package var keyRule: Int?
     package var use: CacheUse = []
     package var storage: StoragePolicy = .session
     /// Takes the place of the lifetime the origin gave; nil: that holds.

@@ -1,4 +1,5 @@
 import Access
+import Rules
 
 /// `access.rules`: a list of `allow: { conditions }` and `deny: { conditions, reason }`.
 extension SettingKind where Value == [AccessRule] {

@@ -1,5 +1,7 @@
 package import Access
+package import Caching
 package import Message
+package import Rules
 
 /// Every setting as a typed value: an immutable snapshot that a transaction keeps from its first byte to its last.
 ///
@@ -45,9 +47,35 @@ package struct CacheSettings: Sendable, Equatable {
     /// `cache.object_size_max` in bytes as written; nil where it is not.
     package var writtenObjectSizeMax: UInt64?
     package var heuristicLifetimeMax: Duration = .seconds(86_400)
+    /// Lifetime of a 404 or 410 for which the origin gave none; zero: as RFC 9111 says.
+    package var negativeTTL: Seconds = Seconds(5)
+    /// Targeted fields are heeded (RFC 9213).
+    package var targetedFields = false
+    /// Whose `Larder-Policy` is heeded.
+    package var policyClients: [AddressRange] = []
+    package var compression = CompressionSettings()
+    /// Without the default one.
+    package var zones: [CacheZone] = []
+    package var rules: [CacheRule] = []
 
     /// Bytes of the largest body that is stored.
     package var objectSizeMax: UInt64 { writtenObjectSizeMax ?? memory / 8 }
+}
+
+/// What is worth compressing, where a rule says `compress`.
+package struct CompressionSettings: Sendable, Equatable {
+    /// As written; nil where they are not: the types that compress well by experience.
+    package var writtenTypes: [MediaTypePattern]?
+    /// Bytes of the smallest body.
+    package var sizeMin: UInt64 = 1 << 10
+
+    package var types: [MediaTypePattern] { writtenTypes ?? Self.usualTypes }
+
+    package static let usualTypes = [
+        "text/*", "application/json", "application/*+json", "application/xml", "application/*+xml",
+        "application/javascript",
+        "application/wasm", "image/svg+xml",
+    ].compactMap { MediaTypePattern($0) }
 }
 
 package struct LogSettings: Sendable, Equatable {

@@ -1,5 +1,6 @@
 import Access
 import Message
+import Rules
 
 /// What no single setting can tell: settings that do not go together.
 func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], warnings: [ConfigurationError]) {

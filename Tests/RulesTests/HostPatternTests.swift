@@ -1,5 +1,5 @@
-import Access
 import Message
+import Rules
 import Testing
 
 @Suite("RFC 3986 §3.2.2 Hosts as rules see them")

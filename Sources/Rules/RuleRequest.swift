@@ -1,7 +1,7 @@
 package import Message
 
-/// What the rules look at: who asks for what. Made once per request.
-package struct AccessRequest: Sendable, Equatable {
+/// What rules look at: who asks for what. Made once per request, for access and cache alike.
+package struct RuleRequest: Sendable, Equatable {
     /// Nil for a client on a Unix socket: no `client` condition holds for it.
     package var client: IPAddress?
     /// The authenticated user; nil where there is none.
@@ -14,10 +14,13 @@ package struct AccessRequest: Sendable, Equatable {
     package var port: UInt16
     /// CONNECT: bytes we can not see will follow.
     package var isTunnel: Bool
+    /// As sent, without the query. Nil where there is none (CONNECT, `OPTIONS *`): no `path` condition holds for it.
+    package let path: ArraySlice<UInt8>?
 
+    /// - Parameter pathAndQuery: as in `RequestTarget.pathRange`; the query is cut off, and nothing is taken for "/".
     package init(
         client: IPAddress?, user: String? = nil, method: Method, methodText: String? = nil, scheme: Scheme = .http,
-        destination: DestinationHost, port: UInt16, isTunnel: Bool
+        destination: DestinationHost, port: UInt16, isTunnel: Bool, pathAndQuery: ArraySlice<UInt8>? = nil
     ) {
         self.client = client
         self.user = user
@@ -27,6 +30,13 @@ package struct AccessRequest: Sendable, Equatable {
         self.destination = destination
         self.port = port
         self.isTunnel = isTunnel
+        path = isTunnel ? nil : pathAndQuery.flatMap(Self.path)
+    }
+
+    private static func path(_ pathAndQuery: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        let path = pathAndQuery.prefix { $0 != UInt8(ascii: "?") }
+        if path.isEmpty { return [UInt8(ascii: "/")] }
+        return path.first == UInt8(ascii: "/") ? path : nil
     }
 
     /// Lower case, canonical: an address in any spelling becomes its usual text.

@@ -1,5 +1,5 @@
-import Access
 import Message
+import Rules
 
 extension SettingKind where Value == AddressRange {
     static var addressRange: SettingKind {

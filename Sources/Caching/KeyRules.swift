@@ -1,0 +1,127 @@
+package import Message
+
+/// How the URI of a request becomes the key of what is stored for it, where the URI alone tells apart what is the same:
+/// tracking parameters, parameters in any order, mirrors of one archive.
+///
+/// Applied to the normalised URI (`appendNormalisedURI`). Twice is the same as once. The scheme always stays, so that what came
+/// over `http` is never taken for what came over `https`; without `authority` so does the host.
+package struct KeyRules: Sendable, Equatable {
+    package var query: QuerySelection
+    /// Parameters in the order of their names; those of one name stay in theirs, which may mean something.
+    package var sortsQuery: Bool
+    /// Takes the place of host and port: all that the rule matches share one key per path. In lower case.
+    package var authority: String?
+
+    package init(query: QuerySelection = .all, sortsQuery: Bool = false, authority: String? = nil) {
+        self.query = query
+        self.sortsQuery = sortsQuery
+        self.authority = authority
+    }
+
+    /// Changes the normalised URI that begins at `start` into the key. Allocates nothing unless it sorts or names a host.
+    package func apply(to uri: inout [UInt8], from start: Int = 0) {
+        if let mark = uri[start...].firstIndex(of: UInt8(ascii: "?")) {
+            selectParameters(&uri, after: mark)
+            if sortsQuery { sortParameters(&uri, after: mark) }
+        }
+        if let authority { replaceAuthority(&uri, from: start, with: authority) }
+    }
+}
+
+/// Which parameters of the query are part of the key.
+package enum QuerySelection: Sendable, Equatable {
+    case all
+    case dropping([ParameterPattern])
+    case keeping([ParameterPattern])
+
+    fileprivate func takes(_ name: ArraySlice<UInt8>) -> Bool {
+        switch self {
+        case .all: true
+        case .dropping(let patterns): !patterns.contains { $0.matches(name) }
+        case .keeping(let patterns): patterns.contains { $0.matches(name) }
+        }
+    }
+}
+
+/// The name of a parameter, `fbclid`, or all names that begin so, `utm_*`. Compared byte by byte, as sent.
+package struct ParameterPattern: Sendable, Hashable, CustomStringConvertible {
+    private let name: [UInt8]
+    private let isPrefix: Bool
+
+    /// Nil where the text could be no name in a query (`&`, `=`, `#`, spaces, other than ASCII), or has an asterisk
+    /// elsewhere than at its end.
+    package init?(_ text: String) {
+        isPrefix = text.hasSuffix("*")
+        name = Array(text.utf8.dropLast(isPrefix ? 1 : 0))
+        guard isPrefix || !name.isEmpty, name.allSatisfy({ isVchar($0) && !"&=#*".utf8.contains($0) }) else {
+            return nil
+        }
+    }
+
+    package func matches(_ other: ArraySlice<UInt8>) -> Bool {
+        isPrefix ? other.starts(with: name) : other.elementsEqual(name)
+    }
+
+    package var description: String { String(decoding: name, as: UTF8.self) + (isPrefix ? "*" : "") }
+}
+
+/// The key of a request: the normalised URI, and what the rule makes of it.
+package func appendKey(
+    _ target: RequestTarget, of bytes: borrowing Span<UInt8>, rules: KeyRules?, to key: inout [UInt8]
+) {
+    let start = key.count
+    appendNormalisedURI(target, of: bytes, to: &key)
+    rules?.apply(to: &key, from: start)
+}
+
+// MARK: - The query, in place
+
+extension KeyRules {
+    /// Moves what stays to the front. Where something went and nothing is left, the question mark goes as well.
+    private func selectParameters(_ uri: inout [UInt8], after mark: Int) {
+        if query == .all { return }
+        var write = mark + 1
+        var read = mark + 1
+        while read <= uri.count {
+            let end = uri[read...].firstIndex(of: ampersand) ?? uri.count
+            if query.takes(name(of: uri[read..<end])) {
+                if write > mark + 1 {
+                    uri[write] = ampersand
+                    write += 1
+                }
+                for index in read..<end {
+                    uri[write] = uri[index]
+                    write += 1
+                }
+            }
+            read = end + 1
+        }
+        if write == uri.count { return }
+        uri.removeLast(uri.count - (write > mark + 1 ? write : mark))
+    }
+
+    private func sortParameters(_ uri: inout [UInt8], after mark: Int) {
+        let parameters = uri[(mark + 1)...].split(separator: ampersand, omittingEmptySubsequences: false)
+        let names = parameters.map(name)
+        let order = parameters.indices.sorted { a, b in
+            names[a].elementsEqual(names[b]) ? a < b : names[a].lexicographicallyPrecedes(names[b])
+        }
+        if order.elementsEqual(parameters.indices) { return }
+        uri.removeLast(uri.count - mark - 1)
+        uri.append(contentsOf: order.map { parameters[$0] }.joined(separator: [ampersand]))
+    }
+
+    /// In `scheme://authority/path`.
+    private func replaceAuthority(_ uri: inout [UInt8], from start: Int, with authority: String) {
+        guard let colon = uri[start...].firstIndex(of: UInt8(ascii: ":")), colon + 3 <= uri.count else { return }
+        let from = colon + 3
+        let end = uri[from...].firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "*") } ?? uri.count
+        uri.replaceSubrange(from..<end, with: authority.utf8)
+    }
+}
+
+private func name(of parameter: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    parameter.prefix { $0 != UInt8(ascii: "=") }
+}
+
+private let ampersand = UInt8(ascii: "&")

@@ -1,0 +1,68 @@
+import Message
+
+/// `Larder-Policy`, a request field of ours: what a client that is trusted with it wants the cache to do for this request.
+///
+/// A dictionary (RFC 9651 §3.2): `cache-first, stale-on-error, ttl=60, storage=session`. The names are those of the configuration,
+/// with "-" for "_". It says nothing of zone and key. Never forwarded, whether heeded or not.
+package enum LarderPolicy {
+    package static let fieldName = "Larder-Policy"
+
+    /// What the field says. Members that are not known, or have a value that makes no sense, are passed over. Nil where it is no
+    /// dictionary, or its policies contradict each other: then all of it is passed over (RFC 9651 §4.2).
+    ///
+    /// - Parameter value: of all its lines, joined by commas.
+    package static func parse(_ value: some Collection<UInt8>) -> TreatmentChanges? {
+        guard let dictionary = parseStructuredDictionary(value) else { return nil }
+        var changes = TreatmentChanges()
+        var words: [CachePolicyWord] = []
+        for entry in dictionary.entries {
+            guard case .item(let item) = entry.member.value else { continue }
+            let key = String(decoding: entry.key, as: UTF8.self)
+            if let word = CachePolicyWord(rawValue: key) {
+                if item == .boolean(true) { words.append(word) }
+            } else if let member = Member(rawValue: key) {
+                member.set(item, in: &changes)
+            }
+        }
+        if words.isEmpty { return changes }
+        guard let use = try? CacheUse(words) else { return nil }
+        changes.use = use
+        return changes
+    }
+
+    /// The members beside the policies.
+    private enum Member: String {
+        case storage, ttl, ranges, compress
+        case respectCacheControl = "respect-cache-control"
+        case negativeTTL = "negative-ttl"
+        case objectSizeMax = "object-size-max"
+        case storeCookies = "store-cookies"
+
+        func set(_ item: StructuredItem, in changes: inout TreatmentChanges) {
+            switch self {
+            case .storage: if let value: StoragePolicy = choice(item) { changes.storage = value }
+            case .ranges: if let value: RangeUse = choice(item) { changes.ranges = value }
+            case .compress: if let value: CompressionUse = choice(item) { changes.compression = value }
+            case .ttl: if let value = seconds(item) { changes.ttl = value }
+            case .negativeTTL: if let value = seconds(item) { changes.negativeTTL = value }
+            case .objectSizeMax:
+                if case .integer(let bytes) = item, bytes >= 0 { changes.objectSizeMax = UInt64(bytes) }
+            case .respectCacheControl: if case .boolean(let flag) = item { changes.respectsCacheControl = flag }
+            case .storeCookies: if case .boolean(let flag) = item { changes.storesCookies = flag }
+            }
+        }
+    }
+}
+
+private func choice<Choice: RawRepresentable<String>>(_ item: StructuredItem) -> Choice? {
+    switch item {
+    case .token(let text), .string(let text): Choice(rawValue: String(decoding: text, as: UTF8.self))
+    default: nil
+    }
+}
+
+/// Whole seconds; what is larger than a lifetime can be is the largest (RFC 9111 §1.2.2).
+private func seconds(_ item: StructuredItem) -> Seconds? {
+    guard case .integer(let count) = item, count >= 0 else { return nil }
+    return min(Seconds(count), .deltaMax)
+}

@@ -1,0 +1,44 @@
+import Message
+
+/// What a `type` condition may say: `text/html`, `text/*`, `application/*+json`, `*/*` (RFC 9110 §8.3.1, §12.5.1).
+///
+/// Case and parameters do not matter; a response without `Content-Type` matches none.
+package struct MediaTypePattern: Sendable, Hashable, CustomStringConvertible {
+    /// In lower case.
+    package let description: String
+    /// Nil: any.
+    private let type: [UInt8]?
+    /// What the subtype is, or ends with.
+    private let subtype: [UInt8]
+    private let isSuffix: Bool
+
+    /// Nil where the text is none of the forms above.
+    package init?(_ text: String) {
+        let text = text.lowercased()
+        let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { Array($0) }
+        guard parts.count == 2, let first = parts[1].first else { return nil }
+        let star = [UInt8(ascii: "*")]
+        type = parts[0] == star ? nil : parts[0]
+        isSuffix = first == star[0]
+        subtype = isSuffix ? Array(parts[1].dropFirst()) : parts[1]
+        guard type.map(isToken) ?? (parts[1] == star), subtype.isEmpty || isToken(subtype),
+            !isSuffix || subtype.isEmpty || subtype.first == UInt8(ascii: "+")
+        else { return nil }
+        description = text
+    }
+
+    /// - Parameter value: of a `Content-Type` field.
+    package func matches(_ value: ArraySlice<UInt8>) -> Bool {
+        let essence = trimOWS(value.prefix { $0 != UInt8(ascii: ";") })
+        guard let slash = essence.firstIndex(of: UInt8(ascii: "/")) else { return false }
+        if let type, !equalsIgnoringCase(essence[..<slash], type) { return false }
+        let own = essence[(slash + 1)...]
+        return !own.isEmpty && own.count >= subtype.count
+            && equalsIgnoringCase(isSuffix ? own.suffix(subtype.count) : own, subtype)
+    }
+}
+
+/// Without the asterisk, which a media type's names can not hold (RFC 6838 §4.2).
+private func isToken(_ bytes: [UInt8]) -> Bool {
+    !bytes.isEmpty && bytes.allSatisfy { isTchar($0) && $0 != UInt8(ascii: "*") }
+}

@@ -1,0 +1,71 @@
+import Message
+
+/// How an origin might read a path: origins decode, merge and resolve before they look, and so must who guards them.
+///
+/// Percent-encoding undone once, "\" taken for "/", several "/" for one, "." and ".." resolved. Not for keys: there, and
+/// on the way to the origin, paths stay as they stand.
+func plainPath(_ path: ArraySlice<UInt8>) -> [UInt8] {
+    let decoded = percentDecoded(path)
+    var kept: [ArraySlice<UInt8>] = []
+    var endsInside = false
+    for segment in decoded.split(separator: slash) {
+        endsInside = isDots(segment)
+        if segment.count == 2, endsInside {
+            kept = kept.dropLast()
+        } else if !endsInside {
+            kept.append(segment)
+        }
+    }
+    var result: [UInt8] = []
+    for segment in kept {
+        result.append(slash)
+        result += segment
+    }
+    if endsInside || decoded.last == slash || result.isEmpty { result.append(slash) }
+    return result
+}
+
+/// Whether `plainPath` might make something else of it. Most paths are plain, and this is all they cost.
+func isAmbiguousPath(_ path: ArraySlice<UInt8>) -> Bool {
+    var previous: UInt8 = 0
+    for byte in path {
+        if byte == UInt8(ascii: "%") || byte == UInt8(ascii: "\\") { return true }
+        if previous == slash, byte == slash || byte == UInt8(ascii: ".") { return true }
+        previous = byte
+    }
+    return false
+}
+
+/// `%41` becomes "A", "\" becomes "/"; what is no encoding stays.
+func percentDecoded(_ bytes: some Collection<UInt8>) -> [UInt8] {
+    let bytes = Array(bytes)
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count)
+    var index = 0
+    while index < bytes.count {
+        var byte = bytes[index]
+        if byte == UInt8(ascii: "%"), index + 2 < bytes.count, let high = hexValue(bytes[index + 1]),
+            let low = hexValue(bytes[index + 2])
+        {
+            byte = high << 4 | low
+            index += 2
+        }
+        result.append(byte == UInt8(ascii: "\\") ? slash : byte)
+        index += 1
+    }
+    return result
+}
+
+func withSingleSlashes(_ bytes: [UInt8]) -> [UInt8] {
+    var result: [UInt8] = []
+    for byte in bytes where byte != slash || result.last != slash { result.append(byte) }
+    return result
+}
+
+func hasDotSegment(_ path: [UInt8]) -> Bool { path.split(separator: slash).contains(where: isDots) }
+
+private func isDots(_ segment: ArraySlice<UInt8>) -> Bool {
+    segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") }
+}
+
+private let slash = UInt8(ascii: "/")

@@ -1,0 +1,87 @@
+package import Message
+
+/// The conditions of one rule, of access or of the cache. All must hold, within a condition any of its values.
+///
+/// An empty list is no condition: it holds for every request.
+package struct RuleConditions: Sendable, Equatable {
+    package var hosts: [HostPattern] = []
+    /// Compared with the address that is dialled. In access rules only.
+    package var addresses: [AddressRange] = []
+    package var ports: [ClosedRange<UInt16>] = []
+    /// Upper case.
+    package var methods: [String] = []
+    package var paths: [PathPattern] = []
+    /// Compared with the `Content-Type` of the response. In cache rules only.
+    package var types: [MediaTypePattern] = []
+    package var users: [String] = []
+    package var clients: [AddressRange] = []
+    package init() {}
+}
+
+/// Which spellings of a path count, where origins may take several for one.
+package enum PathReading: Sendable {
+    /// The bytes as sent: for keys and caching, where spellings are not the same (docs/decisions/0008-paths-as-they-stand.md).
+    case asSent
+    /// It must match as sent and as an origin might read it: what is allowed may not turn into something else there.
+    case everySpelling
+    /// It need match in one of the two: what is denied is denied in any spelling.
+    case anySpelling
+}
+
+extension RuleConditions {
+    /// All conditions but `address` and `type`.
+    package func holdForRequest(_ request: RuleRequest, paths reading: PathReading) -> Bool {
+        (ports.isEmpty || ports.contains { $0.contains(request.port) })
+            && (methods.isEmpty || methods.contains(request.methodText))
+            && (hosts.isEmpty || hosts.contains { $0.matches(request.destination) })
+            && (paths.isEmpty || holdForPath(request, reading))
+            && (users.isEmpty || request.user.map(users.contains) ?? false)
+            && (clients.isEmpty || request.client.map { client in clients.contains { $0.contains(client) } } ?? false)
+    }
+
+    /// - Parameter address: the one that is dialled. Nil: not known.
+    /// - Returns: nil where that depends on the address and it is not known.
+    package func hold(_ request: RuleRequest, address: IPAddress?, paths reading: PathReading) -> Bool? {
+        guard holdForRequest(request, paths: reading) else { return false }
+        if addresses.isEmpty { return true }
+        return address.map { address in addresses.contains { $0.contains(address) } }
+    }
+
+    /// - Parameter type: the value of the response's `Content-Type`; nil where it has none, or there is no response yet.
+    package func hold(_ request: RuleRequest, type: ArraySlice<UInt8>?) -> Bool {
+        (types.isEmpty || type.map { type in types.contains { $0.matches(type) } } ?? false)
+            && holdForRequest(request, paths: .asSent)
+    }
+
+    /// Whether the rule names this very address: in `address`, or as a literal in `host`.
+    package func name(_ address: IPAddress) -> Bool {
+        addresses.contains { $0.contains(address) } || hosts.contains(.address(address))
+    }
+
+    package func name(port: UInt16) -> Bool { ports.contains { $0.contains(port) } }
+
+    private func holdForPath(_ request: RuleRequest, _ reading: PathReading) -> Bool {
+        guard let path = request.path else { return false }
+        let asSent = paths.contains { $0.matches(path) }
+        if reading == .asSent || asSent == (reading == .anySpelling) || !isAmbiguousPath(path) { return asSent }
+        let plain = plainPath(path)
+        return paths.contains { $0.matches(plain: plain[...]) }
+    }
+}
+
+extension RuleConditions: CustomStringConvertible {
+    /// In the order and the words of the manual: `host *.example.org; port 80, 443`; `everything` without any.
+    package var description: String {
+        let parts: [(String, [String])] = [
+            ("host", hosts.map { "\($0)" }), ("address", addresses.map { "\($0)" }), ("port", ports.map(text)),
+            ("method", methods), ("path", paths.map { "\($0)" }), ("type", types.map { "\($0)" }), ("user", users),
+            ("client", clients.map { "\($0)" }),
+        ]
+        let named = parts.filter { !$0.1.isEmpty }.map { "\($0.0) \($0.1.joined(separator: ", "))" }
+        return named.isEmpty ? "everything" : named.joined(separator: "; ")
+    }
+}
+
+private func text(_ range: ClosedRange<UInt16>) -> String {
+    range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)-\(range.upperBound)"
+}

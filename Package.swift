@@ -77,16 +77,16 @@ let package = Package(
         .target(
             name: "Admin",
             dependencies: [
-                "Message", "Framing", "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server",
-                "CLarder",
+                "Message", "Framing", "Caching", "Access", "Settings", "Transaction", "EventLoop", "Compression",
+                "Storage",
+                "Server", "CLarder",
             ],
             swiftSettings: house),
         .executableTarget(
             name: "larder",
             dependencies: [
                 "Message", "Framing", "Rules", "Caching", "Access", "Settings", "YAML", "Passwords", "EventLoop", "TLS",
-                "Server", "Admin",
-                "CLarder",
+                "Compression", "Server", "Admin", "CLarder",
             ], swiftSettings: house),
 
         .executableTarget(
@@ -108,7 +108,12 @@ let package = Package(
         tests("CompressionTests", ["Compression"]),
         tests("ArchitectureTests", ["Access", "Framing", "Transaction"]),
         tests("ScenarioTests", ["Server", "Settings", "Access", "Message", "EventLoop", "Passwords", "TLS"]),
-        tests("AdminTests", ["Admin", "Message", "Framing", "EventLoop", "Settings", "CLarder", "larder"]),
+        tests(
+            "AdminTests",
+            [
+                "Admin", "Message", "Framing", "Caching", "EventLoop", "Settings", "Storage", "Server", "CLarder",
+                "larder",
+            ]),
         tests("ClientTests", ["larder"]),
     ]
 )

@@ -66,7 +66,7 @@ package struct AdminRouter: Sendable {
 
     private func purge(_ request: AdminRequest) -> AdminResponse {
         if let refusal = authority.refusalOfChange(request) { return refusal }
-        do throws(PurgeBodyError) {
+        do throws(SelectionError) {
             let purge = try purgeRequest(body: request.body, contentType: request.contentType)
             return .json(house.purge(purge).json(of: purge))
         } catch {

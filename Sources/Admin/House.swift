@@ -1,3 +1,5 @@
+package import Server
+
 /// What the admin room needs of the running proxy, and nothing else of it.
 ///
 /// Called on the control thread; what it answers is collected from the workers without stopping them, so numbers that
@@ -5,34 +7,18 @@
 package protocol House: Sendable {
     /// A consistent-enough sum over all workers.
     func statistics() -> Statistics
-    /// Removes what the request selects from the cache, or only counts it.
+    /// Removes what the request selects from the cache, marks it stale, or only counts it.
     func purge(_ request: PurgeRequest) -> PurgeResult
+    /// What is stored, a page at a time: each call gives the next, which may be empty; nil is the end.
+    ///
+    /// Nothing is locked between two pages: what comes and goes meanwhile may be missed.
+    func objects(_ selection: Selection) -> @Sendable () -> [ObjectDescription]?
+    /// What would become of a request, and why. Nothing is sent to an origin, nothing in the store changes.
+    func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation
     /// The origin fetches under way, in no particular order.
     func transfers() -> [TransferDescription]
     /// No new connections are accepted and the process ends when the last one is done.
     var isDraining: Bool { get }
-}
-
-/// Which stored responses are to go.
-package struct PurgeRequest: Sendable, Equatable {
-    package enum Selection: Sendable, Equatable {
-        /// Every variant of one absolute http or https URL; compared in normalised form (RFC 9110 §4.2.3).
-        case url(String)
-        /// Every URL that begins with this text, in normalised form.
-        case prefix(String)
-        /// Every URL of one host, whatever scheme and port; lower case.
-        case host(String)
-        case all
-    }
-
-    package var selection: Selection
-    /// Count, but remove nothing.
-    package var dryRun: Bool
-
-    package init(_ selection: Selection, dryRun: Bool = false) {
-        self.selection = selection
-        self.dryRun = dryRun
-    }
 }
 
 /// What a purge removed, or would have removed.

@@ -96,12 +96,22 @@ package final class RunningHouse: House {
             .filter { $0.count > 0 }
     }
 
-    // MARK: purge
+    // MARK: the store
 
     package func purge(_ request: PurgeRequest) -> PurgeResult {
-        let matches = PurgeMatcher(request.selection)
-        let (records, bytes) = proxy.shared.tier.purge(dryRun: request.dryRun) { matches($0.keyBytes) }
-        return PurgeResult(records: records, bytes: bytes)
+        let matcher = SelectionMatcher(request.selection, now: WallTime(secondsSinceEpoch: wallClockSeconds()))
+        var result = PurgeResult(records: 0, bytes: 0)
+        for (name, tier) in proxy.storedZones where matcher.mayBe(inZone: name) {
+            let (records, bytes) = tier.purge(dryRun: request.dryRun) { matcher.matches(uri: $0.keyBytes) }
+            result = PurgeResult(records: result.records + records, bytes: result.bytes + bytes)
+        }
+        return result
+    }
+
+    package func objects(_ selection: Selection) -> @Sendable () -> [ObjectDescription]? { { nil } }
+
+    package func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation {
+        throw ExplainError(message: "this version can not explain yet")
     }
 
     package func transfers() -> [TransferDescription] {

@@ -1,0 +1,47 @@
+/// `application/x-www-form-urlencoded` as pairs: joined by `&`, `+` for space, percent-encoded. Of bodies and of queries.
+///
+/// A name without `=` has no value. Throws where the encoding is broken, the text is not UTF-8 or a name occurs twice.
+func formMembers(_ text: some Collection<UInt8>) throws(SelectionError) -> [(name: String, value: String?)] {
+    var members: [(name: String, value: String?)] = []
+    for pair in Array(text).split(separator: UInt8(ascii: "&")) {
+        let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+        let name = try formText(parts[0])
+        guard !members.contains(where: { $0.name == name }) else {
+            throw SelectionError(message: "\"\(name)\" occurs twice")
+        }
+        members.append((name, parts.count == 2 ? try formText(parts[1]) : nil))
+    }
+    return members
+}
+
+private func formText(_ bytes: ArraySlice<UInt8>) throws(SelectionError) -> String {
+    var text: [UInt8] = []
+    var rest = bytes
+    while let byte = rest.popFirst() {
+        switch byte {
+        case UInt8(ascii: "+"): text.append(0x20)
+        case UInt8(ascii: "%"):
+            guard let high = rest.popFirst().flatMap(hexDigitValue), let low = rest.popFirst().flatMap(hexDigitValue)
+            else { throw SelectionError(message: "the form has a broken percent-encoding") }
+            text.append(high << 4 | low)
+        default: text.append(byte)
+        }
+    }
+    guard let string = String(validating: text, as: UTF8.self) else {
+        throw SelectionError(message: "the form is not UTF-8")
+    }
+    return string
+}
+
+/// `text` with everything but unreserved characters percent-encoded (RFC 3986 §2.3): a name or a value of a form.
+package func formEncoded(_ text: String) -> String {
+    var result: [UInt8] = []
+    let hex = Array("0123456789ABCDEF".utf8)
+    for byte in text.utf8 {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: result.append(byte)
+        default: result += [UInt8(ascii: "%"), hex[Int(byte >> 4)], hex[Int(byte & 15)]]
+        }
+    }
+    return String(decoding: result, as: UTF8.self)
+}

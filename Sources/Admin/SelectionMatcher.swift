@@ -1,0 +1,99 @@
+import Caching
+import Glibc
+import Message
+import Server
+
+/// Whether a stored response is among those that a selection means: the conditions, made ready to be asked often.
+struct SelectionMatcher: Sendable {
+    private enum URIRule: Sendable {
+        case exactly([UInt8])
+        case prefix([UInt8])
+        /// The selection is no URI: nothing is stored under it.
+        case nothing
+    }
+    private let selection: Selection
+    private var uris: [URIRule] = []
+    private let now: WallTime
+
+    init(_ selection: Selection, now: WallTime) {
+        self.selection = selection
+        self.now = now
+        if let url = selection.url { uris.append(TargetURI(url.utf8).map { .exactly($0.normalised) } ?? .nothing) }
+        if let prefix = selection.prefix { uris.append(.prefix(normalisedPrefix(prefix))) }
+    }
+
+    /// The zone can hold something that is meant.
+    func mayBe(inZone zone: String) -> Bool { selection.zone.map { $0 == zone } ?? true }
+
+    /// The conditions that the key alone decides.
+    func matches(uri: [UInt8]) -> Bool {
+        uris.allSatisfy { rule in
+            switch rule {
+            case .nothing: false
+            case .exactly(let wanted): uri == wanted
+            case .prefix(let prefix): uri.starts(with: prefix)
+            }
+        } && (selection.host.map { matchesHost($0, uri) } ?? true)
+    }
+
+    /// All but the zone.
+    func matches(_ record: StoredResponse) -> Bool {
+        guard matches(uri: record.keyBytes) else { return false }
+        if let storage = selection.storage, record.storagePolicy != storage { return false }
+        if let olderThan = selection.olderThan, now - record.cached.responseTime < olderThan { return false }
+        if let type = selection.type, !matchesType(type, mediaType(record.fields)) { return false }
+        if let tag = selection.tag, !hasTag(tag, record.fields) { return false }
+        return true
+    }
+}
+
+/// A prefix that is a URI itself is normalised as URIs are, so that `HTTP://Example.org` finds what it means.
+private func normalisedPrefix(_ text: String) -> [UInt8] {
+    guard let uri = TargetURI(text.utf8) else { return Array(text.utf8) }
+    let normalised = uri.normalised
+    // An empty path became "/": without it the prefix meant the host's name, whatever follows.
+    let hadPath = text.utf8.dropFirst(uri.scheme == .http ? 7 : 8).contains(UInt8(ascii: "/"))
+    return hadPath ? normalised : normalised.dropLast()
+}
+
+private func matchesHost(_ pattern: String, _ uri: [UInt8]) -> Bool {
+    guard let host = TargetURI(uri)?.host else { return false }
+    guard pattern.hasPrefix("*.") else { return host == pattern }
+    let suffix = pattern.dropFirst()
+    return host.utf8.count > suffix.utf8.count && host.hasSuffix(suffix)
+}
+
+/// `wanted` is a media type or, ending in `/*`, all of a kind.
+func matchesType(_ wanted: String, _ type: String?) -> Bool {
+    guard let type else { return false }
+    return wanted.hasSuffix("/*") ? type.hasPrefix(wanted.dropLast()) : type == wanted
+}
+
+/// The media type without parameters, in lower case; nil where there is none.
+func mediaType(_ fields: Fields) -> String? {
+    guard let value = fields.first(.contentType) else { return nil }
+    let type = trimOWS(value.prefix { $0 != UInt8(ascii: ";") })
+    return type.isEmpty ? nil : String(decoding: type, as: UTF8.self).lowercased()
+}
+
+/// `Surrogate-Key` separates its tags by spaces, `Cache-Tag` by commas.
+func hasTag(_ tag: String, _ fields: Fields) -> Bool {
+    let wanted = Array(tag.utf8)
+    for line in fields.lines {
+        switch line.name {
+        case .surrogateKey:
+            let tags = fields.value(of: line).split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+            if tags.contains(where: { $0.elementsEqual(wanted) }) { return true }
+        case .other where equalsIgnoringCase(fields.name(of: line), cacheTag):
+            var isThere = false
+            forEachListElement(fields.value(of: line)) { isThere = isThere || $0.elementsEqual(wanted) }
+            if isThere { return true }
+        default: continue
+        }
+    }
+    return false
+}
+
+private let cacheTag = Array("Cache-Tag".utf8)
+
+func wallClockSeconds() -> Int64 { Int64(time(nil)) }

@@ -15,7 +15,7 @@ package struct RuleRequest: Sendable, Equatable {
     /// CONNECT: bytes we can not see will follow.
     package var isTunnel: Bool
     /// As sent, without the query. Nil where there is none (CONNECT, `OPTIONS *`): no `path` condition holds for it.
-    package let path: ArraySlice<UInt8>?
+    package private(set) var path: ArraySlice<UInt8>?
 
     /// - Parameter pathAndQuery: as in `RequestTarget.pathRange`; the query is cut off, and nothing is taken for "/".
     package init(
@@ -31,6 +31,13 @@ package struct RuleRequest: Sendable, Equatable {
         self.port = port
         self.isTunnel = isTunnel
         path = isTunnel ? nil : pathAndQuery.flatMap(Self.path)
+    }
+
+    /// The same for another resource of the same origin.
+    package func with(pathAndQuery: ArraySlice<UInt8>) -> RuleRequest {
+        var result = self
+        result.path = Self.path(pathAndQuery)
+        return result
     }
 
     private static func path(_ pathAndQuery: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {

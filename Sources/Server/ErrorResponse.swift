@@ -22,7 +22,7 @@ struct ErrorResponse {
         name = refusal.name
         explanation = "\(refusal.explanation)"
         detail = denial?.text
-        uri = String(decoding: request.keyBytes, as: UTF8.self)
+        uri = String(decoding: request.uri, as: UTF8.self)
         accept = request.fields.joined(.accept)
         self.challenge = refusal == .authenticationRequired ? challenge : nil
     }

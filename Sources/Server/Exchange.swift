@@ -105,7 +105,7 @@ final class Exchange {
         case .waiting: nil
         case .known(let user):
             {
-                request.user = user
+                become(user)
                 return transaction.on(.identified)
             }()
         case .refused(let refusal): transaction.on(.refused(refusal))
@@ -116,11 +116,18 @@ final class Exchange {
         switch result {
         case .waiting: return
         case .known(let user):
-            request.user = user
+            become(user)
             perform(transaction.on(.identified))
         case .refused(let refusal):
             perform(transaction.on(.refused(refusal)))
         }
+    }
+
+    private func become(_ user: String?) {
+        request.user = user
+        guard snapshot.cacheRules.dependOnUser else { return }
+        request.treat(by: snapshot.cacheRules, worker)
+        transaction.treat(use: request.treatment.use, storesParts: request.treatment.ranges != .pass)
     }
 
     func decide(resolved: Bool) -> Transaction.Action? {

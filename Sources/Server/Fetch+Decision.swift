@@ -104,7 +104,9 @@ extension Fetch {
     }
 
     /// What the rules say of the response, now that its type is known.
-    func treatment(of response: ReceivedResponse) -> CacheTreatment { request.treatment }
+    func treatment(of response: ReceivedResponse) -> CacheTreatment {
+        request.treatment(ofType: response.fields.first(.contentType), by: snapshot.cacheRules)
+    }
 
     func freshen(_ response: ReceivedResponse, _ now: WallTime) {
         guard let stored else { preconditionFailure("a 304 to a question nobody asked") }
@@ -174,14 +176,27 @@ extension Fetch {
         exchange.relayHead(response, length: length, reason: plan.reason, notStored: notStored)
     }
 
-    /// RFC 9111 §4.4: a successful unsafe request makes what is stored for its target invalid.
+    /// RFC 9111 §4.4: a successful unsafe request makes what is stored for its target invalid, in whatever zone a GET
+    /// would look for it and under whatever key.
     func invalidate(_ fields: Fields, status: UInt16) {
-        guard let target = TargetURI(request.keyBytes) else { return }
+        guard let target = TargetURI(request.uri) else { return }
         for uri in invalidatedURIs(target: target, status: status, fields: fields) {
-            let bytes = uri.normalised
+            let bytes = keyBytes(toGet: uri)
             let key = worker.shared.key(of: bytes)
             for zone in worker.zones { worker.counters.add(.invalidated, zone.invalidate(key, bytes)) }
         }
+    }
+
+    private func keyBytes(toGet uri: TargetURI) -> [UInt8] {
+        var bytes = uri.normalised
+        let rules = snapshot.cacheRules
+        guard !rules.isTrivial else { return bytes }
+        var get = request.access
+        get.method = .get
+        get.methodText = "GET"
+        get = get.with(pathAndQuery: uri.pathAndQuery[...])
+        rules.keyRules(for: rules.treatment(of: get))?.apply(to: &bytes)
+        return bytes
     }
 
     func switchProtocols(_ response: ReceivedResponse, rest: UnsafeRawBufferPointer) {

@@ -51,7 +51,7 @@ extension Fetch {
     }
 
     func completePart(_ fill: Fill, of record: StoredResponse) {
-        fill.finish()
+        _ = fill.finish()
         worker.counters.add(.partsStored)
         let exchange = self.exchange
         if record.body.state == .complete { worker.counters.add(.stored) }
@@ -96,7 +96,7 @@ extension Fetch {
             of: request.cache, status: response.status, fields: endToEndFields(response, now),
             policy: snapshot.cachePolicy, treatment: request.treatment, requestTime: requestTime, responseTime: now)
         guard case .store(let part) = decision, let length = Int(exactly: part.total),
-            let record = partialRecord(part, length, response), case let range = Range(part.range),
+            let record = partialRecord(part, length, response), case let range = Int(part.range.lowerBound)..<Int(part.range.upperBound),
             range.count <= request.objectSizeMax,
             case .missing(let fill) = record.body.claim(at: range.lowerBound, limit: range.upperBound)
         else { return false }

@@ -1,5 +1,6 @@
 import Caching
 import EventLoop
+import Framing
 import Message
 import Storage
 import Transaction

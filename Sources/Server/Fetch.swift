@@ -112,7 +112,7 @@ final class Fetch: TimedObject {
         var readers = exchange == nil ? 0 : 1
         if let transfer { readers += transfer.followerCount }
         var result = FetchDescription(
-            uri: request.keyBytes, age: worker.loop.now.duration(since: startedAt), received: received, expected: nil,
+            uri: request.uri, age: worker.loop.now.duration(since: startedAt), received: received, expected: nil,
             readers: readers, isStored: false)
         result.expected = total
         if case .store(let record) = sink {
@@ -323,7 +323,7 @@ final class Fetch: TimedObject {
 
     func complete(leftover: Int) {
         // Less than was announced: the part that came was one of several.
-        if let total, received < total, isResumable { return breakOff() }
+        if let total, received < total, restAsked != nil { return breakOff() }
         let trailers = decoder?.trailers
         let connection = finish()
         if let connection {

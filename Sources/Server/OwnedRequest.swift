@@ -11,13 +11,15 @@ final class OwnedRequest {
     let cache: CacheRequest
     let bodyLength: BodyLength
     let options: ConnectionOptions
-    /// The normalised target URI: identity in the store and in the log.
-    let keyBytes: [UInt8]
-    let key: StorageKey
+    /// The normalised target URI: identity in the log.
+    let uri: [UInt8]
+    /// What identifies the response in the store: the URI, or what the rules make of it.
+    private(set) var keyBytes: [UInt8]
+    private(set) var key: StorageKey
     let client: IPAddress?
     /// The cache it uses, and how.
-    let zone: Zone
-    let treatment: CacheTreatment
+    private(set) var zone: Zone
+    private(set) var treatment: CacheTreatment
     var tier: MemoryTier { zone.tier }
     /// Who the client proved to be.
     var user: String?
@@ -40,6 +42,7 @@ final class OwnedRequest {
             case .length, .chunked, .untilClose: true
             }
         self.options = options
+        uri = keyBytes
         self.keyBytes = keyBytes
         self.key = key
         self.client = client
@@ -68,9 +71,32 @@ final class OwnedRequest {
             client: client, user: user, method: head.method,
             methodText: head.method == .other ? String(decoding: methodText, as: UTF8.self) : nil,
             scheme: head.target.scheme, destination: destination.host, port: head.target.port,
-            isTunnel: head.method == .connect)
+            isTunnel: head.method == .connect, pathAndQuery: bytes[head.target.pathRange])
         cachedAccess = made
         return made
+    }
+
+    /// Asks the rules of the cache; again when the user is known, where that matters to them.
+    func treat(by rules: CacheRules, _ worker: Worker) {
+        guard destination != nil, method != .connect else { return }
+        treatment = rules.treatment(of: access, clientPolicy: clientPolicy(rules))
+        zone = worker.zones[treatment.zone]
+        guard let keyRules = rules.keyRules(for: treatment) else { return }
+        keyBytes = uri
+        keyRules.apply(to: &keyBytes)
+        key = worker.shared.key(of: keyBytes)
+    }
+
+    /// The same for its response; the zone and the key stay.
+    func treatment(ofType type: ArraySlice<UInt8>?, by rules: CacheRules) -> CacheTreatment {
+        guard rules.dependOnType, destination != nil else { return treatment }
+        return rules.treatment(
+            of: access, responseType: type, keeping: treatment, clientPolicy: clientPolicy(rules))
+    }
+
+    private func clientPolicy(_ rules: CacheRules) -> TreatmentChanges? {
+        guard head.fields.present.contains(.larderPolicy), rules.heedsPolicy(of: client) else { return nil }
+        return fields.joined(.larderPolicy).flatMap { LarderPolicy.parse($0) }
     }
 
     /// Bytes of the largest body that is stored for it.

@@ -9,6 +9,7 @@ package final class Snapshot: Sendable {
     package let configuration: Configuration
     package let access: AccessPolicy
     package let cachePolicy: CachePolicy
+    package let cacheRules: CacheRules
     package let limits: Limits
     package let tls: TLSClientContext
     /// The users of `access.authentication`; nil where clients need not say who they are.
@@ -22,6 +23,7 @@ package final class Snapshot: Sendable {
         var policy = CachePolicy()
         policy.heuristicLifetimeMax = Seconds(configuration.cache.heuristicLifetimeMax.components.seconds)
         cachePolicy = policy
+        cacheRules = configuration.cacheRules
         limits = configuration.limits
         tls = try TLSClientContext(
             authorities: configuration.tls.caFile.map { .file($0) } ?? .system,

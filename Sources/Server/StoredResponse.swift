@@ -22,7 +22,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// Everything a fresh plain GET needs is at hand: status 200-like, length known, no variants.
     package var isPlain: Bool { headHasLength && secondaryKey == nil && head.count <= StoredResponse.plainHeadBytesMax }
 
-    package init(
+    init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
         body: Body, contentLength: Int?, storage: StoragePolicy = .session, trailers: TransientTrailers? = nil
     ) {

@@ -46,7 +46,7 @@ import Synchronization
     /// every request looks at, as plain values.
     struct Scratch {
         var limits = Limits()
-        /// Nobody is asked who they are, and no rule looks at requests.
+        /// Nobody is asked who they are, and no rule looks at requests, of access or cache.
         var isOpen = false
         var clientIdleNanoseconds: UInt64 = 0
         let plainGet = CacheRequest(method: .get, fields: Fields())
@@ -155,7 +155,7 @@ import Synchronization
 
     private func unfold(_ snapshot: Snapshot) {
         unsafe scratch.pointee.limits = snapshot.limits
-        unsafe scratch.pointee.isOpen = snapshot.access.isOpen && snapshot.users == nil
+        unsafe scratch.pointee.isOpen = snapshot.access.isOpen && snapshot.users == nil && snapshot.cacheRules.isTrivial
         unsafe scratch.pointee.clientIdleNanoseconds = UInt64(
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)
     }

@@ -1,6 +1,6 @@
 import EventLoop
 import Settings
-package import Storage
+import Storage
 
 /// The caches of this process: the default one, and those that the configuration names.
 package final class Zones: Sendable {
@@ -8,7 +8,8 @@ package final class Zones: Sendable {
     private let zones: Locked<[Zone]>
 
     init(_ configuration: Configuration) {
-        let tier = Zones.makeTier(configuration.cache.memory, configuration)
+        let tier = Zones.makeTier(
+            configuration.cache.memory, objectSizeMax: configuration.cache.objectSizeMax, configuration)
         defaultTier = tier
         zones = Locked(Zones.made(configuration, from: [Zones.defaultZone(tier, configuration)]))
     }
@@ -28,6 +29,12 @@ package final class Zones: Sendable {
         let tier = known[0].tier
         tier.setBudget(Int(clamping: configuration.cache.memory))
         return [defaultZone(tier, configuration)]
+            + configuration.cache.zones.map { settings in
+                let tier = known.first { $0.name == settings.name }?.tier ?? makeTier(settings.memory, objectSizeMax: settings.objectSizeMax, configuration)
+                tier.setBudget(Int(clamping: settings.memory))
+                return Zone(
+                    name: settings.name, tier: tier, objectSizeMax: Int(clamping: settings.objectSizeMax))
+            }
     }
 
     private static func defaultZone(_ tier: MemoryTier, _ configuration: Configuration) -> Zone {
@@ -35,9 +42,9 @@ package final class Zones: Sendable {
             name: Zone.defaultName, tier: tier, objectSizeMax: Int(clamping: configuration.cache.objectSizeMax))
     }
 
-    private static func makeTier(_ budget: UInt64, _ configuration: Configuration) -> MemoryTier {
+    private static func makeTier(_ budget: UInt64, objectSizeMax: UInt64, _ configuration: Configuration) -> MemoryTier {
         MemoryTier(
-            budget: Int(clamping: budget), objectMax: Int(clamping: configuration.cache.objectSizeMax),
+            budget: Int(clamping: budget), objectMax: Int(clamping: objectSizeMax),
             variantsPerKeyMax: configuration.limits.variantsPerKeyMax)
     }
 }

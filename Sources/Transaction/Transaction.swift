@@ -143,9 +143,15 @@ package struct Transaction: Sendable {
     }
 
     private var state: State = .started
-    package let request: Request
+    package private(set) var request: Request
 
     package init(_ request: Request) { self.request = request }
+
+    /// The rules look at who asks: now that it is known, they say something else.
+    package mutating func treat(use: CacheUse, storesParts: Bool) {
+        request.use = use
+        request.storesParts = storesParts
+    }
 
     /// A validation that no client waits for (RFC 5861 §3): it begins where others end, at the question to the origin.
     package static func revalidation(_ request: Request, isConditional: Bool) -> (Transaction, Fetch) {

@@ -88,7 +88,7 @@ struct TransactionTests {
             "a miss fetches at once where collapsing is off", request(collapses: false), [.head, allow, .stored(nil)],
             expect: [decide, .lookUp, fetch(.uriMiss)]),
         Row(
-            "stored in other variants only", request(), [.head, allow, .variantMissing, .leading],
+            "stored in other variants only", request(), [.head, allow, .variantMissing(hasValidators: false), .leading],
             expect: [decide, .lookUp, .lead, fetch(.varyMiss, leading: true)]),
         Row(
             "the store may have changed before the lead was taken", request(),
@@ -219,7 +219,7 @@ struct TransactionTests {
         case .decide(resolved: true): options = [allow, .verdict(.deny(denied)), .refused(.nameNotFound)]
         case .lookUp:
             options = [
-                .stored(nil), .variantMissing, .stored(.serve(age: .zero, ttl: Seconds(1))),
+                .stored(nil), .variantMissing(hasValidators: false), .stored(.serve(age: .zero, ttl: Seconds(1))),
                 .stored(.validate(.requestNoCache)),
                 .stored(.fetch(.authorization)), .stored(.refuse),
                 .stored(.serveStaleAndRevalidate(age: Seconds(2), ttl: Seconds(-1))),

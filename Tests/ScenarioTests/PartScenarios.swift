@@ -128,7 +128,7 @@ struct PartScenarios {
             #expect(answer.status == 206)
             #expect(answer.text.contains("Content-Type: text/plain\r\nContent-Range: bytes 9-9/10\r\n\r\n9\r\n"))
             #expect(answer.text.contains("Content-Range: bytes 0-1/10\r\n\r\n01\r\n"))
-            #expect(answer.all("Content-Type").count == 1)
+            #expect(answer.head.all("Content-Type").count == 1)
         }
     }
 
@@ -191,11 +191,15 @@ struct PartScenarios {
             let clients = try (0..<3).map { _ in try s.client() }
             for client in clients { try client.ask("GET", "/a") }
             for client in clients {
-                #expect(try client.head().status == 200)
-                #expect(String(decoding: try client.reader.bytes(2), as: UTF8.self) == "01")
+                #expect(try client.head().startLine.contains(" 200 "))
+                let start = try client.reader.bytes(2)
+                #expect(String(decoding: start, as: UTF8.self) == "01")
             }
             go.open()
-            for client in clients { #expect(String(decoding: try client.reader.bytes(8), as: UTF8.self) == "23456789") }
+            for client in clients {
+                let rest = try client.reader.bytes(8)
+                #expect(String(decoding: rest, as: UTF8.self) == "23456789")
+            }
         }
     }
 
@@ -252,7 +256,8 @@ struct PartScenarios {
                 Array("xx".utf8))
             #expect(try s.client().get("/a", "Range: bytes=5999998-5999999").text == "xx")
             go.open()
-            #expect(try first.reader.bytes(6_000_000).count == 6_000_000)
+            let all = try first.reader.bytes(6_000_000)
+            #expect(all.count == 6_000_000)
         }
     }
 }

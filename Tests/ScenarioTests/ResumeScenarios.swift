@@ -62,9 +62,12 @@ struct ResumeScenarios {
                 206, "ETag: \"a\"", "Content-Range: bytes 4-9/10", body: "456789")
             let clients = try (0..<4).map { _ in try s.client() }
             for client in clients { try client.ask("GET", "/a") }
-            for client in clients { #expect(try client.head().status == 200) }
+            for client in clients { #expect(try client.head().startLine.contains(" 200 ")) }
             go.open()
-            for client in clients { #expect(String(decoding: try client.reader.bytes(10), as: UTF8.self) == content) }
+            for client in clients {
+                let all = try client.reader.bytes(10)
+                #expect(String(decoding: all, as: UTF8.self) == content)
+            }
         }
     }
 

@@ -56,7 +56,7 @@ final class Delivery {
         if let end, offset >= end { return .finished }
         switch state {
         case .growing: return .wait
-        case .failed: return .broken
+        case .failed, .partial: return .broken
         case .complete:
             guard end == nil else { return .broken }
             if isChunked && !isTerminated { HeadWriter.append("0\r\n\r\n", to: &framing) }

@@ -1,4 +1,4 @@
-/// Who reads a growing body: attached readers, waits, and in window mode how far the writer may run ahead.
+/// Who reads a body that is not whole: attached readers, waits, and in window mode how far the writer may run ahead.
 /// Guarded by the body's lock among `Shelves.waiting`.
 final class Audience {
     private struct Wait {
@@ -38,9 +38,9 @@ final class Audience {
         return waits.remove(at: index).wake
     }
 
-    func takeDue(length: Int, ended: Bool) -> [Wake] {
-        let due = waits.filter { ended || $0.offset < length }
-        if !due.isEmpty { waits.removeAll { ended || $0.offset < length } }
+    func takeDue(where isDue: (Int) -> Bool) -> [Wake] {
+        let due = waits.filter { isDue($0.offset) }
+        if !due.isEmpty { waits.removeAll { isDue($0.offset) } }
         return due.map(\.wake)
     }
 

@@ -1,20 +1,18 @@
 internal import Synchronization
 
-/// Pointers to 16, 32, 64 … pages: the directory grows without moving what readers may be looking at.
+/// Pointers to a row of pages (`BodyLayout.slot`).
 typealias PageSegment = UnsafeMutablePointer<UnsafeMutableRawPointer?>
 
 /// Page by index. The first page stands in the body itself, so a body of one page has no directory.
+///
+/// While a body grows its writer alone adds pages. To a partial one several fills may, under the lock; a reader that has
+/// seen bytes published finds their page without it, for what leads there was set before and stays.
 extension Body {
-    private static let segmentsMax = 28
-    private static let firstSegmentCount = 16
-
-    var layout: BodyLayout { BodyLayout(expectedLength: expectedLength) }
-
     /// nil: the page was never added or is freed.
     @inline(__always)
     func page(_ index: Int) -> UnsafeMutableRawPointer? {
         if index == 0 { return unsafe firstPage }
-        let (segment, slot) = Self.locate(index)
+        let (segment, slot) = layout.slot(ofPage: index)
         return unsafe segments?[segment]?[slot]
     }
 
@@ -22,25 +20,75 @@ extension Body {
     func reserve(upTo end: Int) -> Bool {
         while capacity < end {
             let next = layout.page(at: capacity)
-            guard addPage(next) else { return false }
+            guard addPage(next, overdraft: windowed.load(ordering: .relaxed)) else { return false }
             capacity = next.end
         }
         return true
     }
 
-    private func addPage(_ page: BodyLayout.Page) -> Bool {
-        let overdraft = windowed.load(ordering: .relaxed)
-        guard prepareDirectory(page.index, overdraft) else { return false }
-        guard let block = unsafe shelves.allocate(page.capacity, overdraft: overdraft) else { return false }
-        unsafe held.add(Shelves.size(of: block), ordering: .relaxed)
-        unsafe setPage(page.index, block)
+    /// Adds a page where it is not there yet. False: the budget does not allow it.
+    func addPage(_ place: BodyLayout.Page, overdraft: Bool) -> Bool {
+        guard place.index > 0 else {
+            return unsafe install(place.capacity, overdraft, isThere: { unsafe firstPage != nil }) {
+                unsafe firstPage = $0
+            }
+        }
+        let (segment, slot) = layout.slot(ofPage: place.index)
+        return unsafe addSegment(segment, overdraft)
+            && install(place.capacity, overdraft, isThere: { unsafe segments![segment]![slot] != nil }) {
+                unsafe segments![segment]![slot] = $0
+            }
+    }
+
+    private func addSegment(_ segment: Int, _ overdraft: Bool) -> Bool {
+        let segmentCount = layout.segmentCount
+        let slotCount = layout.slotCount(ofSegment: segment)
+        return unsafe install(
+            segmentCount * MemoryLayout<PageSegment?>.stride, overdraft, isThere: { unsafe segments != nil }
+        ) {
+            unsafe segments = $0.initializeMemory(as: PageSegment?.self, repeating: nil, count: segmentCount)
+        }
+            && install(
+                slotCount * MemoryLayout<UnsafeMutableRawPointer?>.stride, overdraft,
+                isThere: { unsafe segments![segment] != nil }
+            ) {
+                unsafe segments![segment] = $0.initializeMemory(
+                    as: UnsafeMutableRawPointer?.self, repeating: nil, count: slotCount)
+            }
+    }
+
+    /// Takes memory and puts it in its place. It is taken outside the lock, for that may evict others; of two that do so
+    /// for one place, the first has it.
+    @inline(__always)
+    private func install(
+        _ bytes: Int, _ overdraft: Bool, isThere: () -> Bool, place: (UnsafeMutableRawPointer) -> Void
+    ) -> Bool {
+        if exclusively(isThere) { return true }
+        guard let block = unsafe shelves.allocate(bytes, overdraft: overdraft) else { return false }
+        let size = unsafe Shelves.size(of: block)
+        let isPlaced = exclusively {
+            if isThere() { return false }
+            unsafe place(block)
+            return true
+        }
+        if isPlaced { held.add(size, ordering: .relaxed) } else { unsafe shelves.free(block) }
         return true
+    }
+
+    @inline(__always)
+    private func exclusively<Result>(_ body: () -> Result) -> Result {
+        state == .growing ? body() : locked(body)
     }
 
     /// Frees one page; its bytes are behind every reader.
     func freePage(_ index: Int) {
         guard let block = unsafe page(index) else { return }
-        unsafe setPage(index, nil)
+        if index == 0 {
+            unsafe firstPage = nil
+        } else {
+            let (segment, slot) = layout.slot(ofPage: index)
+            unsafe segments![segment]![slot] = nil
+        }
         unsafe held.subtract(Shelves.size(of: block), ordering: .relaxed)
         unsafe shelves.free(block)
     }
@@ -48,46 +96,14 @@ extension Body {
     func freeAllPages() {
         if let page = unsafe firstPage { unsafe shelves.free(page) }
         guard let segments = unsafe segments else { return }
-        for index in 0..<Self.segmentsMax {
-            guard let segment = unsafe segments[index] else { break }
-            for slot in 0..<Self.firstSegmentCount << index {
+        let layout = layout
+        for index in 0..<layout.segmentCount {
+            guard let segment = unsafe segments[index] else { continue }
+            for slot in 0..<layout.slotCount(ofSegment: index) {
                 if let page = unsafe segment[slot] { unsafe shelves.free(page) }
             }
             unsafe shelves.free(segment)
         }
         unsafe shelves.free(segments)
-    }
-
-    private func setPage(_ index: Int, _ block: UnsafeMutableRawPointer?) {
-        guard index > 0 else {
-            unsafe firstPage = block
-            return
-        }
-        let (segment, slot) = Self.locate(index)
-        unsafe segments![segment]![slot] = block
-    }
-
-    private func prepareDirectory(_ index: Int, _ overdraft: Bool) -> Bool {
-        guard index > 0 else { return true }
-        if unsafe segments == nil {
-            let bytes = unsafe Self.segmentsMax * MemoryLayout<PageSegment?>.stride
-            guard let block = unsafe shelves.allocate(bytes, overdraft: overdraft) else { return false }
-            unsafe segments = block.initializeMemory(as: PageSegment?.self, repeating: nil, count: Self.segmentsMax)
-        }
-        let segment = Self.locate(index).segment
-        guard unsafe segments![segment] == nil else { return true }
-        let count = Self.firstSegmentCount << segment
-        let bytes = unsafe count * MemoryLayout<UnsafeMutableRawPointer?>.stride
-        guard let block = unsafe shelves.allocate(bytes, overdraft: overdraft) else { return false }
-        unsafe segments![segment] = block.initializeMemory(
-            as: UnsafeMutableRawPointer?.self, repeating: nil, count: count)
-        return true
-    }
-
-    @inline(__always)
-    private static func locate(_ index: Int) -> (segment: Int, slot: Int) {
-        let block = (index - 1) / firstSegmentCount + 1
-        let segment = Int.bitWidth - 1 - block.leadingZeroBitCount
-        return (segment, index - 1 - firstSegmentCount * (1 << segment - 1))
     }
 }

@@ -8,7 +8,7 @@ extension Body {
     /// attached and has not advanced beyond them.
     package func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
         var offset = offset
-        var left = min(limit, length - offset)
+        var left = min(limit, available(from: offset) - offset)
         var used = 0
         while left > 0, used < vectors.count {
             let place = layout.page(at: offset)
@@ -22,17 +22,14 @@ extension Body {
         return used
     }
 
-    /// Registers a wake-up for the moment when something lies beyond `offset` or the body ends; it comes once.
-    /// nil: that is so already, look again.
+    /// Registers a wake-up for the moment when the byte at `offset` is there, nobody fetches it any more, or the body
+    /// ends; it comes once. nil: that is so already, look again.
     package func `await`(beyond offset: Int, _ wake: Wake) -> WaitTicket? {
-        shelves.waiting.withLock(shelves.waiting.index(for: self)) {
+        locked {
             let ticket = WaitTicket(id: shelves.nextID())
             makeAudience().addWait(ticket, beyond: offset, wake)
             waitCount.add(1, ordering: .sequentiallyConsistent)
-            let isDue =
-                published.load(ordering: .sequentiallyConsistent) > offset
-                || phase.load(ordering: .sequentiallyConsistent) != State.growing.rawValue
-            guard isDue else { return ticket }
+            guard isDue(offset) else { return ticket }
             audience?.removeWait(ticket)
             waitCount.subtract(1, ordering: .relaxed)
             dismissIdleAudience()
@@ -43,7 +40,7 @@ extension Body {
     /// Forgets a wait; one that is being woken at this moment may still be called.
     package func cancel(_ ticket: WaitTicket) {
         // The wake may hold the last reference to something that ends by cancelling: it goes after the lock.
-        let forgotten = shelves.waiting.withLock(shelves.waiting.index(for: self)) {
+        let forgotten = locked {
             let wake = audience?.removeWait(ticket)
             if wake != nil { waitCount.subtract(1, ordering: .relaxed) }
             dismissIdleAudience()
@@ -54,15 +51,25 @@ extension Body {
 
     /// Calls those who have something to do now, outside the lock.
     func wakeReaders() {
-        let due = shelves.waiting.withLock(shelves.waiting.index(for: self)) {
-            let length = published.load(ordering: .relaxed)
-            let ended = phase.load(ordering: .relaxed) != State.growing.rawValue
-            let due = audience?.takeDue(length: length, ended: ended) ?? []
-            waitCount.subtract(due.count, ordering: .relaxed)
-            dismissIdleAudience()
-            return due
-        }
+        let due = locked { takeDue() }
         for wake in due { wake() }
+    }
+
+    /// Under the lock: those who have something to do now, to be called after it.
+    func takeDue() -> [Wake] {
+        guard let audience else { return [] }
+        let due = audience.takeDue(where: isDue)
+        waitCount.subtract(due.count, ordering: .relaxed)
+        dismissIdleAudience()
+        return due
+    }
+
+    /// Under the lock.
+    private func isDue(_ offset: Int) -> Bool {
+        if published.load(ordering: .sequentiallyConsistent) > offset { return true }
+        // While it grows there is one writer, and it comes to every byte.
+        guard let blocks else { return phase.load(ordering: .sequentiallyConsistent) != State.growing.rawValue }
+        return blocks.spot(at: offset) != .claimed
     }
 
     /// Under the lock.
@@ -76,5 +83,10 @@ extension Body {
     /// Under the lock. A stored body keeps nothing of those who once waited for it.
     func dismissIdleAudience() {
         if audience?.isIdle == true { audience = nil }
+    }
+
+    /// Under the lock that guards readers, waits and blocks. It calls nobody and takes nothing from the budget.
+    func locked<Result>(_ body: () -> Result) -> Result {
+        shelves.waiting.withLock(shelves.waiting.index(for: self), body)
     }
 }

@@ -6,9 +6,11 @@ internal import Synchronization
 /// a window behind. The few pages it then needs are taken even where the budget is exhausted (`Shelves.overdraw`).
 extension Body {
     /// Every reader of a body that still grows attaches first, so that window mode knows what is still wanted.
-    /// nil: the bytes at `offset` are gone already; the reader must fetch for itself.
+    /// nil: the bytes at `offset` are gone already; the reader must fetch for itself. A partial body frees nothing, and
+    /// takes no note of who reads it.
     package func attach(at offset: Int) -> ReaderID? {
-        locked {
+        if state == .partial { return ReaderID(id: shelves.nextID()) }
+        return locked {
             let audience = makeAudience()
             guard offset >= audience.freedEnd else { return nil }
             let reader = ReaderID(id: shelves.nextID())
@@ -34,7 +36,7 @@ extension Body {
     /// Begins window mode; by the writer. The record leaves the cache.
     /// - Parameter window: bytes the writer may be ahead of the slowest reader.
     package func abandonStorage(window: Int) {
-        precondition(window > 0)
+        precondition(window > 0 && state == .growing)
         if let home { shelves.removeRecord(carrying: self, home) }
         home = nil
         locked { makeAudience().window = window }
@@ -80,9 +82,5 @@ extension Body {
         }
         for index in freed { freePage(index) }
         due?()
-    }
-
-    private func locked<Result>(_ body: () -> Result) -> Result {
-        shelves.waiting.withLock(shelves.waiting.index(for: self), body)
     }
 }

@@ -16,13 +16,7 @@ extension Body {
         let start = published.load(ordering: .relaxed)
         guard bytes.count <= room(from: start) else { return .tooLarge }
         guard reserve(upTo: start + bytes.count) else { return .full }
-        var copied = 0
-        while copied < bytes.count {
-            let target = unsafe gap(from: start + copied, limit: bytes.count - copied)
-            let source = unsafe UnsafeRawBufferPointer(rebasing: bytes[copied..<copied + target.count])
-            unsafe target.copyMemory(from: source)
-            copied += target.count
-        }
+        unsafe copy(bytes, to: start)
         publish(start + bytes.count)
         return .appended
     }
@@ -56,14 +50,30 @@ extension Body {
         if state == .growing { end(.failed) }
     }
 
+    /// Counts its record with what it holds now.
+    func reweigh() {
+        if let home { shelves.reweigh(self, home) }
+    }
+
     /// Bytes that may still come.
     private func room(from start: Int) -> Int {
         if let expectedLength { return expectedLength - start }
         return windowed.load(ordering: .relaxed) ? .max - start : shelves.objectMax - start
     }
 
+    /// Copies into reserved pages.
+    func copy(_ bytes: UnsafeRawBufferPointer, to start: Int) {
+        var copied = 0
+        while copied < bytes.count {
+            let target = unsafe gap(from: start + copied, limit: bytes.count - copied)
+            let source = unsafe UnsafeRawBufferPointer(rebasing: bytes[copied..<copied + target.count])
+            unsafe target.copyMemory(from: source)
+            copied += target.count
+        }
+    }
+
     /// The reserved bytes from an offset to the end of its page, at most `limit`.
-    private func gap(from offset: Int, limit: Int) -> UnsafeMutableRawBufferPointer {
+    func gap(from offset: Int, limit: Int) -> UnsafeMutableRawBufferPointer {
         let place = layout.page(at: offset)
         guard let base = unsafe page(place.index) else { preconditionFailure("the page was reserved") }
         return unsafe UnsafeMutableRawBufferPointer(
@@ -83,6 +93,6 @@ extension Body {
         phase.store(state.rawValue, ordering: .sequentiallyConsistent)
         if waitCount.load(ordering: .sequentiallyConsistent) > 0 { wakeReaders() }
         // It was counted with what it held when it was inserted, or with what it promised.
-        if let home { shelves.reweigh(self, home) }
+        reweigh()
     }
 }

@@ -5,6 +5,7 @@ internal import Synchronization
 ///
 ///     growing ──finish──▶ complete          growing ──fail, or finish too early──▶ failed
 ///
+/// A partial body has any number of writers, each with a hole of its own (Body+Filling.swift).
 /// The writer puts bytes into pages and then publishes the new length; a reader that has seen the length may read the
 /// bytes below it without a lock, for nothing published is moved or changed. Files beside this one hold the writer's
 /// side, the readers' side, the pages, and window mode.
@@ -29,24 +30,32 @@ internal import Synchronization
     /// Offset up to which the writer has pages. The writer's own.
     var capacity = 0
     private var objectBytes = 0
-    /// Key of the record it was inserted with while it grew; nil: none. The writer's own.
+    /// Key of the record it was inserted with before it was whole; nil: none. The writer's own, and fixed once it is
+    /// partial and stored.
     var home: StorageKey?
 
     /// Readers, waits, window: under the lock `shelves.waiting`; nil until somebody attaches or waits.
     var audience: Audience?
+    /// What is there of a partial body, under the same lock; nil in every other state.
+    var blocks: BlockMap?
+    /// Whether it began partial: its pages are smaller (`BodyLayout`).
+    private let isSparse: Bool
 
     /// The body is charged by whoever made it (`MemoryTier.makeBody`).
-    init(expectedLength: Int?, shelves: Shelves) {
+    init(expectedLength: Int?, isSparse: Bool = false, shelves: Shelves) {
         self.expectedLength = expectedLength
+        self.isSparse = isSparse
         self.shelves = shelves
     }
 
     deinit {
         freeAllPages()
-        shelves.release(objectBytes)
+        shelves.release(objectBytes + (blocks?.footprint ?? 0))
     }
 
-    /// Bytes that may be read.
+    var layout: BodyLayout { BodyLayout(expectedLength: expectedLength, isSparse: isSparse) }
+
+    /// Bytes that may be read, from the first on: of a partial body those before the first hole (see `available(from:)`).
     package var length: Int { published.load(ordering: .acquiring) }
 
     /// Read the state before the length where both matter: a complete body no longer grows.

@@ -1,9 +1,11 @@
 /// Where the bytes of a body lie: which page holds an offset.
 ///
 /// Known length up to 256 KiB: one page of that size. Longer: pages of 256 KiB, the last as long as is needed. Unknown:
-/// 4 KiB, 8 KiB, … 256 KiB, then 256 KiB each. Nothing is ever moved, so readers may hold pointers.
+/// 4 KiB, 8 KiB, … 256 KiB, then 256 KiB each. A sparse body has pages of 64 KiB, because a few bytes of it take a whole
+/// page. Nothing is ever moved, so readers may hold pointers.
 struct BodyLayout {
     static let pageBytes = 256 * 1024
+    static let sparsePageBytes = 64 * 1024
     /// First page of a body of unknown length.
     static let firstBytes = 4 * 1024
     /// Pages before all are of `pageBytes`, and the bytes in them, where the length is unknown.
@@ -20,14 +22,17 @@ struct BodyLayout {
 
     /// nil: unknown.
     let expectedLength: Int?
+    /// Its length is known then.
+    var isSparse = false
 
     /// The page that holds the byte at `offset`.
     func page(at offset: Int) -> Page {
         guard let length = expectedLength else { return Self.rampPage(at: offset) }
-        if length <= Self.pageBytes { return Page(index: 0, start: 0, capacity: Self.rounded(length)) }
-        let index = offset / Self.pageBytes
-        let start = index * Self.pageBytes
-        return Page(index: index, start: start, capacity: min(Self.pageBytes, Self.rounded(length - start)))
+        let most = isSparse ? Self.sparsePageBytes : Self.pageBytes
+        if length <= most { return Page(index: 0, start: 0, capacity: Self.rounded(length)) }
+        let index = offset / most
+        let start = index * most
+        return Page(index: index, start: start, capacity: min(most, Self.rounded(length - start)))
     }
 
     private static func rampPage(at offset: Int) -> Page {
@@ -41,4 +46,32 @@ struct BodyLayout {
     }
 
     private static func rounded(_ bytes: Int) -> Int { (bytes + 63) & ~63 }
+}
+
+/// Where the pointer to a page stands: the directory is a row of segments, each made when it is needed and never moved,
+/// so that it grows while readers look at it.
+///
+/// Of 16, 32, 64 … pages where bytes come in order: a short body has a short directory. Of 512 pages each where they
+/// come in any order: a range at the end of a large object takes no directory for what is before it.
+extension BodyLayout {
+    /// Longest sparse body (1 TiB): its row of segments takes 256 KiB.
+    static let sparseLengthMax = 1 << 40
+    private static let sparseSlots = 512
+    private static let firstSlots = 16
+
+    var segmentCount: Int {
+        guard isSparse, let length = expectedLength else { return 28 }
+        return (length + Self.sparseSlots * Self.sparsePageBytes - 1) / (Self.sparseSlots * Self.sparsePageBytes)
+    }
+
+    func slotCount(ofSegment segment: Int) -> Int { isSparse ? Self.sparseSlots : Self.firstSlots << segment }
+
+    /// Of every page but the first, which stands in the body itself.
+    @inline(__always)
+    func slot(ofPage index: Int) -> (segment: Int, slot: Int) {
+        if isSparse { return (index / Self.sparseSlots, index % Self.sparseSlots) }
+        let block = (index - 1) / Self.firstSlots + 1
+        let segment = Int.bitWidth - 1 - block.leadingZeroBitCount
+        return (segment, index - 1 - Self.firstSlots * (1 << segment - 1))
+    }
 }

@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// Fetches one hole of a partial body (`Body.claim`): the one writer of the bytes from `position` to the end of `range`.
 /// One thread at a time; other fills may write elsewhere in the same body at the same moment.
 ///
@@ -11,32 +9,92 @@ internal import Glibc
     package private(set) var range: Range<Int>
     /// Offset of the next byte to be written.
     package private(set) var position: Int
+    /// Offset up to which there are pages.
+    private var capacity: Int
+    /// Bytes of pages taken beyond the budget.
+    private var overdrawn = 0
+    private var hasEnded = false
+
+    /// Bytes of pages one fill may take where the budget has no room even after evicting, so that the answer to a short
+    /// range is not broken off by what others hold.
+    private static let overdraftMax = 1 << 20
 
     init(_ range: Range<Int>, of body: Body) {
         self.body = body
         self.range = range
         position = range.lowerBound
+        capacity = range.lowerBound
     }
 
     deinit { abandon() }
 
-    /// Appends all of the bytes or none. `.tooLarge`: they would go beyond the hole.
-    package func append(_ bytes: UnsafeRawBufferPointer) -> Body.AppendResult { .tooLarge }
+    /// Appends all of the bytes or none. `.tooLarge`: they would go beyond the hole. `.full`: the budget has no room, or
+    /// the body holds as much as the largest object may; abandon, and fetch on without storing.
+    package func append(_ bytes: UnsafeRawBufferPointer) -> Body.AppendResult {
+        precondition(!hasEnded, "a fill that ended does not go on")
+        guard bytes.count <= range.upperBound - position else { return .tooLarge }
+        guard reserve(upTo: position + bytes.count) else { return .full }
+        unsafe body.copy(bytes, to: position)
+        publish(bytes.count)
+        return .appended
+    }
 
     /// Room to read(2) into, at most `hint` bytes, often less: up to the end of a page. Follow with `commit`.
     /// nil: as `.full` of `append`, or the hole is filled.
-    package func writable(_ hint: Int) -> UnsafeMutableRawBufferPointer? { nil }
+    package func writable(_ hint: Int) -> UnsafeMutableRawBufferPointer? {
+        precondition(!hasEnded, "a fill that ended does not go on")
+        let wanted = min(hint, range.upperBound - position)
+        guard wanted > 0, reserve(upTo: position + 1) else { return nil }
+        return unsafe body.gap(from: position, limit: wanted)
+    }
 
     /// Publishes `count` bytes written into what `writable` gave.
-    package func commit(_ count: Int) {}
+    package func commit(_ count: Int) {
+        precondition(!hasEnded, "a fill that ended does not go on")
+        precondition(count >= 0 && position + count <= min(capacity, range.upperBound), "more than there was room for")
+        publish(count)
+    }
 
     /// The origin gives less than was claimed: the hole ends at `end`, the rest is free. No effect where it ends there
     /// already, or before.
-    package func shrink(to end: Int) {}
+    package func shrink(to end: Int) {
+        guard !hasEnded, end < range.upperBound else { return }
+        let end = max(end, position)
+        if position < range.upperBound { body.cutClaim(at: position, to: end) }
+        range = range.lowerBound..<end
+    }
 
     /// No more bytes follow. False: fewer came than the hole has; the rest of it is free again.
-    package func finish() -> Bool { false }
+    package func finish() -> Bool {
+        abandon()
+        return position == range.upperBound
+    }
 
     /// Ends it: what was written stays, the rest of the hole is free. No effect on a fill that has ended.
-    package func abandon() {}
+    package func abandon() {
+        guard !hasEnded else { return }
+        hasEnded = true
+        if position < range.upperBound { body.cutClaim(at: position, to: position) }
+        body.reweigh()
+    }
+
+    private func publish(_ count: Int) {
+        guard count > 0 else { return }
+        position += count
+        body.publish(count, at: position - count)
+    }
+
+    private func reserve(upTo end: Int) -> Bool {
+        while capacity < end {
+            let page = body.layout.page(at: capacity)
+            guard body.mayHold(page) else { return false }
+            if !body.addPage(page, overdraft: false) {
+                guard overdrawn + page.capacity <= Self.overdraftMax, body.addPage(page, overdraft: true)
+                else { return false }
+                overdrawn += page.capacity
+            }
+            capacity = page.end
+        }
+        return true
+    }
 }

@@ -53,8 +53,14 @@ package final class MemoryTier: Sendable {
     }
 
     /// A body of which any ranges may be there (`Body.claim`); only what is held counts, so it may be longer than
-    /// `objectMax`. nil: negative, longer than is kept in pieces, or no room.
-    package func makeSparseBody(length: Int) -> Body? { nil }
+    /// `objectMax`, but holds no more than that at once. nil: longer than 1 TiB, or no room.
+    package func makeSparseBody(length: Int) -> Body? {
+        guard (0...BodyLayout.sparseLengthMax).contains(length) else { return nil }
+        let body = Body(expectedLength: length, isSparse: true, shelves: shelves)
+        guard body.chargeObject() else { return nil }
+        if length == 0 { return body.finish() ? body : nil }
+        return body.beginPartial() ? body : nil
+    }
 
     /// Sets the budget, in bytes, and evicts down to it.
     package func setBudget(_ budget: Int) {

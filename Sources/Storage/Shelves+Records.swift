@@ -9,7 +9,11 @@ extension Shelves {
 
     func insert(_ record: StoredRecord) -> Bool {
         guard record.body.state != .failed, !record.body.isWindowed, chargeOnce(record) else { return false }
-        if record.body.state == .growing { record.body.home = record.key }
+        switch record.body.state {
+        case .growing: record.body.home = record.key
+        case .partial: if record.body.home == nil { record.body.home = record.key }
+        case .complete, .failed: break
+        }
         change(shardIndex(record.key)) { shard, doomed in
             shard.insert(record, variantsMax: variantsPerKeyMax, into: &doomed)
         }

@@ -1,0 +1,247 @@
+@testable import Storage
+import Testing
+
+@Suite("Partial body: kept in place of what broke off (RFC 9111 §3.3)")
+struct PartialBodyTests {
+    let tier = MemoryTier(budget: 8 << 20, shards: 1, objectMax: 4 << 20, variantsPerKeyMax: 4)
+    let counter = Counter()
+
+    /// A growing body that broke off after some bytes.
+    private func broken(at end: Int, of length: Int) throws -> Body {
+        let body = try #require(tier.makeBody(expectedLength: length))
+        #expect(body.append(pattern(0..<end)) == .appended)
+        return body
+    }
+
+    @Test(arguments: [0, 1, 262_144, 300_000, 599_999])
+    func `what is there stays, the rest is a hole, and filled it is complete`(_ end: Int) throws {
+        let body = try broken(at: end, of: 600_000)
+        #expect(body.makePartial())
+        #expect(body.state == .partial)
+        #expect(body.length == end)
+        #expect(body.extents == (end > 0 ? [0..<end] : []))
+        #expect(body.bytes() == pattern(0..<end))
+        #expect(body.find(at: end) == .missing(end..<600_000))
+        #expect(body.fill(0..<600_000))
+        #expect(body.state == .complete)
+        #expect(body.bytes() == pattern(0..<600_000))
+    }
+
+    @Test func `those who wait are woken and look again`() throws {
+        let body = try broken(at: 10, of: 100)
+        let reader = try #require(body.attach(at: 0))
+        #expect(body.find(at: 10) == .awaited)
+        #expect(body.find(at: 9) == .available(10))
+        #expect(body.await(beyond: 10, counter.wake) != nil)
+        #expect(body.await(beyond: 50, counter.wake) != nil)
+        #expect(body.makePartial())
+        #expect(counter.count == 2)
+        body.advance(reader, to: 10)
+        body.detach(reader)
+        #expect(body.bytes() == pattern(0..<10))
+    }
+
+    @Test func `whole already, it is complete`() throws {
+        let body = try broken(at: 100, of: 100)
+        #expect(body.makePartial())
+        #expect(body.state == .complete)
+    }
+
+    @Test func `not of unknown length, not in window mode, not after its end`() throws {
+        let unknown = try #require(tier.makeBody(expectedLength: nil))
+        #expect(!unknown.makePartial())
+        let windowed = try broken(at: 10, of: 100)
+        windowed.abandonStorage(window: 1)
+        #expect(!windowed.makePartial())
+        let failed = try broken(at: 10, of: 100)
+        failed.fail()
+        #expect(!failed.makePartial())
+        #expect(failed.find(at: 10) == .unavailable)
+        #expect(unknown.state == .growing && windowed.state == .growing && failed.state == .failed)
+        let partial = try broken(at: 10, of: 100)
+        #expect(partial.makePartial())
+        #expect(!partial.makePartial())
+        partial.fail()
+        #expect(partial.state == .partial)
+    }
+
+    @Test func `no room for the map of its pieces: it is as it was`() throws {
+        let body = try broken(at: 10, of: 100)
+        tier.setBudget(1)
+        #expect(!body.makePartial())
+        #expect(body.state == .growing)
+    }
+
+    @Test func `a writer may pause as long as it likes`() throws {
+        for length in [nil, 20] {
+            let body = try #require(tier.makeBody(expectedLength: length))
+            #expect(tier.insert(TestRecord("a", body: body)))
+            #expect(body.append(pattern(0..<10)) == .appended)
+            for index in 0..<50 { #expect(tier.store("k\(index)", bytes: 400_000) != nil) }
+            #expect(tier.lookup("a").first?.body === body)
+            #expect(body.append(pattern(10..<20)) == .appended)
+            #expect(body.finish())
+            #expect(body.bytes() == pattern(0..<20))
+            tier.removeAll()
+        }
+    }
+}
+
+@Suite("Partial body: records, budget, eviction")
+struct PartialRecordTests {
+    let tier = MemoryTier(budget: 8 << 20, shards: 1, objectMax: 4 << 20, variantsPerKeyMax: 4)
+
+    private func sparse(_ name: String, length: Int, in tier: MemoryTier) throws -> TestRecord {
+        let body = try #require(tier.makeSparseBody(length: length))
+        let record = TestRecord(name, body: body)
+        #expect(tier.insert(record))
+        return record
+    }
+
+    @Test func `it is found like others, and counts what it holds`() throws {
+        let record = try sparse("a", length: 1 << 30, in: tier)
+        #expect(tier.lookup("a").first === record)
+        let before = tier.statistics
+        #expect(record.body.fill(500 << 20..<500 << 20 + 1000))
+        let now = tier.statistics
+        // One page, the row of segments, one segment; and the record's weight has followed.
+        let taken = now.usedBytes - before.usedBytes
+        #expect(taken < 64 << 10 + 6 << 10)
+        #expect(now.smallBytes - before.smallBytes == taken)
+        #expect(record.body.bytes(from: 500 << 20) == pattern(500 << 20..<500 << 20 + 1000))
+    }
+
+    @Test func `complete it weighs what it holds, and is an ordinary record`() throws {
+        let record = try sparse("a", length: 200_000, in: tier)
+        #expect(record.body.fill(0..<200_000))
+        let now = tier.statistics
+        #expect(now.smallBytes == now.usedBytes)
+        #expect(tier.lookup("a").first?.body.state == .complete)
+        tier.removeAll()
+    }
+
+    @Test func `broken off it weighs what it holds, not what was promised`() throws {
+        let body = try #require(tier.makeBody(expectedLength: 2 << 20))
+        #expect(tier.insert(TestRecord("a", body: body)))
+        #expect(tier.statistics.smallBytes > 2 << 20)
+        #expect(body.append(pattern(0..<10)) == .appended)
+        #expect(body.makePartial())
+        #expect(tier.statistics.smallBytes < 300_000)
+        #expect(tier.statistics.smallBytes <= tier.statistics.usedBytes)
+    }
+
+    @Test(arguments: [false, true]) func `a record freshened shares the body`(_ isSparse: Bool) throws {
+        let body = try #require(isSparse ? tier.makeSparseBody(length: 100) : tier.makeBody(expectedLength: 100))
+        let old = TestRecord("a", body: body)
+        #expect(tier.insert(old))
+        if isSparse { #expect(body.fill(0..<10)) } else { #expect(body.append(pattern(0..<10)) == .appended) }
+        let fill = isSparse ? try body.hole(at: 10, limit: 50) : nil
+        let new = TestRecord("a", body: body)
+        #expect(tier.replace(old, with: new))
+        #expect(tier.lookup("a").map(ObjectIdentifier.init) == [ObjectIdentifier(new)])
+        if let fill {
+            #expect(fill.complete())
+            #expect(old.body.fill(50..<100))
+        } else {
+            #expect(body.append(pattern(10..<60)) == .appended)
+            #expect(body.makePartial())
+            #expect(new.body.fill(60..<100))
+        }
+        #expect(new.body.state == .complete)
+        #expect(new.body.bytes() == pattern(0..<100))
+        #expect(new.weight == new.currentWeight)
+        #expect(tier.statistics.smallBytes == new.weight)
+    }
+
+    @Test func `it is evicted like others, also while a hole is being filled, and the fill goes on`() throws {
+        let tier = MemoryTier(budget: 1 << 20, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
+        var record: TestRecord? = try sparse("a", length: 150_000, in: tier)
+        let body = try #require(record?.body)
+        record = nil
+        let fill = try body.hole(at: 0)
+        #expect(fill.append(pattern(0..<10_000)) == .appended)
+        for index in 0..<100 { tier.store("k\(index)", bytes: 20_000) }
+        #expect(tier.lookup("a").isEmpty)
+        #expect(fill.complete())
+        #expect(body.bytes() == pattern(0..<150_000))
+    }
+
+    @Test func `where others hold the budget a fill takes a little more, then stops`() throws {
+        let tier = MemoryTier(budget: 100_000, shards: 1, objectMax: 8 << 20, variantsPerKeyMax: 1)
+        let holder = try #require(tier.makeBody(expectedLength: 90_000))
+        #expect(holder.append([1]) == .appended)
+        let body = try #require(tier.makeSparseBody(length: 4 << 20))
+        let fill = try body.hole(at: 0)
+        #expect(fill.append(pattern(0..<1 << 20)) == .appended)
+        #expect(fill.append([1]) == .full)
+        #expect(fill.read([1], hint: 1) == nil)
+        #expect(body.extents == [0..<1 << 20])
+        #expect(tier.statistics.overdrawn == 18)
+        #expect(!fill.finish())
+    }
+
+    @Test func `of an object longer than the largest stored no more than that is held`() throws {
+        let record = try sparse("a", length: 64 << 20, in: tier)
+        let fill = try record.body.hole(at: 10 << 20)
+        var filled = 0
+        while fill.append(pattern(0..<65_536)) == .appended { filled += 65_536 }
+        #expect(fill.append([1]) == .full)
+        #expect((4 << 20) - filled < 100_000)
+        #expect(tier.statistics.usedBytes < 4 << 20)
+    }
+
+    @Test func `every byte charged is released`() throws {
+        var generator = SeededGenerator(seed: 3)
+        for round in 0..<300 {
+            let name = "k\(Int.random(in: 0..<40, using: &generator))"
+            let stored = tier.lookup(name).first
+            let length = [1000, 70_000, 700_000, 1 << 33][round % 4]
+            let record = try stored ?? sparse(name, length: length, in: tier)
+            let end = record.body.expectedLength ?? 0
+            let offset = Int.random(in: 0..<end, using: &generator)
+            guard case .missing(let fill) = record.body.claim(at: offset, limit: offset + 100_000) else { continue }
+            if round % 3 == 0 { fill.shrink(to: offset + 10) }
+            #expect(fill.complete())
+            if round % 5 == 0 { #expect(tier.replace(record, with: TestRecord(name, body: record.body))) }
+            if round % 11 == 0 { tier.remove(record) }
+            let now = tier.statistics
+            #expect(now.usedBytes + now.spareBytes <= 8 << 20)
+        }
+        #expect(tier.statistics.usedBytes > 1 << 20)
+        tier.removeAll()
+        let now = tier.statistics
+        #expect(now.smallBytes == 0 && now.mainBytes == 0 && now.recordCount == 0)
+        #expect(now.usedBytes == 0)
+    }
+
+    @Test func `what became whole, what broke off, what is in many pieces: all of it is released`() throws {
+        do {
+            let body = try #require(tier.makeBody(expectedLength: 500_000))
+            #expect(body.append(pattern(0..<300_000)) == .appended)
+            #expect(tier.insert(TestRecord("broken", body: body)))
+            #expect(body.makePartial())
+            #expect(try sparse("whole", length: 300_000, in: tier).body.fill(0..<300_000))
+            let many = try sparse("many", length: 300_000, in: tier)
+            for offset in 0..<100 { #expect(many.body.fill(offset * 3..<offset * 3 + 1)) }
+            tier.removeAll()
+            #expect(tier.statistics.usedBytes > 500_000)
+        }
+        #expect(tier.statistics.usedBytes == 0)
+    }
+
+    @Test func `nothing is held when the last reference goes`() throws {
+        do {
+            var fills: [Fill] = []
+            for index in 0..<6 {
+                let record = try sparse("k\(index)", length: 1 << 20, in: tier)
+                #expect(record.body.fill(index * 50_000..<index * 50_000 + 20_000))
+                for offset in 0..<30 { #expect(record.body.fill(offset * 1000..<offset * 1000 + 1)) }
+                fills.append(try record.body.hole(at: 900_001, limit: 900_100))
+                if index % 2 == 0 { #expect(record.body.fill(0..<900_001)) }
+            }
+            tier.removeAll()
+            #expect(tier.statistics.usedBytes > 0)
+        }
+        #expect(tier.statistics.usedBytes == 0)
+    }
+}

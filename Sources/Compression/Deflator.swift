@@ -1,10 +1,11 @@
 import CZlib
 
-/// Compresses a stream into the gzip format (RFC 1952), piece by piece.
+/// Compresses a stream into the gzip format (RFC 1952), piece by piece. Holds about 256 KiB.
 @safe package struct Deflator: ~Copyable {
     /// zlib keeps a pointer back to its stream, so it must not move.
     private let stream: UnsafeMutablePointer<z_stream>
-    private var isFinished = false
+    /// Everything is out.
+    package private(set) var isFinished = false
 
     package enum Flush: Sendable {
         /// Keep what compresses better together with what follows.
@@ -39,30 +40,34 @@ import CZlib
         unsafe stream.deallocate()
     }
 
+    /// Takes of `input` what it can and fills `room`, which is not empty. While `needsRoom` comes back, go on with the
+    /// rest of the input, be it empty, and the same `flush`: only then has it happened.
+    package mutating func step(
+        _ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, _ flush: Flush = .no
+    ) -> StreamStep {
+        unsafe precondition(!room.isEmpty, "a step needs room")
+        precondition(!isFinished, "nothing follows the end")
+        let (status, taken, made) = unsafe withStream(stream, input, room) { unsafe deflate(stream, flush.code) }
+        precondition(status >= 0 || status == Z_BUF_ERROR, "deflate fails only when misused")
+        isFinished = status == Z_STREAM_END
+        var step = StreamStep()
+        step.consumed = taken
+        step.produced = made
+        step.needsRoom = !isFinished && (made == room.count || taken < input.count)
+        return step
+    }
+}
+
+extension Deflator {
     /// Appends the compressed form of `bytes` to `output`: never more than they, plus a thousandth and 64 bytes.
     package mutating func compress(_ bytes: [UInt8], into output: inout [UInt8], _ flush: Flush = .no) {
-        precondition(!isFinished, "nothing follows the end")
-        isFinished = flush == .finish
-        var input = bytes
-        unsafe input.withUnsafeMutableBufferPointer { input in
-            unsafe stream.pointee.next_in = input.baseAddress
-            unsafe stream.pointee.avail_in = CUnsignedInt(input.count)
-            drain(into: &output, flush)
-            unsafe stream.pointee.next_in = nil
-        }
-    }
-
-    private func drain(into output: inout [UInt8], _ flush: Flush) {
-        var isMore = true
-        while isMore {
-            let produced = unsafe appendChunk(to: &output) { chunk in
-                unsafe stream.pointee.next_out = chunk.baseAddress
-                unsafe stream.pointee.avail_out = CUnsignedInt(chunk.count)
-                let status = unsafe deflate(stream, flush.code)
-                precondition(status >= 0 || status == Z_BUF_ERROR, "deflate fails only when misused")
-                return unsafe chunk.count - Int(stream.pointee.avail_out)
-            }
-            isMore = produced == chunkBytes
+        unsafe bytes.span.bytes.withUnsafeBytes { input in
+            var rest = unsafe input
+            var made = StreamStep()
+            repeat {
+                made = unsafe appendStep(to: &output, room: chunkBytes) { room in unsafe step(rest, into: room, flush) }
+                unsafe rest = UnsafeRawBufferPointer(rebasing: rest[made.consumed...])
+            } while made.needsRoom
         }
     }
 }
@@ -73,17 +78,4 @@ package func gzip(_ bytes: [UInt8], level: Int = 6) -> [UInt8] {
     var output: [UInt8] = []
     deflator.compress(bytes, into: &output, .finish)
     return output
-}
-
-/// The largest window (2^15), plus 16 for the gzip wrapper.
-let gzipWindowBits: CInt = 15 + 16
-let chunkBytes = 16384
-
-/// Lets `fill` write up to `chunkBytes` behind what is in `output`; it says how many it wrote.
-func appendChunk(to output: inout [UInt8], _ fill: (UnsafeMutableBufferPointer<UInt8>) -> Int) -> Int {
-    let chunk = unsafe [UInt8](unsafeUninitializedCapacity: chunkBytes) { buffer, count in
-        count = unsafe fill(UnsafeMutableBufferPointer(rebasing: buffer.prefix(chunkBytes)))
-    }
-    output += chunk
-    return chunk.count
 }

@@ -10,78 +10,142 @@ package enum InflateError: Error, Equatable {
 }
 
 /// Decompresses a gzip stream (RFC 1952), piece by piece, up to a bound. Several members in a row are one stream (§2.2).
+/// Bytes behind a member that do not begin another are passed over, as gzip(1) and browsers do: padding, mostly.
+///
+///     start ──▶ inMember ──its end──▶ betweenMembers ──1F──▶ magic ──8B──▶ inMember
+///                                           └───anything else──┴──▶ trailing
 @safe package struct Inflator: ~Copyable {
     private let stream: UnsafeMutablePointer<z_stream>
-    private let outputMax: Int
+    private let bounds: InflateBounds
+    private var inputCount = 0
     private var outputCount = 0
-    private enum State { case betweenMembers, inMember, failed(InflateError) }
+    private enum State { case inMember, betweenMembers, magic, trailing, failed(InflateError) }
     private var state: State = .inMember
 
-    /// - Parameter outputMax: bytes that may come out in all.
-    package init(outputMax: Int) {
-        self.outputMax = outputMax
+    package init(bounds: InflateBounds = InflateBounds()) {
+        self.bounds = bounds
         unsafe stream = .allocate(capacity: 1)
         unsafe stream.initialize(to: z_stream())
         let status = unsafe inflateInit2_(stream, gzipWindowBits, ZLIB_VERSION, CInt(MemoryLayout<z_stream>.size))
         precondition(status == Z_OK, "inflateInit2 fails only without memory")
     }
 
+    /// - Parameter outputMax: bytes that may come out in all.
+    package init(outputMax: Int) { self.init(bounds: InflateBounds(outputMax: outputMax, ratioMax: .max)) }
+
     deinit {
         unsafe inflateEnd(stream)
         unsafe stream.deallocate()
     }
 
-    /// Appends what `bytes` decompress to. After an error the same error is thrown again.
-    package mutating func decompress(_ bytes: [UInt8], into output: inout [UInt8]) throws(InflateError) {
-        if case .failed(let error) = state { throw error }
-        var input = bytes
-        let error = unsafe input.withUnsafeMutableBufferPointer { input in
-            unsafe stream.pointee.next_in = input.baseAddress
-            unsafe stream.pointee.avail_in = CUnsignedInt(input.count)
-            let error = consume(into: &output)
-            unsafe stream.pointee.next_in = nil
-            return error
-        }
-        if let error {
-            state = .failed(error)
-            throw error
+    /// Takes of `input` what it can and fills `room`, which is not empty. Never writes beyond the bounds; when more would
+    /// come it throws. After an error the same error is thrown again.
+    package mutating func step(
+        _ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+    ) throws(InflateError) -> StreamStep {
+        unsafe precondition(!room.isEmpty, "a step needs room")
+        var step = StreamStep()
+        while true {
+            switch state {
+            case .failed(let error):
+                // What came out before is handed over first.
+                guard step.produced > 0 else { throw error }
+                step.needsRoom = true
+                return step
+            case .trailing:
+                step.consumed = input.count
+                return step
+            case .betweenMembers:
+                guard step.consumed < input.count else { return step }
+                state = unsafe input[step.consumed] == gzipMagic.first ? .magic : .trailing
+                step.consumed += 1
+            case .magic:
+                guard step.consumed < input.count else { return step }
+                guard unsafe input[step.consumed] == gzipMagic.second else {
+                    state = .trailing
+                    continue
+                }
+                beginMember()
+            case .inMember:
+                step.needsRoom = step.produced == room.count
+                guard !step.needsRoom, unsafe advance(input, room, &step) else { return step }
+            }
         }
     }
 
     /// Nothing more comes. Throws `.truncated` when the stream is not at an end.
     package func finish() throws(InflateError) {
         switch state {
-        case .betweenMembers: return
+        case .betweenMembers, .magic, .trailing: return
         case .inMember: throw .truncated
         case .failed(let error): throw error
         }
     }
 
-    private mutating func consume(into output: inout [UInt8]) -> InflateError? {
-        while true {
-            if case .betweenMembers = state {
-                guard unsafe stream.pointee.avail_in > 0 else { return nil }
-                unsafe inflateReset(stream)
-                state = .inMember
-            }
-            var status = Z_OK
-            let produced = unsafe appendChunk(to: &output) { chunk in
-                unsafe stream.pointee.next_out = chunk.baseAddress
-                unsafe stream.pointee.avail_out = CUnsignedInt(chunk.count)
-                status = unsafe inflate(stream, Z_NO_FLUSH)
-                return unsafe chunk.count - Int(stream.pointee.avail_out)
-            }
-            outputCount += produced
-            if outputCount > outputMax {
-                output.removeLast(min(produced, outputCount - outputMax))
-                return .outputTooLarge
-            }
-            switch status {
-            case Z_STREAM_END: state = .betweenMembers
-            case Z_OK: if unsafe produced < chunkBytes && stream.pointee.avail_in == 0 { return nil }
-            case Z_BUF_ERROR: return nil  // it wants more input
-            default: return .corrupt
-            }
+    /// One call of zlib, which may end the member or the stream. False: it can not go on without more input.
+    private mutating func advance(
+        _ input: UnsafeRawBufferPointer, _ room: UnsafeMutableRawBufferPointer, _ step: inout StreamStep
+    ) -> Bool {
+        let source = unsafe UnsafeRawBufferPointer(rebasing: input[step.consumed...])
+        let allowed = min(room.count - step.produced, bounds.outputMax - outputCount)
+        let target = unsafe UnsafeMutableRawBufferPointer(rebasing: room[step.produced..<step.produced + allowed])
+        let (status, taken, made) = unsafe allowed > 0 ? run(source, target) : runWithoutRoom(source)
+        step.consumed += taken
+        inputCount += taken
+        outputCount += made
+        guard bounds.allow(outputCount, from: inputCount) else {
+            state = .failed(.outputTooLarge)
+            return true
+        }
+        step.produced += made
+        switch status {
+        case Z_STREAM_END: state = .betweenMembers
+        case Z_OK: break
+        case Z_BUF_ERROR: return false
+        default: state = .failed(.corrupt)
+        }
+        return true
+    }
+
+    /// All that was allowed is out: whatever comes now is too much, but the stream may just as well be at its end.
+    private func runWithoutRoom(_ source: UnsafeRawBufferPointer) -> (status: CInt, taken: Int, made: Int) {
+        var spill: UInt8 = 0
+        return unsafe withUnsafeMutableBytes(of: &spill) { unsafe run(source, $0) }
+    }
+
+    private func run(
+        _ source: UnsafeRawBufferPointer, _ target: UnsafeMutableRawBufferPointer
+    ) -> (status: CInt, taken: Int, made: Int) {
+        unsafe withStream(stream, source, target) { unsafe inflate(stream, Z_NO_FLUSH) }
+    }
+
+    /// The first byte of its magic number is gone already: zlib is given it anew.
+    private mutating func beginMember() {
+        unsafe inflateReset(stream)
+        var (first, spill): (UInt8, UInt8) = (gzipMagic.first, 0)
+        _ = unsafe withUnsafeBytes(of: &first) { first in
+            unsafe withUnsafeMutableBytes(of: &spill) { unsafe run(first, $0) }
+        }
+        state = .inMember
+    }
+
+}
+
+/// RFC 1952 §2.3.1: ID1 and ID2.
+private let gzipMagic: (first: UInt8, second: UInt8) = (0x1F, 0x8B)
+
+extension Inflator {
+    /// Appends all that `bytes` decompress to: for what is all in memory and small.
+    package mutating func decompress(_ bytes: [UInt8], into output: inout [UInt8]) throws(InflateError) {
+        unsafe try bytes.span.bytes.withUnsafeBytes { input throws(InflateError) in
+            var rest = unsafe input
+            var made = StreamStep()
+            repeat {
+                made = unsafe try appendStep(to: &output, room: chunkBytes) { room throws(InflateError) in
+                    unsafe try step(rest, into: room)
+                }
+                unsafe rest = UnsafeRawBufferPointer(rebasing: rest[made.consumed...])
+            } while made.needsRoom
         }
     }
 }

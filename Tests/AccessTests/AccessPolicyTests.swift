@@ -57,7 +57,11 @@ extension Verdict {
 
 @Suite("Private destinations")
 struct PrivateDestinationTests {
-    static let spellings = DestinationHostTests.spellings.map(\.0)
+    static let spellings = [
+        "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.0x0.0x0.0x1", "0177.0.0.1", "127.0.0.1.",
+        "[::ffff:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:0001]", "0", "[::1]", "169.254.169.254", "2852039166",
+        "0251.0376.0251.0376", "[::ffff:a9fe:a9fe]",
+    ]
 
     @Test(arguments: spellings) func `every spelling is refused before anything is dialled`(_ host: String) throws {
         for method in [Method.get, .post, .connect] {

@@ -48,7 +48,8 @@ struct ResumeScenarios {
                 206, "ETag: \"a\"", "Content-Range: bytes 4-6/10", body: "456")
             s.origin.expects("GET /a", "Range: bytes=7-").replies(
                 206, "ETag: \"a\"", "Content-Range: bytes 7-9/10", body: "789")
-            #expect(try s.client().get("/a").text == content)
+            let whole = try s.client().get("/a")
+            #expect(whole.text == content)
             #expect(try s.client().get("/a").cacheStatus.hasPrefix("larder; hit"))
         }
     }
@@ -106,9 +107,11 @@ struct ResumeScenarios {
     ) throws {
         try scenario { s in
             s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(how.fields)Content-Length: 10\r\n\r\n0123").closes()
-            #expect(try !s.client().get("/a").isWhole)
+            let broken = try s.client().get("/a")
+            #expect(!broken.isWhole)
             s.origin.expects("GET /a", "!Range").replies(200, "Cache-Control: max-age=60", body: content)
-            #expect(try s.client().get("/a").text == content)
+            let whole = try s.client().get("/a")
+            #expect(whole.text == content)
             #expect(s.count(.resumed) == 0)
         }
     }
@@ -117,7 +120,8 @@ struct ResumeScenarios {
         try scenario { s in
             s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(Self.cacheable)Content-Length: 10\r\n\r\n0123").closes()
             for _ in 0..<4 { s.origin.expects("GET /a", "Range: bytes=4-").closes() }
-            #expect(try !s.client().get("/a").isWhole)
+            let broken = try s.client().get("/a")
+            #expect(!broken.isWhole)
             try s.expect(.keptPartial, 1)
             s.origin.expects("GET /a", "Range: bytes=4-9", "If-Range: \"a\"").replies(
                 206, "ETag: \"a\"", "Content-Range: bytes 4-9/10", body: "456789")
@@ -140,7 +144,8 @@ struct ResumeScenarios {
             client.wire.hangUp()
             left.open()
             try s.expect(.stored, 1)
-            #expect(try s.client().get("/a").text == content)
+            let whole = try s.client().get("/a")
+            #expect(whole.text == content)
         }
     }
 }

@@ -15,6 +15,8 @@ final class Delivery {
     let isChunked: Bool
     /// The ranges after the one under way, last first, each with what goes out before it (RFC 9110 §14.6).
     private var following: [BodyPart] = []
+    /// What goes out before the first range.
+    private var opening: [UInt8] = []
     /// What goes out behind the last range.
     private var closing: [UInt8] = []
     /// Bytes of the chunk whose header is out already.
@@ -42,12 +44,12 @@ final class Delivery {
     init(_ record: StoredResponse, parts: [BodyPart], closing: [UInt8]) {
         precondition(!parts.isEmpty, "an answer of no parts is none")
         self.record = record
-        following = parts.reversed()
+        opening = parts[0].head
+        following = parts.dropFirst().reversed()
         self.closing = closing
         isChunked = false
-        // The first part has not begun: its head is written when the delivery is asked what is next.
         offset = parts[0].range.lowerBound
-        end = offset
+        end = parts[0].range.upperBound
         (reader, isLost) = Delivery.attach(to: record.body, at: parts.map(\.range.lowerBound).min() ?? 0)
     }
 
@@ -68,6 +70,10 @@ final class Delivery {
     func next(framing: inout [UInt8]) -> Next {
         if isLost { return .broken }
         if chunkRemaining > 0 { return .bytes(chunkRemaining) }
+        if !opening.isEmpty {
+            framing += opening
+            opening = []
+        }
         while let reached = end, offset >= reached {
             guard let part = following.popLast() else {
                 framing += closing
@@ -90,7 +96,9 @@ final class Delivery {
             return .bytes(available)
         }
         switch state {
-        case .growing, .partial: return .wait
+        case .growing: return .wait
+        // Who followed the transfer that broke off does not try again what its leader tried in vain.
+        case .partial: return reader == nil ? .wait : .broken
         case .failed: return .broken
         case .complete:
             guard end == nil else { return .broken }

@@ -226,6 +226,7 @@ struct PartialRecordTests {
             tier.removeAll()
             #expect(tier.statistics.usedBytes > 500_000)
         }
+        tier.removeAll()
         #expect(tier.statistics.usedBytes == 0)
     }
 
@@ -242,6 +243,7 @@ struct PartialRecordTests {
             tier.removeAll()
             #expect(tier.statistics.usedBytes > 0)
         }
+        tier.removeAll()
         #expect(tier.statistics.usedBytes == 0)
     }
 }

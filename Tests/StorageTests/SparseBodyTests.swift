@@ -191,6 +191,7 @@ struct SparseBodyTests {
     @Test func `readers may attach, and it has no effect`() throws {
         let body = try body()
         let reader = try #require(body.attach(at: 1000))
+        #expect(body.readerCount == 0)
         body.advance(reader, to: 2000)
         body.detach(reader)
         #expect(body.attach(at: 0) != nil)

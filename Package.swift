@@ -95,7 +95,7 @@ let package = Package(
         tests("FramingTests", ["Framing", "Message"]),
         tests("CachingTests", ["Caching", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
-        tests("ServerTests", ["Server"]),
+        tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage"]),
         tests("AccessTests", ["Access", "Message"]),
         tests("SettingsTests", ["Settings", "Access", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),

@@ -98,7 +98,7 @@ let package = Package(
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Rules", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
-        tests("ServerTests", ["Server"]),
+        tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests("SettingsTests", ["Settings", "Access", "Caching", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),

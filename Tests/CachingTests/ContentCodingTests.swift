@@ -12,6 +12,7 @@ struct AcceptedCodingsTests {
         ("in any case", ["Accept-Encoding: GZip"], 1000, 1, 0),
         ("by its old name", ["Accept-Encoding: x-gzip"], 1000, 1, 0),
         ("by both names, one refused", ["Accept-Encoding: gzip;q=0, x-gzip"], 1000, 1, 0),
+        ("in the other order", ["Accept-Encoding: gzip, x-gzip;q=0"], 1000, 1, 0),
         ("weights", ["Accept-Encoding: gzip;q=0.5, br;q=0.25, identity;q=0.125"], 500, 125, 250),
         ("on two lines", ["Accept-Encoding: gzip", "Accept-Encoding: br;q=0.1"], 1000, 1, 100),
         ("refused", ["Accept-Encoding: gzip;q=0"], 0, 1, 0),

@@ -71,7 +71,7 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Message", "Framing", "Caching", "Access", "Transaction", "Settings",
+                "Message", "Framing", "Rules", "Caching", "Access", "Transaction", "Settings",
                 "EventLoop", "TLS", "Compression", "Storage", "Passwords", "CLarder",
             ], swiftSettings: house),
         .target(

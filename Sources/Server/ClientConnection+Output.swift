@@ -116,9 +116,13 @@ extension ClientConnection {
             guard unsentBytes > 0 else { return .done }
             return write(bodyBytes: 0)
         }
+        if delivery.isTranscoded && unsentBytes > 0 { return write(bodyBytes: 0) }
         switch delivery.next(framing: &pending) {
         case .bytes(let count):
             return write(bodyBytes: count)
+        case .made(let count):
+            account.bodyBytes += count
+            return unsentBytes > 0 ? write(bodyBytes: 0) : .progressed
         case .finished:
             if unsentBytes > 0 { return write(bodyBytes: 0) }
             endDelivery()

@@ -8,7 +8,7 @@ extension Exchange {
     /// by now, or be gone.
     func servePart(_ record: StoredResponse, as service: Service) {
         guard let delivery = StoredAnswer(record, to: request, service: service, now: worker.wallTime).delivery,
-            let end = delivery.end
+            let end = delivery.endNeeded
         else { return serve(record, as: service) }
         switch record.body.claim(at: delivery.offset, limit: end) {
         case .available: serve(record, as: service)
@@ -64,7 +64,7 @@ extension Exchange {
     /// The delivery stands before a hole.
     /// - Returns: bytes are there after all.
     func fillHole(before delivery: Delivery) -> HoleFilling {
-        guard let end = delivery.end else { return .broken }
+        guard let end = delivery.endNeeded else { return .broken }
         switch delivery.body.claim(at: delivery.offset, limit: end) {
         case .available: return .progressed
         case .awaited: return .awaited

@@ -133,9 +133,7 @@ extension Fetch {
     /// Of another variant's response that the origin says suits this request too, a record under this request's values.
     private func suiting(_ renewed: StoredResponse) -> StoredResponse {
         guard !renewed.suits(request) else { return renewed }
-        let alias = renewed.renewed(
-            cached: renewed.cached, fields: renewed.fields,
-            secondaryKey: SecondaryKey(renewed.cached.vary, request: request.fields))
+        let alias = renewed.renewed(for: request)
         _ = request.tier.insert(alias)
         return alias
     }

@@ -3,6 +3,7 @@ import EventLoop
 import Framing
 package import Message
 package import Storage
+import Synchronization
 
 /// A stored response as the proxy sees it: the record of the store, and what Caching knows of it.
 package final class StoredResponse: StoredRecord, @unchecked Sendable {
@@ -15,20 +16,30 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package let secondaryKey: SecondaryKey?
     /// `head` ends with a `Content-Length` line; false while the length of the body is not known yet.
     package let headHasLength: Bool
+    /// What may be done about its content coding.
+    let coding: CodingTerms
+    /// How it serves those whose `Accept-Encoding` is another than that of the request it answered; nil where it does not
+    /// vary by that.
+    private let codingVariant: CodingVariant?
+    private let compressed = Mutex(CompressedCopy.none)
     /// Under which storage policy it is kept.
     package let storage: StoragePolicy
     /// Trailers of the transfer under way, for those who read it as it comes: they are not stored (RFC 9110 §6.5.1).
     let trailers: TransientTrailers?
     /// Everything a fresh plain GET needs is at hand: status 200-like, length known, no variants.
-    package var isPlain: Bool { headHasLength && secondaryKey == nil && head.count <= StoredResponse.plainHeadBytesMax }
+    package var isPlain: Bool {
+        headHasLength && secondaryKey == nil && !coding.isInflatable && head.count <= StoredResponse.plainHeadBytesMax
+    }
 
     init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
-        body: Body, contentLength: Int?, storage: StoragePolicy = .session, trailers: TransientTrailers? = nil
+        codingVariant: CodingVariant?, body: Body, contentLength: Int?, storage: StoragePolicy = .session, trailers: TransientTrailers? = nil
     ) {
         self.storage = storage
         self.trailers = trailers
         self.cached = cached
+        coding = CodingTerms(cached, fields: fields, uri: keyBytes)
+        self.codingVariant = codingVariant
         terms = cached.terms
         self.fields = fields
         self.secondaryKey = secondaryKey
@@ -46,7 +57,8 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     ) {
         self.init(
             key: request.key, keyBytes: request.keyBytes, cached: cached, fields: fields,
-            secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields), body: body,
+            secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields),
+            codingVariant: CodingVariant(cached.vary, request: request.fields), body: body,
             contentLength: contentLength, storage: storage, trailers: trailers)
     }
 
@@ -61,13 +73,25 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     /// The same response with a renewed head, over the same body (RFC 9111 §4.3.4).
     package func renewed(cached: CachedResponse, fields: Fields) -> StoredResponse {
-        renewed(cached: cached, fields: fields, secondaryKey: secondaryKey)
+        renewed(cached, fields, secondaryKey, codingVariant)
     }
 
-    func renewed(cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?) -> StoredResponse {
-        StoredResponse(
-            key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey, body: body,
+    /// The same, for a request of another variant that it turned out to suit as well.
+    func renewed(for request: OwnedRequest) -> StoredResponse {
+        renewed(
+            cached, fields, SecondaryKey(cached.vary, request: request.fields),
+            CodingVariant(cached.vary, request: request.fields))
+    }
+
+    private func renewed(
+        _ cached: CachedResponse, _ fields: Fields, _ secondaryKey: SecondaryKey?, _ codingVariant: CodingVariant?
+    ) -> StoredResponse {
+        let result = StoredResponse(
+            key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey,
+            codingVariant: codingVariant, body: body,
             contentLength: body.state == .complete ? body.length : body.expectedLength, storage: storage)
+        if case .made(let copy) = compressedCopy { result.compressedCopy = .made(copy) }
+        return result
     }
 
     /// The same response, to be validated before it is served again (a soft purge).
@@ -78,7 +102,23 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         guard body.state != .failed, !body.isWindowed else { return false }
         guard let secondaryKey else { return true }
         let bytes = request.bytes
-        return secondaryKey.matches(request.head.fields, bytes: bytes.span)
+        if secondaryKey.matches(request.head.fields, bytes: bytes.span) { return true }
+        return codingVariant?.serves(request.fields, request.cache, coding) ?? false
+    }
+
+    /// The gzip copy that was made in the background.
+    var compressedCopy: CompressedCopy {
+        get { compressed.withLock { $0 } }
+        set { compressed.withLock { $0 = newValue } }
+    }
+
+    /// True for the one who is to make the copy.
+    func claimCompression() -> Bool {
+        compressed.withLock { copy in
+            guard case .none = copy else { return false }
+            copy = .underWay
+            return true
+        }
     }
 
     private static func wireHead(status: UInt16, fields: Fields, contentLength: Int?) -> [UInt8] {
@@ -90,6 +130,12 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         if let contentLength, status != 204 { HeadWriter.append(.contentLength, contentLength, to: &head) }
         return head
     }
+}
+
+/// A stored body in gzip, beside the one that came.
+enum CompressedCopy: Sendable {
+    case none, underWay, useless
+    case made(Body)
 }
 
 /// Set by the worker that fetches, before the body is complete; read by those who serve it, after.

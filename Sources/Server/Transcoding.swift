@@ -89,7 +89,7 @@ final class Transcoder {
     /// All that is published is dealt with.
     private func atEnd(_ state: Body.State, _ length: Int) throws(TranscodingError) -> Progress {
         switch state {
-        case .growing: return .wait
+        case .growing, .partial: return .wait
         case .failed: throw .bodyFailed
         case .complete:
             try finish(length)

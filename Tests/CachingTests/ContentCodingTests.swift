@@ -84,8 +84,8 @@ struct CodingTermsTests {
         ("another coding", 200, ["Content-Encoding: br", html], "http://a/", .none),
         ("gzip twice", 200, ["Content-Encoding: gzip, gzip", html], "http://a/", .none),
         ("a text", 200, [html], "http://a/", .compressible),
-        ("no text", 200, ["Content-Type: image/png"], "http://a/", .none),
-        ("who knows", 200, [], "http://a/", .none),
+        ("of what types, the rules know", 200, ["Content-Type: image/png"], "http://a/", .compressible),
+        ("of unknown type", 200, [], "http://a/", .compressible),
         ("a text, no-transform", 200, [html, "Cache-Control: max-age=1, no-transform"], "http://a/", .none),
         ("part of a text", 206, [html], "http://a/", .none),
     ]

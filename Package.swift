@@ -108,7 +108,9 @@ let package = Package(
         tests("CompressionTests", ["Compression"]),
         tests("ArchitectureTests", ["Access", "Framing", "Transaction"]),
         tests("ScenarioTests", ["Server", "Settings", "Access", "Message", "EventLoop", "Passwords", "TLS"]),
-        tests("AdminTests", ["Admin", "Message", "Framing", "EventLoop", "Settings", "CLarder", "larder"]),
+        tests(
+            "AdminTests",
+            ["Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "CLarder", "larder"]),
         tests("ClientTests", ["larder"]),
     ]
 )

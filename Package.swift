@@ -112,11 +112,11 @@ let package = Package(
         tests(
             "AdminTests",
             [
-                "Admin", "Message", "Framing", "Caching", "EventLoop", "Settings", "Storage", "Server", "CLarder",
-                "larder",
+                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Storage", "Server",
+                "CLarder", "larder",
             ]),
+        tests("ClientTests", ["larder"]),
 */
-        //tests("ClientTests", ["larder"]),
     ]
 )
 

@@ -1,5 +1,7 @@
 import Access
+import Caching
 import Foundation
+import Message
 import Settings
 import Testing
 
@@ -62,5 +64,23 @@ struct RenderingTests {
         let (configuration, errors, warnings) = try load(String(contentsOf: file, encoding: .utf8))
         #expect(configuration != nil)
         #expect(errors == [] && warnings == [])
+    }
+
+    @Test func `policies.md has a line for every policy, member and key of a rule`() throws {
+        let text = try String(contentsOf: Self.root.appending(path: "docs/policies.md"), encoding: .utf8)
+        var changes = TreatmentChanges()
+        changes.use = []
+        changes.storage = .session
+        changes.ttl = .zero
+        changes.respectsCacheControl = true
+        changes.negativeTTL = .zero
+        changes.objectSizeMax = 0
+        changes.storesCookies = true
+        changes.ranges = .whole
+        changes.compression = .once
+        #expect(changes.parts.count == Mirror(reflecting: changes).children.count)
+        for name in changes.parts.map(\.name) + CachePolicyWord.allCases.map(\.rawValue) + ["match", "zone", "key"] {
+            #expect(text.contains("\n| `\(name)` |"), "\(name)")
+        }
     }
 }

@@ -25,6 +25,8 @@ package struct CacheRequest: Sendable, Equatable {
 
     package var hasAuthorization: Bool { fields.contains(.authorization) }
     package var hasRange: Bool { fields.contains(.range) }
+    /// The client has a part already; the answer may leave out what it knows (RFC 9110 §15.3.7).
+    package var hasIfRange: Bool { fields.contains(.ifRange) }
     /// Any of the conditional fields but `If-Range`, which is part of a range (RFC 9110 §13.1).
     package var hasPreconditions: Bool { !fields.isDisjoint(with: .preconditions) }
 
@@ -39,7 +41,9 @@ extension FieldNameSet {
         FieldNameSet(.ifMatch, .ifUnmodifiedSince).union(FieldNameSet(.ifNoneMatch, .ifModifiedSince))
     }
     fileprivate static var ofConcern: FieldNameSet {
-        FieldNameSet(.authorization, .range).union(directives).union(preconditions)
+        FieldNameSet(.authorization, .range).union(FieldNameSet(bits: 1 << UInt64(FieldName.ifRange.rawValue))).union(
+            directives
+        ).union(preconditions)
     }
 
     private init(_ a: FieldName, _ b: FieldName) {

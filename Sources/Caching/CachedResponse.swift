@@ -3,51 +3,65 @@ package import Message
 /// What Caching knows of a stored response: a value, computed when it is stored and again when it is freshened.
 package struct CachedResponse: Sendable, Equatable {
     package let status: UInt16
+    /// Those that count: from `Cache-Control` or a targeted field, without what the treatment overrides.
     package let directives: ResponseDirectives
     package let lifetime: FreshnessLifetime
     /// Value of `Date`, or the time of arrival where it has none or none that is valid (RFC 9110 §6.6.1).
     package let date: WallTime
+    /// Value of `Age`, zero where it has none: age_value of RFC 9111 §4.2.3.
+    package let ageValue: Seconds
     package let requestTime: WallTime
     package let eTag: EntityTag?
     package let lastModified: WallTime?
     /// `Last-Modified` as it came: what goes back in `If-Modified-Since`; empty where it has none that is valid.
     package let lastModifiedBytes: [UInt8]
     package let vary: Vary
+    /// `Content-Encoding`, lower case, its lines joined; empty where there is none.
+    package let contentEncoding: [UInt8]
+    /// `Accept-Ranges: none` (RFC 9110 §14.3).
+    package let refusesRanges: Bool
     /// All that `reuse` looks at, in integers: copied without retaining anything.
-    package let terms: ReuseTerms
+    package private(set) var terms: ReuseTerms
 
     /// - Parameters:
     ///   - fields: as they are stored, `Age` among them.
     ///   - requestTime: when the request that brought them, or freshened them, was sent; `responseTime`: when the head came.
-    package init(status: UInt16, fields: Fields, requestTime: WallTime, responseTime: WallTime, policy: CachePolicy) {
+    package init(
+        status: UInt16, fields: Fields, requestTime: WallTime, responseTime: WallTime, policy: CachePolicy,
+        treatment: CacheTreatment = CacheTreatment()
+    ) {
         self.init(
-            status: status, fields: fields, directives: ResponseDirectives(fields), requestTime: requestTime,
-            responseTime: responseTime, policy: policy)
+            status: status, fields: fields, heeded: HeededDirectives(fields, treatment), requestTime: requestTime,
+            responseTime: responseTime, policy: policy, treatment: treatment)
     }
 
     init(
-        status: UInt16, fields: Fields, directives: ResponseDirectives, requestTime: WallTime, responseTime: WallTime,
-        policy: CachePolicy
+        status: UInt16, fields: Fields, heeded: HeededDirectives, requestTime: WallTime, responseTime: WallTime,
+        policy: CachePolicy, treatment: CacheTreatment
     ) {
         self.status = status
         self.requestTime = requestTime
-        self.directives = directives
+        directives = heeded.directives
         date = dateField(fields, received: responseTime)
+        ageValue = ageField(fields)
         eTag = fields.first(.eTag).flatMap { EntityTag(parsing: $0) }
         let modified = lastModifiedField(fields, received: responseTime)
         lastModified = modified?.time
         lastModifiedBytes = modified.map { Array($0.bytes) } ?? []
         vary = Vary(fields)
-        lifetime = freshnessLifetime(
+        contentEncoding = fields.joined(.contentEncoding)?.map(asciiLowercased) ?? []
+        refusesRanges = fields.joined(.acceptRanges).map { equalsIgnoringCase(trimOWS($0[...]), "none") } ?? false
+        let given = freshnessLifetime(
             directives,
-            expiresMinusDate: expiresMinusDate(fields, date: date, received: responseTime),
+            expiresMinusDate: heeded.isTargeted ? nil : expiresMinusDate(fields, date: date, received: responseTime),
             heuristic: heuristicLifetime(
                 status: status, isPublic: directives.isPublic, lastModified: lastModified, date: date, policy: policy))
+        lifetime = treatedLifetime(given, status: status, isPublic: directives.isPublic, treatment: treatment)
+        let initialAge = Caching.correctedInitialAge(
+            age: ageValue, date: date, requestTime: requestTime, responseTime: responseTime)
         terms = ReuseTerms(
-            directives, lifetime: lifetime.seconds,
-            correctedInitialAge: Caching.correctedInitialAge(
-                age: ageField(fields), date: date, requestTime: requestTime, responseTime: responseTime),
-            responseTime: responseTime, policy: policy)
+            directives, lifetime: lifetime.countsFromArrival ? lifetime.seconds + initialAge : lifetime.seconds,
+            correctedInitialAge: initialAge, responseTime: responseTime, policy: policy, treatment: treatment)
     }
 
     package var lifetimeSeconds: Seconds { terms.lifetime }
@@ -59,44 +73,12 @@ package struct CachedResponse: Sendable, Equatable {
     package func isFresh(_ now: WallTime) -> Bool { terms.isFresh(now) }
     /// Negative by as much as it is stale.
     package func remainingLifetime(_ now: WallTime) -> Seconds { terms.remainingLifetime(now) }
-}
 
-/// What decides on reuse, and nothing else: integers and flags, no references.
-package struct ReuseTerms: Sendable, Equatable {
-    package let lifetime: Seconds
-    package let correctedInitialAge: Seconds
-    package let responseTime: WallTime
-    /// How long past its lifetime it may be served while it is validated (RFC 5861 §3); zero: not at all.
-    package let staleWhileRevalidate: Seconds
-    /// How long past its lifetime it may be served when the origin fails (RFC 9111 §4.2.4, RFC 5861 §4); zero: not at all.
-    package let staleOnError: Seconds
-    /// `no-cache` without a field list: never without validation.
-    package let noCache: Bool
-    /// `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache`: never stale (§4.2.4).
-    package let forbidsStale: Bool
-    package let allowsAuthorization: Bool
-    package let immutable: Bool
-
-    init(
-        _ directives: ResponseDirectives, lifetime: Seconds, correctedInitialAge: Seconds, responseTime: WallTime,
-        policy: CachePolicy
-    ) {
-        self.lifetime = lifetime
-        self.correctedInitialAge = correctedInitialAge
-        self.responseTime = responseTime
-        let forbidsStale = Caching.forbidsStale(directives)
-        self.forbidsStale = forbidsStale
-        staleWhileRevalidate = forbidsStale ? .zero : directives.staleWhileRevalidate ?? .zero
-        staleOnError = forbidsStale ? .zero : directives.staleIfError ?? policy.staleOnErrorMax
-        noCache = directives.noCache
-        allowsAuthorization = Caching.allowsAuthorization(directives)
-        immutable = directives.immutable
+    /// The same response, stale from now on, as after a soft purge or a HEAD that says so (§4.3.5): not served without
+    /// validation, whatever the client takes, but where the origin fails or the policy says `cache-first`.
+    package func outdated() -> CachedResponse {
+        var result = self
+        result.terms = terms.outdated()
+        return result
     }
-
-    package func currentAge(_ now: WallTime) -> Seconds {
-        Caching.currentAge(correctedInitialAge: correctedInitialAge, responseTime: responseTime, now: now)
-    }
-    /// RFC 9111 §4.2: at the very second its lifetime ends it is stale.
-    package func isFresh(_ now: WallTime) -> Bool { lifetime > currentAge(now) }
-    package func remainingLifetime(_ now: WallTime) -> Seconds { lifetime - currentAge(now) }
 }

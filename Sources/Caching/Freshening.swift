@@ -24,7 +24,7 @@ package func freshened(_ stored: Fields, by notModified: Fields, received: WallT
     for index in update.lines.indices where !written.contains(index) {
         append(update, update.lines[index], to: &result)
     }
-    return result
+    return droppingListed(result)
 }
 
 /// Fields on which the stored bytes depend (§3.2).

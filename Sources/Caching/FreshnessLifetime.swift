@@ -6,13 +6,36 @@ package enum FreshnessLifetime: Equatable, Sendable {
     case heuristic(Seconds)
     /// The origin gave nothing to go on and no heuristic applies: stale from the start.
     case unknown
-    package enum Source: Sendable { case sMaxAge, maxAge, expires }
+
+    package enum Source: String, Sendable {
+        case sMaxAge = "s-maxage"
+        case maxAge = "max-age"
+        case expires = "Expires"
+        /// `ttl` of the rule or the zone; counts from arrival.
+        case policy = "ttl"
+        /// `negative_ttl` of the rule or the zone; counts from arrival.
+        case negative = "negative_ttl"
+
+        /// The origin said so.
+        package var isOrigin: Bool { self == .sMaxAge || self == .maxAge || self == .expires }
+    }
 
     package var seconds: Seconds {
         switch self {
         case .explicit(let seconds, by: _), .heuristic(let seconds): seconds
         case .unknown: .zero
         }
+    }
+
+    /// The origin gave a lifetime itself.
+    package var isByOrigin: Bool {
+        if case .explicit(_, let source) = self { source.isOrigin } else { false }
+    }
+
+    /// Counted from the age it had when it came, not from when the origin made it: who writes `ttl: 1h` means an hour
+    /// here, whatever clock or cache stands before us.
+    var countsFromArrival: Bool {
+        if case .explicit(_, let source) = self { !source.isOrigin } else { false }
     }
 }
 
@@ -29,4 +52,18 @@ package func freshnessLifetime(
     if let seconds = expiresMinusDate { return .explicit(seconds, by: .expires) }
     if let seconds = heuristic { return .heuristic(seconds) }
     return .unknown
+}
+
+/// That, under a treatment. `ttl` takes the place of what the origin gave, and gives successes that may be reused by
+/// heuristics what it did not; never an error or a 302, whose lifetime must be the origin's word. `negativeTTL` is for a 404 or 410 without such a word.
+func treatedLifetime(
+    _ given: FreshnessLifetime, status: UInt16, isPublic: Bool, treatment: CacheTreatment
+) -> FreshnessLifetime {
+    let isByOrigin = given.isByOrigin
+    if treatment.negativeTTL > .zero, status == 404 || status == 410, !isByOrigin {
+        return .explicit(treatment.negativeTTL, by: .negative)
+    }
+    let isLastingSuccess = status < 400 && isHeuristicallyCacheable(status)
+    guard let ttl = treatment.ttl, isByOrigin || isPublic || isLastingSuccess else { return given }
+    return .explicit(max(ttl, .zero), by: .policy)
 }

@@ -22,11 +22,15 @@ package enum ValidateReason: String, CaseIterable, Sendable {
     case requestNoCache = "request-no-cache"
     case requestMaxAge = "request-max-age"
     case requestMinFresh = "request-min-fresh"
+    /// Purged softly, or a HEAD told that it is another by now.
+    case outdated
+    /// `revalidate-always`.
+    case policy
 
     /// What `Cache-Status` says of it (RFC 9211 §2.2).
     package var forwardReason: CacheStatus.ForwardReason {
         switch self {
-        case .stale, .responseNoCache: .stale
+        case .stale, .responseNoCache, .outdated, .policy: .stale
         case .requestNoCache, .requestMaxAge, .requestMinFresh: .request
         }
     }
@@ -39,39 +43,67 @@ package enum FetchReason: String, CaseIterable, Sendable {
     case requestBody = "request-body"
     /// Credentials, and the response does not say that it is for everybody (§3.5).
     case authorization
+    /// `no-read`.
+    case policy
 
     /// What `Cache-Status` says of it (RFC 9211 §2.2).
     package var forwardReason: CacheStatus.ForwardReason {
         switch self {
         case .method: .method
         case .requestBody, .authorization: .request
+        case .policy: .bypass
         }
     }
 }
 
-/// The one decision, for a GET response that was stored under the request's key and variant.
+/// The one decision, for a response that was stored under the request's key and variant.
 ///
 /// Runs for every hit: integers only.
-package func reuse(of stored: CachedResponse, for request: CacheRequest, now: WallTime) -> Reuse {
-    reuse(of: stored.terms, for: request, now: now)
+///
+/// - Parameter use: of the policies `no-read` and `cache-only` go before `revalidate-always`, and that before `cache-first`. `cache-only`
+///   and `cache-first` serve whatever is stored, `no-cache` and `must-revalidate` notwithstanding: who sets them says so.
+package func reuse(
+    of stored: CachedResponse, for request: CacheRequest, use: CacheUse = [], now: WallTime
+) -> Reuse {
+    reuse(of: stored.terms, for: request, use: use, now: now)
 }
 
-package func reuse(of terms: ReuseTerms, for request: CacheRequest, now: WallTime) -> Reuse {
+package func reuse(of terms: ReuseTerms, for request: CacheRequest, use: CacheUse = [], now: WallTime) -> Reuse {
     let age = terms.currentAge(now)
     let ttl = terms.lifetime - age
-    if request.isPlain, !terms.noCache, ttl > .zero { return .serve(age: age, ttl: ttl) }
-    let decision = considered(terms, request, age: age, ttl: ttl)
-    guard request.directives.onlyIfCached else { return decision }
+    if request.isPlain, !terms.needsValidation, ttl > .zero, use.isDisjoint(with: .againstFresh) {
+        return .serve(age: age, ttl: ttl)
+    }
+    let decision = considered(terms, request, use, age: age, ttl: terms.left(age: age))
+    guard request.directives.onlyIfCached || use.contains(.cacheOnly) else { return decision }
     switch decision {
     case .serve, .serveStale: return decision
     case .serveStaleAndRevalidate, .validate, .fetch, .refuse: return .refuse
     }
 }
 
-private func considered(_ terms: ReuseTerms, _ request: CacheRequest, age: Seconds, ttl: Seconds) -> Reuse {
+extension CacheUse {
+    /// Even what is fresh may have to be validated or fetched.
+    fileprivate static var againstFresh: CacheUse {
+        CacheUse(rawValue: CacheUse.revalidateAlways.rawValue | CacheUse.noRead.rawValue)
+    }
+
+    /// Whatever is stored will do.
+    fileprivate var takesAnything: Bool {
+        contains(.cacheOnly) || (contains(.cacheFirst) && !contains(.revalidateAlways))
+    }
+}
+
+private func considered(
+    _ terms: ReuseTerms, _ request: CacheRequest, _ use: CacheUse, age: Seconds, ttl: Seconds
+) -> Reuse {
     if let reason = ineligibility(terms, for: request) { return .fetch(reason) }
+    if use.contains(.noRead) { return .fetch(.policy) }
+    if use.takesAnything { return ttl > .zero ? .serve(age: age, ttl: ttl) : .serveStale(age: age, ttl: ttl) }
     if request.directives.noCache { return .validate(.requestNoCache) }
     if terms.noCache { return .validate(.responseNoCache) }
+    if terms.isOutdated { return .validate(.outdated) }
+    if use.contains(.revalidateAlways) { return .validate(.policy) }
     let wanted = wantedLifetime(terms, request)
     let isYoung = wanted.map { age <= $0 } ?? true
     if ttl > .zero, isYoung {

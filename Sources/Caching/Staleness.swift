@@ -11,21 +11,29 @@ package func forbidsStale(_ directives: ResponseDirectives) -> Bool {
 ///
 /// The client's wishes bind as well: `no-cache` means no unvalidated response at all; `max-age` and `min-fresh` that it takes no
 /// stale one (§5.2.1.1, §5.2.1.3), unless `max-stale` or `stale-if-error` says how stale.
-package func mayServeStaleOnError(_ stored: CachedResponse, for request: CacheRequest, now: WallTime) -> Bool {
-    mayServeStaleOnError(stored.terms, for: request, now: now)
+///
+/// - Parameter use: `stale-on-error` lifts the bound in time and nothing else; with `no-read` nothing is served at all.
+package func mayServeStaleOnError(
+    _ stored: CachedResponse, for request: CacheRequest, use: CacheUse = [], now: WallTime
+) -> Bool {
+    mayServeStaleOnError(stored.terms, for: request, use: use, now: now)
 }
 
-package func mayServeStaleOnError(_ terms: ReuseTerms, for request: CacheRequest, now: WallTime) -> Bool {
-    guard isEligible(terms, for: request), !terms.noCache, !request.directives.noCache else { return false }
-    let staleness = terms.currentAge(now) - terms.lifetime
-    if staleness < .zero { return true }
-    guard !terms.forbidsStale else { return false }
-    if let limit = request.directives.staleIfError, staleness < limit { return true }
-    if let maxStale = request.directives.maxStale {
-        return maxStale.permits(staleness) && staleness < terms.staleOnError
+package func mayServeStaleOnError(
+    _ terms: ReuseTerms, for request: CacheRequest, use: CacheUse = [], now: WallTime
+) -> Bool {
+    guard isEligible(terms, for: request), !terms.noCache, !request.directives.noCache, !use.contains(.noRead) else {
+        return false
     }
+    let left = terms.remainingLifetime(now)
+    if left > .zero { return true }
+    let staleness = Seconds.zero - left
+    guard !terms.forbidsStale else { return false }
+    let isWithinBound = staleness < terms.staleOnError || use.contains(.staleOnError)
+    if let limit = request.directives.staleIfError, staleness < limit { return true }
+    if let maxStale = request.directives.maxStale { return maxStale.permits(staleness) && isWithinBound }
     guard request.directives.maxAge == nil, request.directives.minFresh == nil else { return false }
-    return staleness < terms.staleOnError
+    return isWithinBound
 }
 
 extension MaxStale {

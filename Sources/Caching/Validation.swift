@@ -11,6 +11,14 @@ package func conditionalFields(for stored: CachedResponse) -> [(FieldName, [UInt
     return fields
 }
 
+/// The same where none of several stored responses matches the request (§4.3.1): the origin may say that one does after
+/// all. All their tags, each once; no date, which would speak of one of them only. Empty where none has a tag.
+package func conditionalFields(forOneOf stored: [CachedResponse]) -> [(FieldName, [UInt8])] {
+    var tags: [[UInt8]] = []
+    for tag in stored.compactMap({ $0.eTag?.wire }) where !tags.contains(tag) { tags.append(tag) }
+    return tags.isEmpty ? [] : [(.ifNoneMatch, Array(tags.joined(separator: [Byte.comma, 0x20])))]
+}
+
 /// The request fields that must go when `conditionalFields` are put in, `Range` with them: a whole response is wanted.
 package let replacedByConditionalFields: FieldNameSet = [
     .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince, .ifRange, .range,
@@ -39,4 +47,22 @@ package func confirms(_ notModified: Fields, _ stored: CachedResponse, received:
         return false
     }
     return eTag.weakMatches(sent)
+}
+
+/// Which of several stored responses a 304 updates (RFC 9111 §4.3.4), as indices: all with its strong validator; with a
+/// weak one the most recent that matches; without any the only one there is, if that has none either. None: it speaks
+/// of nothing we hold, and updates nothing.
+package func selected(by notModified: Fields, among stored: [CachedResponse], received: WallTime) -> [Int] {
+    let matching = stored.indices.filter { selects(notModified, stored[$0], received: received) }
+    if let eTag = notModified.first(.eTag).flatMap({ EntityTag(parsing: $0) }) {
+        return eTag.isWeak ? mostRecent(matching, stored) : matching
+    }
+    guard lastModifiedField(notModified, received: received) == nil else { return mostRecent(matching, stored) }
+    return stored.count == 1 && !stored[0].hasValidator ? [0] : []
+}
+
+private func mostRecent(_ indices: [Int], _ stored: [CachedResponse]) -> [Int] {
+    guard var best = indices.first else { return [] }
+    for index in indices where isMoreRecent(stored[index], than: stored[best]) { best = index }
+    return [best]
 }

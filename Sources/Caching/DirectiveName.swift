@@ -1,0 +1,80 @@
+import Message
+
+/// The directives Larder knows, of requests and responses alike.
+enum DirectiveName: String, CaseIterable {
+    case noCache = "no-cache"
+    case noStore = "no-store"
+    case noTransform = "no-transform"
+    case onlyIfCached = "only-if-cached"
+    case maxAge = "max-age"
+    case minFresh = "min-fresh"
+    case maxStale = "max-stale"
+    case staleIfError = "stale-if-error"
+    case isPrivate = "private"
+    case isPublic = "public"
+    case mustRevalidate = "must-revalidate"
+    case proxyRevalidate = "proxy-revalidate"
+    case mustUnderstand = "must-understand"
+    case immutable = "immutable"
+    case sMaxAge = "s-maxage"
+    case staleWhileRevalidate = "stale-while-revalidate"
+
+    /// The argument is a time in seconds.
+    var takesSeconds: Bool {
+        switch self {
+        case .maxAge, .sMaxAge, .minFresh, .maxStale, .staleIfError, .staleWhileRevalidate: true
+        case .noCache, .noStore, .noTransform, .onlyIfCached, .isPrivate, .isPublic, .mustRevalidate, .proxyRevalidate,
+            .mustUnderstand, .immutable:
+            false
+        }
+    }
+    /// The argument is a list of field names, in responses.
+    var takesNames: Bool { self == .noCache || self == .isPrivate }
+
+    private static let spellings = allCases.map { (name: $0, bytes: Array($0.rawValue.utf8)) }
+
+    /// The directive spelled there, in any case (RFC 9111 §5.2), or nil.
+    init?(_ range: Range<Int>, of bytes: borrowing Span<UInt8>) {
+        for spelling in Self.spellings where spelling.bytes.count == range.count {
+            var offset = 0
+            while offset < range.count, asciiLowercased(bytes[range.lowerBound + offset]) == spelling.bytes[offset] {
+                offset += 1
+            }
+            if offset == range.count {
+                self = spelling.name
+                return
+            }
+        }
+        return nil
+    }
+}
+
+extension Directive {
+    /// The argument as delta-seconds, token or quoted (§5.2: recipients accept both); nil where it is missing or malformed.
+    func seconds(_ bytes: borrowing Span<UInt8>) -> Seconds? {
+        guard isWellFormed, let argument else { return nil }
+        return parseDeltaSeconds(bytes, in: argument)
+    }
+
+    /// The argument as a list of field names, lower case; empty where there is none or it is not such a list.
+    func fieldNames(_ bytes: borrowing Span<UInt8>) -> [[UInt8]] {
+        guard isWellFormed, let argument else { return [] }
+        var list: [UInt8] = []
+        for index in argument { list.append(bytes[index]) }
+        return fieldNameList(list)
+    }
+}
+
+/// A list of field names, lower case; empty where it is not such a list.
+func fieldNameList(_ list: [UInt8]) -> [[UInt8]] {
+    var names: [[UInt8]] = []
+    var areNames = true
+    forEachListElement(list[...]) { name in
+        areNames = areNames && name.allSatisfy(isTchar)
+        names.append(name.map(asciiLowercased))
+    }
+    return areNames ? names : []
+}
+
+/// Of repeated directives the strictest counts.
+func shorter(_ known: Seconds?, _ other: Seconds) -> Seconds { min(known ?? other, other) }

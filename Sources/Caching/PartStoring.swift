@@ -1,0 +1,70 @@
+package import Message
+
+/// A part of a response that may be stored (RFC 9111 §3.3), and what is known of the whole.
+package struct StorablePart: Sendable, Equatable {
+    /// As though the whole had come: status 200.
+    package let whole: CachedResponse
+    /// Those of the whole that are stored: without `Content-Range` and `Content-Length`.
+    package let fields: Fields
+    /// The bytes that the part carries; never empty, within `total`.
+    package let range: Range<UInt64>
+    /// Length of the whole in bytes.
+    package let total: UInt64
+}
+
+package enum PartStoring: Sendable {
+    case store(StorablePart)
+    case doNotStore(NotStoredReason)
+}
+
+/// Whether a 206 to a GET with `Range` may be stored as a part of the whole (RFC 9111 §3.3, RFC 9110 §15.3.7).
+///
+/// What may be stored at all is decided as for a 200 with the same fields. A part must besides say where it belongs, in a
+/// whole of known length, and have a strong validator, since one part alone is of little use (§3.4).
+package func decideStoringPart(
+    of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy,
+    treatment: CacheTreatment = CacheTreatment(), requestTime: WallTime, responseTime: WallTime
+) -> PartStoring {
+    guard status == 206, request.method == .get, request.hasRange else { return .doNotStore(.partialContent) }
+    guard treatment.ranges != .pass else { return .doNotStore(.policy) }
+    guard !isMultipart(fields) else { return .doNotStore(.partMultiple) }
+    guard let (range, total) = placedRange(fields) else { return .doNotStore(.partUnplaced) }
+    // To an If-Range the fields that describe the whole may be left out (RFC 9110 §15.3.7): without them it is not whole.
+    if request.hasIfRange, !fields.contains(.contentType) { return .doNotStore(.partUnplaced) }
+    let whole = fields.dropping { $0.name == .contentRange || $0.name == .contentLength }
+    let decision = decideStoring(
+        of: request, status: 200, fields: whole, policy: policy, treatment: treatment, requestTime: requestTime,
+        responseTime: responseTime)
+    guard case .store(let cached) = decision else {
+        if case .doNotStore(let reason) = decision { return .doNotStore(reason) }
+        preconditionFailure("a decision is one of two")
+    }
+    guard cached.strongValidator != nil else { return .doNotStore(.partWeak) }
+    return .store(
+        StorablePart(whole: cached, fields: storedFields(of: whole, as: cached), range: range, total: total))
+}
+
+/// Whether the part is of the same representation as what is stored (RFC 9111 §3.4): the same strong validator, and the
+/// same coding, since deployed servers give one tag to all codings. That the totals are the same is for whoever knows them.
+package func combines(part: StorablePart, with stored: CachedResponse) -> Bool {
+    guard stored.status == 200, let validator = part.whole.strongValidator else { return false }
+    return validator == stored.strongValidator && part.whole.contentEncoding == stored.contentEncoding
+}
+
+/// The one `Content-Range`, with known total, that agrees with `Content-Length`.
+func placedRange(_ fields: Fields) -> (range: Range<UInt64>, total: UInt64)? {
+    let values = fields.all(.contentRange)
+    guard values.count == 1, let contentRange = ContentRange(parsing: values[0]), let range = contentRange.range,
+        let total = contentRange.completeLength
+    else { return nil }
+    let lengths = fields.all(.contentLength)
+    guard lengths.allSatisfy({ parseDecimal($0) == range.upperBound - range.lowerBound }) else { return nil }
+    return (range, total)
+}
+
+/// `multipart/byteranges`: several parts, or one in a wrapping of its own (RFC 9110 §14.6).
+func isMultipart(_ fields: Fields) -> Bool {
+    guard let type = fields.first(.contentType) else { return false }
+    let essence = trimOWS(type.prefix { $0 != 0x3B })
+    return equalsIgnoringCase(essence, "multipart/byteranges")
+}

@@ -1,0 +1,86 @@
+package import Message
+
+/// What a response's `Cache-Control` allows and forbids (RFC 9111 §5.2.2, RFC 5861, RFC 8246).
+///
+/// Malformed counts as strict: `max-age` or `s-maxage` without a valid number is 0, so that the response is stale
+/// (§4.2.1 encourages it); of repeated ones the smallest counts; `no-cache` and `private` with an empty or
+/// malformed field list are without one; a leave without a valid number is none.
+package struct ResponseDirectives: Sendable, Equatable {
+    package var noStore = false
+    /// Without a field list: nothing may be reused unvalidated (§5.2.2.4).
+    package var noCache = false
+    /// `no-cache="…"`: only these fields may not; lower case.
+    package var noCacheFields: [[UInt8]] = []
+    /// Without a field list: not for a shared cache (§5.2.2.7).
+    package var isPrivate = false
+    /// `private="…"`: only these fields are not; lower case.
+    package var privateFields: [[UInt8]] = []
+    package var isPublic = false
+    package var mustRevalidate = false
+    package var proxyRevalidate = false
+    package var mustUnderstand = false
+    package var noTransform = false
+    /// RFC 8246.
+    package var immutable = false
+    package var maxAge: Seconds?
+    package var sMaxAge: Seconds?
+    /// RFC 5861 §3.
+    package var staleWhileRevalidate: Seconds?
+    /// RFC 5861 §4.
+    package var staleIfError: Seconds?
+
+    /// Some fields are for the first client alone, or not to be reused without validation.
+    package var hasFieldLists: Bool { !privateFields.isEmpty || !noCacheFields.isEmpty }
+
+    package init() {}
+
+    package init(_ fields: Fields) {
+        guard fields.contains(.cacheControl) else { return }
+        let bytes = fields.bytes.span
+        for line in fields.lines where line.name == .cacheControl {
+            var scanner = DirectiveScanner(line.valueRange)
+            while let directive = scanner.next(bytes) { apply(directive, bytes) }
+        }
+    }
+
+    private mutating func apply(_ directive: Directive, _ bytes: borrowing Span<UInt8>) {
+        guard let name = DirectiveName(directive.name, of: bytes) else { return }  // unknown: ignored (§5.2.3)
+        apply(
+            name, seconds: name.takesSeconds ? directive.seconds(bytes) ?? .zero : .zero,
+            names: name.takesNames ? directive.fieldNames(bytes) : [])
+    }
+
+    /// - Parameters:
+    ///   - seconds: the argument of those that take a time; zero where it is malformed.
+    ///   - names: the argument of those that take a field list; empty: without one, or malformed.
+    mutating func apply(_ name: DirectiveName, seconds: Seconds, names: [[UInt8]]) {
+        switch name {
+        case .noStore: noStore = true
+        case .noCache: if isLeftOut(names) { noCacheFields += names } else { noCache = true }
+        case .isPrivate: if isLeftOut(names) { privateFields += names } else { isPrivate = true }
+        case .isPublic: isPublic = true
+        case .mustRevalidate: mustRevalidate = true
+        case .proxyRevalidate: proxyRevalidate = true
+        case .mustUnderstand: mustUnderstand = true
+        case .noTransform: noTransform = true
+        case .immutable: immutable = true
+        case .maxAge: maxAge = shorter(maxAge, seconds)
+        case .sMaxAge: sMaxAge = shorter(sMaxAge, seconds)
+        case .staleWhileRevalidate: staleWhileRevalidate = shorter(staleWhileRevalidate, seconds)
+        case .staleIfError: staleIfError = shorter(staleIfError, seconds)
+        case .onlyIfCached, .minFresh, .maxStale: break  // not for responses
+        }
+    }
+
+    /// Whether a stored response can do without these fields. Where a cache needs one of them itself, to read the content or to
+    /// decide, the directive counts as one without a list: stricter, and never wrong.
+    private func isLeftOut(_ names: [[UInt8]]) -> Bool {
+        !names.isEmpty && names.allSatisfy { !FieldNameSet.neededByCache.contains(FieldName(spelling: $0)) }
+    }
+}
+
+extension FieldNameSet {
+    fileprivate static let neededByCache: FieldNameSet = [
+        .age, .cacheControl, .contentEncoding, .contentLength, .contentRange, .contentType, .date, .expires, .vary,
+    ]
+}

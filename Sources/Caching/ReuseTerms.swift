@@ -1,0 +1,56 @@
+package import Message
+
+/// What decides on reuse, and nothing else: integers and flags, no references.
+package struct ReuseTerms: Sendable, Equatable {
+    package let lifetime: Seconds
+    package let correctedInitialAge: Seconds
+    package let responseTime: WallTime
+    /// How long past its lifetime it may be served while it is validated (RFC 5861 §3); zero: not at all.
+    package let staleWhileRevalidate: Seconds
+    /// How long past its lifetime it may be served when the origin fails (RFC 9111 §4.2.4, RFC 5861 §4); zero: not at all.
+    package let staleOnError: Seconds
+    /// `no-cache` without a field list: never without validation.
+    package let noCache: Bool
+    /// `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache`: never stale (§4.2.4).
+    package let forbidsStale: Bool
+    package let allowsAuthorization: Bool
+    package let immutable: Bool
+    /// Purged softly, or told to be outdated by a HEAD: stale whatever its lifetime says.
+    package private(set) var isOutdated = false
+    /// `noCache` or `isOutdated`: one test on the path of a hit.
+    private(set) var needsValidation: Bool
+
+    init(
+        _ directives: ResponseDirectives, lifetime: Seconds, correctedInitialAge: Seconds, responseTime: WallTime,
+        policy: CachePolicy, treatment: CacheTreatment
+    ) {
+        self.lifetime = lifetime
+        self.correctedInitialAge = correctedInitialAge
+        self.responseTime = responseTime
+        // What s-maxage implies of staleness is overridden with the rest.
+        let forbidsStale = treatment.respectsCacheControl && Caching.forbidsStale(directives)
+        self.forbidsStale = forbidsStale
+        staleWhileRevalidate = forbidsStale ? .zero : directives.staleWhileRevalidate ?? .zero
+        staleOnError = forbidsStale ? .zero : directives.staleIfError ?? policy.staleOnErrorMax
+        noCache = directives.noCache
+        needsValidation = directives.noCache
+        allowsAuthorization = Caching.allowsAuthorization(directives, treatment)
+        immutable = directives.immutable
+    }
+
+    func outdated() -> ReuseTerms {
+        var result = self
+        result.isOutdated = true
+        result.needsValidation = true
+        return result
+    }
+
+    package func currentAge(_ now: WallTime) -> Seconds {
+        Caching.currentAge(correctedInitialAge: correctedInitialAge, responseTime: responseTime, now: now)
+    }
+    /// RFC 9111 §4.2: at the very second its lifetime ends it is stale.
+    package func isFresh(_ now: WallTime) -> Bool { remainingLifetime(now) > .zero }
+    package func remainingLifetime(_ now: WallTime) -> Seconds { left(age: currentAge(now)) }
+
+    func left(age: Seconds) -> Seconds { isOutdated ? min(lifetime - age, .zero) : lifetime - age }
+}

@@ -1,6 +1,8 @@
+import Caching
 import Compression
 import Glibc
 import Storage
+import Synchronization
 
 /// Why a stored body can not go out in another coding.
 enum TranscodingError: Error, Equatable {
@@ -18,6 +20,15 @@ final class Transcoder {
         case inflate(InflateBounds)
         /// - Parameter level: 1 (fast) to 9 (small).
         case compress(level: Int)
+
+        /// nil: nothing is to be made, what goes out is stored.
+        init?(_ choice: CodingChoice) {
+            switch choice {
+            case .asStored, .gzippedCopy: return nil
+            case .inflated: self = .inflate(InflateBounds())
+            case .gzipped: self = .compress(level: onTheFlyLevel)
+            }
+        }
     }
 
     enum Progress: Equatable {
@@ -36,6 +47,13 @@ final class Transcoder {
     /// Fast, for each client anew. Of text, level 6 makes a fifth less in three times the time (11 and 30 ns a byte).
     static let onTheFlyLevel = 1
 
+    /// Compressors at work at once, for all workers together: each holds 256 KiB. Beyond, clients get what is stored. (One
+    /// that inflates holds 40 KiB, and its client can not do without.)
+    static let compressorsMax = 256
+    private static let compressors = Atomic<Int>(0)
+    /// Whether `compressorsMax` allows one more; two threads that ask at once may both be told so.
+    static var mayCompress: Bool { compressors.load(ordering: .relaxed) < compressorsMax }
+
     // One of the two.
     private var inflator: Inflator?
     private var deflator: Deflator?
@@ -44,8 +62,14 @@ final class Transcoder {
     init(_ work: Work) {
         switch work {
         case .inflate(let bounds): inflator = Inflator(bounds: bounds)
-        case .compress(let level): deflator = Deflator(level: level)
+        case .compress(let level):
+            deflator = Deflator(level: level)
+            Self.compressors.add(1, ordering: .relaxed)
         }
+    }
+
+    deinit {
+        if deflator != nil { Self.compressors.subtract(1, ordering: .relaxed) }
     }
 
     /// Appends what is made of the published bytes from `offset`, which moves on: at most `limit` bytes, and no more than

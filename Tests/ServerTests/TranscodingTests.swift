@@ -174,4 +174,14 @@ struct TranscodingTests {
         let (output, last) = try drain(Transcoder(.inflate(InflateBounds())), try body([]), &offset)
         #expect(last == .done && output.isEmpty)
     }
+
+    @Test func `only so many compress at once`() {
+        #expect(Transcoder.mayCompress)
+        var compressors = (0..<Transcoder.compressorsMax).map { _ in Transcoder(.compress(level: 1)) }
+        #expect(!Transcoder.mayCompress)
+        compressors.removeAll()
+        #expect(Transcoder.mayCompress)
+        let inflators = (0...Transcoder.compressorsMax).map { _ in Transcoder(.inflate(InflateBounds())) }
+        withExtendedLifetime(inflators) { #expect(Transcoder.mayCompress) }
+    }
 }

@@ -16,7 +16,7 @@ extension Exchange {
         case .miss, .part: break
         case .hit, .stale, .revalidated, .collapsed, .staleOnError: fetch = nil
         }
-        let answer = StoredAnswer(record, to: request, service: service, now: worker.wallTime, ownFields: ownFields)
+        let answer = StoredAnswer(record, to: request, service: service, worker: worker, ownFields: ownFields)
         client.account.status = answer.status
         client.account.outcome = service.outcome
         count(service)
@@ -25,25 +25,11 @@ extension Exchange {
                 minorVersion: request.head.minorVersion, persists: client.persists, to: &$0)
         }
         if answer.endsWithConnection { client.persists = false }
-        if case .once = request.compression(of: record) { compressOnce(record) }
         guard let delivery = answer.delivery else { return client.flush() }
         client.delivery = delivery
         // Of a response that is just being stored, the first bytes follow at once: head and body go out together.
         if fetch != nil { return }
         client.flush()
-    }
-
-    /// The next client that takes gzip gets it from a copy, made once.
-    private func compressOnce(_ record: StoredResponse) {
-        guard record.body.state == .complete, record.coding.isCompressible,
-            record.body.length >= Int(clamping: request.compressedLengthMin), record.claimCompression()
-        else { return }
-        let isBegun = BackgroundCompression.begin(
-            record.body, in: request.tier, on: worker.shared.pool, inbox: worker.loop.inbox
-        ) { copy in
-            record.compressedCopy = copy.map { .made($0) } ?? .useless
-        }
-        if !isBegun { record.compressedCopy = .none }
     }
 
     func count(_ service: Service) {

@@ -7,7 +7,7 @@ extension Exchange {
     /// Where the first byte is missing, the origin is asked before the head goes out: it may have another representation
     /// by now, or be gone.
     func servePart(_ record: StoredResponse, as service: Service) {
-        guard let delivery = StoredAnswer(record, to: request, service: service, now: worker.wallTime).delivery,
+        guard let delivery = StoredAnswer(record, to: request, service: service, worker: worker).delivery,
             let end = delivery.endNeeded
         else { return serve(record, as: service) }
         switch record.body.claim(at: delivery.offset, limit: end) {
@@ -102,7 +102,7 @@ extension Exchange {
     /// Everything this request wants of the record is there, or on its way.
     func isCovered(by record: StoredResponse) -> Bool {
         guard record.body.state == .partial else { return true }
-        let answer = StoredAnswer(record, to: request, service: .hit, now: worker.wallTime)
+        let answer = StoredAnswer(record, to: request, service: .hit, worker: worker)
         return answer.delivery?.isAllThere ?? true
     }
 }

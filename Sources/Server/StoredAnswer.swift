@@ -1,6 +1,5 @@
 import Caching
 import Framing
-import Compression
 import Message
 import Storage
 
@@ -89,7 +88,10 @@ struct StoredAnswer {
 
     /// - Parameter ownFields: all end-to-end fields as they came, where not all are stored and this client is the one
     ///   they were sent to.
-    init(_ record: StoredResponse, to request: OwnedRequest, service: Service, now: WallTime, ownFields: Fields? = nil) {
+    init(
+        _ record: StoredResponse, to request: OwnedRequest, service: Service, worker: Worker, ownFields: Fields? = nil
+    ) {
+        let now = worker.wallTime
         self.record = record
         self.ownFields = ownFields
         zone = request.zone
@@ -98,7 +100,7 @@ struct StoredAnswer {
         let body = record.body
         let storedLength = body.state == .complete ? body.length : body.expectedLength
         let compression = request.compression(of: record)
-        let coding = StoredAnswer.coding(record, request, storedLength, compression)
+        let coding = StoredAnswer.coding(record, request, storedLength, compression, worker)
         form = coding.form
         addsVary = form == .asStored && needsVary(record.coding, record.cached.vary, compression: compression)
         totalLength = coding.length
@@ -144,7 +146,8 @@ struct StoredAnswer {
     }
 
     private static func coding(
-        _ record: StoredResponse, _ request: OwnedRequest, _ length: Int?, _ compression: CompressionUse
+        _ record: StoredResponse, _ request: OwnedRequest, _ length: Int?, _ compression: CompressionUse,
+        _ worker: Worker
     ) -> Coding {
         let asStored = Coding(form: .asStored, length: length)
         guard !record.coding.isFixed(compression) else { return asStored }
@@ -152,12 +155,16 @@ struct StoredAnswer {
             of: record.coding, length: length.map { UInt64($0) }, for: AcceptedCodings(request.fields), request.cache,
             compression: compression, lengthMin: request.compressedLengthMin)
         switch form {
-        case .asStored: return asStored
-        case .inflated: return Coding(form: form, length: nil, work: .inflate(InflateBounds()))
-        case .gzipped: return Coding(form: form, length: nil, work: .compress(level: Transcoder.onTheFlyLevel))
+        case .asStored:
+            return asStored
+        case .inflated:
+            return Coding(form: form, length: nil, work: Transcoder.Work(form))
+        case .gzipped:
+            return Transcoder.mayCompress ? Coding(form: form, length: nil, work: Transcoder.Work(form)) : asStored
         case .gzippedCopy:
-            guard case .made(let copy) = record.compressedCopy else { return asStored }
-            return Coding(form: form, length: copy.length, copy: copy)
+            let copy = record.compressedCopy?.body(
+                of: record.body, in: request.tier, on: worker.shared.pool, inbox: worker.loop.inbox)
+            return copy.map { Coding(form: form, length: $0.length, copy: $0) } ?? asStored
         }
     }
 

@@ -3,7 +3,6 @@ import EventLoop
 import Framing
 package import Message
 package import Storage
-import Synchronization
 
 /// A stored response as the proxy sees it: the record of the store, and what Caching knows of it.
 package final class StoredResponse: StoredRecord, @unchecked Sendable {
@@ -21,7 +20,8 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// How it serves those whose `Accept-Encoding` is another than that of the request it answered; nil where it does not
     /// vary by that.
     private let codingVariant: CodingVariant?
-    private let compressed = Mutex(CompressedCopy.none)
+    /// The gzip copy, where the rules want one; records with a renewed head share it.
+    let compressedCopy: CompressedCopy?
     /// Under which storage policy it is kept.
     package let storage: StoragePolicy
     /// Trailers of the transfer under way, for those who read it as it comes: they are not stored (RFC 9110 §6.5.1).
@@ -33,8 +33,10 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
-        codingVariant: CodingVariant?, body: Body, contentLength: Int?, storage: StoragePolicy = .session, trailers: TransientTrailers? = nil
+        codingVariant: CodingVariant?, body: Body, contentLength: Int?, storage: StoragePolicy = .session, compressedCopy: CompressedCopy? = nil,
+        trailers: TransientTrailers? = nil
     ) {
+        self.compressedCopy = compressedCopy
         self.storage = storage
         self.trailers = trailers
         self.cached = cached
@@ -53,13 +55,14 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// The answer to a request, to be stored in the request's zone.
     convenience init(
         request: OwnedRequest, cached: CachedResponse, fields: Fields, body: Body, contentLength: Int?,
-        storage: StoragePolicy, trailers: TransientTrailers? = nil
+        treatment: CacheTreatment, trailers: TransientTrailers? = nil
     ) {
         self.init(
             key: request.key, keyBytes: request.keyBytes, cached: cached, fields: fields,
             secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields),
             codingVariant: CodingVariant(cached.vary, request: request.fields), body: body,
-            contentLength: contentLength, storage: storage, trailers: trailers)
+            contentLength: contentLength, storage: treatment.storage,
+            compressedCopy: treatment.compression == .once ? CompressedCopy() : nil, trailers: trailers)
     }
 
     /// A head beyond this is written by the longer way, which has no buffer of fixed size.
@@ -86,12 +89,11 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     private func renewed(
         _ cached: CachedResponse, _ fields: Fields, _ secondaryKey: SecondaryKey?, _ codingVariant: CodingVariant?
     ) -> StoredResponse {
-        let result = StoredResponse(
+        StoredResponse(
             key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey,
             codingVariant: codingVariant, body: body,
-            contentLength: body.state == .complete ? body.length : body.expectedLength, storage: storage)
-        if case .made(let copy) = compressedCopy { result.compressedCopy = .made(copy) }
-        return result
+            contentLength: body.state == .complete ? body.length : body.expectedLength, storage: storage,
+            compressedCopy: compressedCopy)
     }
 
     /// The same response, to be validated before it is served again (a soft purge).
@@ -106,21 +108,6 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         return codingVariant?.serves(request.fields, request.cache, coding) ?? false
     }
 
-    /// The gzip copy that was made in the background.
-    var compressedCopy: CompressedCopy {
-        get { compressed.withLock { $0 } }
-        set { compressed.withLock { $0 = newValue } }
-    }
-
-    /// True for the one who is to make the copy.
-    func claimCompression() -> Bool {
-        compressed.withLock { copy in
-            guard case .none = copy else { return false }
-            copy = .underWay
-            return true
-        }
-    }
-
     private static func wireHead(status: UInt16, fields: Fields, contentLength: Int?) -> [UInt8] {
         var head: [UInt8] = []
         head.reserveCapacity(fields.bytes.count + 64)
@@ -130,12 +117,6 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         if let contentLength, status != 204 { HeadWriter.append(.contentLength, contentLength, to: &head) }
         return head
     }
-}
-
-/// A stored body in gzip, beside the one that came.
-enum CompressedCopy: Sendable {
-    case none, underWay, useless
-    case made(Body)
 }
 
 /// Set by the worker that fetches, before the body is complete; read by those who serve it, after.

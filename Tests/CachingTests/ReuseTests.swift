@@ -147,8 +147,10 @@ struct ReuseTests {
     }
 
     @Test func `every reason is reached`() {
-        let decisions = Self.rows.map(\.reuse)
+        let decisions = Self.rows.map(\.reuse) + CacheUseTests.rows.map(\.reuse)
         for reason in ValidateReason.allCases { #expect(decisions.contains(.validate(reason)), "\(reason)") }
+        let fetches = decisions + [.fetch(.method), .fetch(.requestBody)]  // have tests of their own
+        for reason in FetchReason.allCases { #expect(fetches.contains(.fetch(reason)), "\(reason)") }
     }
 
     /// Whatever is served fresh is within both lifetimes; whatever is served stale was not forbidden.

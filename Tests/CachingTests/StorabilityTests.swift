@@ -113,6 +113,24 @@ struct StorabilityTests {
         #expect(decision == (method == .get ? .store : .doNotStore(.method)))
     }
 
+    @Test(arguments: [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] as [UInt16])
+    func `RFC 9110 §15.1: some statuses are stored with a heuristic lifetime`(_ status: UInt16) {
+        let decision = storability(
+            of: get(), status: status, fields: fields("Last-Modified: \(date(-1000))"), policy: CachePolicy(), now: noon
+        )
+        #expect(decision == .store)
+    }
+
+    @Test func `§3: every final status is stored with an explicit lifetime, but for those that are about one request`()
+    {
+        let others: Set<UInt16> = [206, 304, 407, 412, 416, 417, 428, 429, 431, 511]
+        for status in 200...999 as ClosedRange<UInt16> {
+            let decision = storability(
+                of: get(), status: status, fields: fields(Self.fresh), policy: CachePolicy(), now: noon)
+            #expect((decision == .store) == !others.contains(status), "\(status)")
+        }
+    }
+
     @Test(arguments: [407, 412, 416, 417, 428, 429, 431, 511] as [UInt16])
     func `what speaks of one request is for nobody else`(_ status: UInt16) {
         let decision = storability(

@@ -166,6 +166,37 @@ struct PartialRecordTests {
         #expect(body.bytes() == pattern(0..<150_000))
     }
 
+    @Test func `of two fills that add the same page at once one does`() throws {
+        let tier = MemoryTier(budget: 200_000, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
+        let body = try #require(tier.makeSparseBody(length: 70_000))
+        let first = try body.hole(at: 0, limit: 100)
+        let second = try body.hole(at: 100, limit: 200)
+        do {
+            let holder = try #require(tier.makeBody(expectedLength: 60_000))
+            #expect(holder.append(pattern(0..<60_000)) == .appended && holder.finish())
+            let record = LastWords(body: holder) { #expect(second.complete()) }
+            #expect(tier.insert(record))
+        }
+        #expect(tier.store("b", bytes: 80_000) != nil)
+        // Its page takes room, by evicting the one whose end lets the second fill add the same page.
+        #expect(first.complete())
+        #expect(tier.statistics.recordCount == 0)
+        #expect(body.bytes() == pattern(0..<200))
+        #expect(tier.statistics.usedBytes < 70_000)
+    }
+
+    /// A record that does something when it goes.
+    private final class LastWords: StoredRecord, @unchecked Sendable {
+        private let say: () -> Void
+
+        init(body: Body, _ say: @escaping () -> Void) {
+            self.say = say
+            super.init(key: storageKey("last words"), keyBytes: [], head: [], body: body)
+        }
+
+        deinit { say() }
+    }
+
     @Test func `where others hold the budget a fill takes a little more, then stops`() throws {
         let tier = MemoryTier(budget: 100_000, shards: 1, objectMax: 8 << 20, variantsPerKeyMax: 1)
         let holder = try #require(tier.makeBody(expectedLength: 90_000))

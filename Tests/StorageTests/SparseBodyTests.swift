@@ -188,6 +188,17 @@ struct SparseBodyTests {
         #expect(body.find(at: 0) == .available(1))
     }
 
+    @Test func `a claim under way counts with the bytes it will leave`() throws {
+        let body = try body()
+        var fills: [Fill] = []
+        while case .missing(let fill) = body.claim(at: fills.count * 3, limit: fills.count * 3 + 2) {
+            fills.append(fill)
+        }
+        #expect(fills.count == 512)
+        for fill in fills { #expect(fill.append(pattern(fill.position..<fill.position + 1)) == .appended) }
+        #expect(body.extents.count == 512)
+    }
+
     @Test func `readers may attach, and it has no effect`() throws {
         let body = try body()
         let reader = try #require(body.attach(at: 1000))

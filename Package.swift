@@ -108,7 +108,6 @@ let package = Package(
         tests("CompressionTests", ["Compression"]),
         tests("ArchitectureTests", ["Access", "Framing", "Transaction"]),
         tests("ScenarioTests", ["Server", "Settings", "Access", "Message", "EventLoop", "Passwords", "TLS"]),
-/*ADMIN
         tests(
             "AdminTests",
             [
@@ -116,7 +115,6 @@ let package = Package(
                 "CLarder", "larder",
             ]),
         tests("ClientTests", ["larder"]),
-*/
     ]
 )
 

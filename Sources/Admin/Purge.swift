@@ -38,6 +38,6 @@ private func outdate(_ record: StoredResponse, in tier: MemoryTier) {
     switch record.body.state {
     case .growing, .failed: tier.remove(record)
     // Where there is no room for the marked one the unmarked must not stay.
-    case .complete: if !tier.replace(record, with: record.outdated()) { tier.remove(record) }
+    case .complete, .partial: if !tier.replace(record, with: record.outdated()) { tier.remove(record) }
     }
 }

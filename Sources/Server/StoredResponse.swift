@@ -31,9 +31,9 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         headHasLength && secondaryKey == nil && !coding.isInflatable && head.count <= StoredResponse.plainHeadBytesMax
     }
 
-    init(
+    package init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
-        codingVariant: CodingVariant?, body: Body, contentLength: Int?, storage: StoragePolicy = .session, compressedCopy: CompressedCopy? = nil,
+        codingVariant: CodingVariant? = nil, body: Body, contentLength: Int?, storage: StoragePolicy = .session, compressedCopy: CompressedCopy? = nil,
         trailers: TransientTrailers? = nil
     ) {
         self.compressedCopy = compressedCopy
@@ -120,7 +120,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 }
 
 /// Set by the worker that fetches, before the body is complete; read by those who serve it, after.
-final class TransientTrailers: Sendable {
+package final class TransientTrailers: Sendable {
     private let fields = Locked<Fields?>(nil)
 
     var value: Fields? { fields.withLock { $0 } }

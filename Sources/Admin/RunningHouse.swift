@@ -115,7 +115,7 @@ package final class RunningHouse: House {
     }
 
     package func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation {
-        throw ExplainError(message: "this version can not explain yet")
+        try proxy.explain(question)
     }
 
     package func transfers() -> [TransferDescription] {

@@ -71,7 +71,7 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Message", "Framing", "Caching", "Access", "Transaction", "Settings",
+                "Message", "Framing", "Rules", "Caching", "Access", "Transaction", "Settings",
                 "EventLoop", "TLS", "Compression", "Storage", "Passwords", "CLarder",
             ], swiftSettings: house),
         .target(
@@ -98,7 +98,7 @@ let package = Package(
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Rules", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
-        tests("ServerTests", ["Server"]),
+        tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests("SettingsTests", ["Settings", "Access", "Caching", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
@@ -111,8 +111,8 @@ let package = Package(
         tests(
             "AdminTests",
             [
-                "Admin", "Message", "Framing", "Caching", "EventLoop", "Settings", "Storage", "Server", "CLarder",
-                "larder",
+                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Storage", "Server",
+                "CLarder", "larder",
             ]),
         tests("ClientTests", ["larder"]),
     ]

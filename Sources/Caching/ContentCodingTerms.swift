@@ -32,7 +32,7 @@ package struct CodingTerms: Sendable, Equatable {
     package let coding: StoredCoding
     /// It is gzip, and clients that do not accept that get it inflated.
     package let isInflatable: Bool
-    /// It is as it is, and of a type that gets smaller.
+    /// It is as it is; whether its type gets smaller, the rules know.
     package let isCompressible: Bool
 
     /// - Parameters:
@@ -46,7 +46,7 @@ package struct CodingTerms: Sendable, Equatable {
         isInflatable =
             mayChange && coding == .single(.gzip)
             && (stored.vary.nominatesAcceptEncoding || (isText && !namesGzipFile(uri)))
-        isCompressible = mayChange && coding == .identity && isText
+        isCompressible = mayChange && coding == .identity
     }
 
     /// Everybody gets the stored bytes: nothing is to be chosen. Tested before anything else of this, on every hit.

@@ -4,27 +4,27 @@ package import Message
 /// tracking parameters, parameters in any order, mirrors of one archive.
 ///
 /// Applied to the normalised URI (`appendNormalisedURI`). Twice is the same as once. The scheme always stays, so that what came
-/// over `http` is never taken for what came over `https`; without `authority` so does the host.
+/// over `http` is never taken for what came over `https`; without `host` so does the host.
 package struct KeyRules: Sendable, Equatable {
     package var query: QuerySelection
     /// Parameters in the order of their names; those of one name stay in theirs, which may mean something.
     package var sortsQuery: Bool
     /// Takes the place of host and port: all that the rule matches share one key per path. In lower case.
-    package var authority: String?
+    package var host: String?
 
-    package init(query: QuerySelection = .all, sortsQuery: Bool = false, authority: String? = nil) {
+    package init(query: QuerySelection = .all, sortsQuery: Bool = false, host: String? = nil) {
         self.query = query
         self.sortsQuery = sortsQuery
-        self.authority = authority
+        self.host = host
     }
 
     /// Changes the normalised URI that begins at `start` into the key. Allocates nothing unless it sorts or names a host.
     package func apply(to uri: inout [UInt8], from start: Int = 0) {
         if let mark = uri[start...].firstIndex(of: UInt8(ascii: "?")) {
             selectParameters(&uri, after: mark)
-            if sortsQuery { sortParameters(&uri, after: mark) }
+            if sortsQuery, mark < uri.count { sortParameters(&uri, after: mark) }
         }
-        if let authority { replaceAuthority(&uri, from: start, with: authority) }
+        if let host { replaceHost(&uri, from: start, with: host) }
     }
 }
 
@@ -82,13 +82,15 @@ extension KeyRules {
         if query == .all { return }
         var write = mark + 1
         var read = mark + 1
+        var isFirst = true
         while read <= uri.count {
             let end = uri[read...].firstIndex(of: ampersand) ?? uri.count
             if query.takes(name(of: uri[read..<end])) {
-                if write > mark + 1 {
+                if !isFirst {
                     uri[write] = ampersand
                     write += 1
                 }
+                isFirst = false
                 for index in read..<end {
                     uri[write] = uri[index]
                     write += 1
@@ -111,12 +113,12 @@ extension KeyRules {
         uri.append(contentsOf: order.map { parameters[$0] }.joined(separator: [ampersand]))
     }
 
-    /// In `scheme://authority/path`.
-    private func replaceAuthority(_ uri: inout [UInt8], from start: Int, with authority: String) {
+    /// In `scheme://host/path`.
+    private func replaceHost(_ uri: inout [UInt8], from start: Int, with host: String) {
         guard let colon = uri[start...].firstIndex(of: UInt8(ascii: ":")), colon + 3 <= uri.count else { return }
         let from = colon + 3
         let end = uri[from...].firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "*") } ?? uri.count
-        uri.replaceSubrange(from..<end, with: authority.utf8)
+        uri.replaceSubrange(from..<end, with: host.utf8)
     }
 }
 

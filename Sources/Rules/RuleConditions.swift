@@ -70,16 +70,23 @@ extension RuleConditions {
 }
 
 extension RuleConditions: CustomStringConvertible {
-    /// In the order and the words of the manual: `host *.example.org; port 80, 443`; `everything` without any.
-    package var description: String {
-        let parts: [(String, [String])] = [
+    /// What is said, by the words of the manual and in their order.
+    package var parts: [(name: String, values: [String])] {
+        let all: [(name: String, values: [String])] = [
             ("host", hosts.map { "\($0)" }), ("address", addresses.map { "\($0)" }), ("port", ports.map(text)),
             ("method", methods), ("path", paths.map { "\($0)" }), ("type", types.map { "\($0)" }), ("user", users),
             ("client", clients.map { "\($0)" }),
         ]
-        let named = parts.filter { !$0.1.isEmpty }.map { "\($0.0) \($0.1.joined(separator: ", "))" }
+        return all.filter { !$0.values.isEmpty }
+    }
+
+    /// `host *.example.org; port 80, 443`; `everything` without any condition.
+    package var description: String {
+        let named = parts.map { "\($0.name) \($0.values.joined(separator: ", "))" }
         return named.isEmpty ? "everything" : named.joined(separator: "; ")
     }
+
+    package var isEverything: Bool { parts.isEmpty }
 }
 
 private func text(_ range: ClosedRange<UInt16>) -> String {

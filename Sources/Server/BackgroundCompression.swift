@@ -1,16 +1,104 @@
 import Compression
 import EventLoop
+import Glibc
 import Storage
 
 /// Compresses a complete stored body into a new one, once for all clients, on threads that may be held up.
+///
+/// Each job of the pool does some milliseconds of it, so that others get their turn between.
 enum BackgroundCompression {
-    /// - Parameter then: called on the loop of `inbox` with the gzip copy, complete; nil where there is no room, the queue
-    ///   was full, or it did not get smaller by a tenth at least.
-    /// - Returns: false: the queue is full; `then` is not called.
+    /// - Parameter then: called on the loop of `inbox` with the gzip copy, complete; nil where it was given up: no room, the
+    ///   queue full, or not smaller by a tenth at least.
+    /// - Returns: false: there is no room, or the queue is full; `then` is not called. Try again at another request.
     static func begin(
         _ body: Body, in tier: MemoryTier, level: Int = 6, on pool: BlockingPool, inbox: Inbox,
         then: @escaping @Sendable (Body?) -> Void
     ) -> Bool {
-        false
+        guard let job = CompressionJob(body, tier, level: level) else { return false }
+        return goOn(job, pool, inbox, then)
     }
+
+    private static func goOn(
+        _ job: CompressionJob, _ pool: BlockingPool, _ inbox: Inbox, _ then: @escaping @Sendable (Body?) -> Void
+    ) -> Bool {
+        pool.submit(
+            { job.advance() },
+            then: { outcome in
+                switch outcome {
+                case .more: if !goOn(job, pool, inbox, then) { then(nil) }
+                case .done(let copy): then(copy)
+                case .givenUp: then(nil)
+                }
+            }, on: inbox)
+    }
+}
+
+/// One body being compressed. On one thread at a time: each job of the pool is submitted when the one before is through.
+private final class CompressionJob: @unchecked Sendable {
+    enum Outcome: Sendable {
+        case more
+        case done(Body)
+        case givenUp
+    }
+
+    /// Bytes taken in one job of the pool: some fifteen milliseconds at level 6.
+    private static let jobBytes = 512 << 10
+    private let source: Body
+    private let target: Body
+    private let tier: MemoryTier
+    private let transcoder: Transcoder
+    private var offset = 0
+    private var made: [UInt8] = []
+
+    init?(_ source: Body, _ tier: MemoryTier, level: Int) {
+        precondition(source.state == .complete, "only what is complete is compressed for good")
+        guard let target = tier.makeBody(expectedLength: nil) else { return nil }
+        self.source = source
+        self.target = target
+        self.tier = tier
+        transcoder = Transcoder(.compress(level: level))
+        made.reserveCapacity(Transcoder.stepBytesMax)
+    }
+
+    deinit { target.fail() }
+
+    func advance() -> Outcome {
+        let end = offset + Self.jobBytes
+        while offset < end {
+            made.removeAll(keepingCapacity: true)
+            do throws(TranscodingError) {
+                let progress = try transcoder.next(from: source, offset: &offset, into: &made)
+                guard isWorthIt(), append() else { return .givenUp }
+                if progress == .done { return target.finish() ? .done(fitted() ?? target) : .givenUp }
+            } catch {
+                return .givenUp
+            }
+        }
+        return .more
+    }
+
+    /// What does not get smaller by a tenth is not kept twice.
+    private func isWorthIt() -> Bool { target.length + made.count <= source.length / 10 * 9 }
+
+    /// False: there is no room.
+    private func append() -> Bool {
+        unsafe made.withUnsafeBytes { unsafe target.append($0) == .appended }
+    }
+
+    /// A short copy in a page of its own length: growing pages leave up to half of the room unused. nil: it is long, or
+    /// there is no room for both.
+    private func fitted() -> Body? {
+        let length = target.length
+        guard length <= Self.fittedMax, let copy = tier.makeBody(expectedLength: length) else { return nil }
+        var vectors = unsafe [iovec](repeating: iovec(), count: 16)
+        let used = unsafe vectors.withUnsafeMutableBufferPointer {
+            unsafe target.vectors(from: 0, limit: length, into: $0)
+        }
+        for index in 0..<used {
+            let piece = unsafe UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len)
+            guard unsafe copy.append(piece) == .appended else { return nil }
+        }
+        return copy.finish() ? copy : nil
+    }
+    private static let fittedMax = 256 << 10
 }

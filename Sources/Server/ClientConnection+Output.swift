@@ -98,15 +98,28 @@ extension ClientConnection {
     /// Sends as much as the socket takes; goes on by itself when it has room or the body grows.
     func flush() {
         guard !writeEvent.isAdded else { return }
+        var made = 0
         while phase == .answering {
             switch step() {
-            case .progressed: continue
+            case .progressed:
+                // Making another coding takes time that is others' as well.
+                if delivery?.isTranscoded == true { made += 1 }
+                guard made < ClientConnection.codingStepsPerTurnMax else { return flushLater() }
             case .blocked: return waitForRoom()
             case .waiting: return
             case .done: return outputDone()
             case .failed: return close()
             }
         }
+    }
+
+    static let codingStepsPerTurnMax = 8
+
+    private func flushLater() {
+        let inbox = worker.loop.inbox
+        let worker = WorkerReference(worker)
+        let id = id
+        inbox.post { worker.value.clients[id]?.flush() }
     }
 
     enum Step { case progressed, blocked, waiting, done, failed }
@@ -116,9 +129,13 @@ extension ClientConnection {
             guard unsentBytes > 0 else { return .done }
             return write(bodyBytes: 0)
         }
+        if delivery.isTranscoded && unsentBytes > 0 { return write(bodyBytes: 0) }
         switch delivery.next(framing: &pending) {
         case .bytes(let count):
             return write(bodyBytes: count)
+        case .made(let count):
+            account.bodyBytes += count
+            return unsentBytes > 0 ? write(bodyBytes: 0) : .progressed
         case .finished:
             if unsentBytes > 0 { return write(bodyBytes: 0) }
             endDelivery()

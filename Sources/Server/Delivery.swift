@@ -9,12 +9,16 @@ import Storage
 /// rest, so it serves a body that is complete, still arriving, or partial alike.
 final class Delivery {
     let record: StoredResponse
+    /// The stored body, or its compressed copy.
+    let body: Body
     private(set) var offset: Int
     /// One past the last byte of the range under way; nil: until the body ends, wherever that will be.
     private(set) var end: Int?
     let isChunked: Bool
     /// The ranges after the one under way, last first, each with what goes out before it (RFC 9110 §14.6).
     private var following: [BodyPart] = []
+    /// What goes out before the first range.
+    private var opening: [UInt8] = []
     /// What goes out behind the last range.
     private var closing: [UInt8] = []
     /// Bytes of the chunk whose header is out already.
@@ -27,27 +31,37 @@ final class Delivery {
     private let isLost: Bool
     var ticket: WaitTicket?
 
-    var body: Body { record.body }
+    /// Makes another coding of the body on the way.
+    private let transcoder: Transcoder?
 
     /// One range, or all of the body where `range` is nil.
-    init(_ record: StoredResponse, range: Range<Int>?, isChunked: Bool) {
+    /// - Parameters:
+    ///   - body: in place of the record's own.
+    ///   - work: what is done to it on the way.
+    init(
+        _ record: StoredResponse, body: Body? = nil, range: Range<Int>?, isChunked: Bool, work: Transcoder.Work? = nil
+    ) {
         self.record = record
+        self.body = body ?? record.body
+        transcoder = work.map(Transcoder.init)
         offset = range?.lowerBound ?? 0
         end = range?.upperBound
         self.isChunked = isChunked
-        (reader, isLost) = Delivery.attach(to: record.body, at: offset)
+        (reader, isLost) = Delivery.attach(to: self.body, at: offset)
     }
 
     /// Several ranges, each with its part's head before it.
     init(_ record: StoredResponse, parts: [BodyPart], closing: [UInt8]) {
         precondition(!parts.isEmpty, "an answer of no parts is none")
         self.record = record
-        following = parts.reversed()
+        body = record.body
+        transcoder = nil
+        opening = parts[0].head
+        following = parts.dropFirst().reversed()
         self.closing = closing
         isChunked = false
-        // The first part has not begun: its head is written when the delivery is asked what is next.
         offset = parts[0].range.lowerBound
-        end = offset
+        end = parts[0].range.upperBound
         (reader, isLost) = Delivery.attach(to: record.body, at: parts.map(\.range.lowerBound).min() ?? 0)
     }
 
@@ -59,6 +73,8 @@ final class Delivery {
 
     enum Next {
         case bytes(Int)
+        /// What goes out is all in the framing.
+        case made(Int)
         case wait
         case finished
         case broken
@@ -67,7 +83,12 @@ final class Delivery {
     /// What there is to send now; framing of chunks and parts goes into `framing`, which is sent before the bytes.
     func next(framing: inout [UInt8]) -> Next {
         if isLost { return .broken }
+        if let transcoder { return transcode(transcoder, framing: &framing) }
         if chunkRemaining > 0 { return .bytes(chunkRemaining) }
+        if !opening.isEmpty {
+            framing += opening
+            opening = []
+        }
         while let reached = end, offset >= reached {
             guard let part = following.popLast() else {
                 framing += closing
@@ -90,15 +111,49 @@ final class Delivery {
             return .bytes(available)
         }
         switch state {
-        case .growing, .partial: return .wait
+        case .growing: return .wait
+        // Who followed the transfer that broke off does not try again what its leader tried in vain.
+        case .partial: return reader == nil ? .wait : .broken
         case .failed: return .broken
         case .complete:
             guard end == nil else { return .broken }
-            if isChunked && !isTerminated { appendLastChunk(trailers: record.trailers?.value, to: &framing) }
-            isTerminated = true
+            terminate(&framing)
             return .finished
         }
     }
+
+    private func transcode(_ transcoder: Transcoder, framing: inout [UInt8]) -> Next {
+        var out: [UInt8] = []
+        let progress: Transcoder.Progress
+        do throws(TranscodingError) {
+            progress = try transcoder.next(from: body, offset: &offset, into: &out)
+        } catch { return .broken }
+        if let reader { body.advance(reader, to: offset) }
+        if !out.isEmpty {
+            if isChunked { appendChunkHeader(out.count, to: &framing) }
+            framing += out
+            if isChunked { HeadWriter.append("\r\n", to: &framing) }
+            return .made(out.count)
+        }
+        switch progress {
+        case .more: return .made(0)
+        case .wait: return .wait
+        case .done:
+            terminate(&framing)
+            return .finished
+        }
+    }
+
+    private func terminate(_ framing: inout [UInt8]) {
+        if isChunked && !isTerminated { appendLastChunk(trailers: record.trailers?.value, to: &framing) }
+        isTerminated = true
+    }
+
+    /// Everything made so far goes out before more is made.
+    var isTranscoded: Bool { transcoder != nil }
+
+    /// One past the last byte that it needs of a body whose length is known.
+    var endNeeded: Int? { end ?? body.expectedLength }
 
     /// - Parameter framing: gets the end of a chunk that is out.
     func advance(by count: Int, framing: inout [UInt8]) {

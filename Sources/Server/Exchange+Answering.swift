@@ -16,7 +16,7 @@ extension Exchange {
         case .miss, .part: break
         case .hit, .stale, .revalidated, .collapsed, .staleOnError: fetch = nil
         }
-        let answer = StoredAnswer(record, to: request, service: service, now: worker.wallTime, ownFields: ownFields)
+        let answer = StoredAnswer(record, to: request, service: service, worker: worker, ownFields: ownFields)
         client.account.status = answer.status
         client.account.outcome = service.outcome
         count(service)

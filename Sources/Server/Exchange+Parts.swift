@@ -7,8 +7,8 @@ extension Exchange {
     /// Where the first byte is missing, the origin is asked before the head goes out: it may have another representation
     /// by now, or be gone.
     func servePart(_ record: StoredResponse, as service: Service) {
-        guard let delivery = StoredAnswer(record, to: request, service: service, now: worker.wallTime).delivery,
-            let end = delivery.end
+        guard let delivery = StoredAnswer(record, to: request, service: service, worker: worker).delivery,
+            let end = delivery.endNeeded
         else { return serve(record, as: service) }
         switch record.body.claim(at: delivery.offset, limit: end) {
         case .available: serve(record, as: service)
@@ -64,7 +64,7 @@ extension Exchange {
     /// The delivery stands before a hole.
     /// - Returns: bytes are there after all.
     func fillHole(before delivery: Delivery) -> HoleFilling {
-        guard let end = delivery.end else { return .broken }
+        guard let end = delivery.endNeeded else { return .broken }
         switch delivery.body.claim(at: delivery.offset, limit: end) {
         case .available: return .progressed
         case .awaited: return .awaited
@@ -102,7 +102,7 @@ extension Exchange {
     /// Everything this request wants of the record is there, or on its way.
     func isCovered(by record: StoredResponse) -> Bool {
         guard record.body.state == .partial else { return true }
-        let answer = StoredAnswer(record, to: request, service: .hit, now: worker.wallTime)
+        let answer = StoredAnswer(record, to: request, service: .hit, worker: worker)
         return answer.delivery?.isAllThere ?? true
     }
 }

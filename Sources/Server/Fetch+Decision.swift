@@ -23,6 +23,10 @@ extension Fetch {
             .originHead(status: response.status, isStorable: isStorable, staleMayServe: staleMayServe))
         switch action {
         case .store:
+            // The answer to a POST can stand for its target (RFC 9110 §9.3.3); what was stored before can not any more.
+            if invalidates(method: request.method, status: response.status) {
+                invalidate(response.fields, status: response.status)
+            }
             guard case .store(let cached) = storing, !store(response, cached, now) else { return }
             relay(response, notStored: nil)
         case .freshen:
@@ -83,7 +87,7 @@ extension Fetch {
         let kept = storedFields(of: fields)
         let record = StoredResponse(
             request: request, cached: cached, fields: kept, body: body, contentLength: expected,
-            storage: treatment(of: response).storage,
+            treatment: treatment(of: response),
             trailers: decoder == nil ? nil : TransientTrailers())
         guard request.tier.insert(record) else {
             worker.counters.add(.storingRefused)
@@ -133,9 +137,7 @@ extension Fetch {
     /// Of another variant's response that the origin says suits this request too, a record under this request's values.
     private func suiting(_ renewed: StoredResponse) -> StoredResponse {
         guard !renewed.suits(request) else { return renewed }
-        let alias = renewed.renewed(
-            cached: renewed.cached, fields: renewed.fields,
-            secondaryKey: SecondaryKey(renewed.cached.vary, request: request.fields))
+        let alias = renewed.renewed(for: request)
         _ = request.tier.insert(alias)
         return alias
     }

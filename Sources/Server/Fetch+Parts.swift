@@ -127,7 +127,7 @@ extension Fetch {
         guard let body = request.tier.makeSparseBody(length: length) else { return nil }
         let record = StoredResponse(
             request: request, cached: part.whole, fields: part.fields, body: body, contentLength: length,
-            storage: treatment(of: response).storage)
+            treatment: treatment(of: response))
         return request.tier.insert(record) ? record : nil
     }
 }

@@ -96,14 +96,16 @@ extension Fetch {
     }
 
     /// What came so far can not be completed.
-    func giveUp() {
+    /// - Parameter keepsPart: false: the origin has another representation by now, or gives no parts of this one.
+    func giveUp(keepsPart: Bool = true) {
         guard state != .finished else { return }
         if let connection = finish() { worker.origins.discard(connection) }
         switch sink {
         case .relay: exchange?.relayFailed(.responseIncomplete)
-        case .store(let record): keepPart(record)
-        case .fill(let fill, _):
+        case .store(let record): keepsPart ? keepPart(record) : dropStored(record)
+        case .fill(let fill, let record):
             fill.abandon()
+            if !keepsPart { request.tier.remove(record) }
             exchange?.partFailed()
         case .discard, .undecided: break
         }
@@ -116,6 +118,6 @@ extension Fetch {
             return dropStored(record)
         }
         worker.counters.add(.keptPartial)
-        exchange?.fetchEnded()
+        exchange?.partFailed()
     }
 }

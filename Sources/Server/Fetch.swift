@@ -284,7 +284,7 @@ final class Fetch: TimedObject {
         keepAlive = snapshot.configuration.timeouts.originKeepAlive
         if let announced = Fetch.keepAlive(response.fields) { keepAlive = min(keepAlive, announced) }
         if isResuming {
-            guard goesOn(response) else { return breakOff() }
+            guard goesOn(response) else { return giveUp(keepsPart: false) }
         } else {
             self.response = response
             total = if case .length(let count) = length { count } else { nil }

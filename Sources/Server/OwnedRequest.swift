@@ -2,6 +2,8 @@ import Access
 import Caching
 import Framing
 import Message
+import Rules
+import Settings
 import Storage
 
 /// A request that outlives the buffer it was read from: everything that waits for something works on this.
@@ -23,6 +25,8 @@ final class OwnedRequest {
     var tier: MemoryTier { zone.tier }
     /// Who the client proved to be.
     var user: String?
+    /// What is worth compressing; nil where nothing is compressed for this request.
+    private var compressionSettings: CompressionSettings?
     private var cachedAccess: AccessRequest?
 
     init(
@@ -81,6 +85,7 @@ final class OwnedRequest {
         guard destination != nil, method != .connect else { return }
         treatment = rules.treatment(of: access, clientPolicy: clientPolicy(rules))
         zone = worker.zones[treatment.zone]
+        compressionSettings = treatment.compression == .no ? nil : worker.snapshot.configuration.cache.compression
         guard let keyRules = rules.keyRules(for: treatment) else { return }
         keyBytes = uri
         keyRules.apply(to: &keyBytes)
@@ -98,6 +103,16 @@ final class OwnedRequest {
         guard head.fields.present.contains(.larderPolicy), rules.heedsPolicy(of: client) else { return nil }
         return fields.joined(.larderPolicy).flatMap { LarderPolicy.parse($0) }
     }
+
+    /// Whether and when such a response is compressed for this client, by the rules.
+    func compression(of record: StoredResponse) -> CompressionUse {
+        guard treatment.compression != .no, let settings = compressionSettings else { return .no }
+        guard let type = record.fields.first(.contentType), settings.types.contains(where: { $0.matches(type) })
+        else { return .no }
+        return treatment.compression
+    }
+
+    var compressedLengthMin: UInt64 { compressionSettings?.sizeMin ?? Caching.compressedLengthMin }
 
     /// Bytes of the largest body that is stored for it.
     var objectSizeMax: Int { treatment.objectSizeMax.map { Int(clamping: $0) } ?? zone.objectSizeMax }

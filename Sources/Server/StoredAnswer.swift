@@ -73,6 +73,10 @@ struct StoredAnswer {
     private let framing: ForwardedHead.Framing
     /// What the client for whom it was fetched gets beside what is stored (`private="…"`, RFC 9111 §5.2.2.7).
     private let ownFields: Fields?
+    /// In which coding the content goes out.
+    private let form: CodingChoice
+    /// It is the stored one, but another client would get another.
+    private let addsVary: Bool
 
     /// What of the stored content goes out.
     private enum Content {
@@ -84,15 +88,24 @@ struct StoredAnswer {
 
     /// - Parameter ownFields: all end-to-end fields as they came, where not all are stored and this client is the one
     ///   they were sent to.
-    init(_ record: StoredResponse, to request: OwnedRequest, service: Service, now: WallTime, ownFields: Fields? = nil) {
+    init(
+        _ record: StoredResponse, to request: OwnedRequest, service: Service, worker: Worker, ownFields: Fields? = nil
+    ) {
+        let now = worker.wallTime
         self.record = record
         self.ownFields = ownFields
         zone = request.zone
         age = record.cached.currentAge(now)
         cacheStatus = service.cacheStatus(ttl: record.cached.remainingLifetime(now))
         let body = record.body
-        totalLength = body.state == .complete ? body.length : body.expectedLength
-        (status, content) = StoredAnswer.choose(record, request, length: totalLength, now: now)
+        let storedLength = body.state == .complete ? body.length : body.expectedLength
+        let compression = request.compression(of: record)
+        let coding = StoredAnswer.coding(record, request, storedLength, compression, worker)
+        form = coding.form
+        addsVary = form == .asStored && needsVary(record.coding, record.cached.vary, compression: compression)
+        totalLength = coding.length
+        (status, content) = StoredAnswer.choose(
+            record, request, length: totalLength, takesRanges: form == .asStored, now: now)
         let length: Int?
         switch content {
         case .none: length = status == 416 ? 0 : nil
@@ -114,16 +127,50 @@ struct StoredAnswer {
         case .whole:
             delivery =
                 isSent
-                ? Delivery(record, range: totalLength.map { 0..<$0 }, isChunked: framing == .chunked) : nil
+                ? Delivery(
+                    record, body: coding.copy, range: totalLength.map { 0..<$0 }, isChunked: framing == .chunked,
+                    work: coding.work) : nil
         case .range(let range): delivery = isSent ? Delivery(record, range: range, isChunked: false) : nil
         case .ranges(let parts):
             delivery = isSent ? Delivery(record, parts: parts.parts, closing: parts.closing) : nil
         }
     }
 
-    private static func choose(_ record: StoredResponse, _ request: OwnedRequest, length: Int?, now: WallTime)
-        -> (UInt16, Content)
-    {
+    private struct Coding {
+        var form: CodingChoice
+        /// Of what goes out; nil: known only when it is out.
+        var length: Int?
+        var work: Transcoder.Work?
+        /// What goes out in place of the record's own body.
+        var copy: Body?
+    }
+
+    private static func coding(
+        _ record: StoredResponse, _ request: OwnedRequest, _ length: Int?, _ compression: CompressionUse,
+        _ worker: Worker
+    ) -> Coding {
+        let asStored = Coding(form: .asStored, length: length)
+        guard !record.coding.isFixed(compression) else { return asStored }
+        let form = chooseCoding(
+            of: record.coding, length: length.map { UInt64($0) }, for: AcceptedCodings(request.fields), request.cache,
+            compression: compression, lengthMin: request.compressedLengthMin)
+        switch form {
+        case .asStored:
+            return asStored
+        case .inflated:
+            return Coding(form: form, length: nil, work: Transcoder.Work(form))
+        case .gzipped:
+            return Transcoder.mayCompress ? Coding(form: form, length: nil, work: Transcoder.Work(form)) : asStored
+        case .gzippedCopy:
+            let copy = record.compressedCopy?.body(
+                of: record.body, in: request.tier, on: worker.shared.pool, inbox: worker.loop.inbox)
+            return copy.map { Coding(form: form, length: $0.length, copy: $0) } ?? asStored
+        }
+    }
+
+    private static func choose(
+        _ record: StoredResponse, _ request: OwnedRequest, length: Int?, takesRanges: Bool, now: WallTime
+    ) -> (UInt16, Content) {
         let status = record.cached.status
         let whole: (UInt16, Content) = (status, [204, 304].contains(status) ? .none : .whole)
         if request.cache.hasPreconditions {
@@ -132,7 +179,7 @@ struct StoredAnswer {
             case .none, .passed, .failed: break
             }
         }
-        guard request.cache.hasRange, request.method == .get, let length else { return whole }
+        guard takesRanges, request.cache.hasRange, request.method == .get, let length else { return whole }
         switch selectRange(
             request.fields, method: request.method, stored: record.cached, length: UInt64(length), now: now)
         {
@@ -155,9 +202,10 @@ struct StoredAnswer {
 
     func appendHead(minorVersion: UInt8, persists: Bool, to out: inout [UInt8]) {
         var hasLength = false
-        if status != record.cached.status {
+        if status != record.cached.status || form.isTransformed {
             appendStatusLine(status, reason: nil, to: &out)
-            let fields = status == 304 ? notModifiedFields(of: record.fields) : record.fields
+            let coded = codedFields(of: ownFields ?? record.fields, form)
+            let fields = status == 304 ? notModifiedFields(of: coded) : coded
             appendFieldLines(fields, to: &out) { isSent($0.name) }
             appendContentFields(to: &out)
         } else if let ownFields {
@@ -167,6 +215,7 @@ struct StoredAnswer {
             out.append(contentsOf: record.head)
             hasLength = record.headHasLength
         }
+        if addsVary { HeadWriter.append(.vary, "Accept-Encoding", to: &out) }
         HeadWriter.append(.age, Int(clamping: age.count), to: &out)
         HeadWriter.append("Cache-Status: ", to: &out)
         cacheStatus.append(to: &out)

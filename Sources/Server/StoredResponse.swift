@@ -15,20 +15,33 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package let secondaryKey: SecondaryKey?
     /// `head` ends with a `Content-Length` line; false while the length of the body is not known yet.
     package let headHasLength: Bool
+    /// What may be done about its content coding.
+    let coding: CodingTerms
+    /// How it serves those whose `Accept-Encoding` is another than that of the request it answered; nil where it does not
+    /// vary by that.
+    private let codingVariant: CodingVariant?
+    /// The gzip copy, where the rules want one; records with a renewed head share it.
+    let compressedCopy: CompressedCopy?
     /// Under which storage policy it is kept.
     package let storage: StoragePolicy
     /// Trailers of the transfer under way, for those who read it as it comes: they are not stored (RFC 9110 §6.5.1).
     let trailers: TransientTrailers?
     /// Everything a fresh plain GET needs is at hand: status 200-like, length known, no variants.
-    package var isPlain: Bool { headHasLength && secondaryKey == nil && head.count <= StoredResponse.plainHeadBytesMax }
+    package var isPlain: Bool {
+        headHasLength && secondaryKey == nil && !coding.isInflatable && head.count <= StoredResponse.plainHeadBytesMax
+    }
 
-    init(
+    package init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
-        body: Body, contentLength: Int?, storage: StoragePolicy = .session, trailers: TransientTrailers? = nil
+        codingVariant: CodingVariant? = nil, body: Body, contentLength: Int?, storage: StoragePolicy = .session, compressedCopy: CompressedCopy? = nil,
+        trailers: TransientTrailers? = nil
     ) {
+        self.compressedCopy = compressedCopy
         self.storage = storage
         self.trailers = trailers
         self.cached = cached
+        coding = CodingTerms(cached, fields: fields, uri: keyBytes)
+        self.codingVariant = codingVariant
         terms = cached.terms
         self.fields = fields
         self.secondaryKey = secondaryKey
@@ -42,12 +55,14 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// The answer to a request, to be stored in the request's zone.
     convenience init(
         request: OwnedRequest, cached: CachedResponse, fields: Fields, body: Body, contentLength: Int?,
-        storage: StoragePolicy, trailers: TransientTrailers? = nil
+        treatment: CacheTreatment, trailers: TransientTrailers? = nil
     ) {
         self.init(
             key: request.key, keyBytes: request.keyBytes, cached: cached, fields: fields,
-            secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields), body: body,
-            contentLength: contentLength, storage: storage, trailers: trailers)
+            secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields),
+            codingVariant: CodingVariant(cached.vary, request: request.fields), body: body,
+            contentLength: contentLength, storage: treatment.storage,
+            compressedCopy: treatment.compression == .once ? CompressedCopy() : nil, trailers: trailers)
     }
 
     /// A head beyond this is written by the longer way, which has no buffer of fixed size.
@@ -61,13 +76,24 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     /// The same response with a renewed head, over the same body (RFC 9111 §4.3.4).
     package func renewed(cached: CachedResponse, fields: Fields) -> StoredResponse {
-        renewed(cached: cached, fields: fields, secondaryKey: secondaryKey)
+        renewed(cached, fields, secondaryKey, codingVariant)
     }
 
-    func renewed(cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?) -> StoredResponse {
+    /// The same, for a request of another variant that it turned out to suit as well.
+    func renewed(for request: OwnedRequest) -> StoredResponse {
+        renewed(
+            cached, fields, SecondaryKey(cached.vary, request: request.fields),
+            CodingVariant(cached.vary, request: request.fields))
+    }
+
+    private func renewed(
+        _ cached: CachedResponse, _ fields: Fields, _ secondaryKey: SecondaryKey?, _ codingVariant: CodingVariant?
+    ) -> StoredResponse {
         StoredResponse(
-            key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey, body: body,
-            contentLength: body.state == .complete ? body.length : body.expectedLength, storage: storage)
+            key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey,
+            codingVariant: codingVariant, body: body,
+            contentLength: body.state == .complete ? body.length : body.expectedLength, storage: storage,
+            compressedCopy: compressedCopy)
     }
 
     /// The same response, to be validated before it is served again (a soft purge).
@@ -78,7 +104,8 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         guard body.state != .failed, !body.isWindowed else { return false }
         guard let secondaryKey else { return true }
         let bytes = request.bytes
-        return secondaryKey.matches(request.head.fields, bytes: bytes.span)
+        if secondaryKey.matches(request.head.fields, bytes: bytes.span) { return true }
+        return codingVariant?.serves(request.fields, request.cache, coding) ?? false
     }
 
     private static func wireHead(status: UInt16, fields: Fields, contentLength: Int?) -> [UInt8] {
@@ -93,7 +120,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 }
 
 /// Set by the worker that fetches, before the body is complete; read by those who serve it, after.
-final class TransientTrailers: Sendable {
+package final class TransientTrailers: Sendable {
     private let fields = Locked<Fields?>(nil)
 
     var value: Fields? { fields.withLock { $0 } }

@@ -44,3 +44,25 @@ package struct ConfigurationNode: Sendable {
         }
     }
 }
+
+extension ConfigurationNode {
+    /// The line of what a path leads to, `cache.rules[2].zone`, or of the nearest thing around it that is there. Nil where its
+    /// first key is not.
+    func line(at path: String) -> Int? {
+        var node = self
+        var line: Int?
+        for step in path.split(whereSeparator: { $0 == "." || $0 == "[" || $0 == "]" }) {
+            switch node.value {
+            case .mapping(let entries):
+                guard let entry = entries.first(where: { $0.key == step }) else { return line }
+                (node, line) = (entry.value, entry.keyLine)
+            case .list(let elements):
+                guard let number = Int(step), elements.indices.contains(number - 1) else { return line }
+                node = elements[number - 1]
+                line = node.line
+            case .scalar: return line
+            }
+        }
+        return line
+    }
+}

@@ -1,6 +1,7 @@
 /// Walks the tree of a file along the declared keys and collects what is wrong with it.
 struct ConfigurationReader {
     private let file: String
+    private var root: ConfigurationNode?
     private(set) var configuration = Configuration()
     private(set) var errors: [ConfigurationError] = []
     /// The lines of the keys that were there, sections included.
@@ -18,15 +19,22 @@ struct ConfigurationReader {
     private static let settings: [String: any SettingDeclaration] = Dictionary(
         uniqueKeysWithValues: Settings.all.map { ($0.key, $0) })
 
-    mutating func read(_ root: ConfigurationNode) { readSection(root, path: "", line: root.line) }
+    mutating func read(_ root: ConfigurationNode) {
+        self.root = root
+        readSection(root, path: "", line: root.line)
+    }
 
     mutating func report(_ key: String, line: Int? = nil, _ message: String, hint: String? = nil) {
         errors.append(error(key, line: line, message, hint: hint))
     }
 
     func error(_ key: String, line: Int? = nil, _ message: String, hint: String? = nil) -> ConfigurationError {
-        ConfigurationError(file: file, line: line ?? lines[key] ?? 0, key: key, message: message, hint: hint)
+        let line = line ?? lines[key] ?? root?.line(at: key) ?? 0
+        return ConfigurationError(file: file, line: line, key: key, message: message, hint: hint)
     }
+
+    /// Whether anything is wrong with a key or what stands in its value.
+    func hasErrors(in key: String) -> Bool { errors.contains { $0.key.hasPrefix(key) } }
 
     private mutating func readSection(_ node: ConfigurationNode, path: String, line: Int) {
         if node.isNull { return }

@@ -1,4 +1,5 @@
 import Access
+import Caching
 import Message
 import Rules
 
@@ -7,8 +8,9 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
     let configuration = reader.configuration
     return (
         listenerErrors(configuration, reader) + authenticationErrors(configuration, reader)
-            + dnsErrors(configuration, reader),
+            + dnsErrors(configuration, reader) + cacheRuleErrors(configuration, reader),
         diskWarnings(configuration, reader) + opennessWarnings(configuration, reader)
+            + accessRuleWarnings(configuration, reader) + cacheRuleWarnings(configuration, reader)
     )
 }
 
@@ -54,11 +56,15 @@ private func authenticationErrors(
                 "\(section).basic.users", line: reader.lines["\(section).basic"] ?? line, "missing",
                 hint: "name the users' file, or leave \(section) out"))
     }
-    for rule in configuration.access.rules where !rule.conditions.users.isEmpty && reader.lines[section] == nil {
-        errors.append(
-            reader.error(
-                "access.rules[\(rule.number)]", line: rule.line,
-                "names users, but nobody is asked who they are", hint: "configure access.authentication"))
+    if reader.lines[section] == nil {
+        let rules =
+            configuration.access.rules.map { ("access.rules[\($0.number)]", $0.conditions) }
+            + configuration.cache.rules.map { ("cache.rules[\($0.number)]", $0.conditions) }
+        for (key, conditions) in rules where !conditions.users.isEmpty {
+            errors.append(
+                reader.error(
+                    key, "names users, but nobody is asked who they are", hint: "configure access.authentication"))
+        }
     }
     return errors
 }

@@ -46,6 +46,12 @@ private let manualHead = """
 
 private let manualTail = """
 
+    ## The cache in detail
+
+    Rules of the cache have the same conditions as rules of access, within `match:`, but for two: they have no `address`, and they have
+    `type`, compared with the `Content-Type` of the response. What they can say, and what `cache.zones` can: [policies.md](policies.md).
+    `larder check` prints all rules as it understood them, one line each; `larder check --json` for scripts.
+
     ## Access in detail
 
     A request passes four gates, and each refusal says which one and why.
@@ -69,9 +75,14 @@ private let manualTail = """
     | `address` | an address or a range such as `10.0.0.0/8`, compared with the address that is dialled, after the name service was asked |
     | `port` | `443`, or a range such as `8000-8999` |
     | `method` | `GET`, `HEAD`, `CONNECT` …, in upper case |
+    | `path` | the whole path without the query, `*` for any bytes: `/pool/*`, `*.deb`. Case counts. A tunnel has no path, so no rule with one holds for it |
     | `user` | authenticated names, as in the users' file |
     | `client` | addresses and ranges of clients |
     | `reason` | no condition: what a `deny` rule tells the client |
+
+    A path counts in the spelling that is safer: an `allow` rule holds only if the path matches as sent and as an origin might read it
+    (percent-encoding undone, `//` merged, `..` resolved); a `deny` rule holds if either does. Origins that tell paths apart in other ways
+    (case, `;parameters`) need rules for each.
 
     ### Private destinations
 

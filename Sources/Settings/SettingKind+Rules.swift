@@ -79,3 +79,28 @@ extension SettingKind where Value == String {
             }
     }
 }
+
+extension SettingKind where Value == PathPattern {
+    static var pathPattern: SettingKind {
+        .scalar(
+            "a path such as /pool/* or *.deb", parse: { PathPattern($0) },
+            render: { $0.description.hasPrefix("*") ? "\"\($0)\"" : "\($0)" },
+            hint: { text in
+                if text.contains("://") { return "a path only, without scheme and host" }
+                if text.contains("?") { return "the query is no part of it" }
+                if text.utf8.contains(where: { $0 >= 0x80 || $0 == 0x20 }) { return "percent-encode it, as clients do" }
+                return text.first.map { $0 == "/" || $0 == "*" } ?? true ? nil : "did you mean /\(text)?"
+            })
+    }
+}
+
+extension SettingKind where Value == MediaTypePattern {
+    static var mediaType: SettingKind {
+        .scalar(
+            "a media type such as text/html, text/* or application/*+json", parse: { MediaTypePattern($0) },
+            render: { $0.description.hasPrefix("*") ? "\"\($0)\"" : "\($0)" },
+            hint: { text in
+                text.contains(";") ? "without parameters" : text.contains("/") ? nil : "did you mean \(text)/*?"
+            })
+    }
+}

@@ -1,5 +1,6 @@
 import Access
 import Message
+import Rules
 
 /// Every setting of Larder, in the order of the sample file and the manual.
 ///
@@ -70,6 +71,41 @@ enum Settings {
                 "cache.heuristic_lifetime_max", \.cache.heuristicLifetimeMax, .duration(.zero ... .days(365)),
                 reload: .live,
                 "Longest freshness lifetime the heuristic of RFC 9111 §4.2.2 may give; 0 turns the heuristic off."),
+            Setting(
+                "cache.negative_ttl", \.cache.negativeTTL, .seconds(.zero ... .days(1)), reload: .live,
+                "How long a 404 or 410 is fresh for which the origin says nothing; 0 leaves it to the heuristic."),
+            Setting(
+                "cache.targeted_fields", \.cache.targetedFields, .flag, reload: .live,
+                "Whether Larder-Cache-Control and CDN-Cache-Control take the place of Cache-Control (RFC 9213)."),
+            Setting(
+                "cache.policy_clients", \.cache.policyClients, SettingKind<AddressRange>.addressRange.list(),
+                reload: .live, "Clients whose Larder-Policy field is heeded.",
+                example: ["policy_clients: [ 127.0.0.1 ]"], defaultMeaning: "nobody's"),
+            Setting(
+                "cache.compression.types", \.cache.compression.writtenTypes,
+                SettingKind<MediaTypePattern>.mediaType.list().orLeftOut, reload: .live,
+                "Content types that are compressed where a rule says compress.",
+                example: ["types: [ \"text/*\", application/json ]"],
+                defaultMeaning: "text, JSON, XML, JavaScript, WebAssembly and SVG"),
+            Setting(
+                "cache.compression.size_min", \.cache.compression.sizeMin, .size(0...1 << 30), reload: .live,
+                "Smallest body that is compressed."),
+            Setting(
+                "cache.zones", \.cache.zones, .zones, reload: .restart,
+                "Caches of their own beside the default one, each with its budget; rules send requests there.",
+                example: [
+                    "zones:",
+                    "  - { name: packages, memory: 64MiB, object_size_max: 16MiB, policy: stale-on-error }",
+                ], defaultMeaning: "the default zone alone"),
+            Setting(
+                "cache.rules", \.cache.rules, .rules, reload: .live,
+                "What becomes of which requests. First match wins; within a match all conditions must hold, within a list any.",
+                example: [
+                    "rules:",
+                    "  - { match: { host: \"*.example.org\", path: /pool/* }, zone: packages, policy: cache-first }",
+                    "  - { match: { host: example.com }, key: { drop: [ \"utm_*\", fbclid ], sort: yes } }",
+                    "  - { match: { type: text/html }, ttl: 1m, policy: [ stale-on-error ] }",
+                ], defaultMeaning: "no rules"),
         ])
 
     private static let access = Section(

@@ -133,10 +133,10 @@ extension Body {
             return takeDue()
         }
         for wake in due { wake() }
+        // Its record is counted anew when the fill ends.
         guard let whole else { return }
         held.subtract(whole.footprint, ordering: .relaxed)
         shelves.release(whole.footprint)
-        reweigh()
     }
 
     /// The fill at `position` fetches no further than `end`.

@@ -81,7 +81,14 @@ internal import Synchronization
     var weight: Int {
         let now = held.load(ordering: .relaxed)
         guard state == .growing, !windowed.load(ordering: .relaxed) else { return now }
-        return max(now, expectedLength ?? 0)
+        return max(now, promised)
+    }
+
+    /// Bytes it will hold when it is as long as expected: to the byte where one page suffices, as malloc(3) mostly has it.
+    var promised: Int {
+        guard let expectedLength, expectedLength > 0 else { return 0 }
+        if expectedLength > BodyLayout.pageBytes { return expectedLength }
+        return objectBytes + layout.page(at: 0).capacity + 16
     }
 }
 

@@ -1,10 +1,15 @@
 /// What a locked section no longer wants. It is destroyed after the lock is released, because giving memory back takes
 /// time and the deinitialiser of a record or body takes other locks.
 @safe struct Doomed {
-    /// Lists of variants taken out of the table, with the records in them.
-    var lists: [[StoredRecord]] = []
+    /// Lists of variants taken out of the table, with the records in them. Most often there is one: it stands alone.
+    private var list: [StoredRecord]?
+    private var lists: [[StoredRecord]] = []
     /// Raw memory without anything to destroy in it.
     var blocks: [UnsafeMutableRawPointer] = unsafe []
+
+    mutating func add(_ variants: [StoredRecord]) {
+        if list == nil { list = variants } else { lists.append(variants) }
+    }
 
     consuming func destroy() {
         unsafe blocks.forEach { unsafe $0.deallocate() }

@@ -52,7 +52,7 @@
             if !variants.isEmpty { add(Slot(key, variants), into: &doomed) }
             return
         }
-        if let old = unsafe slots[index].variants { doomed.lists.append(old) }
+        if let old = unsafe slots[index].variants { doomed.add(old) }
         if variants.isEmpty { vacate(index) } else { unsafe slots[index] = Slot(key, variants) }
     }
 

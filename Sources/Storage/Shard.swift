@@ -32,8 +32,11 @@ struct Shard {
 
     /// Puts a record before the other variants of its key, in place of those it replaces.
     mutating func insert(_ record: StoredRecord, variantsMax: Int, into doomed: inout Doomed) {
-        var variants = unsafe record.keyBytes.withUnsafeBytes { unsafe table.variants(record.key, $0) } ?? []
-        var toMain = ghost.take(record.key)
+        let wasEvicted = ghost.take(record.key)
+        guard var variants = unsafe record.keyBytes.withUnsafeBytes({ unsafe table.variants(record.key, $0) }) else {
+            return put(record, [record], toMain: wasEvicted, into: &doomed)
+        }
+        var toMain = wasEvicted
         variants.removeAll { other in
             guard other !== record, record.replaces(other) else { return other === record }
             toMain = toMain || other.place == .main
@@ -44,6 +47,12 @@ struct Shard {
         if record.place != .nowhere { unlink(record) }
         variants.insert(record, at: 0)
         while variants.count > max(1, variantsMax) { unlink(variants.removeLast()) }
+        put(record, variants, toMain: toMain, into: &doomed)
+    }
+
+    private mutating func put(
+        _ record: StoredRecord, _ variants: [StoredRecord], toMain: Bool, into doomed: inout Doomed
+    ) {
         record.weight = record.currentWeight
         if toMain { main.push(record) } else { small.push(record) }
         table.set(variants, record.key, record.keyBytes, into: &doomed)
@@ -70,7 +79,8 @@ struct Shard {
         guard record.place != .nowhere else { return false }
         unlink(record)
         let variants = unsafe record.keyBytes.withUnsafeBytes { unsafe table.variants(record.key, $0) } ?? []
-        table.set(variants.filter { $0 !== record }, record.key, record.keyBytes, into: &doomed)
+        let others = variants.count > 1 ? variants.filter { $0 !== record } : []
+        table.set(others, record.key, record.keyBytes, into: &doomed)
         return true
     }
 

@@ -2,7 +2,7 @@ import Access
 import Admin
 import Settings
 
-/// `larder check [-v] [--json]`: everything that is wrong, not only the first.
+/// `larder check [-v] [--json]`: everything that is wrong, not only the first; and the rules as they were understood.
 func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     guard arguments.words.isEmpty else {
         throw UsageError("check takes no \"\(arguments.words[0])\"", hint: "larder check --config FILE")
@@ -27,6 +27,8 @@ private func show(_ reading: ConfigurationReading, _ arguments: Arguments, _ con
     guard let configuration = reading.configuration else { return }
     console.print("\(reading.name): fine")
     if arguments.has(.verbose) { console.print(effectiveSettings(configuration)) }
+    let rules = ruleList(configuration)
+    if !rules.isEmpty { console.print(rules) }
 }
 
 private func json(_ reading: ConfigurationReading) -> [UInt8] {
@@ -38,6 +40,7 @@ private func json(_ reading: ConfigurationReading) -> [UInt8] {
         json.array { for error in reading.errors { write(error, to: &$0) } }
         json.key("warnings")
         json.array { for warning in reading.warnings { write(warning, to: &$0) } }
+        if let configuration = reading.configuration { writeRules(configuration, to: &json) }
     }
     return writer.bytes
 }

@@ -1,8 +1,9 @@
 import Access
 import Message
+import Rules
 import Settings
 
-/// What `larder check -v` shows: what holds in the end, defaults included, and the rules in their order.
+/// What `larder check -v` shows: what holds in the end, defaults included.
 func effectiveSettings(_ configuration: Configuration) -> String {
     let access = configuration.access
     let cache = configuration.cache
@@ -16,6 +17,9 @@ func effectiveSettings(_ configuration: Configuration) -> String {
         ("cache.object_size_max", binarySize(Double(cache.objectSizeMax))),
         ("cache.disk", cache.diskSize == 0 ? "none" : "\(binarySize(Double(cache.diskSize))) in \(cache.diskPath)"),
         ("cache.collapse", cache.collapse ? "yes" : "no"),
+        ("cache.negative_ttl", renderDuration(.seconds(cache.negativeTTL.count))),
+        ("cache.targeted_fields", cache.targetedFields ? "yes" : "no"),
+        ("cache.policy_clients", cache.policyClients.isEmpty ? "nobody" : list(cache.policyClients)),
         ("access.clients", access.clients.map(list) ?? "whoever authenticates"),
         ("access.private_destinations", access.privateDestinations.rawValue),
         ("access.authentication", access.authentication.map { "basic, users in \($0.usersFile)" } ?? "none"),
@@ -23,31 +27,7 @@ func effectiveSettings(_ configuration: Configuration) -> String {
         ("log.level", configuration.log.level.rawValue),
     ]
     let settings = rows.map { "  \(padded($0.0, 30))\($0.1)" }
-    return (["", "Settings"] + settings + ["", "Rules"] + ruleLines(access)).joined(separator: "\n")
-}
-
-private func ruleLines(_ access: AccessSettings) -> [String] {
-    access.rules.map { "  \(padded("\($0.number).", 4))\(text($0))" }
-        + ["  \(padded("", 4))otherwise: \(access.defaultEffect.rawValue)"]
-}
-
-private func text(_ rule: AccessRule) -> String {
-    let conditions = rule.conditions
-    let parts: [(String, [String])] = [
-        ("host", conditions.hosts.map { "\($0)" }), ("address", conditions.addresses.map { "\($0)" }),
-        ("port", conditions.ports.map(text)), ("method", conditions.methods), ("user", conditions.users),
-        ("client", conditions.clients.map { "\($0)" }),
-    ]
-    let named = parts.filter { !$0.1.isEmpty }.map { "\($0.0) \($0.1.joined(separator: ", "))" }
-    let holds = named.isEmpty ? "everything" : named.joined(separator: "; ")
-    switch rule.effect {
-    case .allow: return "allow: \(holds)"
-    case .deny(let reason): return "deny: \(holds)" + (reason.map { " (\"\($0)\")" } ?? "")
-    }
-}
-
-private func text(_ range: ClosedRange<UInt16>) -> String {
-    range.lowerBound == range.upperBound ? "\(range.lowerBound)" : "\(range.lowerBound)-\(range.upperBound)"
+    return (["", "Settings"] + settings).joined(separator: "\n")
 }
 
 private func list(_ ranges: [AddressRange]) -> String { ranges.map { "\($0)" }.joined(separator: ", ") }

@@ -1,23 +1,24 @@
 import Access
 import Message
+import Rules
 import Testing
 
 /// A request for `GET http://host:port/`, or CONNECT.
 func request(
     _ host: String, port: UInt16 = 80, method: Method = .get, methodText: String? = nil, user: String? = nil,
-    client: String? = "127.0.0.1"
+    client: String? = "127.0.0.1", path: String = "/"
 ) -> AccessRequest {
     guard let destination = DestinationHost(host.utf8) else { preconditionFailure("\(host) is no host") }
     return AccessRequest(
         client: client.map(ip), user: user, method: method, methodText: methodText, destination: destination,
         port: port,
-        isTunnel: method == .connect)
+        isTunnel: method == .connect, pathAndQuery: ArraySlice(path.utf8))
 }
 
 func rule(
     _ effect: AccessRule.Effect, host: [String] = [], address: [String] = [], port: [UInt16] = [],
     method: [String] = [],
-    user: [String] = [], client: [String] = []
+    user: [String] = [], client: [String] = [], path: [String] = []
 ) -> AccessRule {
     var conditions = AccessRule.Conditions()
     conditions.hosts = host.compactMap { HostPattern($0) }
@@ -25,6 +26,7 @@ func rule(
     conditions.ports = port.map { $0...$0 }
     conditions.methods = method
     conditions.users = user
+    conditions.paths = path.compactMap { PathPattern($0) }
     conditions.clients = client.compactMap { AddressRange($0) }
     return AccessRule(effect: effect, conditions: conditions, number: 0)
 }
@@ -57,10 +59,11 @@ extension Verdict {
 
 @Suite("Private destinations")
 struct PrivateDestinationTests {
+    /// All of them are in DestinationHostTests (RulesTests).
     static let spellings = [
-        "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.0x0.0x0.0x1", "0177.0.0.1", "127.0.0.1.",
-        "[::ffff:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:0001]", "0", "[::1]", "169.254.169.254", "2852039166",
-        "0251.0376.0251.0376", "[::ffff:a9fe:a9fe]",
+        "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.0.0.1.", "[::ffff:127.0.0.1]", "0",
+        "[::1]",
+        "169.254.169.254", "0xa9fea9fe", "169.254.43518", "[::ffff:a9fe:a9fe]",
     ]
 
     @Test(arguments: spellings) func `every spelling is refused before anything is dialled`(_ host: String) throws {
@@ -182,6 +185,36 @@ struct AccessRuleTests {
         let row = Self.rows[index]
         #expect(
             policy(row.rules).decide(row.request, address: row.address.map(ip)).summary == row.expected, "row \(index)")
+    }
+
+    static let allowPublic = rule(.allow, path: ["/public/*"])
+    static let denyAdmin = rule(.deny(reason: nil), path: ["/admin/*"])
+    static let pathRows: [(rules: [AccessRule], path: String, expected: String)] = [
+        ([allowPublic], "/public/x", "allow 1"), ([allowPublic], "/private/x", "deny no-rule"),
+        ([allowPublic], "/public/x?../y", "allow 1"),
+        // What is allowed may not be something else for the origin, what is denied may not be spelled otherwise.
+        ([allowPublic], "/public/../private/x", "deny no-rule"),
+        ([allowPublic], "/public/%2e%2e/private", "deny no-rule"),
+        ([allowPublic], "/%70ublic/x", "deny no-rule"), ([denyAdmin, rule(.allow)], "/admin/x", "deny 1 rule"),
+        ([denyAdmin, rule(.allow)], "/%61dmin/x", "deny 1 rule"),
+        ([denyAdmin, rule(.allow)], "/a/..//admin/x", "deny 1 rule"),
+        ([denyAdmin, rule(.allow)], "/public/x", "allow 2"), ([denyAdmin, rule(.allow)], "/x?/admin/x", "allow 2"),
+    ]
+    @Test(arguments: pathRows.indices) func `a path counts in the spelling that is safer`(_ index: Int) {
+        let row = Self.pathRows[index]
+        let request = request("a.example", path: row.path)
+        #expect(policy(row.rules).decide(request, address: nil).summary == row.expected, "row \(index)")
+        #expect((policy(row.rules).mayDial(request, address: ip("8.8.8.8")) == nil) == row.expected.hasPrefix("allow"))
+    }
+
+    @Test func `a tunnel has no path`() {
+        let connect = request("a.example", port: 443, method: .connect)
+        #expect(
+            policy([Self.allowPublic, rule(.allow, path: ["*"])]).decide(connect, address: nil).summary
+                == "deny no-rule")
+        #expect(
+            policy([rule(.deny(reason: nil), path: ["*"]), rule(.allow)]).decide(connect, address: nil).summary
+                == "allow 2")
     }
 
     @Test func `an address that a rule denies may not be dialled although the name may`() {

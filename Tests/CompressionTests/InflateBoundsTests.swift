@@ -65,6 +65,7 @@ struct TrailingBytesTests {
         ("a line of text", Array("trailing\n".utf8), nil),
         ("half a magic number", [0x1F], nil),
         ("half a magic number, then something else", [0x1F, 0x00, 0x8B], nil),
+        ("the other half", [0x00, 0x8B, 0x08, 0x00], nil),
         ("zeros, then a member: it is no more one", [0] + gzip([9]), nil),
         ("a magic number begins a member, which is cut short", [0x1F, 0x8B], .truncated),
         ("or is no member", [0x1F, 0x8B, 0x07, 0x00], .corrupt),

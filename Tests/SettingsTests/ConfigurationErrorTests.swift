@@ -17,7 +17,7 @@ struct ConfigurationErrorTests {
         (
             "cache: big",
             [
-                "1: cache: found \"big\", expected the keys memory, disk, collapse, object_size_max, heuristic_lifetime_max"
+                "1: cache: found \"big\", expected the keys memory, disk, collapse, object_size_max, heuristic_lifetime_max, negative_ttl, targeted_fields, policy_clients, compression, zones, rules"
             ]
         ),
         ("cache: { disk: 10GiB }", ["1: cache.disk: found \"10GiB\", expected the keys path, size"]),
@@ -120,7 +120,7 @@ struct ConfigurationErrorTests {
         ("allow: { hosts: a }", "[1].allow.hosts: unknown condition; did you mean host?"),
         (
             "allow: { colour: a }",
-            "[1].allow.colour: unknown condition; known are host, address, port, method, user, client"
+            "[1].allow.colour: unknown condition; known are host, address, port, method, path, user, client"
         ),
         ("allow: { reason: a }", "[1].allow.reason: only a deny rule has a reason"),
         ("allow: { host: [] }", "[1].allow.host: found an empty list; leave the key out instead"),
@@ -164,6 +164,14 @@ struct ConfigurationErrorTests {
         (
             "allow: { user: alice }",
             "[1]: names users, but nobody is asked who they are; configure access.authentication"
+        ),
+        (
+            "allow: { path: pool }",
+            "[1].allow.path: found \"pool\", expected a path such as /pool/* or *.deb; did you mean /pool?"
+        ),
+        (
+            "deny: { type: text/html }",
+            "[1].deny.type: an access rule has no type: it decides before there is a response; use path"
         ),
         (
             "deny: { reason: \"\" }",

@@ -1,5 +1,7 @@
 import Access
+import Caching
 import Foundation
+import Message
 import Settings
 import Testing
 
@@ -33,7 +35,8 @@ struct RenderingTests {
     @Test func `the sample file is right with its examples too`() throws {
         let lines = renderSampleFile().split(separator: "\n", omittingEmptySubsequences: false)
         let keys = [
-            "token", "object_size_max", "clients", "authentication", "basic", "realm", "users", "remember", "rules",
+            "token", "object_size_max", "policy_clients", "types", "zones", "clients", "authentication", "basic",
+            "realm", "users", "remember", "rules",
             "default", "ca_file",
         ]
         let uncommented = lines.map { line -> String in
@@ -46,16 +49,38 @@ struct RenderingTests {
         #expect(configuration.access.rules.count == 3)
         #expect(configuration.access.authentication != nil)
         #expect(configuration.cache.writtenObjectSizeMax == 32 << 20)
+        #expect(configuration.cache.zones.map(\.name) == ["packages"] && configuration.cache.rules.count == 3)
+        #expect(
+            configuration.cache.policyClients.count == 1 && configuration.cache.compression.writtenTypes?.count == 2)
         #expect(configuration.admin.tokenFile != nil && configuration.tls.caFile != nil)
         #expect(configuration.access.namedClients != nil && configuration.access.writtenDefault == .deny)
     }
 
-    @Test(arguments: ["build-fleet", "safe-egress", "lab"]) func `an example is valid, without a warning`(
+    @Test(arguments: ["build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox"])
+    func `an example is valid, without a warning`(
         _ name: String
     ) throws {
         let file = Self.root.appending(path: "conf/examples/\(name).yaml")
         let (configuration, errors, warnings) = try load(String(contentsOf: file, encoding: .utf8))
         #expect(configuration != nil)
         #expect(errors == [] && warnings == [])
+    }
+
+    @Test func `policies.md has a line for every policy, member and key of a rule`() throws {
+        let text = try String(contentsOf: Self.root.appending(path: "docs/policies.md"), encoding: .utf8)
+        var changes = TreatmentChanges()
+        changes.use = []
+        changes.storage = .session
+        changes.ttl = .zero
+        changes.respectsCacheControl = true
+        changes.negativeTTL = .zero
+        changes.objectSizeMax = 0
+        changes.storesCookies = true
+        changes.ranges = .whole
+        changes.compression = .once
+        #expect(changes.parts.count == Mirror(reflecting: changes).children.count)
+        for name in changes.parts.map(\.name) + CachePolicyWord.allCases.map(\.rawValue) + ["match", "zone", "key"] {
+            #expect(text.contains("\n| `\(name)` |"), "\(name)")
+        }
     }
 }

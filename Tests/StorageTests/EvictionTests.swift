@@ -98,6 +98,20 @@ struct EvictionTests {
         #expect(tier.lookup("growing").isEmpty)
     }
 
+    @Test(arguments: [0, 1, 1000, 262_144, 262_145, 1_000_000], [true, false])
+    func `a record stored while its body grew weighs what it holds at the end`(_ length: Int, isKnown: Bool) throws {
+        let tier = MemoryTier(budget: 8 << 20, shards: 1, objectMax: 4 << 20, variantsPerKeyMax: 1)
+        let body = try #require(tier.makeBody(expectedLength: isKnown ? length : nil))
+        #expect(tier.insert(TestRecord("a", body: body)))
+        if isKnown { #expect(tier.statistics.smallBytes >= length) }
+        #expect(body.append(pattern(0..<length)) == .appended)
+        #expect(body.finish())
+        let record = try #require(tier.lookup("a").first)
+        #expect(record.weight == record.currentWeight)
+        #expect(tier.statistics.smallBytes == record.weight)
+        #expect(abs(tier.statistics.usedBytes - record.weight) < 600)
+    }
+
     @Test func `a large object does not empty a shard of what is used`() {
         let tier = MemoryTier(budget: 8 << 20, shards: 8, objectMax: 2 << 20, variantsPerKeyMax: 1)
         for index in 0..<100 { tier.store("hot\(index)", bytes: 10_000).map { tier.touch($0) } }

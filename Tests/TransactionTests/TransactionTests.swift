@@ -179,8 +179,9 @@ struct TransactionTests {
             "an upgrade is for the origin alone", request(isUpgrade: true), [.head, allow],
             expect: [decide, fetch(.bypass)]),
         Row(
-            "a range that is not stored is fetched for nobody else", request(fields: fields((.range, "bytes=0-1"))),
-            [.head, allow, .stored(nil)], expect: [decide, .lookUp, fetch(.uriMiss)]),
+            "a range that is not stored is fetched for others, too", request(fields: fields((.range, "bytes=0-1"))),
+            [.head, allow, .stored(nil), .leading],
+            expect: [decide, .lookUp, .lead, fetch(.uriMiss, leading: true)]),
         Row(
             "no-store leads nobody", request(fields: fields((.cacheControl, "no-store"))),
             [.head, allow, .stored(nil)], expect: [decide, .lookUp, fetch(.uriMiss)]),

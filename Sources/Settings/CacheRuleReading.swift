@@ -1,0 +1,70 @@
+import Caching
+import Message
+import Rules
+
+/// `cache.rules`: a list of `match: { conditions }` with what becomes of the requests that match.
+extension SettingKind where Value == [CacheRule] {
+    static var rules: SettingKind {
+        .elements("rules", allowed: "a list of match: { … } with what holds then", read: readRule)
+    }
+}
+
+/// `cache.zones`.
+extension SettingKind where Value == [CacheZone] {
+    static var zones: SettingKind {
+        .elements("zones", allowed: "a list of name: …, memory: … and what holds in the zone", read: readZone)
+    }
+}
+
+@Sendable
+private func readRule(_ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]) -> CacheRule? {
+    let expected = "keys such as match: { … } and policy: …"
+    guard var reader = MappingReader(node, expected: expected, problems: &problems) else { return nil }
+    var rule = CacheRule(number: number, line: node.line)
+    rule.conditions = reader.value("match", .cacheConditions) ?? RuleConditions()
+    rule.zone = reader.value("zone", .zoneName)
+    rule.changes = readChanges(&reader)
+    rule.key = reader.value("key", .keyRules)
+    if !rule.conditions.types.isEmpty {
+        let reason = "a rule with a type has none: it is needed before the type is known"
+        reader.refuse("zone", reason)
+        reader.refuse("key", reason)
+    }
+    if rule.key?.host != nil, rule.conditions.hosts.isEmpty || rule.conditions.hosts.contains(.any) {
+        reader.refuse("key", "host takes one host for many, so match must name them", hint: "add match: { host: … }")
+    }
+    return reader.finish("key", into: &problems) ? rule : nil
+}
+
+@Sendable
+private func readZone(_ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]) -> CacheZone? {
+    guard var reader = MappingReader(node, expected: "keys such as name: … and memory: …", problems: &problems) else {
+        return nil
+    }
+    let name = reader.requiredValue("name", .zoneName)
+    let memory = reader.requiredValue("memory", .size(1 << 20...16 << 40))
+    let changes = readChanges(&reader)
+    let disk = reader.value("disk", .zoneDisk)
+    if name == CacheZone.defaultName {
+        reader.refuse(
+            "name", "this zone is always there", hint: "its size is cache.memory; say the rest in a last rule")
+    }
+    guard reader.finish("key", into: &problems), let name, let memory else { return nil }
+    return CacheZone(
+        name: name, memory: memory, changes: changes, diskPath: disk?.path, diskSize: disk?.size ?? 0, line: node.line)
+}
+
+/// What rules and zones can say alike.
+private func readChanges(_ reader: inout MappingReader) -> TreatmentChanges {
+    var changes = TreatmentChanges()
+    changes.use = reader.value("policy", .policies)
+    changes.storage = reader.value("storage", .choice)
+    changes.ttl = reader.value("ttl", .seconds(.zero ... .days(3650)))
+    changes.respectsCacheControl = reader.value("respect_cache_control", .flag)
+    changes.negativeTTL = reader.value("negative_ttl", .seconds(.zero ... .days(1)))
+    changes.objectSizeMax = reader.value("object_size_max", .size(0...1 << 50))
+    changes.storesCookies = reader.value("store_cookies", .flag)
+    changes.ranges = reader.value("ranges", .choice)
+    changes.compression = reader.value("compress", .choice)
+    return changes
+}

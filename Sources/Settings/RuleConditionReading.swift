@@ -1,0 +1,30 @@
+import Rules
+
+/// The conditions of a rule: one grammar for `access.rules` and `cache.rules`.
+///
+/// - Parameter reader: of the mapping they stand in; it is asked for nothing else here.
+func readConditions(_ reader: inout MappingReader, of side: RuleSide) -> RuleConditions {
+    var conditions = RuleConditions()
+    conditions.hosts = reader.value("host", SettingKind<HostPattern>.hostPattern.list()) ?? []
+    switch side {
+    case .access: conditions.addresses = reader.value("address", SettingKind<AddressRange>.addressRange.list()) ?? []
+    case .cache:
+        reader.refuse(
+            "address", "a cache rule has no address: what is stored is served without asking where the host is",
+            hint: "use host")
+    }
+    conditions.ports = reader.value("port", SettingKind<ClosedRange<UInt16>>.portRange.list()) ?? []
+    conditions.methods = reader.value("method", SettingKind<String>.method.list()) ?? []
+    conditions.paths = reader.value("path", SettingKind<PathPattern>.pathPattern.list()) ?? []
+    switch side {
+    case .access:
+        reader.refuse("type", "an access rule has no type: it decides before there is a response", hint: "use path")
+    case .cache: conditions.types = reader.value("type", SettingKind<MediaTypePattern>.mediaType.list()) ?? []
+    }
+    conditions.users = reader.value("user", SettingKind<String>.text(255).list()) ?? []
+    conditions.clients = reader.value("client", SettingKind<AddressRange>.addressRange.list()) ?? []
+    return conditions
+}
+
+/// Whose rules.
+enum RuleSide { case access, cache }

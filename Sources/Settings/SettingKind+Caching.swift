@@ -1,0 +1,129 @@
+import Caching
+import Message
+import Rules
+
+extension SettingKind where Value == Seconds {
+    /// A duration in whole seconds: HTTP knows no smaller ones.
+    static func seconds(_ bounds: ClosedRange<Duration>) -> SettingKind {
+        .scalar(
+            "a duration of whole seconds from \(renderDuration(bounds.lowerBound)) to \(renderDuration(bounds.upperBound))",
+            parse: { text in
+                guard let duration = parseDuration(text), bounds.contains(duration),
+                    duration.components.attoseconds == 0
+                else { return nil }
+                return Seconds(duration.components.seconds)
+            }, render: { renderDuration(.seconds($0.count)) },
+            hint: { Int($0) == nil ? nil : "a duration needs a unit: \($0)s, \($0)m, \($0)h" })
+    }
+}
+
+extension SettingKind where Value == CacheUse {
+    /// One policy, or several that do not contradict each other.
+    static var policies: SettingKind {
+        let words = SettingKind<CachePolicyWord>.choice.list()
+        return SettingKind(
+            allowed: words.allowed,
+            read: { node, problems in
+                guard let words = words.read(node, &problems) else { return nil }
+                do throws(CachePolicyContradiction) {
+                    return try CacheUse(words)
+                } catch {
+                    let (one, other) = (error.one.rawValue, error.other.rawValue)
+                    problems.append(SettingProblem(node, message: "\(one) and \(other) contradict each other"))
+                    return nil
+                }
+            }, render: { words.render($0.words) })
+    }
+}
+
+extension SettingKind where Value == RuleConditions {
+    /// The value of `match` in a cache rule.
+    static var cacheConditions: SettingKind {
+        SettingKind(
+            allowed: "conditions such as { host: … }",
+            read: { node, problems in
+                guard
+                    var reader = MappingReader(
+                        node, expected: "conditions such as { host: … }", problems: &problems)
+                else { return nil }
+                let conditions = readConditions(&reader, of: .cache)
+                return reader.finish("condition", into: &problems) ? conditions : nil
+            }, render: { "\($0)" })
+    }
+}
+
+extension SettingKind where Value == KeyRules {
+    static var keyRules: SettingKind {
+        SettingKind(
+            allowed: "drop: or keep: …, sort: yes, host: …",
+            read: { node, problems in
+                guard var reader = MappingReader(node, expected: "keys such as drop: …", problems: &problems) else {
+                    return nil
+                }
+                let dropped = reader.value("drop", SettingKind<ParameterPattern>.parameter.list())
+                let kept = reader.value("keep", SettingKind<ParameterPattern>.parameter.list())
+                let sorts = reader.value("sort", .flag) ?? false
+                let host = reader.value("host", .keyHost)
+                if dropped != nil { reader.refuse("keep", "drop and keep do not go together", hint: "say one of them") }
+                guard reader.finish("key", into: &problems) else { return nil }
+                let query: QuerySelection = dropped.map { .dropping($0) } ?? kept.map { .keeping($0) } ?? .all
+                return KeyRules(query: query, sortsQuery: sorts, host: host)
+            }, render: { "\($0)" })
+    }
+}
+
+extension SettingKind where Value == ParameterPattern {
+    static var parameter: SettingKind {
+        .scalar(
+            "the name of a query parameter, or its beginning with a * behind it", parse: { ParameterPattern($0) },
+            render: { $0.description.hasSuffix("*") ? "\"\($0)\"" : "\($0)" })
+    }
+}
+
+extension SettingKind where Value == String {
+    static var zoneName: SettingKind {
+        .scalar(
+            "a name of 1 to 32 lower-case letters, digits and -",
+            parse: { text in
+                let isFine = text.utf8.allSatisfy {
+                    (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
+                }
+                return isFine && (1...32).contains(text.utf8.count) ? text : nil
+            }, render: { $0 })
+    }
+
+    /// A host as it stands in a URI.
+    static var keyHost: SettingKind {
+        .scalar(
+            "a host name or an address, without a port",
+            parse: { text in
+                DestinationHost(text.utf8).map { host in
+                    if let address = host.address, !address.isV4 { return "[\(address)]" }
+                    return "\(host)"
+                }
+            }, render: { $0 })
+    }
+}
+
+/// Reserved for the disk tier.
+struct ZoneDisk: Sendable, Equatable {
+    var path: String
+    /// Bytes.
+    var size: UInt64
+}
+
+extension SettingKind where Value == ZoneDisk {
+    static var zoneDisk: SettingKind {
+        SettingKind(
+            allowed: "path: … and size: …",
+            read: { node, problems in
+                guard var reader = MappingReader(node, expected: "the keys path, size", problems: &problems) else {
+                    return nil
+                }
+                let path = reader.requiredValue("path", .path("a directory"))
+                let size = reader.requiredValue("size", .size(0...1 << 50))
+                guard reader.finish("key", into: &problems), let path, let size else { return nil }
+                return ZoneDisk(path: path, size: size)
+            }, render: { "{ path: \($0.path), size: \(renderSize($0.size)) }" })
+    }
+}

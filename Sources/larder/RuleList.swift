@@ -1,0 +1,83 @@
+import Access
+import Admin
+import Caching
+import Rules
+import Settings
+
+/// The rules in effect, numbered as logs and refusals number them, one line each; empty where there are none.
+func ruleList(_ configuration: Configuration) -> String {
+    let (access, cache) = (configuration.access, configuration.cache)
+    var lines: [String] = []
+    if !access.rules.isEmpty || access.defaultEffect == .deny {
+        lines += ["", "Access rules"] + access.rules.map { numbered($0.number, $0.text) }
+        lines.append(numbered(nil, "otherwise: \(access.defaultEffect.rawValue)"))
+    }
+    if !cache.zones.isEmpty {
+        lines += ["", "Zones", numbered(nil, "default: memory \(renderSize(cache.memory))")]
+        lines += cache.zones.map { numbered(nil, $0.text) }
+    }
+    if !cache.rules.isEmpty {
+        lines += ["", "Cache rules"] + cache.rules.map { numbered($0.number, $0.text) }
+    }
+    return lines.joined(separator: "\n")
+}
+
+/// The same for scripts: `access_rules`, `access_default`, `zones`, `cache_rules`.
+func writeRules(_ configuration: Configuration, to json: inout JSONWriter) {
+    json.key("access_rules")
+    json.array { json in
+        for rule in configuration.access.rules {
+            json.object {
+                writeHead(rule.number, rule.line, rule.text, to: &$0)
+                $0.member("effect", rule.isAllow ? "allow" : "deny")
+                if case .deny(let reason?) = rule.effect { $0.member("reason", reason) }
+                $0.key("match")
+                write(rule.conditions.parts, to: &$0)
+            }
+        }
+    }
+    json.member("access_default", configuration.access.defaultEffect.rawValue)
+    json.key("zones")
+    json.array { json in
+        for zone in configuration.cache.zones {
+            json.object {
+                $0.member("name", zone.name)
+                $0.member("memory", zone.memory)
+                $0.key("treatment")
+                write(zone.changes.parts, to: &$0)
+            }
+        }
+    }
+    json.key("cache_rules")
+    json.array { json in
+        for rule in configuration.cache.rules {
+            json.object {
+                writeHead(rule.number, rule.line, rule.text, to: &$0)
+                $0.key("match")
+                write(rule.conditions.parts, to: &$0)
+                $0.key("treatment")
+                write(rule.parts, to: &$0)
+            }
+        }
+    }
+}
+
+private func writeHead(_ number: Int, _ line: Int, _ text: String, to json: inout JSONWriter) {
+    json.member("number", number)
+    json.member("line", line)
+    json.member("text", text)
+}
+
+/// Every value is a list, as it may be in the file.
+private func write(_ parts: [(name: String, values: [String])], to json: inout JSONWriter) {
+    json.object { json in
+        for part in parts {
+            json.key(part.name)
+            json.array { for value in part.values { $0.string(value) } }
+        }
+    }
+}
+
+private func numbered(_ number: Int?, _ text: String) -> String {
+    "  \(padded(number.map { "\($0)." } ?? "", 4))\(text)"
+}

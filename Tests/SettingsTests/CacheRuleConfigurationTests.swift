@@ -1,0 +1,292 @@
+import Caching
+import Message
+import Rules
+import Settings
+import Testing
+
+@Suite("Zones and rules of the cache")
+struct CacheRuleConfigurationTests {
+    static let everything = """
+        cache:
+          negative_ttl: 10s
+          targeted_fields: yes
+          policy_clients: [ 127.0.0.1, 10.0.0.0/8 ]
+          compression: { types: [ text/*, "application/*+json" ], size_min: 2KiB }
+          zones:
+            - { name: packages, memory: 64MiB, object_size_max: 16MiB, policy: [ cache-first ], ttl: 1d }
+            - name: pages-2
+              memory: 8MiB
+          rules:
+            - match:
+                host: [ "*.example.org" ]
+                port: 80
+                path: [ "/pool/*" ]
+                method: [ GET, HEAD ]
+                client: 10.0.0.0/8
+              zone: packages
+              policy: [ cache-first, stale-on-error ]
+              storage: session
+              ttl: 1h
+              respect_cache_control: no
+              negative_ttl: 7s
+              object_size_max: 1MiB
+              store_cookies: yes
+              ranges: whole
+              compress: on-the-fly
+              key: { drop: [ "utm_*", fbclid ], sort: yes, host: Mirror.Example.org }
+            - match: { type: "text/*" }
+              ttl: 0
+            - { zone: default, key: { keep: id } }
+        """
+
+    @Test func `every key goes where it belongs`() throws {
+        let cache = try loaded(Self.everything).cache
+        #expect(cache.negativeTTL == Seconds(10) && cache.targetedFields)
+        #expect(cache.policyClients.map(\.description) == ["127.0.0.1", "10.0.0.0/8"])
+        #expect(cache.compression.types.map(\.description) == ["text/*", "application/*+json"])
+        #expect(cache.compression.sizeMin == 2048)
+
+        var packages = CacheZone(name: "packages", memory: 64 << 20, line: 7)
+        packages.changes.objectSizeMax = 16 << 20
+        packages.changes.use = .cacheFirst
+        packages.changes.ttl = Seconds(86_400)
+        #expect(cache.zones == [packages, CacheZone(name: "pages-2", memory: 8 << 20, line: 8)])
+
+        var first = CacheRule(zone: "packages", number: 1, line: 11)
+        first.conditions.hosts = [.below(".example.org")]
+        first.conditions.ports = [80...80]
+        first.conditions.paths = [PathPattern("/pool/*")].compactMap { $0 }
+        first.conditions.methods = ["GET", "HEAD"]
+        first.conditions.clients = [AddressRange("10.0.0.0/8")].compactMap { $0 }
+        first.changes.use = [.cacheFirst, .staleOnError]
+        first.changes.storage = .session
+        first.changes.ttl = Seconds(3600)
+        first.changes.respectsCacheControl = false
+        first.changes.negativeTTL = Seconds(7)
+        first.changes.objectSizeMax = 1 << 20
+        first.changes.storesCookies = true
+        first.changes.ranges = .whole
+        first.changes.compression = .onTheFly
+        let dropped = ["utm_*", "fbclid"].compactMap { ParameterPattern($0) }
+        first.key = KeyRules(query: .dropping(dropped), sortsQuery: true, host: "mirror.example.org")
+        var second = CacheRule(number: 2, line: 28)
+        second.conditions.types = [MediaTypePattern("text/*")].compactMap { $0 }
+        second.changes.ttl = .zero
+        let kept = ["id"].compactMap { ParameterPattern($0) }
+        let third = CacheRule(zone: "default", key: KeyRules(query: .keeping(kept)), number: 3, line: 30)
+        #expect(cache.rules == [first, second, third])
+    }
+
+    @Test func `the rules are ready to be asked`() throws {
+        let rules = try loaded(Self.everything).cacheRules
+        #expect(rules.zoneNames == ["default", "packages", "pages-2"])
+        #expect(rules.house.negativeTTL == Seconds(10) && rules.house.heedsTargetedFields)
+        #expect(rules.heedsPolicy(of: IPAddress(v4: 0x0A00_0001)) && rules.dependOnType && !rules.isTrivial)
+        let plain = Configuration().cacheRules
+        #expect(plain.isTrivial && plain.house.negativeTTL == Seconds(5) && !plain.house.heedsTargetedFields)
+        #expect(!plain.heedsPolicy(of: IPAddress(v4: 0x7F00_0001)))
+    }
+
+    @Test func `shown in one line each, the same words in the same order`() throws {
+        let cache = try loaded(Self.everything).cache
+        #expect(
+            cache.rules.map(\.text) == [
+                "host *.example.org; port 80; method GET, HEAD; path /pool/*; client 10.0.0.0/8 → zone packages; policy cache-first, stale-on-error; storage session; ttl 1h; respect_cache_control no; negative_ttl 7s; object_size_max 1MiB; store_cookies yes; ranges whole; compress on-the-fly; key.drop utm_*, fbclid; key.sort yes; key.host mirror.example.org",
+                "type text/* → ttl 0s", "everything → zone default; key.keep id",
+            ])
+        #expect(
+            cache.zones.map(\.text) == [
+                "packages: memory 64MiB; policy cache-first; ttl 1d; object_size_max 16MiB", "pages-2: memory 8MiB",
+            ])
+        #expect(
+            try loaded("cache: { rules: [ { match: { host: a } } ] }").cache.rules.map(\.text) == [
+                "host a → as without rules"
+            ])
+    }
+
+    /// Errors of one rule on line 3, after `cache.rules[1]`.
+    static let ruleRows: [(rule: String, expected: String)] = [
+        ("a", ": found \"a\", expected keys such as match: { … } and policy: …"),
+        ("{ mach: { host: a } }", ".mach: unknown key; did you mean match?"),
+        (
+            "{ colour: a }",
+            ".colour: unknown key; known are match, zone, policy, storage, ttl, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, key"
+        ),
+        ("{ match: a }", ".match: found \"a\", expected conditions such as { host: … }"),
+        ("{ match: { hots: a } }", ".match.hots: unknown condition; did you mean host?"),
+        (
+            "{ match: { address: 10.0.0.1 } }",
+            ".match.address: a cache rule has no address: what is stored is served without asking where the host is; use host"
+        ),
+        (
+            "{ match: { path: \"/a?b\" } }",
+            ".match.path: found \"/a?b\", expected a path such as /pool/* or *.deb; the query is no part of it"
+        ),
+        (
+            "{ match: { path: \"http://a/b\" } }",
+            ".match.path: found \"http://a/b\", expected a path such as /pool/* or *.deb; a path only, without scheme and host"
+        ),
+        (
+            "{ match: { path: [ \"/a b\" ] } }",
+            ".match.path[1]: found \"/a b\", expected a path such as /pool/* or *.deb; percent-encode it, as clients do"
+        ),
+        (
+            "{ match: { type: text } }",
+            ".match.type: found \"text\", expected a media type such as text/html, text/* or application/*+json; did you mean text/*?"
+        ),
+        (
+            "{ match: { type: text/html;q=1 } }",
+            ".match.type: found \"text/html;q=1\", expected a media type such as text/html, text/* or application/*+json; without parameters"
+        ),
+        (
+            "{ policy: cache-frist }",
+            ".policy: found \"cache-frist\", expected one of revalidate-when-stale, revalidate-always, cache-first, cache-only, no-read, no-write, stale-on-error; did you mean cache-first?"
+        ),
+        ("{ policy: [ cache-only, no-read ] }", ".policy: cache-only and no-read contradict each other"),
+        (
+            "{ policy: [ cache-first, revalidate-always ] }",
+            ".policy: revalidate-always and cache-first contradict each other"
+        ),
+        ("{ storage: forever }", ".storage: found \"forever\", expected one of session, permanent, pinned"),
+        (
+            "{ ttl: 500ms }", ".ttl: found \"500ms\", expected a duration of whole seconds from 0s to 3650d"
+        ),
+        (
+            "{ ttl: 60 }",
+            ".ttl: found \"60\", expected a duration of whole seconds from 0s to 3650d; a duration needs a unit: 60s, 60m, 60h"
+        ),
+        ("{ respect_cache_control: maybe }", ".respect_cache_control: found \"maybe\", expected yes or no"),
+        ("{ ranges: half }", ".ranges: found \"half\", expected one of sparse, whole, pass"),
+        ("{ compress: ocne }", ".compress: found \"ocne\", expected one of no, on-the-fly, once; did you mean once?"),
+        (
+            "{ zone: Packages }",
+            ".zone: found \"Packages\", expected a name of 1 to 32 lower-case letters, digits and -"
+        ),
+        ("{ zone: package }", ".zone: no zone is called \"package\"; did you mean packages?"),
+        ("{ zone: elsewhere }", ".zone: no zone is called \"elsewhere\"; zones are default, packages"),
+        (
+            "{ match: { type: text/* }, zone: packages }",
+            ".zone: a rule with a type has none: it is needed before the type is known"
+        ),
+        (
+            "{ match: { type: text/* }, key: { sort: yes } }",
+            ".key: a rule with a type has none: it is needed before the type is known"
+        ),
+        ("{ key: { drop: a, keep: b } }", ".key.keep: drop and keep do not go together; say one of them"),
+        ("{ key: { drop: [] } }", ".key.drop: found an empty list; leave the key out instead"),
+        (
+            "{ key: { drop: a=b } }",
+            ".key.drop: found \"a=b\", expected the name of a query parameter, or its beginning with a * behind it"
+        ),
+        ("{ key: { srot: yes } }", ".key.srot: unknown key; did you mean sort?"),
+        (
+            "{ match: { host: a }, key: { host: \"a:80\" } }",
+            ".key.host: found \"a:80\", expected a host name or an address, without a port"
+        ),
+        (
+            "{ match: { path: /a }, key: { host: a } }",
+            ".key: host takes one host for many, so match must name them; add match: { host: … }"
+        ),
+        (
+            "{ match: { host: [ a, \"*\" ] }, key: { host: a } }",
+            ".key: host takes one host for many, so match must name them; add match: { host: … }"
+        ),
+        (
+            "{ match: { user: alice } }",
+            ": names users, but nobody is asked who they are; configure access.authentication"
+        ),
+    ]
+    @Test(arguments: ruleRows) func `errors of a rule`(_ rule: String, _ expected: String) throws {
+        let (configuration, errors, _) = try load(
+            "cache:\n  rules:\n    - \(rule)\n  zones: [ { name: packages, memory: 1MiB } ]\n")
+        #expect(errors.map(\.description) == ["larder.yaml:3: cache.rules[1]\(expected)"])
+        #expect(configuration == nil)
+    }
+
+    static let zoneRows: [(zone: String, expected: [String])] = [
+        ("{ name: a }", ["cache.zones[1]: memory is missing"]),
+        ("{ memory: 1MiB }", ["cache.zones[1]: name is missing"]),
+        ("a", ["cache.zones[1]: found \"a\", expected keys such as name: … and memory: …"]),
+        ("{ name: a, memory: 1KiB }", ["cache.zones[1].memory: found \"1KiB\", expected a size from 1MiB to 16TiB"]),
+        (
+            "{ name: a, memory: 1MiB, mtach: {} }",
+            [
+                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, ttl, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, disk"
+            ]
+        ),
+        (
+            "{ name: default, memory: 1MiB }",
+            ["cache.zones[1].name: this zone is always there; its size is cache.memory; say the rest in a last rule"]
+        ),
+        (
+            "{ name: a, memory: 1MiB, policy: [ no-read, stale-on-error ] }",
+            ["cache.zones[1].policy: stale-on-error and no-read contradict each other"]
+        ),
+        ("{ name: a, memory: 1MiB, disk: { path: /a } }", ["cache.zones[1].disk: size is missing"]),
+    ]
+    @Test(arguments: zoneRows) func `errors of a zone`(_ zone: String, _ expected: [String]) throws {
+        // The rule names a zone that is wrong: said once, of the zone.
+        let (configuration, errors, _) = try load("cache:\n  zones:\n    - \(zone)\n  rules: [ { zone: a } ]\n")
+        #expect(errors.map(\.description) == expected.map { "larder.yaml:3: \($0)" })
+        #expect(configuration == nil)
+    }
+
+    @Test func `a zone twice, told where it stands`() throws {
+        let zones = "cache:\n  zones:\n    - name: a\n      memory: 1MiB\n    - memory: 2MiB\n      name: a\n"
+        #expect(
+            try load(zones).errors.map(\.description) == ["larder.yaml:6: cache.zones[2].name: a stands here twice"])
+    }
+
+    static let warnings: [(text: String, expected: [String])] = [
+        ("cache: { rules: [ { storage: session } ] }", []),
+        (
+            "cache:\n  rules:\n    - ttl: 1s\n      storage: pinned",
+            [
+                "4: cache.rules[1].storage: pinned needs the disk tier, which is not part of this version; until then it is kept in memory, as session"
+            ]
+        ),
+        (
+            "cache:\n  zones:\n    - name: a\n      memory: 1MiB\n      storage: permanent\n      disk: { path: /a, size: 1GiB }",
+            [
+                "5: cache.zones[1].storage: permanent needs the disk tier, which is not part of this version; until then it is kept in memory, as session",
+                "6: cache.zones[1].disk: the disk tier is not part of this version; leave disk out; the zone is kept in memory only",
+            ]
+        ),
+        (
+            "cache:\n  rules:\n    - ttl: 1s\n    - match: { host: a }",
+            ["4: cache.rules[2]: is never asked: rule 1 holds for everything; put it first"]
+        ),
+        (
+            "access:\n  rules:\n    - deny:\n    - allow: { host: a }",
+            ["4: access.rules[2]: is never asked: rule 1 holds for everything; put it first"]
+        ),
+        (
+            "access: { rules: [ { deny: { path: /a, method: CONNECT } } ] }",
+            ["1: access.rules[1]: never holds: a tunnel has no path that Larder could see"]
+        ),
+        (
+            "cache: { policy_clients: [ \"::/0\" ] }",
+            [
+                "1: cache.policy_clients: every client can make the cache ignore what origins say, for all the others; name the clients you trust with that"
+            ]
+        ),
+        (
+            "cache:\n  memory: 2MiB\n  zones: [ { name: a, memory: 1MiB } ]\n  rules: [ { zone: a, object_size_max: 2MiB }, { match: { host: a }, object_size_max: 2MiB } ]",
+            [
+                "4: cache.rules[1].object_size_max: 2MiB is more than the zone holds, 1MiB",
+                "4: cache.rules[2]: is never asked: rule 1 holds for everything; put it first",
+            ]
+        ),
+    ]
+    @Test(arguments: warnings.indices) func `what can not be meant is warned of`(_ index: Int) throws {
+        let row = Self.warnings[index]
+        let (configuration, errors, warnings) = try load(row.text)
+        #expect(configuration != nil && errors.isEmpty)
+        #expect(Set(warnings.map(\.description)) == Set(row.expected.map { "larder.yaml:\($0)" }), "\(row.text)")
+    }
+
+    @Test func `zones wait for the next start, rules do not`() throws {
+        let changed = try loaded(Self.everything)
+        #expect(changesNeedingRestart(from: Configuration(), to: changed) == ["cache.zones"])
+    }
+}

@@ -7,7 +7,8 @@ struct HostileFieldsTests {
     static let words = [
         "max-age", "s-maxage", "no-cache", "private", "=", "=\"", "\"", "\\", ",", " ", "\t", "0",
         "99999999999999999999",
-        "-1", "*", "bytes=", "-", "W/\"", "GMT", "Sun, 06 Nov 1994 08:49:37 GMT", "gzip", ";q=", "Accept", "/", "%", "bytes 0-4/10",
+        "-1", "*", "bytes=", "-", "W/\"", "GMT", "Sun, 06 Nov 1994 08:49:37 GMT", "gzip", ";q=", "Accept", "/", "%",
+        "bytes 0-4/10",
         "?",
     ]
     static let names: [FieldName] = [

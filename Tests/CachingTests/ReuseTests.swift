@@ -217,6 +217,7 @@ struct StalenessTests {
         ("a fresh one is better than an error", "max-age=10", 8, ["Cache-Control: max-age=5"], true),
         ("the client says how stale", "max-age=10", 12, ["Cache-Control: max-age=5, max-stale=2"], true),
         ("and no more", "max-age=10", 13, ["Cache-Control: max-stale=2"], false),
+        ("the client takes any, we do not", "max-age=10", 604_810, ["Cache-Control: max-stale"], false),
         ("credentials", "max-age=10", 11, ["Authorization: Basic x"], false),
     ]
 

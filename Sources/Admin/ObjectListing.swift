@@ -14,7 +14,7 @@ final class ObjectListing: Sendable {
         /// Records that the tier gave and nobody has seen yet.
         var records: ArraySlice<StoredRecord> = []
         /// Where the tier goes on.
-        var cursor: Int?
+        var cursor: RecordCursor?
         var isZoneDone = false
     }
 
@@ -38,7 +38,7 @@ final class ObjectListing: Sendable {
                     continue
                 }
                 guard place.zone < zones.count else { return nil }
-                let (records, next) = recordPage(zones[place.zone].tier, after: place.cursor)
+                let (records, next) = zones[place.zone].tier.page(after: place.cursor)
                 (place.records, place.cursor, place.isZoneDone) = (records[...], next, next == nil)
             }
             let page = place.records.prefix(Self.recordsPerPage)
@@ -66,14 +66,14 @@ extension ObjectDescription {
         if case .names(let names) = record.cached.vary {
             vary = names.map { String(decoding: $0.spelling, as: UTF8.self) }
         }
-        hits = record.hitCount
+        hits = UInt64(record.hits)
         self.zone = zone
-        storage = record.storagePolicy
+        storage = record.storage
     }
 
     private static func state(_ record: StoredResponse, _ now: WallTime) -> State {
         if record.body.state == .growing { return .growing }
-        if record.isPartial { return .partial }
+        if record.body.state == .partial { return .partial }
         return record.cached.isFresh(now) && !record.cached.terms.noCache ? .fresh : .stale
     }
 }

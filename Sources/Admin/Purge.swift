@@ -25,9 +25,9 @@ private func softPurge(_ matcher: SelectionMatcher, in tier: MemoryTier, dryRun:
         (record as? StoredResponse).map { matcher.matches($0) } ?? false
     }
     guard !dryRun else { return result }
-    var cursor: Int?
+    var cursor: RecordCursor?
     repeat {
-        let (records, next) = recordPage(tier, after: cursor)
+        let (records, next) = tier.page(after: cursor)
         for case let record as StoredResponse in records where matcher.matches(record) { outdate(record, in: tier) }
         cursor = next
     } while cursor != nil
@@ -38,6 +38,6 @@ private func outdate(_ record: StoredResponse, in tier: MemoryTier) {
     switch record.body.state {
     case .growing, .failed: tier.remove(record)
     // Where there is no room for the marked one the unmarked must not stay.
-    case .complete, .partial: if !tier.replace(record, with: record.outdated()) { tier.remove(record) }
+    case .complete, .partial: if !tier.replace(record, with: record.outdated) { tier.remove(record) }
     }
 }

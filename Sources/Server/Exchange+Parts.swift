@@ -69,7 +69,7 @@ extension Exchange {
         case .available: return .progressed
         case .awaited: return .awaited
         case .missing(let fill):
-            guard mayForward else {
+            guard request.mayForward else {
                 fill.abandon()
                 return .broken
             }
@@ -81,13 +81,10 @@ extension Exchange {
 
     enum HoleFilling { case progressed, awaited, fetching, broken }
 
-    /// Whether the origin may be asked on behalf of this request at all.
-    var mayForward: Bool { !request.cache.directives.onlyIfCached && !request.treatment.use.contains(.cacheOnly) }
-
     /// What the request wants of a response that is still arriving lies so far ahead that asking for it is quicker.
     func isFarAhead(of record: StoredResponse) -> Bool {
         guard request.cache.hasRange, record.body.state == .growing, let length = record.body.expectedLength,
-            mayForward
+            request.mayForward
         else { return false }
         let ranges = selectRange(
             request.fields, method: request.method, stored: record.cached, length: UInt64(length),

@@ -3,7 +3,7 @@ import Framing
 import Message
 
 /// Makes of a question the request that a client would have sent, read by the parser that reads clients.
-func explainedRequest(_ question: ExplainQuestion, shared: Shared, limits: Limits) throws(ExplainError) -> OwnedRequest
+func explainedRequest(_ question: ExplainQuestion, shared: Shared, snapshot: Snapshot) throws(ExplainError) -> OwnedRequest
 {
     let bytes = try requestBytes(question)
     var head = RequestHead()
@@ -11,7 +11,7 @@ func explainedRequest(_ question: ExplainQuestion, shared: Shared, limits: Limit
     let isWhole: Bool
     let bodyLength: BodyLength
     do throws(FramingError) {
-        isWhole = try parseRequestHead(bytes.span, into: &head, progress: &progress, limits: limits)
+        isWhole = try parseRequestHead(bytes.span, into: &head, progress: &progress, limits: snapshot.limits)
         bodyLength = try requestBodyLength(head, bytes: bytes.span)
     } catch {
         throw ExplainError(message: "the proxy would refuse this with \(error.requestStatus): \(error.reason)")
@@ -25,11 +25,14 @@ func explainedRequest(_ question: ExplainQuestion, shared: Shared, limits: Limit
     var keyBytes: [UInt8] = []
     appendNormalisedURI(head.target, of: bytes.span, to: &keyBytes)
     var destinations = Destinations()
+    let zones = shared.zones.current
     let request = OwnedRequest(
         bytes: bytes, head: head, cache: cache, bodyLength: bodyLength,
         options: ConnectionOptions(head.fields, bytes: bytes.span), keyBytes: keyBytes, key: shared.key(of: keyBytes),
         client: question.client ?? IPAddress(v4: 0x7F00_0001),
-        destination: destinations.destination(bytes[head.target.hostRange]))
+        destination: destinations.destination(bytes[head.target.hostRange]), zone: zones[0],
+        treatment: snapshot.cacheRules.house)
+    request.treat(by: snapshot, zones: zones, shared)
     return request
 }
 

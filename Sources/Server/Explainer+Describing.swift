@@ -30,8 +30,18 @@ extension Explainer {
     private mutating func describePolicy() {
         let configuration = snapshot.configuration
         note("policy", "collapse", configuration.cache.collapse ? "yes" : "no")
-        note("policy", "object_size_max", "\(configuration.cache.objectSizeMax) bytes")
         note("policy", "heuristic_lifetime_max", "\(snapshot.cachePolicy.heuristicLifetimeMax.count) s")
+        let treatment = request.treatment
+        note("policy", "rule", treatment.rule.map { "\($0): \(snapshot.cacheRules.rules[$0 - 1].text)" } ?? "none")
+        note("policy", "zone", request.zone.name)
+        note("policy", "object_size_max", "\(request.objectSizeMax) bytes")
+        let words = treatment.use.words.map(\.rawValue)
+        note("policy", "cache policies", words.isEmpty ? "revalidate-when-stale" : words.joined(separator: ", "))
+        note("policy", "storage policy", treatment.storage.rawValue)
+        if let ttl = treatment.ttl { note("policy", "ttl", "\(ttl.count) s in place of what the origin says") }
+        if !treatment.respectsCacheControl { note("policy", "respect_cache_control", "no") }
+        note("policy", "ranges", treatment.ranges.rawValue)
+        if treatment.compression != .no { note("policy", "compress", treatment.compression.rawValue) }
     }
 
     private mutating func describe(_ variant: StoredResponse, in section: String) {
@@ -41,6 +51,7 @@ extension Explainer {
             switch variant.body.state {
             case .growing: ", still arriving"
             case .failed: ", broken off"
+            case .partial: " from the start, \(variant.body.extents.count) parts of \(variant.body.expectedLength ?? 0)"
             case .complete: ""
             }
         note(section, "body", "\(variant.body.length) bytes\(state)")
@@ -72,8 +83,8 @@ extension Explainer {
         note(section, "suits the request", suits(variant) ? "yes" : "no")
     }
 
-    mutating func describeFreshness(_ stored: StoredResponse) {
-        for line in explainFreshness(stored.cached, for: request.cache, now: now) {
+    mutating func describeFreshness(_ stored: StoredResponse, _ use: CacheUse) {
+        for line in explainFreshness(stored.cached, for: request.cache, use: use, now: now) {
             note("freshness", line.name, line.value)
         }
     }

@@ -14,7 +14,7 @@ extension Proxy {
     /// what may be reached depends on their addresses; that can take `Explainer.lookUpTimeMax`.
     package func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation {
         let snapshot = self.snapshot
-        let request = try explainedRequest(question, shared: shared, limits: snapshot.limits)
+        let request = try explainedRequest(question, shared: shared, snapshot: snapshot)
         var explainer = Explainer(proxy: self, snapshot: snapshot, request: request, user: question.user)
         return explainer.run()
     }
@@ -72,7 +72,7 @@ struct Explainer {
         case .response(let status, _, _): return (.local, "Larder answers this itself, with status \(status)")
         case nil: break
         }
-        var transaction = Transaction(transactionRequest)
+        var transaction = Transaction(request.forTransaction(snapshot))
         var action = transaction.on(.head)
         while true {
             switch action {
@@ -93,19 +93,12 @@ struct Explainer {
         }
     }
 
-    /// As `Exchange` makes it.
-    private var transactionRequest: Transaction.Request {
-        Transaction.Request(
-            cache: request.cache, isTunnel: request.method == .connect,
-            isUpgrade: request.method == .get && ForwardedHead.isUpgrade(request.options, request.fields),
-            hasBody: request.hasBody, needsIdentity: snapshot.users != nil,
-            asksForOriginState: !request.head.fields.present.isDisjoint(with: [.ifMatch, .ifUnmodifiedSince]),
-            collapses: snapshot.configuration.cache.collapse)
-    }
-
     private func identified() -> Transaction.Event {
         guard let user else { return .refused(.authenticationRequired) }
         request.user = user
+        if snapshot.cacheRules.dependOnUser {
+            request.treat(by: snapshot, zones: proxy.shared.zones.current, proxy.shared)
+        }
         return .identified
     }
 
@@ -139,14 +132,18 @@ struct Explainer {
     }
 
     private mutating func lookUp() -> Transaction.Event {
-        let records = proxy.shared.lookup(request.key, request.keyBytes)
+        let records = request.zone.lookup(request.key, request.keyBytes)
         newest = records.first
         let variants = records.compactMap { $0 as? StoredResponse }
         selected = variants.first(where: suits)
         describeStored(variants)
-        guard let selected else { return newest == nil ? .stored(nil) : .variantMissing }
-        describeFreshness(selected)
-        let reuse = reuse(of: selected.terms, for: request.cache, now: now)
+        guard let selected else {
+            return newest == nil
+                ? .stored(nil) : .variantMissing(hasValidators: variants.contains(where: \.isCandidate))
+        }
+        let use = request.treatment(of: selected, by: snapshot.cacheRules).use
+        describeFreshness(selected, use)
+        let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: now)
         if case .validate(let why) = reuse {
             validation = why
             if !selected.cached.hasValidator { return .outdated(why) }
@@ -154,10 +151,9 @@ struct Explainer {
         return .stored(reuse)
     }
 
-    /// As `Exchange.suits`.
+    /// As `Exchange.suits`, but that no part is taken for enough where the origin may not be asked.
     func suits(_ record: StoredResponse) -> Bool {
-        guard record.body.state != .failed, !record.body.isWindowed else { return false }
-        return record.secondaryKey?.matches(request.fields) ?? true
+        record.suits(request) && (request.mayForward || record.body.state != .partial)
     }
 
     // MARK: where it ends
@@ -183,6 +179,8 @@ struct Explainer {
     private func why(_ plan: Transaction.Fetch) -> String {
         switch validation {
         case .stale: return "what is stored is stale"
+        case .outdated: return "what is stored was marked stale (purged softly, or by the answer to a HEAD)"
+        case .policy: return "the rules want what is stored validated every time"
         case .responseNoCache: return "what is stored says no-cache"
         case .requestNoCache: return "the request says no-cache"
         case .requestMaxAge: return "what is stored is older than the request takes"
@@ -202,7 +200,7 @@ struct Explainer {
     /// A fetch that has no answer yet: whoever asks meanwhile waits for it.
     private var isUnderWay: Bool {
         proxy.fetches().contains {
-            $0.uri == request.keyBytes && !$0.isStored && $0.received == 0 && $0.expected == nil
+            $0.uri == request.uri && !$0.isStored && $0.received == 0 && $0.expected == nil
         }
     }
 

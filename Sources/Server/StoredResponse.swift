@@ -99,6 +99,11 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// The same response, to be validated before it is served again (a soft purge).
     package var outdated: StoredResponse { renewed(cached: cached.outdated(), fields: fields) }
 
+    /// Whether its validator may go along when no variant suits: the origin may say that this one does (§4.3.1).
+    var isCandidate: Bool {
+        cached.eTag != nil && cached.vary != .star && body.state != .failed && !body.isWindowed
+    }
+
     /// Whether it may answer the request: its variant, and a body that is there or on its way.
     func suits(_ request: OwnedRequest) -> Bool {
         guard body.state != .failed, !body.isWindowed else { return false }

@@ -191,7 +191,7 @@ struct PurgingTests {
         let record = StoredResponse(
             key: StorageKey(high: 1, low: 1), keyBytes: Array("http://a/".utf8), cached: cached, fields: fields,
             secondaryKey: nil, body: body, contentLength: 0)
-        let marked = record.outdated()
+        let marked = record.outdated
         let request = CacheRequest(method: .get, fields: Fields())
         #expect(reuse(of: marked.cached, for: request, now: Larder.now) == row.reuse)
         #expect(mayServeStaleOnError(marked.cached, for: request, now: Larder.now) == row.mayServeStale)

@@ -79,7 +79,7 @@ extension Fetch {
         case .length(let count): expected = Int(clamping: count)
         case .chunked, .untilClose, .tunnel: break
         }
-        guard expected ?? 0 <= request.objectSizeMax, let body = request.tier.makeBody(expectedLength: expected) else {
+        guard transfer?.isOutdated != true, expected ?? 0 <= request.objectSizeMax, let body = request.tier.makeBody(expectedLength: expected) else {
             worker.counters.add(.storingRefused)
             return false
         }

@@ -100,6 +100,10 @@ extension MemoryTier {
         return purged
     }
 
+    /// Before a purge: what transfers bring that began before it is not stored, whatever it is, nor shared with requests
+    /// that come after it.
+    package func outdateTransfers() { shelves.outdateTransfers() }
+
     package func removeAll() {
         _ = purge(dryRun: false) { _ in true }
         while shelves.dropSparePage() {}

@@ -132,7 +132,7 @@ struct AdminServerTests {
         #expect(statuses(chunked) == ["200", "200"])
         #expect(chunked.contains("Transfer-Encoding: chunked\r\n") && chunked.contains("\r\n0\r\n\r\nHTTP/1.1 200"))
         #expect(chunked.split(separator: "\"url\"").count == 4)
-        let old = try admin.exchange(["GET /objects HTTP/1.0\r\n\(token)\r\n"])
+        let old = try admin.exchange(["GET /objects HTTP/1.0\r\n\(token)Connection: keep-alive\r\n\r\n"])
         #expect(!old.contains("chunked") && old.hasSuffix("}\n") && old.split(separator: "\"url\"").count == 4)
         let head = try admin.exchange(["HEAD /objects HTTP/1.1\r\n\(close)"])
         #expect(head.hasSuffix("\r\n\r\n") && head.contains("chunked"))

@@ -174,6 +174,20 @@ struct WarmTests {
         }
     }
 
+    @Test func `an answer that breaks off is no success`() async throws {
+        try await ScriptedOrigin.with { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nCache-Control: max-age=60\r\n\r\nhalf")
+        } _: { origin in
+            try await Workplace.with { place in
+                let larder = try await Larder.start(in: place)
+                let output = try await warm("--retries", "1", "--json", "\(origin.url)/a", through: larder)
+                let result = try #require(try objects(output).first)
+                #expect(output.status == 1 && result["outcome"] as? String == "failed", "\(output)")
+                #expect(result["attempts"] as? Int == 2 && result["reason"] as? String == "the connection broke off")
+            }
+        }
+    }
+
     @Test func `so many at a time as -j says, and no more`() async throws {
         let state = Mutex((now: 0, most: 0))
         let gate = Gate()

@@ -32,17 +32,12 @@ final class ProxyClient {
         var bodyBytes: UInt64
     }
 
-    private final class Connection {
-        let socket: Descriptor
-        init(_ socket: consuming Descriptor) { self.socket = socket }
-    }
-
     /// Longer than the proxy itself waits for an origin.
     static let silenceSecondsMax = 180
 
     private let addresses: [SocketAddress]
     private let fields: [(name: String, value: String)]
-    private var connection: Connection?
+    private var connection: ProxyConnection?
     private var input: [UInt8] = []
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
     private let limits: Limits
@@ -66,7 +61,7 @@ final class ProxyClient {
                 guard error == .broken, input.isEmpty else { throw error }
             }
         }
-        connection = try connect()
+        connection = try ProxyConnection(addresses)
         do throws(Failure) {
             return try exchange(target, keeping)
         } catch {
@@ -78,14 +73,14 @@ final class ProxyClient {
     /// Why no connection can be made; nil: one is made, and kept for the first request.
     func reasonNotToConnect() -> String? {
         do throws(Failure) {
-            connection = try connect()
+            connection = try ProxyConnection(addresses)
             return nil
         } catch { return error.text }
     }
 
     private func exchange(_ target: TargetURI, _ keeping: Int) throws(Failure) -> Answer {
         input = []
-        try send(request(target))
+        try connection?.send(request(target))
         let head = try readHead()
         let bytes = Array(input[..<head.byteCount])
         input.removeFirst(head.byteCount)
@@ -148,7 +143,7 @@ final class ProxyClient {
                 answer.add(input[...], keeping)
                 input = []
                 do throws(Failure) { try receive() } catch {
-                    guard error == .broken, hasClosed else { throw error }
+                    guard error == .broken, connection?.hasClosed == true else { throw error }
                     return
                 }
             }
@@ -179,56 +174,9 @@ final class ProxyClient {
         } catch { throw .notHTTP(error.reason) }
     }
 
-    // MARK: the socket
-
-    /// The peer ended the connection in order, at its own end.
-    private var hasClosed = false
-
     private func receive() throws(Failure) {
-        guard let fd = connection?.socket.rawValue else { throw .broken }
-        switch unsafe buffer.withUnsafeMutableBytes({ unsafe IO.read(fd, into: $0) }) {
-        case .bytes(let count): input += buffer[..<count]
-        case .closed:
-            hasClosed = true
-            throw .broken
-        case .wouldBlock: throw .timeout
-        case .failed: throw .broken
-        }
-    }
-
-    private func send(_ bytes: [UInt8]) throws(Failure) {
-        guard let fd = connection?.socket.rawValue else { throw .broken }
-        var bytes = bytes
-        if let code = writeAll(&bytes, to: fd) { throw code == EAGAIN ? .timeout : .broken }
-    }
-
-    private func connect() throws(Failure) -> Connection {
-        hasClosed = false
-        var reason = "it has no address"
-        for address in addresses {
-            let family =
-                switch address.family {
-                case .v4: AF_INET
-                case .v6: AF_INET6
-                case .unix: AF_UNIX
-                }
-            let raw = socket(family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-            guard raw >= 0 else { throw .cannotConnect(systemErrorText(errno)) }
-            let descriptor = Descriptor(adopting: raw)
-            var limit = timeval(tv_sec: Self.silenceSecondsMax, tv_usec: 0)
-            for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-                _ = unsafe setsockopt(raw, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
-            }
-            let isConnected = unsafe address.withSockaddr {
-                unsafe Glibc.connect(raw, $0.assumingMemoryBound(to: sockaddr.self), $1) == 0
-            }
-            if isConnected {
-                if address.family != .unix { Sockets.setNoDelay(raw) }
-                return Connection(descriptor)
-            }
-            reason = "\(address): \(systemErrorText(errno))"
-        }
-        throw .cannotConnect(reason)
+        guard let connection else { throw .broken }
+        input += try connection.receive(into: &buffer)
     }
 }
 

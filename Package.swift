@@ -107,7 +107,7 @@ let package = Package(
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
         tests("CompressionTests", ["Compression"]),
         tests("ArchitectureTests", ["Access", "Framing", "Transaction"]),
-        tests("ScenarioTests", ["Server", "Settings", "Access", "Message", "EventLoop", "Passwords", "TLS"]),
+        tests("ScenarioTests", ["Server", "Settings", "Rules", "Caching", "Access", "Message", "EventLoop", "Passwords", "TLS"]),
         tests(
             "AdminTests",
             [

@@ -66,7 +66,7 @@ extension Fetch {
     }
 
     var staleMayServe: Bool {
-        guard let stored, stored.body.state != .failed else { return false }
+        guard let stored, stored.body.state != .failed, hole == nil else { return false }
         return mayServeStaleOnError(
             stored.terms, for: request.cache, use: request.treatment.use, now: worker.wallTime)
     }

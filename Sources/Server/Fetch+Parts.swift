@@ -29,6 +29,8 @@ extension Fetch {
     private func partIsGone(_ hole: Hole, _ response: ReceivedResponse) {
         self.hole = nil
         part = nil
+        // What misses parts can not stand in for an origin that fails.
+        stored = nil
         hole.fill.abandon()
         if response.status == 200 || response.status == 404 || response.status == 410 || response.status == 416 {
             request.tier.remove(hole.record)
@@ -53,15 +55,16 @@ extension Fetch {
     func completePart(_ fill: Fill, of record: StoredResponse) {
         _ = fill.finish()
         worker.counters.add(.partsStored)
-        let exchange = self.exchange
         if record.body.state == .complete { worker.counters.add(.stored) }
         exchange?.fetchEnded()
-        if exchange == nil { fillRest(of: record) }
+        fillRest(of: record)
     }
 
-    /// Nobody waits: where the rules want the whole, the next hole is fetched.
-    func fillRest(of record: StoredResponse) {
-        guard request.treatment.ranges == .whole, record.body.state == .partial else { return }
+    /// Where the rules want the whole, the next hole is fetched behind everybody's back.
+    private func fillRest(of record: StoredResponse) {
+        guard request.treatment.ranges == .whole, record.body.state == .partial, let length = record.body.expectedLength,
+            length <= request.objectSizeMax
+        else { return }
         Fetch.fillHole(of: record, worker: worker, snapshot: snapshot, request: request, like: transaction.request)
     }
 
@@ -97,7 +100,7 @@ extension Fetch {
             policy: snapshot.cachePolicy, treatment: request.treatment, requestTime: requestTime, responseTime: now)
         guard case .store(let part) = decision, let length = Int(exactly: part.total),
             let record = partialRecord(part, length, response), case let range = Int(part.range.lowerBound)..<Int(part.range.upperBound),
-            range.count <= request.objectSizeMax,
+            record.body.heldBytes + range.count <= request.objectSizeMax,
             case .missing(let fill) = record.body.claim(at: range.lowerBound, limit: range.upperBound)
         else { return false }
         guard fill.range == range else {

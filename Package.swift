@@ -109,7 +109,10 @@ let package = Package(
         tests("ArchitectureTests", ["Access", "Framing", "Transaction"]),
         tests(
             "ScenarioTests",
-            ["Server", "Settings", "Access", "Message", "EventLoop", "Passwords", "TLS", "Compression", "YAML"]),
+            [
+                "Server", "Settings", "Rules", "Caching", "Access", "Message", "EventLoop", "Passwords", "TLS",
+                "Compression", "YAML",
+            ]),
         tests(
             "AdminTests",
             [

@@ -61,7 +61,7 @@ package enum FetchReason: String, CaseIterable, Sendable {
 /// Runs for every hit: integers only.
 ///
 /// - Parameter use: of the policies `no-read` and `cache-only` go before `revalidate-always`, and that before `cache-first`. `cache-only`
-///   and `cache-first` serve whatever is stored, `no-cache` and `must-revalidate` notwithstanding: who sets them says so.
+///   and `cache-first` serve whatever is stored, `no-cache` and `must-revalidate` notwithstanding: who sets them says so (docs/decisions/0009).
 package func reuse(
     of stored: CachedResponse, for request: CacheRequest, use: CacheUse = [], now: WallTime
 ) -> Reuse {

@@ -10,6 +10,8 @@ extension Exchange {
         guard let delivery = StoredAnswer(record, to: request, service: service, worker: worker).delivery,
             let end = delivery.endNeeded
         else { return serve(record, as: service) }
+        // What is missing would be more than the store keeps.
+        guard record.body.heldBytes + delivery.missingBytes <= request.objectSizeMax else { return forwardAlone() }
         switch record.body.claim(at: delivery.offset, limit: end) {
         case .available: serve(record, as: service)
         case .awaited: serve(record, as: .collapsed)

@@ -1,4 +1,7 @@
+import Caching
+import Rules
 import Server
+import Settings
 import Testing
 
 private let content = "0123456789"
@@ -239,6 +242,58 @@ struct PartScenarios {
                 304, "Cache-Control: max-age=60", "ETag: \"a\"")
             s.origin.givesPart(4, 9)
             #expect(try client.get("/a").text == content)
+        }
+    }
+
+    @Test func `more than the store keeps of one object passes through`() throws {
+        try scenario({ configuration, _ in configuration.cache.writtenObjectSizeMax = 1 << 20 }) { s in
+            let body = [UInt8](repeating: 0x78, count: 2 << 20)
+            let fields = ["Cache-Control: max-age=60", "ETag: \"a\""]
+            s.origin.expects("GET /a", "Range: bytes=0-9").replies(
+                206, fields + ["Content-Range: bytes 0-9/2097152"], [UInt8](repeating: 0x78, count: 10))
+            let client = try s.client()
+            try client.get("/a", "Range: bytes=0-9")
+            s.origin.expects("GET /a", "!Range").replies(200, fields, body)
+            let whole = try client.get("/a")
+            #expect(whole.isWhole && whole.body == body)
+            s.origin.expects("GET /a", "Range: bytes=10-1999999").replies(
+                206, fields + ["Content-Range: bytes 10-1999999/2097152"], Array(body[10..<2_000_000]))
+            let part = try client.get("/a", "Range: bytes=10-1999999")
+            #expect(part.isWhole && part.body.count == 1_999_990)
+        }
+    }
+
+    /// What becomes of the hole when the origin fails.
+    static let failures: [(what: String, isAnswered: Bool)] = [("before the head", false), ("after it", true)]
+
+    @Test(arguments: failures)
+    func `an origin that fails on a hole is told, once`(how: (what: String, isAnswered: Bool)) throws {
+        try scenario { s in
+            s.origin.givesPart(2, 3)
+            let client = try s.client()
+            try client.get("/a", "Range: bytes=2-3")
+            // On the pooled connection, then on a new one.
+            for _ in 0..<2 { s.origin.expects("GET /a", "Range").closes() }
+            let answer = try client.get("/a", "Range: bytes=\(how.isAnswered ? "2-5" : "4-5")")
+            #expect(answer.status == (how.isAnswered ? 206 : 502))
+            #expect(answer.isWhole != how.isAnswered)
+            if how.isAnswered { #expect(answer.text == "23") }
+        }
+    }
+
+    @Test func `where a rule wants the whole, it is fetched behind the client's back`() throws {
+        try scenario({ configuration, _ in
+            var rule = CacheRule(conditions: RuleConditions(), number: 1)
+            rule.changes.ranges = .whole
+            configuration.cache.rules = [rule]
+        }) { s in
+            s.origin.givesPart(2, 3)
+            s.origin.givesPart(0, 1)
+            s.origin.givesPart(4, 9)
+            #expect(try s.client().get("/a", "Range: bytes=2-3").text == "23")
+            try s.expect(.stored, 1)
+            let whole = try s.client().get("/a")
+            #expect(whole.text == content && whole.cacheStatus.hasPrefix("larder; hit"))
         }
     }
 

@@ -16,7 +16,7 @@ struct ConformanceTests {
             for test in tests {
                 let proof = try #require(Proof(test), "\(place): \(test)")
                 let files = TestFile.all.filter { $0.name == proof.file }
-                #expect(files.count == 1, "\(place): one file is called \(proof.file)")
+                #expect(!files.isEmpty, "\(place): no file is called \(proof.file)")
                 #expect(files.contains { $0.names(proof.words) }, "\(place): \(test) is not there")
             }
         }

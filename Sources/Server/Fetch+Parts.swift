@@ -62,7 +62,8 @@ extension Fetch {
 
     /// Where the rules want the whole, the next hole is fetched behind everybody's back.
     private func fillRest(of record: StoredResponse) {
-        guard request.treatment.ranges == .whole, record.body.state == .partial, let length = record.body.expectedLength,
+        guard request.treatment.ranges == .whole, record.body.state == .partial,
+            let length = record.body.expectedLength,
             length <= request.objectSizeMax
         else { return }
         Fetch.fillHole(of: record, worker: worker, snapshot: snapshot, request: request, like: transaction.request)
@@ -129,7 +130,7 @@ extension Fetch {
             return nil
         }
         let range = Int(part.range.lowerBound)..<Int(part.range.upperBound)
-        guard record.body.heldBytes + range.count <= request.objectSizeMax,
+        guard record.body.heldBytes + range.count <= request.objectSizeMax(treatment(of: response)),
             case .missing(let fill) = record.body.claim(at: range.lowerBound, limit: range.upperBound)
         else { return nil }
         guard fill.range == range else {

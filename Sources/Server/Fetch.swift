@@ -60,6 +60,8 @@ final class Fetch: TimedObject {
     var startedAt = MonotonicTime(nanoseconds: 0)
     /// Bytes of the body that went to the sink.
     var received: UInt64 = 0
+    /// Bytes of the largest body that is stored in answer to it.
+    var bodyLengthMax = Int.max
     /// All that the body will have; nil: not known.
     var total: UInt64?
     /// The head of the response that is under way.

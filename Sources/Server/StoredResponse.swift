@@ -33,7 +33,8 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     package init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
-        codingVariant: CodingVariant? = nil, body: Body, contentLength: Int?, storage: StoragePolicy = .session, compressedCopy: CompressedCopy? = nil,
+        codingVariant: CodingVariant? = nil, body: Body, contentLength: Int?, storage: StoragePolicy = .session,
+        compressedCopy: CompressedCopy? = nil,
         trailers: TransientTrailers? = nil
     ) {
         self.compressedCopy = compressedCopy

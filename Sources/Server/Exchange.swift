@@ -178,7 +178,6 @@ final class Exchange {
         record.suits(request) && (request.mayForward || isCovered(by: record))
     }
 
-
     func lead() -> Transaction.Action {
         switch request.zone.lead(request.key, request.keyBytes, knownNewest: newest) {
         case .lead(let transfer):

@@ -3,7 +3,8 @@ import Framing
 import Message
 
 /// Makes of a question the request that a client would have sent, read by the parser that reads clients.
-func explainedRequest(_ question: ExplainQuestion, shared: Shared, snapshot: Snapshot) throws(ExplainError) -> OwnedRequest
+func explainedRequest(_ question: ExplainQuestion, shared: Shared, snapshot: Snapshot) throws(ExplainError)
+    -> OwnedRequest
 {
     let bytes = try requestBytes(question)
     var head = RequestHead()

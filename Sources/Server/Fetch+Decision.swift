@@ -46,7 +46,9 @@ extension Fetch {
     /// Which of the stored responses whose validators went out a 304 speaks of (RFC 9111 §4.3.4).
     private func confirmed(by response: ReceivedResponse, _ now: WallTime) -> StoredResponse? {
         if let stored { return confirms(response.fields, stored.cached, received: now) ? stored : nil }
-        return selected(by: response.fields, among: candidates.map(\.cached), received: now).first.map { candidates[$0] }
+        return selected(by: response.fields, among: candidates.map(\.cached), received: now).first.map {
+            candidates[$0]
+        }
     }
 
     /// The origin confirmed something that is not what is stored: that goes, and the question is put anew.
@@ -80,7 +82,9 @@ extension Fetch {
         case .length(let count): expected = Int(clamping: count)
         case .chunked, .untilClose, .tunnel: break
         }
-        guard transfer?.isOutdated != true, expected ?? 0 <= request.objectSizeMax, let body = request.tier.makeBody(expectedLength: expected) else {
+        guard transfer?.isOutdated != true, expected ?? 0 <= request.objectSizeMax,
+            let body = request.tier.makeBody(expectedLength: expected)
+        else {
             worker.counters.add(.storingRefused)
             return false
         }

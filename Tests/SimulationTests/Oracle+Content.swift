@@ -35,7 +35,7 @@ extension Oracle {
     }
 
     private func objectionToStored(_ exchange: SimulatedExchange, _ record: Record) -> String? {
-        let (answer, content) = (exchange.answer, record.lineage[0].representation!.content)
+        let (answer, content) = (exchange.answer, record.truth)
         for (byte, offset) in zip(answer.bytes, answer.offsets) {
             guard offset < content.count, byte == Representation.coded(content[offset], answer.isTransformed) else {
                 return "byte \(offset) is not of version \(record.lineage[0].representation!.version)"

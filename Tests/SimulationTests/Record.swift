@@ -64,6 +64,9 @@ final class Record {
             || codingVariant?.serves(request.fields, request.cache, coding) ?? false
     }
 
+    /// What its bytes have to be.
+    var truth: [UInt8] { lineage[0].status == 204 ? [] : lineage[0].representation?.content ?? [] }
+
     /// Length of the whole; nil: not known yet.
     var length: Int? { body.state == .complete ? body.bytes.count : body.expected }
 }

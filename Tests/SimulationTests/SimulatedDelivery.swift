@@ -34,7 +34,7 @@ final class SimulatedDelivery {
         if request.cache.hasPreconditions,
             evaluate(request.fields, method: request.method, against: record.cached, now: now) == .notModified
         {
-            return Choice(status: 304)
+            return Choice(status: 304, form: form)
         }
         var whole = Choice(status: record.cached.status, form: form)
         whole.hasContent = request.method != .head && record.cached.status != 204 && record.length != 0

@@ -86,7 +86,7 @@ extension SimulatedFetch {
     private func freshen(_ response: OriginAnswer) {
         guard let stored else { return world.violated("a 304 to a question nobody asked", exchange) }
         let renewed = renewed(stored, by: response)
-        let isThere = world.store.replace(stored, with: renewed)
+        let isThere = keep(renewed, for: stored)
         world.note(.freshened)
         var suiting = renewed
         if !renewed.suits(request) {
@@ -99,6 +99,16 @@ extension SimulatedFetch {
         let exchange = self.exchange
         leaveExchange()
         exchange?.serve(suiting)
+    }
+
+    /// Where the update says that nobody else may have it, it goes. False: it is not stored any more.
+    private func keep(_ renewed: Record, for stored: Record) -> Bool {
+        let isUnshared = renewed.cached.directives.noStore || renewed.cached.directives.isPrivate
+        if KnownFaults.updateToUnshared, isUnshared {
+            world.store.remove(stored)
+            return false
+        }
+        return world.store.replace(stored, with: renewed)
     }
 
     private func renewed(_ stored: Record, by response: OriginAnswer) -> Record {
@@ -119,7 +129,7 @@ extension SimulatedFetch {
         {
         case .freshen:
             world.note(.freshenedByHead)
-            _ = world.store.replace(stored, with: renewed(stored, by: response))
+            _ = keep(renewed(stored, by: response), for: stored)
         case .markStale:
             world.note(.outdatedByHead)
             _ = world.store.replace(stored, with: stored.outdated)

@@ -212,7 +212,7 @@ extension World {
             violated("bytes are lost: \(ledger)", nil)
         }
         for record in store.records.flatMap({ $0 }) {
-            let content = record.lineage[0].representation!.content
+            let content = record.truth
             let isTrue = zip(record.body.bytes, content).allSatisfy { $0 == nil || $0 == $1 }
             if !isTrue || record.body.bytes.count > content.count {
                 violated("what is stored of /\(record.uri) is not true", nil)

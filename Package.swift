@@ -98,6 +98,7 @@ let package = Package(
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Rules", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
+        tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
         tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests("SettingsTests", ["Settings", "Access", "Caching", "Rules", "Message", "YAML"]),
@@ -107,7 +108,12 @@ let package = Package(
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
         tests("CompressionTests", ["Compression"]),
         tests("ArchitectureTests", ["Access", "Framing", "Transaction"]),
-        tests("ScenarioTests", ["Server", "Settings", "Rules", "Caching", "Access", "Message", "EventLoop", "Passwords", "TLS"]),
+        tests(
+            "ScenarioTests",
+            [
+                "Server", "Settings", "Rules", "Caching", "Access", "Message", "EventLoop", "Passwords", "TLS",
+                "Compression", "YAML",
+            ]),
         tests(
             "AdminTests",
             [

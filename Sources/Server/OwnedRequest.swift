@@ -123,8 +123,13 @@ final class OwnedRequest {
 
     var compressedLengthMin: UInt64 { compressionSettings?.sizeMin ?? Caching.compressedLengthMin }
 
-    /// Bytes of the largest body that is stored for it.
-    var objectSizeMax: Int { treatment.objectSizeMax.map { Int(clamping: $0) } ?? zone.objectSizeMax }
+    /// Bytes of the largest body that is stored for it, as far as is known without a response.
+    var objectSizeMax: Int { objectSizeMax(treatment) }
+
+    /// - Parameter treatment: with what the rules say of the response's type.
+    func objectSizeMax(_ treatment: CacheTreatment) -> Int {
+        treatment.objectSizeMax.map { Int(clamping: $0) } ?? zone.objectSizeMax
+    }
 
     /// What its transaction has to know.
     func forTransaction(_ snapshot: Snapshot) -> Transaction.Request {

@@ -117,7 +117,8 @@ let package = Package(
         tests(
             "AdminTests",
             [
-                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Storage", "Server",
+                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Storage",
+                "Server",
                 "CLarder", "larder",
             ]),
         tests("ClientTests", ["larder"]),

@@ -82,8 +82,10 @@ extension Fetch {
         case .length(let count): expected = Int(clamping: count)
         case .chunked, .untilClose, .tunnel: break
         }
-        guard transfer?.isOutdated != true, expected ?? 0 <= request.objectSizeMax,
-            let body = request.tier.makeBody(expectedLength: expected)
+        let treatment = treatment(of: response)
+        guard transfer?.isOutdated != true,
+            let body = request.tier.makeBody(
+                expectedLength: expected, lengthMax: request.objectSizeMax(treatment))
         else {
             worker.counters.add(.storingRefused)
             return false
@@ -92,7 +94,7 @@ extension Fetch {
         let kept = storedFields(of: fields, as: cached)
         let record = StoredResponse(
             request: request, cached: cached, fields: kept, body: body, contentLength: expected,
-            treatment: treatment(of: response),
+            treatment: treatment,
             trailers: decoder == nil ? nil : TransientTrailers())
         guard request.tier.insert(record) else {
             worker.counters.add(.storingRefused)

@@ -105,7 +105,7 @@ extension SimulatedFetch {
     /// The body ended before its end: the rest is asked for, or it is given up.
     func breakOff() {
         guard !isFinished else { return }
-        guard let rest = restAsked, inVain < 4 else { return giveUp() }
+        guard let rest = restAsked, inVain < world.resumptionsMax else { return giveUp() }
         inVain += 1
         part = rest
         state = .asking

@@ -34,7 +34,8 @@ struct Resource {
         // An origin without a clock knows no dates of changes (RFC 9110 §8.8.2.1).
         tellsModified = tellsDate && chance.percent(70)
         isText = chance.oneIn(2)
-        isPersonal = chance.oneIn(5)
+        // One date for everybody's own would make them all the same.
+        isPersonal = tagKind != .none && chance.oneIn(4)
         ages = tellsDate && chance.oneIn(5)
         modified = now - Int64(chance.below(100_000))
         directives = OriginDirectives.random(&chance)

@@ -114,7 +114,7 @@ extension SimulatedFetch {
     /// Whether the answer is the part that was asked for, of the same representation.
     func goesOn(_ response: OriginAnswer) -> Bool {
         guard let part else { return false }
-        let length = total == nil || hole != nil ? nil : total
+        let length = hole.map { $0.record.body.expected } ?? total
         let judged = continues(
             status: response.status, fields: response.fields, stored: part.stored, from: part.start, to: part.end,
             total: length)

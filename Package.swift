@@ -108,16 +108,20 @@ let package = Package(
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
         tests("CompressionTests", ["Compression"]),
         tests("ArchitectureTests", ["Access", "Framing", "Transaction"]),
-        tests("ScenarioTests", ["Server", "Settings", "Access", "Message", "EventLoop", "Passwords", "TLS"]),
-/*ADMIN
+        tests(
+            "ScenarioTests",
+            [
+                "Server", "Settings", "Rules", "Caching", "Access", "Message", "EventLoop", "Passwords", "TLS",
+                "Compression", "YAML",
+            ]),
         tests(
             "AdminTests",
             [
-                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Storage", "Server",
+                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Storage",
+                "Server",
                 "CLarder", "larder",
             ]),
         tests("ClientTests", ["larder"]),
-*/
     ]
 )
 

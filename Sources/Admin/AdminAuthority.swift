@@ -1,9 +1,9 @@
 /// Who may ask the admin server what.
 ///
-/// Reading is for everybody who reaches the listener under an address or `localhost`; changing is for the Unix socket
-/// and for holders of the token. There is no CORS: no other site reads an answer.
+/// Reading numbers is for everybody who reaches the listener under an address or `localhost`; changing, and what tells of
+/// URLs and rules, is for the Unix socket and for holders of the token. There is no CORS: no other site reads an answer.
 package struct AdminAuthority: Sendable {
-    /// What `Authorization: Bearer` must carry; nil: nothing changes over TCP.
+    /// What `Authorization: Bearer` must carry; nil: nothing of that over TCP.
     private let token: [UInt8]?
 
     package init(token: [UInt8]?) {
@@ -23,18 +23,18 @@ package struct AdminAuthority: Sendable {
         }
     }
 
-    /// The refusal of a change; nil: it may be made.
+    /// The refusal of a change, or of telling what is not for everybody; nil: go on.
     package func refusalOfChange(_ request: AdminRequest) -> AdminResponse? {
         switch request.door {
         case .unixSocket: return nil
         case .tcp: break
         }
         guard let token else {
-            return .problem(403, "changes go over the Unix socket; over TCP they need admin.token in larder.yaml")
+            return .problem(403, "this is for the Unix socket; over TCP it needs admin.token in larder.yaml")
         }
         let challenge = AdminResponse.Field("WWW-Authenticate", "Bearer realm=\"larder\"")
         guard let authorization = request.authorization else {
-            return .problem(401, "changes over TCP need Authorization: Bearer TOKEN", fields: [challenge])
+            return .problem(401, "over TCP this needs Authorization: Bearer TOKEN", fields: [challenge])
         }
         guard let offered = bearerToken(authorization), isEqualInConstantTime(offered, token) else {
             return .problem(401, "this is not the token", fields: [challenge])

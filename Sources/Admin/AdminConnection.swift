@@ -22,6 +22,8 @@ final class AdminConnection: TimedObject {
     private var state: State = .open
     private var conversation: AdminConversation
     private var output: [UInt8] = []
+    /// What of the answer is still to be made, and how it goes out.
+    private var pieces: (source: BodyPieces, framing: PieceFraming)?
     private var sent = 0
     private var readEvent = IOEvent()
     private var writeEvent = IOEvent()
@@ -76,28 +78,42 @@ final class AdminConnection: TimedObject {
 
     /// Answers what is there, one request after the other; the next one waits until the answer has left.
     private func answer() {
-        while state == .open, output.isEmpty, let event = conversation.next() {
+        while state == .open, output.isEmpty, pieces == nil, let event = conversation.next() {
             switch event {
             case .request(let request, let persists):
                 let response = router.respond(to: request).compressed(for: request)
-                send(response, isHead: request.method == "HEAD", persists: persists)
+                send(response, to: request, persists: persists)
             case .continueExpected:
                 output.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
                 flush()
             case .refused(let response):
-                send(response, isHead: false, persists: false)
+                send(response, to: nil, persists: false)
             }
         }
         guard state == .open else { return }
         if conversation.isFull { readEvent.remove() } else { readEvent.add() }
     }
 
-    private func send(_ response: AdminResponse, isHead: Bool, persists: Bool) {
+    /// - Parameter request: nil where what came was none.
+    private func send(_ response: AdminResponse, to request: AdminRequest?, persists: Bool) {
         let now = WallTime(secondsSinceEpoch: loop.wallSeconds)
-        response.appendWire(to: &output, now: now, isHead: isHead, persists: persists)
+        let isHead = request?.method == "HEAD"
+        let framing: PieceFraming = request?.acceptsChunks == false ? .untilClose : .chunked
+        let persists = persists && (response.pieces == nil || framing == .chunked)
+        response.appendWire(to: &output, now: now, isHead: isHead, persists: persists, framing: framing)
+        if let source = response.pieces, !isHead { pieces = (source, framing) }
         if !persists { state = .lastAnswer }
         setTimeLimit(Self.exchangeTimeMax)
         flush()
+    }
+
+    /// The next piece of the answer. It goes out in a turn of its own, so that a long answer holds up nobody else.
+    private func sendNextPiece(_ source: BodyPieces, _ framing: PieceFraming) {
+        let piece = source.next()
+        framing.append(piece, to: &output)
+        if piece == nil { pieces = nil }
+        setTimeLimit(Self.exchangeTimeMax)
+        writeEvent.add()
     }
 
     fileprivate func flush() {
@@ -119,6 +135,7 @@ final class AdminConnection: TimedObject {
     private func flushed() {
         output.removeAll(keepingCapacity: false)
         sent = 0
+        if let (source, framing) = pieces { return sendNextPiece(source, framing) }
         let wasWaiting = writeEvent.isAdded
         writeEvent.remove()
         switch state {

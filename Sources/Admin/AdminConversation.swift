@@ -37,7 +37,7 @@ struct AdminConversation {
         self.door = door
         var limits = Limits()
         limits.headBytesMax = 16 << 10
-        limits.targetBytesMax = 2 << 10
+        limits.targetBytesMax = 8 << 10
         self.limits = limits
     }
 
@@ -133,10 +133,12 @@ struct AdminConversation {
     /// The head just parsed, and whether it carries `Expect: 100-continue`.
     private func currentRequest() -> (AdminRequest, expectsContinue: Bool) {
         let fields = Fields(bytes: input, section: head.fields)
-        let path = input[head.target.pathRange].prefix { $0 != UInt8(ascii: "?") }
+        let target = input[head.target.pathRange]
+        let path = target.prefix { $0 != UInt8(ascii: "?") }
         let host = input[head.target.hostRange]
         let request = AdminRequest(
             door: door, method: text(input[head.methodRange]), path: path.isEmpty ? "/" : text(path),
+            query: text(target.dropFirst(path.count + 1)), acceptsChunks: head.minorVersion >= 1,
             host: host.isEmpty ? nil : text(host),
             authorization: fields.first(.authorization).map { Array($0) },
             contentType: fields.first(.contentType).map(text),

@@ -13,6 +13,10 @@ package struct AdminRequest: Sendable, Equatable {
     package var method: String
     /// Path without query.
     package var path: String
+    /// What stands behind the "?", as it came; empty where nothing does.
+    package var query: String
+    /// HTTP/1.1: a body may be sent in chunks.
+    package var acceptsChunks: Bool
     /// The value of `Host`, without white space around; nil where there is none.
     package var host: String?
     package var authorization: [UInt8]?
@@ -21,12 +25,15 @@ package struct AdminRequest: Sendable, Equatable {
     package var body: [UInt8]
 
     package init(
-        door: Door, method: String, path: String, host: String? = nil, authorization: [UInt8]? = nil,
+        door: Door, method: String, path: String, query: String = "", acceptsChunks: Bool = true, host: String? = nil,
+        authorization: [UInt8]? = nil,
         contentType: String? = nil, acceptsGzip: Bool = false, body: [UInt8] = []
     ) {
         self.door = door
         self.method = method
         self.path = path
+        self.query = query
+        self.acceptsChunks = acceptsChunks
         self.host = host
         self.authorization = authorization
         self.contentType = contentType
@@ -35,13 +42,22 @@ package struct AdminRequest: Sendable, Equatable {
     }
 }
 
+/// A body too long to be held whole: made while it is sent.
+package final class BodyPieces: Sendable {
+    /// The next piece, which may be empty; nil at the end. Called on the control thread, one piece per turn of its loop.
+    package let next: @Sendable () -> [UInt8]?
+    package init(_ next: @escaping @Sendable () -> [UInt8]?) { self.next = next }
+}
+
 /// What the router answers. Length, date and connection fields are added where it is sent.
-package struct AdminResponse: Sendable, Equatable {
+package struct AdminResponse: Sendable {
     package var status: UInt16
     package var contentType: String
     /// Further fields, in order.
     package var fields: [Field]
     package var body: [UInt8]
+    /// A body that comes piece by piece, in place of `body`; its length is not known before its end.
+    package var pieces: BodyPieces?
 
     package struct Field: Sendable, Equatable {
         package var name: String

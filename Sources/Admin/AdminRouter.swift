@@ -1,3 +1,5 @@
+import Server
+
 /// Answers one admin request: the paths, their methods, who may use them, what they say.
 ///
 /// Knows nothing of sockets; the same function answers over TCP, over the Unix socket and in tests.
@@ -14,15 +16,17 @@ package struct AdminRouter: Sendable {
     enum Route: String, CaseIterable {
         case dashboard = "/"
         case health = "/health"
+        case explain = "/explain"
         case metrics = "/metrics"
+        case objects = "/objects"
         case purge = "/purge"
         case stats = "/stats"
         case transfers = "/transfers"
 
         var methods: [String] {
             switch self {
-            case .purge: ["POST"]
-            case .dashboard, .health, .metrics, .stats, .transfers: ["GET", "HEAD"]
+            case .explain, .purge: ["POST"]
+            case .dashboard, .health, .metrics, .objects, .stats, .transfers: ["GET", "HEAD"]
             }
         }
 
@@ -31,7 +35,9 @@ package struct AdminRouter: Sendable {
             case .dashboard: "the dashboard, for people"
             case .health: "200 ok, or 503 while draining"
             case .metrics: "all numbers, for Prometheus"
-            case .purge: "remove stored responses: url, prefix, host or all; dry_run"
+            case .explain: "what would become of a request, and why"
+            case .objects: "what is stored, as JSON lines"
+            case .purge: "remove stored responses, or mark them stale"
             case .stats: "all numbers, as JSON"
             case .transfers: "the downloads under way, as JSON"
             }
@@ -58,6 +64,8 @@ package struct AdminRouter: Sendable {
             return AdminResponse(
                 status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8",
                 body: house.statistics().prometheus())
+        case .explain: return explain(request)
+        case .objects: return objects(request)
         case .purge: return purge(request)
         case .stats: return .json(house.statistics().json())
         case .transfers: return .json(TransferDescription.json(house.transfers()))
@@ -69,6 +77,29 @@ package struct AdminRouter: Sendable {
         do throws(SelectionError) {
             let purge = try purgeRequest(body: request.body, contentType: request.contentType)
             return .json(house.purge(purge).json(of: purge))
+        } catch {
+            return .problem(400, error.message)
+        }
+    }
+
+    /// URLs may hold secrets of those who asked for them: listed for those who may change things, and nobody else.
+    private func objects(_ request: AdminRequest) -> AdminResponse {
+        if let refusal = authority.refusalOfChange(request) { return refusal }
+        do throws(SelectionError) {
+            let nextPage = house.objects(try selection(ofQuery: request.query))
+            var response = AdminResponse(status: 200, contentType: "application/x-ndjson", body: [])
+            response.pieces = objectLines(nextPage)
+            return response
+        } catch {
+            return .problem(400, error.message)
+        }
+    }
+
+    /// Tells of rules, and of what is stored: for those who may change things.
+    private func explain(_ request: AdminRequest) -> AdminResponse {
+        if let refusal = authority.refusalOfChange(request) { return refusal }
+        do throws(ExplainError) {
+            return .json(try house.explain(try explainQuestion(body: request.body)).json)
         } catch {
             return .problem(400, error.message)
         }

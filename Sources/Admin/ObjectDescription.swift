@@ -14,8 +14,6 @@ package struct ObjectDescription: Sendable, Equatable {
     package var status: UInt16 = 200
     /// Of the body, as far as it is there.
     package var bytes = 0
-    /// What it counts for in the store, heads and bookkeeping included.
-    package var storedBytes = 0
     /// Media type without parameters, lower case; nil where it has none.
     package var contentType: String?
     /// Seconds since the origin made or confirmed it (RFC 9111 §4.2.3).

@@ -55,7 +55,7 @@ private func set(_ name: String, _ value: JSONValue, in selection: inout Selecti
     try selection.set(key, text)
 }
 
-private let conditionNames = SelectionKey.allCases.map(\.rawValue).joined(separator: ", ")
+let conditionNames = SelectionKey.allCases.map(\.rawValue).joined(separator: ", ")
 
 /// A JSON flag, or the words of a form.
 private func flag(_ value: JSONValue, _ name: String) throws(SelectionError) -> Bool {

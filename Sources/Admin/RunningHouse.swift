@@ -100,18 +100,22 @@ package final class RunningHouse: House {
 
     package func purge(_ request: PurgeRequest) -> PurgeResult {
         let matcher = SelectionMatcher(request.selection, now: WallTime(secondsSinceEpoch: wallClockSeconds()))
-        var result = PurgeResult(records: 0, bytes: 0)
+        var sum = PurgeResult(records: 0, bytes: 0)
         for (name, tier) in proxy.storedZones where matcher.mayBe(inZone: name) {
-            let (records, bytes) = tier.purge(dryRun: request.dryRun) { matcher.matches(uri: $0.keyBytes) }
-            result = PurgeResult(records: result.records + records, bytes: result.bytes + bytes)
+            let result = Admin.purge(request, matcher, in: tier)
+            sum = PurgeResult(records: sum.records + result.records, bytes: sum.bytes + result.bytes)
         }
-        return result
+        return sum
     }
 
-    package func objects(_ selection: Selection) -> @Sendable () -> [ObjectDescription]? { { nil } }
+    package func objects(_ selection: Selection) -> @Sendable () -> [ObjectDescription]? {
+        let now = WallTime(secondsSinceEpoch: wallClockSeconds())
+        let listing = ObjectListing(selection, zones: proxy.storedZones, now: now)
+        return { listing.nextPage() }
+    }
 
     package func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation {
-        throw ExplainError(message: "this version can not explain yet")
+        try proxy.explain(question)
     }
 
     package func transfers() -> [TransferDescription] {

@@ -39,7 +39,7 @@ struct SelectionMatcher: Sendable {
     /// All but the zone.
     func matches(_ record: StoredResponse) -> Bool {
         guard matches(uri: record.keyBytes) else { return false }
-        if let storage = selection.storage, record.storagePolicy != storage { return false }
+        if let storage = selection.storage, record.storage != storage { return false }
         if let olderThan = selection.olderThan, now - record.cached.responseTime < olderThan { return false }
         if let type = selection.type, !matchesType(type, mediaType(record.fields)) { return false }
         if let tag = selection.tag, !hasTag(tag, record.fields) { return false }

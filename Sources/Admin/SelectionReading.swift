@@ -45,7 +45,9 @@ private func hostName(_ text: String) throws(SelectionError) -> String {
         throw SelectionError(
             message: "\"host\" must be a host name without scheme and path, such as example.org or *.example.org")
     }
-    return text.lowercased()
+    // As in a URL (RFC 3986 §3.2.2).
+    let isAddress = text.utf8.contains(UInt8(ascii: ":")) && !text.hasPrefix("[")
+    return isAddress ? "[\(text.lowercased())]" : text.lowercased()
 }
 
 /// One word: tags are separated by spaces and commas, so none has them.

@@ -146,6 +146,7 @@ extension PurgeResult {
         writer.object {
             $0.member("records", records)
             $0.member("bytes", bytes)
+            $0.member("soft", request.kind == .soft)
             $0.member("dry_run", request.dryRun)
         }
         return writer.bytes

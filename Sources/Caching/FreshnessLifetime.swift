@@ -55,7 +55,8 @@ package func freshnessLifetime(
 }
 
 /// That, under a treatment. `ttl` takes the place of what the origin gave, and gives successes that may be reused by
-/// heuristics what it did not; never an error or a 302, whose lifetime must be the origin's word. `negativeTTL` is for a 404 or 410 without such a word.
+/// heuristics what it did not; never an error or a 302, whose lifetime must be the origin's word (docs/decisions/0009).
+/// `negativeTTL` is for a 404 or 410 without such a word.
 func treatedLifetime(
     _ given: FreshnessLifetime, status: UInt16, isPublic: Bool, treatment: CacheTreatment
 ) -> FreshnessLifetime {

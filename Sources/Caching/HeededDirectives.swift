@@ -8,7 +8,7 @@ struct HeededDirectives {
 
     /// With `respectsCacheControl` off the prohibitions go: `no-store`, `private` and `no-cache` without field lists,
     /// `must-revalidate`, `proxy-revalidate`. Lifetimes stay (`ttl` is there to change them), and so do field lists, which are
-    /// there for what is one client's own.
+    /// there for what is one client's own (docs/decisions/0009).
     init(_ fields: Fields, _ treatment: CacheTreatment) {
         if treatment.heedsTargetedFields, let targeted = targetedDirectives(fields) {
             directives = targeted

@@ -37,7 +37,7 @@ private func holds(_ pieces: [[UInt8]], in path: ArraySlice<UInt8>) -> Bool {
         guard let end = endOfFirst(piece, in: rest) else { return false }
         rest = rest[end...]
     }
-    return rest.count >= last.count && rest.suffix(last.count).elementsEqual(last)
+    return rest.suffix(last.count).elementsEqual(last)
 }
 
 private func endOfFirst(_ piece: [UInt8], in bytes: ArraySlice<UInt8>) -> Int? {

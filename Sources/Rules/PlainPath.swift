@@ -9,8 +9,9 @@ func plainPath(_ path: ArraySlice<UInt8>) -> [UInt8] {
     var kept: [ArraySlice<UInt8>] = []
     var endsInside = false
     for segment in decoded.split(separator: slash) {
-        endsInside = isDots(segment)
-        if segment.count == 2, endsInside {
+        let dots = dotCount(segment)
+        endsInside = dots > 0
+        if dots == 2 {
             kept = kept.dropLast()
         } else if !endsInside {
             kept.append(segment)
@@ -62,10 +63,12 @@ func withSingleSlashes(_ bytes: [UInt8]) -> [UInt8] {
     return result
 }
 
-func hasDotSegment(_ path: [UInt8]) -> Bool { path.split(separator: slash).contains(where: isDots) }
+func hasDotSegment(_ path: [UInt8]) -> Bool { path.split(separator: slash).contains { dotCount($0) > 0 } }
 
-private func isDots(_ segment: ArraySlice<UInt8>) -> Bool {
-    segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") }
+/// 1 for ".", 2 for "..", 0 for other segments. Some origins take parameters off before they look: "..;x" is "..".
+private func dotCount(_ segment: ArraySlice<UInt8>) -> Int {
+    let name = segment.prefix { $0 != UInt8(ascii: ";") }
+    return name.count <= 2 && name.allSatisfy { $0 == UInt8(ascii: ".") } ? name.count : 0
 }
 
 private let slash = UInt8(ascii: "/")

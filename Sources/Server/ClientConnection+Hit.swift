@@ -86,7 +86,9 @@ extension ClientConnection {
             bytes: owned, head: scratch.pointee.requestHead, cache: cache, bodyLength: bodyLength, options: options,
             keyBytes: scratch.pointee.keyBytes, key: key, client: peer, destination: destination,
             zone: worker.zones[0], treatment: worker.snapshot.cacheRules.house)
-        if !worker.snapshot.cacheRules.isTrivial { request.treat(by: worker.snapshot.cacheRules, worker) }
+        if !worker.snapshot.cacheRules.isTrivial {
+            request.treat(by: worker.snapshot, zones: worker.zones, worker.shared)
+        }
         phase = .answering
         worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
         let exchange = Exchange(client: self, request: request)

@@ -4,7 +4,7 @@ import Storage
 /// The gzip copy of one stored body: made once, at the first request that would have it, and kept as long as the response.
 ///
 /// Records with a freshened head share it, as they share the body.
-final class CompressedCopy: Sendable {
+package final class CompressedCopy: Sendable {
     enum State { case none, beingMade, made, givenUp }
     private let content = Locked<(state: State, body: Body?)>((.none, nil))
 

@@ -166,9 +166,15 @@ final class Delivery {
     }
 
     /// Nothing that it will send is missing.
-    var isAllThere: Bool {
-        let ranges = following.map(\.range) + (end.map { [offset..<max(offset, $0)] } ?? [])
-        return ranges.allSatisfy { $0.isEmpty || body.available(from: $0.lowerBound) >= $0.upperBound }
+    var isAllThere: Bool { missingBytes == 0 }
+
+    /// Bytes of what it will send that are not there.
+    var missingBytes: Int {
+        let extents = body.extents
+        let ranges = following.map(\.range) + (endNeeded.map { [offset..<max(offset, $0)] } ?? [])
+        return ranges.reduce(0) { sum, range in
+            sum + range.count - extents.reduce(0) { $0 + range.clamped(to: $1).count }
+        }
     }
 
     /// It stands before bytes that nobody has fetched.
@@ -178,4 +184,9 @@ final class Delivery {
         if let ticket, cancelling { body.cancel(ticket) }
         if let reader { body.detach(reader) }
     }
+}
+
+extension Body {
+    /// All bytes that are there, in whatever order they came.
+    var heldBytes: Int { extents.reduce(0) { $0 + $1.count } }
 }

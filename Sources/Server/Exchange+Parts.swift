@@ -10,6 +10,8 @@ extension Exchange {
         guard let delivery = StoredAnswer(record, to: request, service: service, worker: worker).delivery,
             let end = delivery.endNeeded
         else { return serve(record, as: service) }
+        // What is missing would be more than the store keeps.
+        guard record.body.heldBytes + delivery.missingBytes <= request.objectSizeMax else { return forwardAlone() }
         switch record.body.claim(at: delivery.offset, limit: end) {
         case .available: serve(record, as: service)
         case .awaited: serve(record, as: .collapsed)
@@ -69,7 +71,7 @@ extension Exchange {
         case .available: return .progressed
         case .awaited: return .awaited
         case .missing(let fill):
-            guard mayForward else {
+            guard request.mayForward else {
                 fill.abandon()
                 return .broken
             }
@@ -81,13 +83,10 @@ extension Exchange {
 
     enum HoleFilling { case progressed, awaited, fetching, broken }
 
-    /// Whether the origin may be asked on behalf of this request at all.
-    var mayForward: Bool { !request.cache.directives.onlyIfCached && !request.treatment.use.contains(.cacheOnly) }
-
     /// What the request wants of a response that is still arriving lies so far ahead that asking for it is quicker.
     func isFarAhead(of record: StoredResponse) -> Bool {
         guard request.cache.hasRange, record.body.state == .growing, let length = record.body.expectedLength,
-            mayForward
+            request.mayForward
         else { return false }
         let ranges = selectRange(
             request.fields, method: request.method, stored: record.cached, length: UInt64(length),

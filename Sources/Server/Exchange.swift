@@ -41,16 +41,7 @@ final class Exchange {
         snapshot = client.worker.snapshot
         self.request = request
         awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
-        let isUpgrade =
-            request.method == .get && request.head.minorVersion >= 1
-            && ForwardedHead.isUpgrade(request.options, request.fields)
-        transaction = Transaction(
-            Transaction.Request(
-                cache: request.cache, isTunnel: request.method == .connect, isUpgrade: isUpgrade,
-                hasBody: request.hasBody, needsIdentity: snapshot.users != nil,
-                asksForOriginState: !request.head.fields.present.isDisjoint(with: [.ifMatch, .ifUnmodifiedSince]),
-                collapses: snapshot.configuration.cache.collapse, use: request.treatment.use,
-                storesParts: request.treatment.ranges != .pass))
+        transaction = Transaction(request.forTransaction(snapshot))
     }
 
     func start() {
@@ -126,7 +117,7 @@ final class Exchange {
     private func become(_ user: String?) {
         request.user = user
         guard snapshot.cacheRules.dependOnUser else { return }
-        request.treat(by: snapshot.cacheRules, worker)
+        request.treat(by: snapshot, zones: worker.zones, worker.shared)
         transaction.treat(use: request.treatment.use, storesParts: request.treatment.ranges != .pass)
     }
 
@@ -173,22 +164,18 @@ final class Exchange {
         selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
         guard let selected else {
             guard newest != nil else { return transaction.on(.stored(nil)) }
-            candidates = records.compactMap { $0 as? StoredResponse }.filter(isCandidate)
+            candidates = records.compactMap { $0 as? StoredResponse }.filter(\.isCandidate)
             return transaction.on(.variantMissing(hasValidators: !candidates.isEmpty))
         }
         if isFarAhead(of: selected) { return transaction.on(.farAhead) }
-        let reuse = reuse(of: selected.terms, for: request.cache, use: request.treatment.use, now: worker.wallTime)
+        let use = request.treatment(of: selected, by: snapshot.cacheRules).use
+        let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: worker.wallTime)
         if case .validate(let why) = reuse, !selected.cached.hasValidator { return transaction.on(.outdated(why)) }
         return transaction.on(.stored(reuse))
     }
 
     func suits(_ record: StoredResponse) -> Bool {
-        record.suits(request) && (mayForward || isCovered(by: record))
-    }
-
-    private func isCandidate(_ record: StoredResponse) -> Bool {
-        record.cached.eTag != nil && record.cached.vary != .star && record.body.state != .failed
-            && !record.body.isWindowed
+        record.suits(request) && (request.mayForward || isCovered(by: record))
     }
 
     func lead() -> Transaction.Action {

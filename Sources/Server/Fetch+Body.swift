@@ -125,7 +125,7 @@ extension Fetch {
             }
         case .fill(let fill, _):
             if case .appended = unsafe fill.append(bytes) { return }
-            giveUp()
+            giveUp(keepsPart: false)
         case .discard, .undecided:
             break
         }

@@ -15,7 +15,7 @@ extension Fetch {
             guard let confirmed = confirmed(by: response, now) else { return askForTheWhole() }
             stored = confirmed
         }
-        if response.status == 206, request.cache.hasRange, storePart(response, now) { return }
+        if response.status == 206, request.cache.hasRange { return decideAnswerToRange(response, now) }
         let storing = storing(response, now)
         var isStorable = false
         if case .store = storing { isStorable = true }
@@ -46,7 +46,9 @@ extension Fetch {
     /// Which of the stored responses whose validators went out a 304 speaks of (RFC 9111 §4.3.4).
     private func confirmed(by response: ReceivedResponse, _ now: WallTime) -> StoredResponse? {
         if let stored { return confirms(response.fields, stored.cached, received: now) ? stored : nil }
-        return selected(by: response.fields, among: candidates.map(\.cached), received: now).first.map { candidates[$0] }
+        return selected(by: response.fields, among: candidates.map(\.cached), received: now).first.map {
+            candidates[$0]
+        }
     }
 
     /// The origin confirmed something that is not what is stored: that goes, and the question is put anew.
@@ -62,11 +64,12 @@ extension Fetch {
     func storing(_ response: ReceivedResponse, _ now: WallTime) -> StoringDecision {
         decideStoring(
             of: request.cache, status: response.status, fields: response.fields, policy: snapshot.cachePolicy,
-            treatment: treatment(of: response), requestTime: requestTime, responseTime: now)
+            treatment: treatment(of: response), requestTime: requestTime, responseTime: now,
+            target: request.method == .post ? TargetURI(request.uri) : nil)
     }
 
     var staleMayServe: Bool {
-        guard let stored, stored.body.state != .failed else { return false }
+        guard let stored, stored.body.state != .failed, hole == nil else { return false }
         return mayServeStaleOnError(
             stored.terms, for: request.cache, use: request.treatment.use, now: worker.wallTime)
     }
@@ -79,15 +82,19 @@ extension Fetch {
         case .length(let count): expected = Int(clamping: count)
         case .chunked, .untilClose, .tunnel: break
         }
-        guard expected ?? 0 <= request.objectSizeMax, let body = request.tier.makeBody(expectedLength: expected) else {
+        let treatment = treatment(of: response)
+        guard transfer?.isOutdated != true,
+            let body = request.tier.makeBody(
+                expectedLength: expected, lengthMax: request.objectSizeMax(treatment))
+        else {
             worker.counters.add(.storingRefused)
             return false
         }
         let fields = endToEndFields(response, now)
-        let kept = storedFields(of: fields)
+        let kept = storedFields(of: fields, as: cached)
         let record = StoredResponse(
             request: request, cached: cached, fields: kept, body: body, contentLength: expected,
-            treatment: treatment(of: response),
+            treatment: treatment,
             trailers: decoder == nil ? nil : TransientTrailers())
         guard request.tier.insert(record) else {
             worker.counters.add(.storingRefused)
@@ -125,12 +132,16 @@ extension Fetch {
     }
 
     private func renewed(_ stored: StoredResponse, by response: ReceivedResponse, _ now: WallTime) -> StoredResponse {
-        let update = ForwardedHead.endToEnd(response.fields, response.options)
+        renewed(stored, by: ForwardedHead.endToEnd(response.fields, response.options), now)
+    }
+
+    /// - Parameter update: end-to-end fields.
+    func renewed(_ stored: StoredResponse, by update: Fields, _ now: WallTime) -> StoredResponse {
         let fields = freshened(stored.fields, by: update, received: now)
         return stored.renewed(
             cached: CachedResponse(
                 status: stored.cached.status, fields: fields, requestTime: requestTime, responseTime: now,
-                policy: snapshot.cachePolicy, treatment: request.treatment),
+                policy: snapshot.cachePolicy, treatment: request.treatment(of: stored, by: snapshot.cacheRules)),
             fields: fields)
     }
 

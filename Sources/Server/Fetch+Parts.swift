@@ -29,6 +29,8 @@ extension Fetch {
     private func partIsGone(_ hole: Hole, _ response: ReceivedResponse) {
         self.hole = nil
         part = nil
+        // What misses parts can not stand in for an origin that fails.
+        stored = nil
         hole.fill.abandon()
         if response.status == 200 || response.status == 404 || response.status == 410 || response.status == 416 {
             request.tier.remove(hole.record)
@@ -53,15 +55,17 @@ extension Fetch {
     func completePart(_ fill: Fill, of record: StoredResponse) {
         _ = fill.finish()
         worker.counters.add(.partsStored)
-        let exchange = self.exchange
         if record.body.state == .complete { worker.counters.add(.stored) }
         exchange?.fetchEnded()
-        if exchange == nil { fillRest(of: record) }
+        fillRest(of: record)
     }
 
-    /// Nobody waits: where the rules want the whole, the next hole is fetched.
-    func fillRest(of record: StoredResponse) {
-        guard request.treatment.ranges == .whole, record.body.state == .partial else { return }
+    /// Where the rules want the whole, the next hole is fetched behind everybody's back.
+    private func fillRest(of record: StoredResponse) {
+        guard request.treatment.ranges == .whole, record.body.state == .partial,
+            let length = record.body.expectedLength,
+            length <= request.objectSizeMax
+        else { return }
         Fetch.fillHole(of: record, worker: worker, snapshot: snapshot, request: request, like: transaction.request)
     }
 
@@ -88,43 +92,70 @@ extension Fetch {
 
     // MARK: an answer to the client's range
 
+    func decideAnswerToRange(_ response: ReceivedResponse, _ now: WallTime) {
+        let notStored = storePart(response, now)
+        let action = transaction.on(
+            .originHead(status: response.status, isStorable: notStored == nil, staleMayServe: false))
+        guard let notStored else { return }
+        guard case .relay = action else { preconditionFailure("a part that is not stored is passed on") }
+        relay(response, notStored: notStored)
+    }
+
     /// Stores the part that came, as a part of the whole.
-    /// - Returns: false where it is to be passed on only.
-    func storePart(_ response: ReceivedResponse, _ now: WallTime) -> Bool {
-        guard request.treatment.ranges != .pass else { return false }
+    /// - Returns: why it is to be passed on only; nil where it is stored.
+    private func storePart(_ response: ReceivedResponse, _ now: WallTime) -> NotStoredReason? {
         let decision = decideStoringPart(
             of: request.cache, status: response.status, fields: endToEndFields(response, now),
-            policy: snapshot.cachePolicy, treatment: request.treatment, requestTime: requestTime, responseTime: now)
-        guard case .store(let part) = decision, let length = Int(exactly: part.total),
-            let record = partialRecord(part, length, response), case let range = Int(part.range.lowerBound)..<Int(part.range.upperBound),
-            range.count <= request.objectSizeMax,
+            policy: snapshot.cachePolicy, treatment: treatment(of: response), requestTime: requestTime,
+            responseTime: now)
+        switch decision {
+        case .doNotStore(let reason): return reason
+        case .store(let part):
+            guard transfer?.isOutdated != true, let (record, fill) = place(part, response, now) else {
+                worker.counters.add(.storingRefused)
+                return .partialContent
+            }
+            hole = Hole(record: record, fill: fill)
+            sink = .fill(fill, of: record)
+            total = UInt64(fill.range.count)
+            transfer?.resolve(.published(record))
+            exchange?.serve(record, as: .miss(plan.reason, status: 206))
+            return nil
+        }
+    }
+
+    /// The record the part belongs to, and the hole that it fills to the byte; nil where there is no such hole, or no room.
+    private func place(_ part: StorablePart, _ response: ReceivedResponse, _ now: WallTime) -> (StoredResponse, Fill)? {
+        guard let length = Int(exactly: part.total), let record = partialRecord(part, length, response, now) else {
+            return nil
+        }
+        let range = Int(part.range.lowerBound)..<Int(part.range.upperBound)
+        guard record.body.heldBytes + range.count <= request.objectSizeMax,
             case .missing(let fill) = record.body.claim(at: range.lowerBound, limit: range.upperBound)
-        else { return false }
+        else { return nil }
         guard fill.range == range else {
             fill.abandon()
-            return false
+            return nil
         }
-        hole = Hole(record: record, fill: fill)
-        sink = .fill(fill, of: record)
-        total = UInt64(range.count)
-        transfer?.resolve(.published(record))
-        exchange?.serve(record, as: .miss(plan.reason, status: 206))
-        return true
+        return (record, fill)
     }
 
     /// What is stored of the same representation, or a new record without a byte.
-    private func partialRecord(_ part: StorablePart, _ length: Int, _ response: ReceivedResponse) -> StoredResponse? {
+    private func partialRecord(
+        _ part: StorablePart, _ length: Int, _ response: ReceivedResponse, _ now: WallTime
+    ) -> StoredResponse? {
         let records = request.zone.lookup(request.key, request.keyBytes).compactMap { $0 as? StoredResponse }
         if let known = records.first(where: { $0.suits(request) }) {
             let isSame = known.body.expectedLength == length && combines(part: part, with: known.cached)
             if known.body.state == .partial, isSame {
-                let renewed = known.renewed(cached: part.whole, fields: part.fields)
+                // §3.4: the new fields hold for the whole; an answer to If-Range may leave out some (RFC 9110 §15.3.7).
+                let renewed = renewed(known, by: part.fields, now)
                 return request.tier.replace(known, with: renewed) ? renewed : nil
             }
             // What is whole, or will be, is worth more than a part.
             if isSame || known.body.state == .growing { return nil }
         }
-        guard let body = request.tier.makeSparseBody(length: length) else { return nil }
+        guard let body = request.tier.makeSparseBody(length: length, heldMax: request.objectSizeMax) else { return nil }
         let record = StoredResponse(
             request: request, cached: part.whole, fields: part.fields, body: body, contentLength: length,
             treatment: treatment(of: response))

@@ -393,6 +393,12 @@ final class Fetch: TimedObject {
     func failBeforeHead(_ refusal: Refusal) {
         if isResuming { return breakOff() }
         if let connection = finish() { worker.origins.discard(connection) }
+        if let hole, exchange?.isAnswered != false {
+            hole.fill.abandon()
+            exchange?.partFailed()
+            exchange = nil
+            return
+        }
         switch transaction.on(.originFailed(refusal, staleMayServe: staleMayServe)) {
         case .serveStale: serveStale(status: 0)
         default:

@@ -5,6 +5,7 @@ import Message
 import Rules
 import Settings
 import Storage
+import Transaction
 
 /// A request that outlives the buffer it was read from: everything that waits for something works on this.
 final class OwnedRequest {
@@ -81,15 +82,18 @@ final class OwnedRequest {
     }
 
     /// Asks the rules of the cache; again when the user is known, where that matters to them.
-    func treat(by rules: CacheRules, _ worker: Worker) {
+    ///
+    /// - Parameter zones: those of the snapshot.
+    func treat(by snapshot: Snapshot, zones: [Zone], _ shared: Shared) {
         guard destination != nil, method != .connect else { return }
+        let rules = snapshot.cacheRules
         treatment = rules.treatment(of: access, clientPolicy: clientPolicy(rules))
-        zone = worker.zones[treatment.zone]
-        compressionSettings = treatment.compression == .no ? nil : worker.snapshot.configuration.cache.compression
+        zone = zones[treatment.zone]
+        compressionSettings = treatment.compression == .no ? nil : snapshot.configuration.cache.compression
         guard let keyRules = rules.keyRules(for: treatment) else { return }
         keyBytes = uri
         keyRules.apply(to: &keyBytes)
-        key = worker.shared.key(of: keyBytes)
+        key = shared.key(of: keyBytes)
     }
 
     /// The same for its response; the zone and the key stay.
@@ -97,6 +101,11 @@ final class OwnedRequest {
         guard rules.dependOnType, destination != nil else { return treatment }
         return rules.treatment(
             of: access, responseType: type, keeping: treatment, clientPolicy: clientPolicy(rules))
+    }
+
+    /// The same for a stored response.
+    func treatment(of record: StoredResponse, by rules: CacheRules) -> CacheTreatment {
+        rules.dependOnType ? treatment(ofType: record.fields.first(.contentType), by: rules) : treatment
     }
 
     private func clientPolicy(_ rules: CacheRules) -> TreatmentChanges? {
@@ -114,8 +123,27 @@ final class OwnedRequest {
 
     var compressedLengthMin: UInt64 { compressionSettings?.sizeMin ?? Caching.compressedLengthMin }
 
-    /// Bytes of the largest body that is stored for it.
-    var objectSizeMax: Int { treatment.objectSizeMax.map { Int(clamping: $0) } ?? zone.objectSizeMax }
+    /// Bytes of the largest body that is stored for it, as far as is known without a response.
+    var objectSizeMax: Int { objectSizeMax(treatment) }
+
+    /// - Parameter treatment: with what the rules say of the response's type.
+    func objectSizeMax(_ treatment: CacheTreatment) -> Int {
+        treatment.objectSizeMax.map { Int(clamping: $0) } ?? zone.objectSizeMax
+    }
+
+    /// What its transaction has to know.
+    func forTransaction(_ snapshot: Snapshot) -> Transaction.Request {
+        let isUpgrade = method == .get && head.minorVersion >= 1 && ForwardedHead.isUpgrade(options, fields)
+        return Transaction.Request(
+            cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
+            needsIdentity: snapshot.users != nil,
+            asksForOriginState: !head.fields.present.isDisjoint(with: [.ifMatch, .ifUnmodifiedSince]),
+            collapses: snapshot.configuration.cache.collapse, use: treatment.use,
+            storesParts: treatment.ranges != .pass)
+    }
+
+    /// Whether the origin may be asked on its behalf at all.
+    var mayForward: Bool { !cache.directives.onlyIfCached && !treatment.use.contains(.cacheOnly) }
 
     var originKey: OriginKey { OriginKey(scheme: head.target.scheme, host: host, port: head.target.port) }
 }

@@ -200,6 +200,9 @@ package final class Proxy: Sendable {
     package var isDraining: Bool { state.withLock { $0.isDraining } }
     package var counters: [Counters] { state.withLock { $0.workers.map(\.counters) } }
 
+    /// For questions that any worker can answer; nil after the end.
+    var anyWorker: WorkerHandle? { state.withLock { $0.workers.first } }
+
     /// The fetches under way on all workers, as each sees them; a worker that does not answer in time is left out.
     package func fetches(timeout: Duration = .milliseconds(500)) -> [FetchDescription] {
         let gathering = Gathering()

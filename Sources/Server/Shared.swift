@@ -56,7 +56,9 @@ package final class Shared: Sendable {
     }
 
     /// What stands between the parts of an answer to several ranges: nobody who writes content can know it.
-    static func boundary() -> [UInt8] { random(16).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] } }
+    static func boundary() -> [UInt8] {
+        random(16).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
+    }
 
     func key(of uri: [UInt8]) -> StorageKey {
         let key = unsafe hasher.key(of: uri.span.bytes)

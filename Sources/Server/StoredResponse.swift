@@ -31,9 +31,10 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         headHasLength && secondaryKey == nil && !coding.isInflatable && head.count <= StoredResponse.plainHeadBytesMax
     }
 
-    init(
+    package init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
-        codingVariant: CodingVariant?, body: Body, contentLength: Int?, storage: StoragePolicy = .session, compressedCopy: CompressedCopy? = nil,
+        codingVariant: CodingVariant? = nil, body: Body, contentLength: Int?, storage: StoragePolicy = .session,
+        compressedCopy: CompressedCopy? = nil,
         trailers: TransientTrailers? = nil
     ) {
         self.compressedCopy = compressedCopy
@@ -99,6 +100,15 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// The same response, to be validated before it is served again (a soft purge).
     package var outdated: StoredResponse { renewed(cached: cached.outdated(), fields: fields) }
 
+    /// Whether its validator may go along when no variant suits: the origin may say that this one does (§4.3.1).
+    ///
+    /// Not where it varies by coding: servers that compress on the way confirm the tag of the plain form to everybody, and
+    /// nobody would get it compressed any more.
+    var isCandidate: Bool {
+        !cached.vary.nominatesAcceptEncoding && cached.eTag != nil && cached.vary != .star && body.state != .failed
+            && !body.isWindowed
+    }
+
     /// Whether it may answer the request: its variant, and a body that is there or on its way.
     func suits(_ request: OwnedRequest) -> Bool {
         guard body.state != .failed, !body.isWindowed else { return false }
@@ -120,7 +130,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 }
 
 /// Set by the worker that fetches, before the body is complete; read by those who serve it, after.
-final class TransientTrailers: Sendable {
+package final class TransientTrailers: Sendable {
     private let fields = Locked<Fields?>(nil)
 
     var value: Fields? { fields.withLock { $0 } }

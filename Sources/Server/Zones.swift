@@ -30,7 +30,9 @@ package final class Zones: Sendable {
         tier.setBudget(Int(clamping: configuration.cache.memory))
         return [defaultZone(tier, configuration)]
             + configuration.cache.zones.map { settings in
-                let tier = known.first { $0.name == settings.name }?.tier ?? makeTier(settings.memory, objectSizeMax: settings.objectSizeMax, configuration)
+                let tier =
+                    known.first { $0.name == settings.name }?.tier
+                    ?? makeTier(settings.memory, objectSizeMax: settings.objectSizeMax, configuration)
                 tier.setBudget(Int(clamping: settings.memory))
                 return Zone(
                     name: settings.name, tier: tier, objectSizeMax: Int(clamping: settings.objectSizeMax))
@@ -42,7 +44,8 @@ package final class Zones: Sendable {
             name: Zone.defaultName, tier: tier, objectSizeMax: Int(clamping: configuration.cache.objectSizeMax))
     }
 
-    private static func makeTier(_ budget: UInt64, objectSizeMax: UInt64, _ configuration: Configuration) -> MemoryTier {
+    private static func makeTier(_ budget: UInt64, objectSizeMax: UInt64, _ configuration: Configuration) -> MemoryTier
+    {
         MemoryTier(
             budget: Int(clamping: budget), objectMax: Int(clamping: objectSizeMax),
             variantsPerKeyMax: configuration.limits.variantsPerKeyMax)

@@ -133,10 +133,10 @@ extension Body {
             return takeDue()
         }
         for wake in due { wake() }
+        // Its record is counted anew when the fill ends.
         guard let whole else { return }
         held.subtract(whole.footprint, ordering: .relaxed)
         shelves.release(whole.footprint)
-        reweigh()
     }
 
     /// The fill at `position` fetches no further than `end`.
@@ -150,7 +150,7 @@ extension Body {
 
     /// Whether a sparse body may take this page: one longer than the largest object holds no more than that of it.
     func mayHold(_ page: BodyLayout.Page) -> Bool {
-        guard let expectedLength, expectedLength > shelves.objectMax else { return true }
-        return held.load(ordering: .relaxed) + page.capacity <= shelves.objectMax
+        guard let expectedLength, expectedLength > lengthMax else { return true }
+        return held.load(ordering: .relaxed) + page.capacity <= lengthMax
     }
 }

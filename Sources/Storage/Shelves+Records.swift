@@ -31,7 +31,13 @@ extension Shelves {
     }
 
     func invalidate(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
-        change(shardIndex(key)) { shard, doomed in unsafe shard.removeAll(key, keyBytes, into: &doomed) }
+        change(shardIndex(key)) { shard, doomed in
+            // Whoever asks from now on leads a transfer of its own.
+            if let running = shard.transfers.removeValue(forKey: key) {
+                running.isOutdated.store(true, ordering: .releasing)
+            }
+            return unsafe shard.removeAll(key, keyBytes, into: &doomed)
+        }
     }
 
     /// After a body ended: counts its record with what the body holds now.
@@ -84,6 +90,16 @@ extension Shelves {
             let state = unsafe TransferState(key: key, keyBytes: Array(keyBytes))
             if shard.transfers[key] == nil { shard.transfers[key] = state }
             return .lead(Transfer(state, self, isLeader: true))
+        }
+    }
+
+    /// Nobody joins the transfers under way any more, and what they bring is not stored.
+    func outdateTransfers() {
+        for index in 0..<shardCount {
+            read(index) { shard in
+                for transfer in shard.transfers.values { transfer.isOutdated.store(true, ordering: .releasing) }
+                shard.transfers = [:]
+            }
         }
     }
 

@@ -48,6 +48,10 @@ package final class Transfer: @unchecked Sendable {
     /// How many wait.
     package var followerCount: Int { locked { shared.followerCount } }
 
+    /// What was stored under the key was invalidated or purged after the transfer began: its response may be older than that,
+    /// and is not to be stored.
+    package var isOutdated: Bool { shared.isOutdated.load(ordering: .acquiring) }
+
     /// By the leader, after a published record was inserted. Wakes all; requests that come later look at the cache or
     /// lead a transfer of their own. The first outcome stays.
     package func resolve(_ outcome: Outcome) {
@@ -78,6 +82,7 @@ package enum Leadership: Sendable {
 final class TransferState: @unchecked Sendable {
     let key: StorageKey
     let keyBytes: [UInt8]
+    let isOutdated = Atomic<Bool>(false)
     private(set) var outcome: Transfer.Outcome?
     private var followers: [(ticket: FollowTicket, wake: Wake)] = []
     private var lastID: UInt64 = 0

@@ -39,6 +39,36 @@ struct AdminClient {
 
     /// - Parameter body: JSON; empty for none.
     func ask(_ method: String, _ path: String, body: [UInt8] = []) throws(Failure) -> Answer {
+        let connection = try begin(method, path, body: body)
+        let bytes = try readToEnd(connection)
+        guard let answer = Self.parse(bytes) else { throw .notAnAnswer(path: connection.path) }
+        return answer
+    }
+
+    /// Asks for lines and hands them on as they come, so that the whole need not be held.
+    ///
+    /// - Returns: nil when all lines came; the answer where it is none of lines, such as a refusal.
+    func lines(_ path: String, _ each: (ArraySlice<UInt8>) -> Void) throws(Failure) -> Answer? {
+        let connection = try begin("GET", path, body: [])
+        var reader = LineReader()
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let fd = connection.socket.rawValue
+            let outcome = unsafe buffer.withUnsafeMutableBytes { unsafe IO.read(fd, into: $0) }
+            switch (outcome, reader.state) {
+            case (.bytes(let count), _): reader.receive(buffer[..<count], each)
+            case (.closed, .whole): return nil
+            case (.closed, .other):
+                guard let answer = Self.parse(reader.held) else { throw .notAnAnswer(path: connection.path) }
+                return answer
+            case (.closed, .head), (.closed, .lines), (.closed, .broken): throw .notAnAnswer(path: connection.path)
+            case (.wouldBlock, _): throw .failed(path: connection.path, code: ETIMEDOUT)
+            case (.failed(let code), _): throw .failed(path: connection.path, code: code)
+            }
+        }
+    }
+
+    private func begin(_ method: String, _ path: String, body: [UInt8]) throws(Failure) -> Connection {
         let connection = try connectToFirst()
         var request: [UInt8] = Array("\(method) \(path) HTTP/1.1\r\nHost: larder\r\nConnection: close\r\n".utf8)
         if !body.isEmpty {
@@ -49,9 +79,7 @@ struct AdminClient {
         if let code = writeAll(&request, to: connection.socket.rawValue) {
             throw .failed(path: connection.path, code: code)
         }
-        let bytes = try readToEnd(connection)
-        guard let answer = Self.parse(bytes) else { throw .notAnAnswer(path: connection.path) }
-        return answer
+        return connection
     }
 
     private struct Connection: ~Copyable {

@@ -20,11 +20,11 @@ struct UsageError: Error, Equatable {
 /// The words after a command, sorted into options and the rest.
 struct Arguments: Equatable {
     private(set) var words: [String] = []
-    private var values: [Option: String] = [:]
+    private var values: [Option: [String]] = [:]
 
     init() {}
 
-    /// `--name VALUE`, `--name=VALUE`, `-n VALUE`; options may stand anywhere, `--` ends them.
+    /// `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`; options may stand anywhere, `--` ends them.
     init(_ arguments: ArraySlice<String>, for command: Command) throws(UsageError) {
         var rest = arguments
         while let word = rest.popFirst() {
@@ -43,25 +43,48 @@ struct Arguments: Equatable {
     func has(_ option: Option) -> Bool { values[option] != nil }
 
     /// The value given with the option; nil where it was not given.
-    subscript(_ option: Option) -> String? { values[option] }
+    subscript(_ option: Option) -> String? { values[option]?.first }
+
+    /// All values of an option that may be given more than once, in their order.
+    func all(_ option: Option) -> [String] { values[option] ?? [] }
+
+    /// The value as a whole number; nil where the option was not given.
+    func number(_ option: Option, in bounds: ClosedRange<Int>) throws(UsageError) -> Int? {
+        guard let text = self[option] else { return nil }
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text), bounds.contains(number)
+        else {
+            throw UsageError("\(option.long) takes a number from \(bounds.lowerBound) to \(bounds.upperBound)")
+        }
+        return number
+    }
 
     private mutating func add(
         _ word: String, from rest: inout ArraySlice<String>, for command: Command
     ) throws(UsageError) {
-        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { String($0) }
-        guard let option = command.options.first(where: { $0.long == parts[0] || $0.short == parts[0] }) else {
-            throw .unknown("option", parts[0], among: command.options.map(\.long))
-        }
-        guard values[option] == nil else { throw UsageError("\(option.long) is given twice") }
+        let (option, attached) = try option(of: word, for: command)
+        guard values[option] == nil || option.isRepeatable else { throw UsageError("\(option.long) is given twice") }
         guard let name = option.value else {
-            guard parts.count == 1 else { throw UsageError("\(option.long) takes no value") }
-            values[option] = ""
+            guard attached == nil else { throw UsageError("\(option.long) takes no value") }
+            values[option] = [""]
             return
         }
-        guard let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty else {
+        guard let value = attached ?? rest.popFirst(), !value.isEmpty else {
             throw UsageError("\(option.long) needs a value: \(option.long) \(name)")
         }
-        values[option] = value
+        values[option, default: []].append(value)
+    }
+
+    /// The option that a word names, and the value that hangs on it.
+    private func option(of word: String, for command: Command) throws(UsageError) -> (Option, attached: String?) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { String($0) }
+        if let option = command.options.first(where: { $0.long == parts[0] || $0.short == parts[0] }) {
+            return (option, parts.count == 2 ? parts[1] : nil)
+        }
+        let isAttached = { (option: Option) in
+            option.value != nil && option.short.map { word.hasPrefix($0) } == true
+        }
+        if let option = command.options.first(where: isAttached) { return (option, String(word.dropFirst(2))) }
+        throw .unknown("option", parts[0], among: command.options.map(\.long))
     }
 }
 

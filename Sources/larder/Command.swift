@@ -1,25 +1,25 @@
-/// The commands of `larder`, as DESIGN.md section 8 promises them; some come with later versions.
+/// The commands of `larder`, as DESIGN.md section 8 promises them, and `top`; some come with later versions.
 enum Command: String, CaseIterable {
-    case serve, check, purge, stats, ls, du, explain, warm, passwd, ca, doctor, version
+    case serve, check, purge, stats, ls, du, top, explain, warm, passwd, ca, doctor, version
 
     static var names: [String] { allCases.map(\.rawValue) }
 
     var isPartOfThisVersion: Bool {
         switch self {
-        case .serve, .check, .purge, .stats, .passwd, .version: true
-        case .ls, .du, .explain, .warm, .ca, .doctor: false
+        case .serve, .check, .purge, .stats, .ls, .du, .top, .explain, .warm, .passwd, .version: true
+        case .ca, .doctor: false
         }
     }
 
     /// What follows the command's name.
     var synopsis: String {
         switch self {
-        case .serve, .check, .stats, .version: ""
-        case .purge: "URL | --prefix URL | --host HOST | --all"
+        case .serve, .check, .stats, .version, .ca, .doctor: ""
+        case .ls, .du, .top: "[PREFIX] [CONDITION]..."
+        case .purge: "[URL] [CONDITION]... | --all"
         case .passwd: "FILE USER"
-        case .ls, .du: "[PREFIX]"
-        case .explain, .warm: "URL"
-        case .ca, .doctor: ""
+        case .explain: "[METHOD] URL"
+        case .warm: "[URL]... [--from FILE] [--page URL]..."
         }
     }
 
@@ -27,12 +27,13 @@ enum Command: String, CaseIterable {
         switch self {
         case .serve: "run the proxy in the foreground"
         case .check: "check the configuration and say all that is wrong with it"
-        case .purge: "remove stored responses from the running proxy"
+        case .purge: "remove stored responses from the running proxy, or mark them stale"
         case .stats: "show the numbers of the running proxy"
         case .ls: "list what is stored"
-        case .du: "show what takes how much space"
+        case .du: "show what takes how much space, by host and by zone"
+        case .top: "show what is asked for most, or takes most space"
         case .explain: "say what would be done with a request, and why"
-        case .warm: "fetch URLs into the cache"
+        case .warm: "fetch URLs through the proxy, so that they are stored"
         case .passwd: "set or delete a user's password in an htpasswd file"
         case .ca: "make and show the certificate authority for intercepting TLS"
         case .doctor: "look for what commonly goes wrong"
@@ -45,54 +46,15 @@ enum Command: String, CaseIterable {
         switch self {
         case .serve: [.config, .help]
         case .check: [.verbose, .config, .json, .help]
-        case .purge: [.prefix, .host, .all, .dryRun, .socket, .config, .json, .help]
+        case .purge: Option.conditions + [.all, .soft, .dryRun, .socket, .config, .json, .help]
         case .stats: [.socket, .config, .json, .help]
+        case .ls, .du: [.url] + Option.conditions + [.socket, .config, .json, .help]
+        case .top: [.by, .count, .url] + Option.conditions + [.socket, .config, .json, .help]
+        case .explain: [.header, .as, .client, .socket, .config, .json, .help]
+        case .warm: [.from, .page, .header, .jobs, .retries, .user, .proxy, .verbose, .config, .json, .help]
         case .passwd: [.delete, .config, .help]
         case .version: [.config, .json, .help]
-        case .ls, .du, .explain, .warm, .ca, .doctor: [.config, .json, .help]
-        }
-    }
-}
-
-/// Every option there is: named, and explained, once.
-enum Option: String, CaseIterable {
-    case config, json, help, verbose, prefix, host, all, socket, delete
-    case dryRun = "dry-run"
-
-    var long: String { "--\(rawValue)" }
-
-    var short: String? {
-        switch self {
-        case .config: "-c"
-        case .help: "-h"
-        case .verbose: "-v"
-        case .json, .prefix, .host, .all, .socket, .delete, .dryRun: nil
-        }
-    }
-
-    /// The name of its value in help; nil: it takes none.
-    var value: String? {
-        switch self {
-        case .config: "FILE"
-        case .prefix: "URL"
-        case .host: "HOST"
-        case .socket: "PATH"
-        case .json, .help, .verbose, .all, .delete, .dryRun: nil
-        }
-    }
-
-    var meaning: String {
-        switch self {
-        case .config: "configuration file (default: larder.yaml, then /etc/larder/larder.yaml)"
-        case .json: "print JSON for scripts"
-        case .help: "show this"
-        case .verbose: "show the effective settings and rules as well"
-        case .prefix: "everything whose URL begins with this"
-        case .host: "everything of this host"
-        case .all: "everything"
-        case .socket: "admin socket of the running proxy (default: as configured)"
-        case .delete: "delete the user"
-        case .dryRun: "only count, remove nothing"
+        case .ca, .doctor: [.config, .json, .help]
         }
     }
 }

@@ -14,7 +14,7 @@ let helpText: String = {
             "Configuration: --config FILE, else larder.yaml here, else /etc/larder/larder.yaml, else the defaults.",
             "Admin socket: admin.socket of the configuration; where serve may not write there it takes",
             "  $XDG_RUNTIME_DIR/larder/admin.sock, and without that ~/.cache/larder/admin.sock.",
-            "  purge and stats ask at the same places, in the same order.",
+            "  purge, stats, ls, du, top and explain ask at the same places, in the same order.",
             "Exit status: 0 done, 1 failed, 2 usage or configuration error.",
         ]
     return lines.joined(separator: "\n")

@@ -65,7 +65,12 @@ extension Command {
         case .stats: return try statsCommand(arguments, console)
         case .passwd: return try passwdCommand(arguments, console)
         case .version: return versionCommand(arguments, console)
-        case .ls, .du, .explain, .warm, .ca, .doctor:
+        case .warm: return try warmCommand(arguments, console)
+        case .ls: return try listCommand(arguments, console)
+        case .du: return try usageCommand(arguments, console)
+        case .top: return try topCommand(arguments, console)
+        case .explain: return try explainCommand(arguments, console)
+        case .ca, .doctor:
             preconditionFailure("refused before: \(self) is not part of this version")
         }
     }

@@ -76,7 +76,7 @@ private func readToken(_ settings: AdminSettings) throws(AdminStartFailure) -> [
     }
 }
 
-private func socketAddress(_ address: IPAddress, _ port: UInt16) -> SocketAddress {
+func socketAddress(_ address: IPAddress, _ port: UInt16) -> SocketAddress {
     if let v4 = address.v4 { return SocketAddress(v4: v4, port: port) }
     return SocketAddress(v6: address.v6.high, low: address.v6.low, port: port)
 }

@@ -88,41 +88,14 @@ private func hashed(_ password: [UInt8]) throws(PasswdFailure) -> String {
 
 /// Asks twice at a terminal, without echo; else takes the first line of standard input.
 private func newPassword(of user: String) throws(PasswdFailure) -> [UInt8] {
-    guard isatty(STDIN_FILENO) == 1 else { return try readLineOfInput() }
-    let first = try prompt("New password for \(user): ")
-    guard try prompt("Again: ") == first else { throw PasswdFailure("the two differ; nothing was changed") }
-    return first
-}
-
-/// To the terminal itself, since standard output may be a file. An interrupt leaves the echo on again.
-private func prompt(_ question: String) throws(PasswdFailure) -> [UInt8] {
-    var saved = termios()
-    guard unsafe tcgetattr(STDIN_FILENO, &saved) == 0 else { throw PasswdFailure("this terminal has no modes") }
-    var silent = saved
-    silent.c_lflag &= ~tcflag_t(ECHO)
-    silent.c_lflag |= tcflag_t(ECHONL)
-    // Ctrl-C is read as a byte here, so that the echo is always put back before the process ends.
-    silent.c_lflag &= ~tcflag_t(ISIG)
-    guard unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else {
-        throw PasswdFailure("the echo of this terminal can not be turned off")
+    do throws(PasswordInputFailure) {
+        guard isInputTerminal else { return try readLineOfInput() }
+        let first = try promptWithoutEcho("New password for \(user): ")
+        guard try promptWithoutEcho("Again: ") == first else {
+            throw PasswordInputFailure("the two differ")
+        }
+        return first
+    } catch {
+        throw PasswdFailure(isInputTerminal ? "\(error.message); nothing was changed" : error.message)
     }
-    defer { _ = unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &saved) }
-    var bytes = Array(question.utf8)
-    _ = writeAll(&bytes, to: STDERR_FILENO)
-    let line = try readLineOfInput()
-    guard !line.contains(0x03) else { throw PasswdFailure("interrupted; nothing was changed") }
-    return line
-}
-
-/// Byte by byte, so that what follows the line is left for whoever reads next.
-private func readLineOfInput() throws(PasswdFailure) -> [UInt8] {
-    var line: [UInt8] = []
-    while line.count <= 4096 {
-        var byte: UInt8 = 0
-        let count = unsafe read(STDIN_FILENO, &byte, 1)
-        if count < 0 && errno == EINTR { continue }
-        if count <= 0 || byte == 0x0A { return line.last == 0x0D ? line.dropLast() : line }
-        line.append(byte)
-    }
-    throw PasswdFailure("the password is too long")
 }

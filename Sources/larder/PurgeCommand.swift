@@ -1,6 +1,6 @@
 import Admin
 
-/// `larder purge URL | --prefix URL | --host HOST | --all [--dry-run] [--json]`
+/// `larder purge [URL] [CONDITION]... | --all [--soft] [--dry-run] [--json]`
 func purgeCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     let body = try purgeBody(arguments)
     guard let client = adminClient(arguments, console) else { return ExitStatus.usage }
@@ -12,20 +12,20 @@ func purgeCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     }
 }
 
-/// The body of `POST /purge` for exactly one selection.
+/// The body of `POST /purge`: at least one condition, or `--all`.
 func purgeBody(_ arguments: Arguments) throws(UsageError) -> [UInt8] {
-    var selections = arguments.words.map { (key: "url", value: $0) }
-    if let prefix = arguments[.prefix] { selections.append(("prefix", prefix)) }
-    if let host = arguments[.host] { selections.append(("host", host)) }
-    if arguments.has(.all) { selections.append(("all", "")) }
-    guard selections.count == 1, let selection = selections.first else {
+    guard arguments.words.count <= 1 else { throw UsageError("purge takes one URL at a time") }
+    let conditions = try conditions(arguments, word: .url)
+    guard conditions.isEmpty == arguments.has(.all) else {
         throw UsageError(
-            selections.isEmpty ? "what is to be purged?" : "purge takes one selection at a time",
+            conditions.isEmpty ? "what is to be purged?" : "--all stands alone, without conditions",
             hint: "larder purge \(Command.purge.synopsis)")
     }
     var writer = JSONWriter()
     writer.object {
-        if selection.key == "all" { $0.member("all", true) } else { $0.member(selection.key, selection.value) }
+        for (key, value) in conditions { $0.member(key.rawValue, value) }
+        if arguments.has(.all) { $0.member("all", true) }
+        $0.member("soft", arguments.has(.soft))
         $0.member("dry_run", arguments.has(.dryRun))
     }
     return writer.bytes
@@ -49,7 +49,13 @@ private func report(_ answer: AdminClient.Answer, _ arguments: Arguments, _ cons
         console.print(text)
     } else {
         let responses = records == 1 ? "1 response" : "\(grouped(records)) responses"
-        let verb = arguments.has(.dryRun) ? "would purge" : "purged"
+        let verb =
+            switch (arguments.has(.soft), arguments.has(.dryRun)) {
+            case (false, false): "purged"
+            case (false, true): "would purge"
+            case (true, false): "marked stale"
+            case (true, true): "would mark stale"
+            }
         console.print("\(verb) \(responses), \(binarySize(Double(bytes)))")
     }
     return ExitStatus.done

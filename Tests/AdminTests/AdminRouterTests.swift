@@ -1,4 +1,7 @@
 import Admin
+import EventLoop
+import Message
+import Server
 import Synchronization
 import Testing
 
@@ -16,6 +19,29 @@ final class ScriptedHouse: House {
         return PurgeResult(records: 3, bytes: 4096)
     }
 
+    let selections = Mutex<[Selection]>([])
+    let questions = Mutex<[ExplainQuestion]>([])
+
+    /// Three pages: two objects, none, one.
+    func objects(_ selection: Selection) -> @Sendable () -> [ObjectDescription]? {
+        selections.withLock { $0.append(selection) }
+        let pages = Locked<[[ObjectDescription]]>(
+            [["http://example.org/a", "http://example.org/<b>"], [], ["http://example.net/c"]].map { urls in
+                urls.map { ObjectDescription(url: $0) }
+            })
+        return { pages.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
+    }
+
+    func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation {
+        questions.withLock { $0.append(question) }
+        guard question.target != "nonsense" else { throw ExplainError(message: "this is no URL") }
+        var explanation = Explanation(.hit, reason: "it is fresh")
+        var section = Explanation.Section("access")
+        section.lines.append(.init("rule", "1"))
+        explanation.sections.append(section)
+        return explanation
+    }
+
     func transfers() -> [TransferDescription] {
         [
             TransferDescription(
@@ -29,19 +55,28 @@ final class ScriptedHouse: House {
 private let token = Array("a-token-of-some-length".utf8)
 
 private func ask(
-    _ method: String, _ path: String, door: AdminRequest.Door = .unixSocket, host: String? = "localhost",
+    _ method: String, _ path: String, query: String = "", door: AdminRequest.Door = .unixSocket,
+    host: String? = "localhost",
     authorization: String? = nil, body: String = "", type: String? = nil, token: [UInt8]? = token,
     house: ScriptedHouse = ScriptedHouse()
 ) -> AdminResponse {
     AdminRouter(house: house, token: token).respond(
         to: AdminRequest(
-            door: door, method: method, path: path, host: host, authorization: authorization.map { Array($0.utf8) },
+            door: door, method: method, path: path, query: query, host: host,
+            authorization: authorization.map { Array($0.utf8) },
             contentType: type, body: Array(body.utf8)))
 }
 
 extension AdminResponse {
     fileprivate func value(_ name: String) -> String? { fields.first { $0.name == name }?.value }
-    fileprivate var text: String { String(decoding: body, as: UTF8.self) }
+    fileprivate var text: String { String(decoding: whole, as: UTF8.self) }
+    /// The body, with its pieces where it has them.
+    fileprivate var whole: [UInt8] {
+        guard let pieces else { return body }
+        var result: [UInt8] = []
+        while let piece = pieces.next() { result += piece }
+        return result
+    }
 }
 
 @Suite("Admin: paths and methods")
@@ -168,38 +203,77 @@ struct AdminAuthorityTests {
     }
 }
 
+private func selection(_ change: (inout Selection) -> Void) -> Selection {
+    var selection = Selection()
+    change(&selection)
+    return selection
+}
+
 @Suite("POST /purge")
 struct PurgeTests {
     static let bodies: [(body: String, type: String?, request: PurgeRequest)] = [
-        (#"{"url":"http://example.org/a?b=c"}"#, "application/json", .init(.url("http://example.org/a?b=c"))),
-        (#" {"url":"HTTPS://Example.org/"}"#, "Application/JSON; charset=utf-8", .init(.url("HTTPS://Example.org/"))),
+        (
+            #"{"url":"http://example.org/a?b=c"}"#, "application/json",
+            .init(selection { $0.url = "http://example.org/a?b=c" })
+        ),
+        (
+            #" {"url":"HTTPS://Example.org/"}"#, "Application/JSON; charset=utf-8",
+            .init(selection { $0.url = "HTTPS://Example.org/" })
+        ),
         (
             #"{"prefix":"http://example.org/x/","dry_run":true}"#, nil,
-            .init(.prefix("http://example.org/x/"), dryRun: true)
+            .init(selection { $0.prefix = "http://example.org/x/" }, dryRun: true)
         ),
-        (#"{"host":"Example.ORG","dry_run":false}"#, nil, .init(.host("example.org"))),
-        (#"{"all":true}"#, nil, .init(.all)), ("all=yes", nil, .init(.all)), ("all", nil, .init(.all)),
-        ("all=on&dry_run=1", "application/x-www-form-urlencoded", .init(.all, dryRun: true)),
-        ("url=http%3A%2f%2Fexample.org%2Fa%2520b", nil, .init(.url("http://example.org/a%20b"))),
-        ("host=example.org&dry_run=no", nil, .init(.host("example.org"))),
-        (#"{"all":false,"host":"x"}"#, nil, .init(.host("x"))),
+        (#"{"host":"Example.ORG","dry_run":false}"#, nil, .init(selection { $0.host = "example.org" })),
+        (#"{"host":"*.Example.ORG","soft":true}"#, nil, .init(selection { $0.host = "*.example.org" }, kind: .soft)),
+        (#"{"all":true}"#, nil, .init(Selection())), ("all=yes", nil, .init(Selection())),
+        ("all", nil, .init(Selection())), ("all&soft", nil, .init(Selection(), kind: .soft)),
+        ("all=on&dry_run=1", "application/x-www-form-urlencoded", .init(Selection(), dryRun: true)),
+        (
+            "url=http%3A%2f%2Fexample.org%2Fa%2520b", nil, .init(selection { $0.url = "http://example.org/a%20b" })
+        ),
+        ("host=example.org&dry_run=no", nil, .init(selection { $0.host = "example.org" })),
+        (#"{"all":false,"host":"x"}"#, nil, .init(selection { $0.host = "x" })),
+        (
+            "host=x&tag=a:b/c&type=Image/*&zone=big&storage=Pinned&older_than=7d", nil,
+            .init(
+                selection {
+                    $0.host = "x"
+                    $0.tag = "a:b/c"
+                    $0.type = "image/*"
+                    $0.zone = "big"
+                    $0.storage = .pinned
+                    $0.olderThan = Seconds(604_800)
+                })
+        ),
+        (#"{"older_than":90}"#, nil, .init(selection { $0.olderThan = Seconds(90) })),
+        (#"{"older_than":"0"}"#, nil, .init(selection { $0.olderThan = .zero })),
     ]
     @Test(arguments: bodies)
-    func `JSON and forms name one selection`(_ row: (body: String, type: String?, request: PurgeRequest)) throws {
+    func `JSON and forms name conditions`(_ row: (body: String, type: String?, request: PurgeRequest)) throws {
         #expect(try purgeRequest(body: Array(row.body.utf8), contentType: row.type) == row.request)
     }
 
     static let wrong: [(body: String, type: String?, says: String)] = [
-        ("", nil, "exactly one"), ("{}", nil, "exactly one"), (#"{"all":false}"#, nil, "exactly one"),
-        ("all=yes&host=x", nil, "exactly one"), (#"{"url":7}"#, nil, "must be text"),
-        (#"{"url":"/a"}"#, nil, "absolute URL"), (#"{"url":"ftp://x/"}"#, nil, "absolute URL"),
-        (#"{"url":"http:/x"}"#, nil, "absolute URL"), (#"{"prefix":"http://"}"#, nil, "absolute URL"),
-        (#"{"url":"http://x/a b"}"#, nil, "absolute URL"), (#"{"url":"http://x/\n"}"#, nil, "absolute URL"),
-        (#"{"host":""}"#, nil, "must be text"), (#"{"host":"http://x"}"#, nil, "host name"),
-        (#"{"hots":"x"}"#, nil, "\"hots\" is not known"), (#"{"all":"maybe"}"#, nil, "true or false"),
-        (#"{"all":1}"#, nil, "true or false"), (#"{"all":true"#, "application/json", "not JSON"),
-        ("[1]", "application/json", "JSON object"), ("all=yes&all=yes", nil, "twice"), ("url=%4", nil, "percent"),
-        ("url=%zz", nil, "percent"), ("url=%ff", nil, "UTF-8"), ("all=yes", "text/plain", "application/json"),
+        ("", nil, "name what is to go"), ("{}", nil, "name what is to go"), (#"{"all":false}"#, nil, "name what"),
+        (#"{"soft":true}"#, nil, "name what is to go"), ("all=yes&host=x", nil, "stands alone"),
+        (#"{"url":7}"#, nil, "must be text"), (#"{"url":"/a"}"#, nil, "absolute URL"),
+        (#"{"url":"ftp://x/"}"#, nil, "absolute URL"), (#"{"url":"http:/x"}"#, nil, "absolute URL"),
+        (#"{"prefix":"http://"}"#, nil, "absolute URL"), (#"{"url":"http://x/a b"}"#, nil, "absolute URL"),
+        (#"{"url":"http://x/\n"}"#, nil, "absolute URL"), (#"{"host":""}"#, nil, "host name"),
+        (#"{"host":"http://x"}"#, nil, "host name"), (#"{"host":"*"}"#, nil, "host name"),
+        (#"{"host":"*.*.x"}"#, nil, "host name"), (#"{"host":"*."}"#, nil, "host name"),
+        (#"{"tag":"a b"}"#, nil, "one word"), (#"{"tag":"a,b"}"#, nil, "one word"), (#"{"tag":""}"#, nil, "one word"),
+        (#"{"type":"text"}"#, nil, "media type"), (#"{"type":"*/*"}"#, nil, "media type"),
+        (#"{"type":"text/html; charset=x"}"#, nil, "media type"), (#"{"zone":""}"#, nil, "one word"),
+        (#"{"storage":"forever"}"#, nil, "session, permanent, pinned"), ("older_than=d", nil, "span of time"),
+        ("older_than=7y", nil, "span of time"),
+        ("older_than=-7d", nil, "span of time"), ("older_than=99999999999999999w", nil, "span of time"),
+        (#"{"older_than":true}"#, nil, "must be text"), (#"{"hots":"x"}"#, nil, "\"hots\" is not known"),
+        (#"{"all":"maybe"}"#, nil, "true or false"), (#"{"all":1}"#, nil, "true or false"),
+        (#"{"all":true"#, "application/json", "not JSON"), ("[1]", "application/json", "JSON object"),
+        ("all=yes&all=yes", nil, "twice"), ("url=%4", nil, "percent"), ("url=%zz", nil, "percent"),
+        ("url=%ff", nil, "UTF-8"), ("all=yes", "text/plain", "application/json"),
     ]
     @Test(arguments: wrong) func `a wrong body is 400 and says why`(_ row: (body: String, type: String?, says: String))
     {
@@ -215,5 +289,78 @@ struct PurgeTests {
         #expect(value["records"] == .integer(3))
         #expect(value["bytes"] == .integer(4096))
         #expect(value["dry_run"] == .bool(true))
+        #expect(value["soft"] == .bool(false))
+    }
+}
+
+@Suite("GET /objects and POST /explain")
+struct ObjectsTests {
+    @Test func `objects come as JSON lines, page by page`() throws {
+        let response = ask("GET", "/objects")
+        #expect(response.status == 200 && response.contentType == "application/x-ndjson")
+        let lines = response.text.split(separator: "\n")
+        let urls = try lines.map { try JSONValue(parsing: Array($0.utf8))["url"]?.text }
+        #expect(urls == ["http://example.org/a", "http://example.org/<b>", "http://example.net/c"])
+    }
+
+    @Test func `an object tells all there is to tell`() throws {
+        var object = ObjectDescription(url: "http://example.org/a")
+        object.bytes = 7
+        object.contentType = "text/html"
+        object.ttlSeconds = -3
+        object.state = .stale
+        object.vary = ["accept"]
+        object.zone = "default"
+        let text = #"""
+            {"url":"http://example.org/a","status":200,"bytes":7,"type":"text/html","age":0,"ttl":-3,"state":"stale",
+            "variants":1,"vary":["accept"],"hits":0,"zone":"default","storage":"session"}
+            """#
+        #expect(String(decoding: object.json, as: UTF8.self) == text.replacing("\n", with: ""))
+    }
+
+    @Test func `the query has the conditions of a purge`() {
+        let house = ScriptedHouse()
+        #expect(ask("GET", "/objects", query: "host=x&type=text%2F*", house: house).status == 200)
+        #expect(house.selections.withLock { $0.first?.host } == "x")
+        #expect(house.selections.withLock { $0.first?.type } == "text/*")
+        for query in ["hots=x", "host", "host=", "host=x&host=y", "all=yes", "type=%"] {
+            #expect(ask("GET", "/objects", query: query, house: house).status == 400, "\(query)")
+        }
+        #expect(house.selections.withLock { $0.count } == 1)
+    }
+
+    @Test(arguments: [("GET", "/objects", ""), ("POST", "/explain", #"{"url":"http://a/"}"#)])
+    func `what tells of URLs and rules is not for everybody`(_ row: (method: String, path: String, body: String)) {
+        #expect(ask(row.method, row.path, door: .tcp, body: row.body).status == 401)
+        #expect(ask(row.method, row.path, door: .tcp, body: row.body, token: nil).status == 403)
+        let response = ask(
+            row.method, row.path, door: .tcp, authorization: "Bearer a-token-of-some-length", body: row.body)
+        #expect(response.status == 200)
+    }
+
+    @Test func `a question has a URL, and what else there is to say`() throws {
+        let house = ScriptedHouse()
+        let body = #"{"method":"HEAD","url":"http://a/","fields":["X: y"],"user":"u","client":"192.0.2.1"}"#
+        let response = ask("POST", "/explain", body: body, house: house)
+        var question = ExplainQuestion(target: "http://a/")
+        question.method = "HEAD"
+        question.fields = ["X: y"]
+        question.user = "u"
+        question.client = IPAddress(v4: 0xC000_0201)
+        #expect(house.questions.withLock { $0 } == [question])
+        let text =
+            #"{"decision":"hit","reason":"it is fresh","sections":[{"name":"access","lines":[{"name":"rule","value":"1"}]}]}"#
+        #expect(response.text == "\(text)\n")
+    }
+
+    static let wrong: [(body: String, says: String)] = [
+        ("", "not JSON"), ("[]", "JSON object"), ("{}", "name the"), (#"{"url":""}"#, "must be text"),
+        (#"{"url":1}"#, "must be text"), (#"{"url":"http://a/","x":1}"#, "not known"),
+        (#"{"url":"http://a/","fields":"X: y"}"#, "a list"), (#"{"url":"http://a/","fields":[1]}"#, "a list"),
+        (#"{"url":"http://a/","client":"nobody"}"#, "an address"), (#"{"url":"nonsense"}"#, "no URL"),
+    ]
+    @Test(arguments: wrong) func `a question that can not be read is 400`(_ row: (body: String, says: String)) {
+        let response = ask("POST", "/explain", body: row.body)
+        #expect(response.status == 400 && response.text.contains(row.says), "\(response.text)")
     }
 }

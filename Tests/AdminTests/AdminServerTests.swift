@@ -79,8 +79,10 @@ struct AdminServerTests {
         #expect(try client.ask("GET", "/health") == .init(status: 200, body: Array("ok\n".utf8)))
         #expect(try JSONValue(parsing: client.ask("GET", "/stats").body)["requests"]?["hit"] == .integer(70))
         let purged = try client.ask("POST", "/purge", body: Array(#"{"host":"example.org"}"#.utf8))
+        var selection = Selection()
+        selection.host = "example.org"
         #expect(purged.status == 200)
-        #expect(admin.house.purges.withLock { $0 } == [PurgeRequest(.host("example.org"))])
+        #expect(admin.house.purges.withLock { $0 } == [PurgeRequest(selection)])
     }
 
     @Test func `purge and stats print for people and for scripts`() throws {
@@ -95,8 +97,45 @@ struct AdminServerTests {
         let lines = said.withLock { $0 }
         #expect(lines.count == 3)
         #expect(lines[0] == "would purge 3 responses, 4.0 KiB")
-        #expect(lines[1] == #"{"records":3,"bytes":4096,"dry_run":false}"#)
+        #expect(lines[1] == #"{"records":3,"bytes":4096,"soft":false,"dry_run":false}"#)
         #expect(lines[2].hasPrefix("larder 1.2.3"))
+    }
+
+    @Test func `ls, du, top and explain print for people and for scripts`() throws {
+        let admin = try RunningAdmin()
+        defer { admin.end() }
+        let said = Mutex<[String]>([])
+        let console = Console(print: { line in said.withLock { $0.append(line) } }, error: { _ in })
+        func words(_ words: String...) -> [String] {
+            said.withLock { $0 = [] }
+            #expect(run(words + ["--socket", admin.socketPath], console) == 0)
+            return said.withLock { $0 }
+        }
+        let listed = words("ls", "--json", "--host", "example.org", "--type", "text/*")
+        #expect(try listed.map { try JSONValue(parsing: Array($0.utf8))["url"]?.text }.count == 3)
+        #expect(admin.house.selections.withLock { $0.last?.type } == "text/*")
+        #expect(words("ls").last?.hasSuffix(" http://example.net/c") == true)
+        #expect(words("du").joined().contains("example.net"))
+        #expect(words("top", "-n2", "--json").count == 2)
+        #expect(
+            words("explain", "http://example.org/") == ["access\n  rule                      1\n\nhit: it is fresh"])
+        #expect(words("explain", "http://example.org/", "--json").first?.hasPrefix(#"{"decision":"hit""#) == true)
+        #expect(run(["explain", "nonsense", "--socket", admin.socketPath], console) == 2)
+    }
+
+    @Test func `pieces go out in chunks, to a client of HTTP 1.0 until the end, and HEAD has none`() throws {
+        let admin = try RunningAdmin()
+        defer { admin.end() }
+        let token = "Host: localhost\r\nAuthorization: Bearer a-token-of-some-length\r\n"
+        let close = "\(token)Connection: close\r\n\r\n"
+        let chunked = try admin.exchange(["GET /objects HTTP/1.1\r\n\(token)\r\n", "GET /health HTTP/1.1\r\n\(close)"])
+        #expect(statuses(chunked) == ["200", "200"])
+        #expect(chunked.contains("Transfer-Encoding: chunked\r\n") && chunked.contains("\r\n0\r\n\r\nHTTP/1.1 200"))
+        #expect(chunked.split(separator: "\"url\"").count == 4)
+        let old = try admin.exchange(["GET /objects HTTP/1.0\r\n\(token)Connection: keep-alive\r\n\r\n"])
+        #expect(!old.contains("chunked") && old.hasSuffix("}\n") && old.split(separator: "\"url\"").count == 4)
+        let head = try admin.exchange(["HEAD /objects HTTP/1.1\r\n\(close)"])
+        #expect(head.hasSuffix("\r\n\r\n") && head.contains("chunked"))
     }
 
     @Test func `the socket is for its owner alone, and goes with the server`() throws {
@@ -123,7 +162,7 @@ struct AdminServerTests {
         (["GET /health HTTP/1.1\r\n\r\n" + get], ["400"]), (["GET /health\r\n\r\n"], ["400"]),
         (["nonsense\r\n\r\n"], ["400"]),
         (["GET /h HTTP/1.1\r\nHost: localhost\r\nX: \(String(repeating: "x", count: 20_000))"], ["431"]),
-        (["GET /\(String(repeating: "x", count: 3000)) HTTP/1.1\r\nHost: localhost\r\n\r\n"], ["414"]),
+        (["GET /\(String(repeating: "x", count: 9000)) HTTP/1.1\r\nHost: localhost\r\n\r\n"], ["414"]),
         (["POST /purge HTTP/1.1\r\nHost: localhost\r\nContent-Length: 65537\r\n\r\n"], ["413"]),
         (["POST /purge HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"], ["400"]),
         (["POST /purge HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nall" + last], ["401", "200"]),

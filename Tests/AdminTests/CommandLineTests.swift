@@ -33,12 +33,23 @@ struct CommandLineTests {
         (["check", "--config"], "--config needs a value: --config FILE", nil),
         (["check", "--config="], "--config needs a value: --config FILE", nil),
         (["purge"], "what is to be purged?", nil),
-        (["purge", "http://a/", "--all"], "purge takes one selection at a time", nil),
-        (["purge", "http://a/", "http://b/"], "purge takes one selection at a time", nil),
+        (["purge", "http://a/", "--all"], "--all stands alone, without conditions", nil),
+        (["purge", "http://a/", "http://b/"], "purge takes one URL at a time", nil),
+        (["purge", "--soft"], "what is to be purged?", nil), (["purge", "a"], "\"url\" must be an absolute URL", nil),
+        (["purge", "--tpye", "a/b"], "unknown option \"--tpye\"", "did you mean --type?"),
+        (["ls", "--storage", "disk"], "\"storage\" must be one of", nil), (["ls", "--by", "x"], "unknown option", nil),
+        (["ls", "http://a/", "--prefix", "http://b/"], "--prefix and a word without option say the same", nil),
+        (["du", "http://a/", "http://b/"], "one prefix at a time", nil), (["du", "a"], "\"prefix\" must be", nil),
+        (["top", "--by", "size"], "--by takes hits or bytes, not \"size\"", nil),
+        (["top", "-n", "0"], "--count takes a number from 1 to 10000", nil), (["explain"], "explain takes a URL", nil),
+        (["explain", "GET", "http://a/", "x"], "explain takes a URL", nil),
+        (["explain", "http://a/", "-H", "x"], "\"x\" is no field line", nil), (["warm"], "what is to be fetched?", nil),
+        (["warm", "x"], "\"x\" is not an absolute URL", nil), (["wram"], "unknown command", "did you mean warm?"),
+        (["warm", "http://a/", "--proxy", "x"], "--proxy takes host:port", nil),
         (["passwd", "file"], "passwd takes a file and a user", nil),
         (["passwd", "file", "a:b"], "a user name has no colon, no controls and is not empty", nil),
         (["help", "purg"], "unknown command \"purg\"", "did you mean purge?"),
-        (["ls"], "ls is not part of this version", nil), (["doctor"], "doctor is not part of this version", nil),
+        (["ca"], "ca is not part of this version", nil), (["doctor"], "doctor is not part of this version", nil),
     ]
     @Test(arguments: wrong)
     func `a mistake is told with the nearest word and status 2`(_ row: (words: [String], says: String, hint: String?)) {
@@ -87,6 +98,23 @@ struct CommandLineTests {
         #expect(editDistance(Array(row.b.utf8), Array(row.a.utf8)) == row.distance)
     }
 
+    @Test func `an option may hang on its value, and some come more than once`() throws {
+        let arguments = try Arguments(["-j8", "-HA: b", "-H", "C: d", "--header=E: =f"], for: .warm)
+        #expect(arguments[.jobs] == "8")
+        #expect(arguments.all(.header) == ["A: b", "C: d", "E: =f"])
+        #expect(throws: UsageError.self) { try Arguments(["-j8", "-j", "9"], for: .warm) }
+        #expect(throws: UsageError.self) { try Arguments(["-vx"], for: .warm) }
+    }
+
+    @Test func `every option is explained, and one letter means one thing to a command`() {
+        for command in Command.allCases {
+            let letters = command.options.compactMap(\.short)
+            #expect(Set(letters).count == letters.count)
+            #expect(Set(command.options).count == command.options.count)
+            for option in command.options { #expect(helpText(of: command).contains(option.meaning)) }
+        }
+    }
+
     @Test func `version prints one line, or JSON`() throws {
         #expect(larderRun("version").out == "larder \(larderVersion)")
         let json = try JSONValue(parsing: Array(larderRun("version", "--json").out.utf8))
@@ -100,17 +128,27 @@ struct CommandLineTests {
     }
 
     static let selections: [(words: [String], body: String)] = [
-        (["http://a/b"], #"{"url":"http://a/b","dry_run":false}"#),
-        (["--prefix", "http://a/"], #"{"prefix":"http://a/","dry_run":false}"#),
-        (["--host", "a", "--dry-run"], #"{"host":"a","dry_run":true}"#), (["--all"], #"{"all":true,"dry_run":false}"#),
+        (["http://a/b"], #"{"url":"http://a/b","soft":false,"dry_run":false}"#),
+        (["--prefix", "http://a/"], #"{"prefix":"http://a/","soft":false,"dry_run":false}"#),
+        (["--host", "a", "--dry-run"], #"{"host":"a","soft":false,"dry_run":true}"#),
+        (["--all", "--soft"], #"{"all":true,"soft":true,"dry_run":false}"#),
+        (
+            [
+                "--type", "image/*", "--host=a", "--tag", "t", "--zone", "z", "--storage", "pinned", "--older-than",
+                "7d",
+            ],
+            #"{"host":"a","tag":"t","type":"image/*","zone":"z","storage":"pinned","older_than":"7d","soft":false,"#
+                + #""dry_run":false}"#
+        ),
     ]
     @Test(arguments: selections) func `purge sends its selection`(_ row: (words: [String], body: String)) throws {
         let body = try purgeBody(Arguments(row.words[...], for: .purge))
         #expect(String(decoding: body, as: UTF8.self) == row.body)
     }
 
-    @Test(arguments: [["stats"], ["purge", "--all"]]) func `where no larder runs the socket is named`(_ words: [String])
-    {
+    @Test(arguments: [
+        ["stats"], ["purge", "--all"], ["ls"], ["du"], ["top"], ["explain", "http://a/"],
+    ]) func `where no larder runs the socket is named`(_ words: [String]) {
         let lines = Lines()
         let console = Console(print: { _ in }, error: { lines.add($0) })
         #expect(run(words + ["--socket", "/nonexistent/admin.sock"], console) == 1)

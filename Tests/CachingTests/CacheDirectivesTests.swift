@@ -59,7 +59,7 @@ struct RequestDirectivesTests {
         #expect(get("Accept: */*", "User-Agent: x", "Accept-Encoding: gzip").isPlain)
         for line in [
             "Cache-Control: x", "Pragma: no-cache", "Authorization: Basic x", "Range: bytes=0-1", "If-Match: *",
-            "If-None-Match: *", "If-Modified-Since: x", "If-Unmodified-Since: x",
+            "If-None-Match: *", "If-Modified-Since: x", "If-Unmodified-Since: x", "If-Range: \"a\"",
         ] { #expect(!get(line).isPlain, "\(line)") }
         #expect(CacheRequest(method: .head, fields: Fields()).isPlain)
         #expect(!CacheRequest(method: .post, fields: Fields()).isPlain)
@@ -72,6 +72,7 @@ struct RequestDirectivesTests {
         #expect(get("Authorization: Basic x").hasAuthorization)
         #expect(get("Range: bytes=0-").hasRange)
         #expect(!get("Range: bytes=0-", "If-Range: \"a\"").hasPreconditions)
+        #expect(get("If-Range: \"a\"").hasIfRange && !get("Range: bytes=0-").hasIfRange)
         #expect(get("If-None-Match: \"a\"").hasPreconditions)
         #expect(get("If-Unmodified-Since: x").hasPreconditions)
         #expect(!get("Accept: */*").hasAuthorization)
@@ -90,6 +91,8 @@ struct ResponseDirectivesTests {
             "§5.2.2.4 no-cache with fields", "no-cache=\"Set-Cookie, X-a\"",
             { $0.noCacheFields = [Array("set-cookie".utf8), Array("x-a".utf8)] }
         ),
+        ("no-cache for what the cache needs itself", "no-cache=\"X, Vary\"", { $0.noCache = true }),
+        ("private for what the cache needs itself", "private=\"cache-control\"", { $0.isPrivate = true }),
         ("§5.2.2.4 a field name as a token", "no-cache=foo", { $0.noCacheFields = [Array("foo".utf8)] }),
         ("no-cache with no field in its list", "no-cache=\"\"", { $0.noCache = true }),
         ("no-cache with empty members only", "no-cache=\" , ,\"", { $0.noCache = true }),

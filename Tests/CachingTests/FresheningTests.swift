@@ -20,6 +20,11 @@ struct FresheningTests {
         ("Content-Length stays", ["Content-Length: 5"], ["Content-Length: 0"], ["Content-Length: 5"]),
         ("and is not made up", [], ["Content-Length: 0"], []),
         ("Content-Encoding stays", ["Content-Encoding: gzip"], ["Content-Encoding: br"], ["Content-Encoding: gzip"]),
+        (
+            "§5.2.2.7 what the stored Cache-Control keeps from others is not taken",
+            ["Cache-Control: private=\"X-Own\"", "A: 1"], ["X-Own: me", "A: 2"],
+            ["Cache-Control: private=\"X-Own\"", "A: 2"]
+        ),
         ("Content-Range is not taken", ["A: 1"], ["Content-Range: bytes 0-1/2"], ["A: 1"]),
         ("Content-Type is replaced", ["Content-Type: a"], ["Content-Type: b"], ["Content-Type: b"]),
         (

@@ -51,6 +51,25 @@ struct FreshnessLifetimeTests {
             .explicit(.zero, by: .maxAge)
         ),
         (
+            "Expires in another zone is in the past", ["Expires: Sun, 06 Nov 1994 09:49:37 +0000"],
+            .explicit(.zero, by: .expires)
+        ),
+        ("Expires without its comma", ["Expires: Sun 06 Nov 1994 09:49:37 GMT"], .explicit(.zero, by: .expires)),
+        ("Expires with spaces too many", ["Expires: Sun, 06  Nov 1994 09:49:37 GMT"], .explicit(.zero, by: .expires)),
+        ("Expires with two digits of a year", ["Expires: Sun, 06 Nov 94 09:49:37 GMT"], .explicit(.zero, by: .expires)),
+        ("§4.2 Expires in any case", ["Expires: sun, 06 nov 1994 08:49:47 gmt"], .explicit(seconds(10), by: .expires)),
+        (
+            "RFC 850: the century that is less than 50 years ahead", ["Expires: Sunday, 06-Nov-94 08:49:47 GMT"],
+            .explicit(seconds(10), by: .expires)
+        ),
+        ("asctime", ["Expires: Sun Nov  6 08:49:47 1994"], .explicit(seconds(10), by: .expires)),
+        (
+            "max-age on two lines: the strictest", ["Cache-Control: max-age=9", "Cache-Control: max-age=7"],
+            .explicit(seconds(7), by: .maxAge)
+        ),
+        ("quoted", ["Cache-Control: max-age=\"9\""], .explicit(seconds(9), by: .maxAge)),
+        ("with a space", ["Cache-Control: max-age= 9"], .explicit(.zero, by: .maxAge)),
+        (
             "§4.2.2 heuristic where there is nothing else", ["Last-Modified: \(date(-1000))", "Date: \(date(0))"],
             .heuristic(seconds(100))
         ),
@@ -152,6 +171,13 @@ struct CurrentAgeTests {
     ])
     func `§5.1: the first member counts, if it is a number`(_ value: String, _ expected: Int64) {
         #expect(ageField(fields("Age: " + value)) == seconds(expected))
+    }
+
+    @Test func `§4.2: an age at or beyond 2^31 outlives every lifetime`() {
+        for age in ["2147483647", "2147483648", "99999999999999999999"] {
+            #expect(!stored("Age: \(age)", "Cache-Control: max-age=2147483647").isFresh(noon))
+        }
+        #expect(stored("Age: 2147483646", "Cache-Control: max-age=2147483647").isFresh(noon))
     }
 
     @Test func `§5.1: the first of several lines counts`() {

@@ -8,6 +8,7 @@ struct HostileFieldsTests {
         "max-age", "s-maxage", "no-cache", "private", "=", "=\"", "\"", "\\", ",", " ", "\t", "0",
         "99999999999999999999",
         "-1", "*", "bytes=", "-", "W/\"", "GMT", "Sun, 06 Nov 1994 08:49:37 GMT", "gzip", ";q=", "Accept", "/", "%",
+        "bytes 0-4/10",
         "?",
     ]
     static let names: [FieldName] = [
@@ -15,7 +16,7 @@ struct HostileFieldsTests {
         .ifNoneMatch,
         .ifRange, .ifUnmodifiedSince, .lastModified, .location, .pragma, .range, .vary, .acceptEncoding,
         .acceptLanguage,
-        .contentLength,
+        .contentLength, .cdnCacheControl, .contentRange, .contentType, .acceptRanges,
     ]
 
     static func value(_ random: inout Seeded) -> [UInt8] {
@@ -35,6 +36,15 @@ struct HostileFieldsTests {
         for _ in 0..<Int.random(in: 0...8, using: &random) {
             result.append(names.randomElement(using: &random)!, value(&random))
         }
+        return result
+    }
+
+    static func treatment(_ random: inout Seeded) -> CacheTreatment {
+        var result = CacheTreatment()
+        result.use = CacheUse(rawValue: .random(in: 0..<64, using: &random))
+        result.ttl = Bool.random(using: &random) ? Seconds(.random(in: -5...(.max), using: &random)) : nil
+        result.respectsCacheControl = .random(using: &random)
+        result.heedsTargetedFields = .random(using: &random)
         return result
     }
 
@@ -60,6 +70,38 @@ struct HostileFieldsTests {
             _ = selects(update, response, received: times[2])
             let key = SecondaryKey(vary: answered, request: asked)
             #expect(key.matches(asked) == (response.vary != .star))
+            let treatment = Self.treatment(&random)
+            let treated = CachedResponse(
+                status: status, fields: answered, requestTime: times[0], responseTime: times[1], policy: CachePolicy(),
+                treatment: treatment)
+            #expect(treated.lifetimeSeconds >= .zero)
+            let decided = reuse(of: treated, for: request, use: treatment.use, now: times[2])
+            if treatment.use.contains(.cacheOnly) || request.directives.onlyIfCached {
+                switch decided {
+                case .serve, .serveStale, .refuse: break
+                case .serveStaleAndRevalidate, .validate, .fetch: Issue.record("the origin is asked: \(decided)")
+                }
+            }
+            #expect(!explainFreshness(treated, for: request, use: treatment.use, now: times[2]).isEmpty)
+            let stored = storability(
+                of: request, status: status, fields: answered, policy: CachePolicy(), treatment: treatment,
+                now: times[2])
+            if treatment.use.contains(.noWrite) { #expect(stored == .doNotStore(.policy)) }
+            if case .store(let part) = decideStoringPart(
+                of: request, status: 206, fields: answered, policy: CachePolicy(), requestTime: times[0],
+                responseTime: times[1])
+            {
+                #expect(part.whole.strongValidator != nil && part.range.upperBound <= part.total)
+                #expect(combines(part: part, with: part.whole))
+            }
+            if case .goesOn(let range, let total) = continues(
+                status: 206, fields: answered, stored: response, from: 0, to: nil, total: nil)
+            {
+                #expect(range.lowerBound == 0 && range.upperBound <= total && response.strongValidator != nil)
+            }
+            for index in selected(by: update, among: [response, treated], received: times[2]) {
+                #expect((0...1).contains(index))
+            }
             let length = UInt64.random(in: 0...50, using: &random)
             switch selectRange(asked, method: .get, stored: response, length: length, now: times[2]) {
             case .single(let range): #expect(!range.isEmpty && range.upperBound <= length)

@@ -90,6 +90,7 @@ struct ReuseTests {
             then: .validate(.stale)),
         Row("§5.2.2.2 must-revalidate, fresh", "max-age=10, must-revalidate", after: 9, then: serve(9, 1)),
         Row("RFC 5861 §3 inside the window", "max-age=10, stale-while-revalidate=5", after: 14, then: behind(14, -4)),
+        Row("RFC 5861 §3 as it begins", "max-age=10, stale-while-revalidate=5", after: 10, then: behind(10, 0)),
         Row("RFC 5861 §3 after it", "max-age=10, stale-while-revalidate=5", after: 15, then: .validate(.stale)),
         Row(
             "RFC 5861 §3 not where must-revalidate", "max-age=10, must-revalidate, stale-while-revalidate=5", after: 11,
@@ -147,8 +148,10 @@ struct ReuseTests {
     }
 
     @Test func `every reason is reached`() {
-        let decisions = Self.rows.map(\.reuse)
+        let decisions = Self.rows.map(\.reuse) + CacheUseTests.rows.map(\.reuse)
         for reason in ValidateReason.allCases { #expect(decisions.contains(.validate(reason)), "\(reason)") }
+        let fetches = decisions + [.fetch(.method), .fetch(.requestBody)]  // have tests of their own
+        for reason in FetchReason.allCases { #expect(fetches.contains(.fetch(reason)), "\(reason)") }
     }
 
     /// Whatever is served fresh is within both lifetimes; whatever is served stale was not forbidden.
@@ -199,7 +202,9 @@ struct StalenessTests {
         ("no-cache", "max-age=10, no-cache", 5, [], false),
         ("must-revalidate, still fresh", "max-age=10, must-revalidate", 9, [], true),
         ("RFC 5861 §4 inside the window", "max-age=10, stale-if-error=5", 14, [], true),
+        ("RFC 5861 §4 as it begins", "max-age=10, stale-if-error=5", 10, [], true),
         ("RFC 5861 §4 after it", "max-age=10, stale-if-error=5", 15, [], false),
+        ("RFC 5861 §4 of no length", "max-age=10, stale-if-error=0", 10, [], false),
         ("RFC 5861 §4 does not lift must-revalidate", "max-age=10, must-revalidate, stale-if-error=5", 11, [], false),
         (
             "RFC 5861 §4 the request's own window", "max-age=10, stale-if-error=5", 16,
@@ -212,6 +217,7 @@ struct StalenessTests {
         ("a fresh one is better than an error", "max-age=10", 8, ["Cache-Control: max-age=5"], true),
         ("the client says how stale", "max-age=10", 12, ["Cache-Control: max-age=5, max-stale=2"], true),
         ("and no more", "max-age=10", 13, ["Cache-Control: max-stale=2"], false),
+        ("the client takes any, we do not", "max-age=10", 604_810, ["Cache-Control: max-stale"], false),
         ("credentials", "max-age=10", 11, ["Authorization: Basic x"], false),
     ]
 

@@ -26,6 +26,8 @@ struct SecondaryKeyTests {
         ("one line is not two", ["Vary: X-a"], ["X-a: 1"], ["X-a: 1", "X-a: 1"], false),
         ("white space in a list", ["Vary: Accept"], ["Accept: a,b"], ["Accept: a , b,"], true),
         ("order in a list", ["Vary: Accept"], ["Accept: a,b"], ["Accept: b,a"], false),
+        ("a variant that does not vary suits all", [], ["X-a: 1"], ["X-a: 2"], true),
+        ("* first", ["Vary: *, Accept"], [], [], false),
         ("* alone", ["Vary: *"], [], [], false),
         ("* among others", ["Vary: Accept, *"], [], [], false),
         ("* on a later line", ["Vary: Accept", "Vary: *"], [], [], false),

@@ -55,6 +55,16 @@ struct StorabilityTests {
         Row("Set-Cookie", gives: [fresh, "Set-Cookie: a=b"], then: .setCookie),
         Row("Set-Cookie with public", gives: ["Cache-Control: public, max-age=9", "Set-Cookie: a=b"], then: nil),
         Row("Set-Cookie with s-maxage", gives: ["Cache-Control: s-maxage=9", "Set-Cookie: a=b"], then: nil),
+        Row(
+            "§5.2.2.7 Set-Cookie that private names is left out",
+            gives: ["Cache-Control: max-age=9, private=\"Set-Cookie\"", "Set-Cookie: a=b"], then: nil),
+        Row(
+            "§5.2.2.4 or no-cache names",
+            gives: ["Cache-Control: max-age=9, no-cache=\"set-cookie\"", "Set-Cookie: a=b"],
+            then: nil),
+        Row(
+            "§5.2.2.7 private for a field that tells how to read the content is for all",
+            gives: ["Cache-Control: private=\"Content-Encoding\", max-age=60"], then: .isPrivate),
         Row("§4.1 Vary: *", gives: [fresh, "Vary: Accept, *"], then: .varyStar),
         Row("Vary with names", gives: [fresh, "Vary: Accept"], then: nil),
         Row("§3 interim", 103, gives: [fresh], then: .interimStatus),
@@ -76,6 +86,10 @@ struct StorabilityTests {
             "§5.2.2.3 must-understand, unknown status", 299, gives: ["Cache-Control: must-understand, max-age=9"],
             then: .statusNotUnderstood),
         Row("§5.2.2.3 must-understand, known status", gives: ["Cache-Control: must-understand, max-age=9"], then: nil),
+        Row(
+            "§5.2.2.5 no-store with a validator and everything else",
+            gives: ["Cache-Control: no-store, public, s-maxage=60"],
+            then: .noStore),
         Row(
             "§5.2.2.3 must-understand takes no-store back",
             gives: ["Cache-Control: must-understand, no-store, max-age=9"],
@@ -99,6 +113,24 @@ struct StorabilityTests {
         #expect(decision == (method == .get ? .store : .doNotStore(.method)))
     }
 
+    @Test(arguments: [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] as [UInt16])
+    func `RFC 9110 §15.1: some statuses are stored with a heuristic lifetime`(_ status: UInt16) {
+        let decision = storability(
+            of: get(), status: status, fields: fields("Last-Modified: \(date(-1000))"), policy: CachePolicy(), now: noon
+        )
+        #expect(decision == .store)
+    }
+
+    @Test func `§3: every final status is stored with an explicit lifetime, but for those that are about one request`()
+    {
+        let others: Set<UInt16> = [206, 304, 407, 412, 416, 417, 428, 429, 431, 511]
+        for status in 200...999 as ClosedRange<UInt16> {
+            let decision = storability(
+                of: get(), status: status, fields: fields(Self.fresh), policy: CachePolicy(), now: noon)
+            #expect((decision == .store) == !others.contains(status), "\(status)")
+        }
+    }
+
     @Test(arguments: [407, 412, 416, 417, 428, 429, 431, 511] as [UInt16])
     func `what speaks of one request is for nobody else`(_ status: UInt16) {
         let decision = storability(
@@ -116,7 +148,8 @@ struct StorabilityTests {
     }
 
     @Test func `every reason has a row and a text of its own`() {
-        let seen = Set(Self.rows.compactMap(\.reason) + [.method, .requestBody])
+        var seen = Set(Self.rows.compactMap(\.reason) + [.method, .requestBody])
+        seen.formUnion(TreatmentTests.storing.compactMap(\.reason) + PartTests.rows.compactMap(\.reason))
         #expect(seen == Set(NotStoredReason.allCases))
         #expect(Set(NotStoredReason.allCases.map(\.text)).count == NotStoredReason.allCases.count)
     }
@@ -132,6 +165,17 @@ struct StoredFieldsTests {
             "X-Empty:")
         #expect(
             lines(storedFields(of: received)) == ["X-b: 1", "ETag: \"a\"", "X-B: 2", "Set-Cookie: a=b", "X-Empty: "])
+    }
+
+    @Test func `what a targeted field lists is not stored either`() {
+        var treatment = CacheTreatment()
+        treatment.heedsTargetedFields = true
+        let received = fields("CDN-Cache-Control: max-age=9, private=\"X-A\"", "X-A: 1", "X-B: 2")
+        let response = CachedResponse(
+            status: 200, fields: received, requestTime: noon, responseTime: noon, policy: CachePolicy(),
+            treatment: treatment)
+        #expect(lines(storedFields(of: received, as: response)).suffix(1) == ["X-B: 2"])
+        #expect(storedFields(of: received).lines.count == 3)
     }
 
     @Test func `fields named by private and no-cache are not`() {

@@ -101,6 +101,92 @@ struct CommandLineTests {
         }
     }
 
+    @Test func `conditions are combined, by the fields of the response`() async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(
+                in: place,
+                server: """
+                    location /deep { add_header Surrogate-Key "deep news"; }
+                    location = /a { add_header Cache-Tag "top, news"; types { } default_type text/plain; }
+                    """)
+            for name in ["a", "b", "deep/c", "deep/d"] { try place.write("www/\(name)", "\(name)\n".utf8) }
+            let larder = try await Larder.start(in: place)
+            try await fill(place, nginx, larder)
+            let none = try await larder.command("purge", "--tag", "deep", "--type", "text/plain")
+            #expect(none.out.hasPrefix("purged 0 responses"), "\(none)")
+            let type = try await larder.command("purge", "--tag", "news", "--type", "text/*", "--dry-run")
+            #expect(type.out.hasPrefix("would purge 1 response, "), "\(type)")
+            let old = try await larder.command("purge", "--tag", "news", "--older-than", "1h")
+            #expect(old.out.hasPrefix("purged 0 responses"), "\(old)")
+            let tag = try await larder.command("purge", "--tag", "deep", "--prefix", "\(nginx.url)/deep/c", "--json")
+            #expect(tag.out.contains("\"records\":1,"), "\(tag)")
+            #expect(try await stored(place, nginx, larder) == ["a", "b", "deep/d"])
+        }
+    }
+
+    @Test func `a soft purge makes the next a question with validators, a hard one a miss`() async throws {
+        try await with { place, nginx, larder in
+            try await fill(place, nginx, larder)
+            let soft = try await larder.command("purge", "\(nginx.url)/a", "--soft")
+            #expect(soft.out.hasPrefix("marked stale 1 response, "), "\(soft)")
+            let next = try await place.curl("\(nginx.url)/a", through: larder)
+            #expect(next.cacheStatus.hasPrefix("larder; fwd=stale; fwd-status=304"), "\(next)")
+            #expect(nginx.asked("/a").last?.contains(" 304 ") == true, "\(nginx.asked)")
+            #expect(try await place.curl("\(nginx.url)/a", through: larder).isHit)
+        }
+    }
+
+    @Test func `a purge during a download leaves nothing of it behind`() async throws {
+        let gate = Gate()
+        try await ScriptedOrigin.with { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nCache-Control: max-age=60\r\n\r\nabc")
+            gate.wait()
+            connection.send("def")
+        } _: { origin in
+            defer { gate.open() }
+            try await Workplace.with { place in
+                let larder = try await Larder.start(in: place)
+                async let slow = place.curl("\(origin.url)/slow", through: larder)
+                try await eventually("the download to be stored") {
+                    try await larder.command("ls", "--json").out.contains("\"state\":\"growing\"")
+                }
+                let purged = try await larder.command("purge", "\(origin.url)/slow")
+                #expect(purged.out.hasPrefix("purged 1 response, "), "\(purged)")
+                gate.open()
+                let reply = try await slow
+                #expect(reply.exit == 0 && reply.text == "abcdef", "\(reply)")
+                let next = try await place.curl("\(origin.url)/slow", through: larder)
+                #expect(next.cacheStatus.hasPrefix("larder; fwd=uri-miss"), "\(next)")
+            }
+        }
+    }
+
+    // MARK: ls, du, top
+
+    @Test func `ls, du and top tell what is stored`() async throws {
+        try await with { place, nginx, larder in
+            let empty = try await larder.command("ls")
+            #expect(empty.status == 0 && empty.out.isEmpty, "\(empty)")
+            try await fill(place, nginx, larder)
+            let list = try await larder.command("ls", "--prefix", "\(nginx.url)/deep/")
+            let lines = list.out.split(separator: "\n")
+            #expect(lines.count == 2 && lines.allSatisfy { $0.hasPrefix("fresh   200 ") }, "\(list)")
+            #expect(
+                Set(lines.compactMap { $0.split(separator: " ").last }) == [
+                    "\(nginx.url)/deep/c", "\(nginx.url)/deep/d",
+                ])
+            let json = try await larder.command("ls", "--json", "\(nginx.url)/a")
+            let object = try JSONSerialization.jsonObject(with: Data(json.out.utf8)) as? [String: Any]
+            #expect(object?["bytes"] as? Int == 2 && object?["zone"] as? String == "default", "\(json)")
+            let usage = try await larder.command("du", "--json")
+            let sums = try JSONSerialization.jsonObject(with: Data(usage.out.utf8)) as? [String: Any]
+            #expect(sums?["records"] as? Int == 4 && sums?["bytes"] as? Int == 18, "\(usage)")
+            let top = try await larder.command("top", "--by", "bytes", "-n", "2")
+            #expect(top.out.split(separator: "\n").count == 3 && top.out.contains("/deep/"), "\(top)")
+            #expect(nginx.asked.count == 4)
+        }
+    }
+
     // MARK: check
 
     @Test func `check names file, line and the nearest key, of all that is wrong`() async throws {

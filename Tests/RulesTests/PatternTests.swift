@@ -41,6 +41,7 @@ struct MediaTypePatternTests {
         ("text/html", "text/html", true), ("text/html", "TEXT/HTML; charset=utf-8", true),
         ("text/html", "text/html ;x", true),
         ("Text/HTML", "text/html", true), ("text/html", "text/htmlx", false), ("text/html", "text/plain", false),
+        ("text/html", "text/xhtml", false),
         ("text/*", "text/css", true), ("text/*", "text/", false), ("text/*", "text", false),
         ("text/*", "texts/css", false),
         ("*/*", "image/png", true), ("*/*", "nonsense", false), ("application/*+json", "application/ld+json", true),

@@ -45,6 +45,22 @@ struct CachingScenarios {
         }
     }
 
+    @Test func `what was asked for before an unsafe request is not stored after it (§4.4)`() throws {
+        try scenario { s in
+            let written = Gate("the PUT is answered")
+            s.origin.expects("GET /a").waits(for: written).replies(200, "Cache-Control: max-age=60", body: "old")
+            let reader = try s.client()
+            try reader.ask("GET", "/a")
+            try s.expect(.originRequests, 1)
+            s.origin.expects("PUT /a").replies(204)
+            #expect(try s.client().request("PUT", "/a", body: "new").status == 204)
+            written.open()
+            #expect(try reader.response().text == "old")
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "new")
+            #expect(try s.client().get("/a").text == "new")
+        }
+    }
+
     @Test func `a stale response is validated; 304 renews it (§4.3)`() throws {
         try scenario { s in
             s.origin.expects("GET /a", "!If-None-Match").replies(

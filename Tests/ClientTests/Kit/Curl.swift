@@ -22,6 +22,11 @@ extension Workplace {
     func curl(
         _ words: String..., through larder: Larder?, within limit: Duration = .seconds(60)
     ) async throws -> Reply {
+        try await curl(words, through: larder, within: limit)
+    }
+
+    /// The same with the words in a list.
+    func curl(_ words: [String], through larder: Larder?, within limit: Duration = .seconds(60)) async throws -> Reply {
         let name = "curl-\(UUID().uuidString)"
         let way = larder.map { ["-x", $0.url] } ?? []
         let output = try await run(

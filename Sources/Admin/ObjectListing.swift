@@ -1,0 +1,79 @@
+import Caching
+import EventLoop
+import Message
+import Server
+import Storage
+
+/// A walk through the zones, a page of stored responses at a time, without a lock held between two pages.
+final class ObjectListing: Sendable {
+    /// Records looked at for one page.
+    private static let recordsPerPage = 256
+
+    private struct Place {
+        var zone = 0
+        /// Records that the tier gave and nobody has seen yet.
+        var records: ArraySlice<StoredRecord> = []
+        /// Where the tier goes on.
+        var cursor: RecordCursor?
+        var isZoneDone = false
+    }
+
+    private let zones: [(name: String, tier: MemoryTier)]
+    private let matcher: SelectionMatcher
+    private let now: WallTime
+    private let place = Locked(Place())
+
+    init(_ selection: Selection, zones: [(name: String, tier: MemoryTier)], now: WallTime) {
+        matcher = SelectionMatcher(selection, now: now)
+        self.zones = zones.filter { [matcher] in matcher.mayBe(inZone: $0.name) }
+        self.now = now
+    }
+
+    /// nil: that was all.
+    func nextPage() -> [ObjectDescription]? {
+        place.withLock { place in
+            while place.records.isEmpty {
+                if place.isZoneDone {
+                    place = Place(zone: place.zone + 1)
+                    continue
+                }
+                guard place.zone < zones.count else { return nil }
+                let (records, next) = zones[place.zone].tier.page(after: place.cursor)
+                (place.records, place.cursor, place.isZoneDone) = (records[...], next, next == nil)
+            }
+            let page = place.records.prefix(Self.recordsPerPage)
+            place.records = place.records.dropFirst(page.count)
+            let zone = zones[place.zone]
+            return page.compactMap { record in
+                guard let record = record as? StoredResponse, record.body.state != .failed, matcher.matches(record)
+                else { return nil }
+                return ObjectDescription(record, zone: zone.name, tier: zone.tier, now: now)
+            }
+        }
+    }
+}
+
+extension ObjectDescription {
+    init(_ record: StoredResponse, zone: String, tier: MemoryTier, now: WallTime) {
+        self.init(url: String(decoding: record.keyBytes, as: UTF8.self))
+        status = record.cached.status
+        bytes = record.body.length
+        contentType = mediaType(record.fields)
+        ageSeconds = record.cached.currentAge(now).count
+        ttlSeconds = record.cached.remainingLifetime(now).count
+        state = ObjectDescription.state(record, now)
+        variants = unsafe record.keyBytes.withUnsafeBytes { unsafe tier.lookup(record.key, $0).count }
+        if case .names(let names) = record.cached.vary {
+            vary = names.map { String(decoding: $0.spelling, as: UTF8.self) }
+        }
+        hits = UInt64(record.hits)
+        self.zone = zone
+        storage = record.storage
+    }
+
+    private static func state(_ record: StoredResponse, _ now: WallTime) -> State {
+        if record.body.state == .growing { return .growing }
+        if record.body.state == .partial { return .partial }
+        return record.cached.isFresh(now) && !record.cached.terms.noCache ? .fresh : .stale
+    }
+}

@@ -1,0 +1,72 @@
+import Caching
+import Framing
+import Message
+
+/// Makes of a question the request that a client would have sent, read by the parser that reads clients.
+func explainedRequest(_ question: ExplainQuestion, shared: Shared, snapshot: Snapshot) throws(ExplainError)
+    -> OwnedRequest
+{
+    let bytes = try requestBytes(question)
+    var head = RequestHead()
+    var progress = HeadProgress()
+    let isWhole: Bool
+    let bodyLength: BodyLength
+    do throws(FramingError) {
+        isWhole = try parseRequestHead(bytes.span, into: &head, progress: &progress, limits: snapshot.limits)
+        bodyLength = try requestBodyLength(head, bytes: bytes.span)
+    } catch {
+        throw ExplainError(message: "the proxy would refuse this with \(error.requestStatus): \(error.reason)")
+    }
+    guard isWhole else { throw ExplainError(message: "this is no whole request") }
+    var cache = CacheRequest(method: head.method, fields: head.fields, bytes: bytes.span)
+    switch bodyLength {
+    case .none, .length(0), .tunnel: break
+    case .length, .chunked, .untilClose: cache.hasBody = true
+    }
+    var keyBytes: [UInt8] = []
+    appendNormalisedURI(head.target, of: bytes.span, to: &keyBytes)
+    var destinations = Destinations()
+    let zones = shared.zones.current
+    let request = OwnedRequest(
+        bytes: bytes, head: head, cache: cache, bodyLength: bodyLength,
+        options: ConnectionOptions(head.fields, bytes: bytes.span), keyBytes: keyBytes, key: shared.key(of: keyBytes),
+        client: question.client ?? IPAddress(v4: 0x7F00_0001),
+        destination: destinations.destination(bytes[head.target.hostRange]), zone: zones[0],
+        treatment: snapshot.cacheRules.house)
+    request.treat(by: snapshot, zones: zones, shared)
+    return request
+}
+
+private func requestBytes(_ question: ExplainQuestion) throws(ExplainError) -> [UInt8] {
+    guard !question.method.isEmpty, question.method.utf8.allSatisfy(isTchar) else {
+        throw ExplainError(message: "\"\(question.method)\" is no method")
+    }
+    guard !question.target.isEmpty, question.target.utf8.allSatisfy(isVchar) else {
+        throw ExplainError(message: "\"\(question.target)\" is no URL")
+    }
+    let isTunnel = question.method == "CONNECT"
+    let authority = isTunnel ? question.target : authority(of: question.target)
+    guard let authority else {
+        throw ExplainError(message: "\"\(question.target)\" is no absolute URL such as http://example.org/file")
+    }
+    var bytes: [UInt8] = []
+    appendRequestLine(question.method.utf8, question.target.utf8.prefix { $0 != UInt8(ascii: "#") }, to: &bytes)
+    var hasHost = false
+    for line in question.fields {
+        let parts = line.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty, parts[0].allSatisfy(isTchar),
+            parts[1].allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) })
+        else { throw ExplainError(message: "\"\(line)\" is no field line: it must be \"Name: value\"") }
+        hasHost = hasHost || equalsIgnoringCase(Array(parts[0]), Array("host".utf8))
+        bytes += line.utf8
+        bytes += [0x0D, 0x0A]
+    }
+    if !hasHost { appendFieldLine(.host, authority.utf8, to: &bytes) }
+    return bytes + [0x0D, 0x0A]
+}
+
+/// What `Host` says for an absolute http or https URL; nil where it is none.
+private func authority(of target: String) -> String? {
+    guard let uri = TargetURI(target.utf8) else { return nil }
+    return uri.port == uri.scheme.defaultPort ? uri.host : "\(uri.host):\(uri.port)"
+}

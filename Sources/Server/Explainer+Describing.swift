@@ -1,0 +1,97 @@
+import Caching
+import Message
+import Storage
+
+/// What there is to say on the way: the request, the policies, what is stored.
+extension Explainer {
+    mutating func describeRequest() {
+        note("request", "method", String(decoding: request.methodText, as: UTF8.self))
+        note("request", "key", String(decoding: request.keyBytes, as: UTF8.self))
+        note("request", "client", request.client.map { "\($0)" } ?? "of a Unix socket")
+        switch (user, snapshot.users != nil) {
+        case (let user?, true): note("request", "user", user)
+        case (let user?, false):
+            note("request", "user", "\(user), which counts for nothing: nobody is asked who they are")
+        case (nil, true): note("request", "user", "none: the proxy would ask (--as NAME answers)")
+        case (nil, false): break
+        }
+    }
+
+    mutating func describeStored(_ variants: [StoredResponse]) {
+        describePolicy()
+        guard !variants.isEmpty else { return note("stored", "responses", "none") }
+        for (index, variant) in variants.enumerated() {
+            let section = variants.count == 1 ? "stored" : "stored, variant \(index + 1) of \(variants.count)"
+            describe(variant, in: section)
+        }
+    }
+
+    /// The treatment of a request, as far as there are policies.
+    private mutating func describePolicy() {
+        let configuration = snapshot.configuration
+        note("policy", "collapse", configuration.cache.collapse ? "yes" : "no")
+        note("policy", "heuristic_lifetime_max", "\(snapshot.cachePolicy.heuristicLifetimeMax.count) s")
+        let treatment = request.treatment
+        note("policy", "rule", treatment.rule.map { "\($0): \(snapshot.cacheRules.rules[$0 - 1].text)" } ?? "none")
+        note("policy", "zone", request.zone.name)
+        note("policy", "object_size_max", "\(request.objectSizeMax) bytes")
+        let words = treatment.use.words.map(\.rawValue)
+        note("policy", "cache policies", words.isEmpty ? "revalidate-when-stale" : words.joined(separator: ", "))
+        note("policy", "storage policy", treatment.storage.rawValue)
+        if let ttl = treatment.ttl { note("policy", "ttl", "\(ttl.count) s in place of what the origin says") }
+        if !treatment.respectsCacheControl { note("policy", "respect_cache_control", "no") }
+        note("policy", "ranges", treatment.ranges.rawValue)
+        if treatment.compression != .no { note("policy", "compress", treatment.compression.rawValue) }
+    }
+
+    private mutating func describe(_ variant: StoredResponse, in section: String) {
+        let cached = variant.cached
+        note(section, "status", "\(cached.status)")
+        let state =
+            switch variant.body.state {
+            case .growing: ", still arriving"
+            case .failed: ", broken off"
+            case .partial: " from the start, \(variant.body.extents.count) parts of \(variant.body.expectedLength ?? 0)"
+            case .complete: ""
+            }
+        note(section, "body", "\(variant.body.length) bytes\(state)")
+        note(section, "stored", httpDate(cached.responseTime))
+        if let eTag = variant.fields.first(.eTag) { note(section, "ETag", String(decoding: eTag, as: UTF8.self)) }
+        if cached.lastModified != nil {
+            note(section, "Last-Modified", String(decoding: cached.lastModifiedBytes, as: UTF8.self))
+        }
+        if !cached.hasValidator { note(section, "validators", "none") }
+        if let control = variant.fields.joined(.cacheControl) {
+            note(section, "Cache-Control", String(decoding: control, as: UTF8.self))
+        }
+        describeVary(variant, in: section)
+    }
+
+    private mutating func describeVary(_ variant: StoredResponse, in section: String) {
+        guard variant.secondaryKey != nil else { return }
+        if let vary = variant.fields.joined(.vary) { note(section, "Vary", String(decoding: vary, as: UTF8.self)) }
+        if case .names(let names) = variant.cached.vary {
+            for name in names {
+                let lines = request.fields.lines.filter {
+                    equalsIgnoringCase(request.fields.name(of: $0), name.spelling)
+                }
+                let values = lines.map { String(decoding: request.fields.value(of: $0), as: UTF8.self) }
+                let value = values.isEmpty ? "absent" : values.joined(separator: ", ")
+                note(section, "asked with \(String(decoding: name.spelling, as: UTF8.self))", value)
+            }
+        }
+        note(section, "suits the request", suits(variant) ? "yes" : "no")
+    }
+
+    mutating func describeFreshness(_ stored: StoredResponse, _ use: CacheUse) {
+        for line in explainFreshness(stored.cached, for: request.cache, use: use, now: now) {
+            note("freshness", line.name, line.value)
+        }
+    }
+}
+
+private func httpDate(_ time: WallTime) -> String {
+    var bytes: [UInt8] = []
+    appendHTTPDate(time, to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+}

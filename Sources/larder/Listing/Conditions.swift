@@ -1,0 +1,75 @@
+import Admin
+
+/// The conditions that a command line sets, in the order help shows them.
+///
+/// - Parameter word: what a word without an option means.
+func conditions(
+    _ arguments: Arguments, word: SelectionKey
+) throws(UsageError) -> [(key: SelectionKey, value: String)] {
+    var result: [(key: SelectionKey, value: String)] = arguments.words.map { (word, $0) }
+    for key in SelectionKey.allCases {
+        guard let value = arguments[option(of: key)] else { continue }
+        guard !result.contains(where: { $0.key == key }) else {
+            throw UsageError("\(option(of: key).long) and a word without option say the same")
+        }
+        result.append((key, value))
+    }
+    // Checked here as well, so that a mistake is told before anybody is asked.
+    var selection = Selection()
+    do throws(SelectionError) {
+        for (key, value) in result { try selection.set(key, value) }
+    } catch {
+        throw UsageError(error.message)
+    }
+    return result
+}
+
+private func option(of key: SelectionKey) -> Option {
+    switch key {
+    case .url: .url
+    case .prefix: .prefix
+    case .host: .host
+    case .tag: .tag
+    case .type: .type
+    case .zone: .zone
+    case .storage: .storage
+    case .olderThan: .olderThan
+    }
+}
+
+/// Asks the running proxy for what is stored, and hands on each line of the answer with what it says.
+///
+/// - Returns: the exit status; an error was printed where it is not 0.
+func forEachObject(
+    _ arguments: Arguments, _ console: Console, _ each: (ArraySlice<UInt8>, JSONValue) -> Void
+) throws(UsageError) -> Int32 {
+    guard arguments.words.count <= 1 else { throw UsageError("one prefix at a time, please") }
+    let query = try conditions(arguments, word: .prefix)
+        .map { "\($0.key.rawValue)=\(formEncoded($0.value))" }.joined(separator: "&")
+    guard let client = adminClient(arguments, console) else { return ExitStatus.usage }
+    var mistake: JSONError?
+    do throws(AdminClient.Failure) {
+        let refusal = try client.lines(query.isEmpty ? "/objects" : "/objects?\(query)") { line in
+            do throws(JSONError) { each(line, try JSONValue(parsing: line)) } catch { mistake = mistake ?? error }
+        }
+        guard refusal == nil, mistake == nil else {
+            let text = refusal.map { refusalText($0) } ?? "the answer is not JSON: \(mistake?.text ?? "")"
+            console.error("larder: \(text)")
+            return refusal?.status == 400 ? ExitStatus.usage : ExitStatus.failed
+        }
+        return ExitStatus.done
+    } catch {
+        console.error("larder: \(error.text)")
+        return ExitStatus.failed
+    }
+}
+
+/// What an answer that is no success says of itself.
+func refusalText(_ answer: AdminClient.Answer) -> String {
+    do throws(JSONError) {
+        if let text = try JSONValue(parsing: answer.body)["error"]?.text { return text }
+    } catch {
+        return "the admin server answers with status \(answer.status)"  // it is no JSON either
+    }
+    return "the admin server answers with status \(answer.status)"
+}

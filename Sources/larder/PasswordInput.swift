@@ -1,0 +1,47 @@
+import Glibc
+
+/// Why a password could not be read.
+struct PasswordInputFailure: Error, Equatable {
+    var message: String
+    init(_ message: String) { self.message = message }
+}
+
+var isInputTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+
+/// The password of a user: asked for at a terminal, without echo, else the first line of standard input.
+func password(of user: String) throws(PasswordInputFailure) -> [UInt8] {
+    isInputTerminal ? try promptWithoutEcho("Password of \(user): ") : try readLineOfInput()
+}
+
+/// To the terminal itself, since standard output may be a file. An interrupt leaves the echo on again.
+func promptWithoutEcho(_ question: String) throws(PasswordInputFailure) -> [UInt8] {
+    var saved = termios()
+    guard unsafe tcgetattr(STDIN_FILENO, &saved) == 0 else { throw PasswordInputFailure("this terminal has no modes") }
+    var silent = saved
+    silent.c_lflag &= ~tcflag_t(ECHO)
+    silent.c_lflag |= tcflag_t(ECHONL)
+    // Ctrl-C is read as a byte here, so that the echo is always put back before the process ends.
+    silent.c_lflag &= ~tcflag_t(ISIG)
+    guard unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else {
+        throw PasswordInputFailure("the echo of this terminal can not be turned off")
+    }
+    defer { _ = unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &saved) }
+    var bytes = Array(question.utf8)
+    _ = writeAll(&bytes, to: STDERR_FILENO)
+    let line = try readLineOfInput()
+    guard !line.contains(0x03) else { throw PasswordInputFailure("interrupted") }
+    return line
+}
+
+/// Byte by byte, so that what follows the line is left for whoever reads next.
+func readLineOfInput() throws(PasswordInputFailure) -> [UInt8] {
+    var line: [UInt8] = []
+    while line.count <= 4096 {
+        var byte: UInt8 = 0
+        let count = unsafe read(STDIN_FILENO, &byte, 1)
+        if count < 0 && errno == EINTR { continue }
+        if count <= 0 || byte == 0x0A { return line.last == 0x0D ? line.dropLast() : line }
+        line.append(byte)
+    }
+    throw PasswordInputFailure("the password is too long")
+}

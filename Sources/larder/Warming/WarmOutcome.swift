@@ -1,0 +1,78 @@
+import Message
+
+/// What came of one URL.
+struct WarmResult: Sendable, Equatable {
+    /// As it was given.
+    var url: String
+    /// Where redirects led; nil: nowhere else.
+    var finalURL: String?
+    /// Of the last answer; nil where none came.
+    var status: UInt16?
+    /// Of all bodies, redirects among them.
+    var bytes: UInt64 = 0
+    var attempts = 0
+    var milliseconds: Int64 = 0
+    var outcome: WarmOutcome
+
+    init(_ target: WarmTarget, _ outcome: WarmOutcome) {
+        url = target.text
+        self.outcome = outcome
+    }
+}
+
+enum WarmOutcome: Sendable, Equatable {
+    /// It was stored already; where it was stale the origin confirmed it.
+    case hit
+    case stored
+    /// It went through, and the proxy did not keep it.
+    case notStored(reason: String)
+    /// Not tried, for a reason that holds for all of its kind.
+    case skipped(reason: String)
+    case failed(reason: String)
+
+    var name: String {
+        switch self {
+        case .hit: "hit"
+        case .stored: "stored"
+        case .notStored: "not stored"
+        case .skipped: "skipped"
+        case .failed: "failed"
+        }
+    }
+
+    /// In JSON.
+    var token: String { name == "not stored" ? "not_stored" : name }
+
+    var reason: String? {
+        switch self {
+        case .hit, .stored: nil
+        case .notStored(let reason), .skipped(let reason), .failed(let reason): reason
+        }
+    }
+}
+
+/// What `Cache-Status` says of an answer (RFC 9211): the last member is that of the proxy we asked.
+func warmOutcome(_ fields: Fields) -> WarmOutcome {
+    guard let value = fields.joined(.cacheStatus), let member = parseStructuredList(value)?.last,
+        case .item(let item) = member.value, word(item) == "larder"
+    else { return .notStored(reason: "no word of Larder in Cache-Status: is this the right proxy?") }
+    let parameters = member.parameters
+    if parameters["hit"] == .boolean(true) || parameters["fwd-status"] == .integer(304) { return .hit }
+    if parameters["stored"] == .boolean(true) || parameters["collapsed"] == .boolean(true) { return .stored }
+    return .notStored(reason: parameters["detail"].flatMap(word) ?? "no reason given")
+}
+
+/// Why an answer is no success: its status, and what the proxy said of it in `Proxy-Status` (RFC 9209).
+func failureReason(status: UInt16, _ fields: Fields) -> String {
+    guard let value = fields.joined(.proxyStatus), let member = parseStructuredList(value)?.last,
+        let detail = (member.parameters["details"] ?? member.parameters["error"]).flatMap(word)
+    else { return "status \(status)" }
+    return "status \(status): \(detail)"
+}
+
+private func word(_ item: StructuredItem) -> String? {
+    switch item {
+    case .string(let bytes), .token(let bytes), .displayString(let bytes): String(decoding: bytes, as: UTF8.self)
+    case .integer, .decimal, .byteSequence, .boolean, .date: nil
+    }
+}

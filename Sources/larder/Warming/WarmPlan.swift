@@ -1,0 +1,122 @@
+import Admin
+import Access
+import EventLoop
+import Message
+import Settings
+
+/// What `larder warm` was asked to do.
+struct WarmPlan {
+    /// What to fetch, in the order given; pages are looked through.
+    var targets: [WarmTarget] = []
+    /// Of every request, in order: names as given, with their values.
+    var fields: [(name: String, value: String)] = []
+    /// Fetches at a time.
+    var jobs = 4
+    /// Further attempts after a failure that may pass.
+    var retries = 2
+    /// Before the first further attempt; twice as long before each one after it.
+    var pause: Duration = .milliseconds(250)
+
+    static let jobsBounds = 1...64
+    static let retriesBounds = 0...20
+    /// Stylesheets that import stylesheets, frames within frames: no deeper than that.
+    static let depthMax = 5
+    /// What is fetched of all pages together.
+    static let targetsMax = 100_000
+}
+
+/// One thing to fetch.
+struct WarmTarget: Sendable {
+    /// As it was given; for messages.
+    var text: String
+    /// nil: it is no absolute http or https URL.
+    var target: TargetURI?
+    var kind: PageReference.Kind = .other
+    /// How many pages and stylesheets lead to it; zero: it was asked for by name.
+    var depth = 0
+
+    init(_ text: String, kind: PageReference.Kind = .other) {
+        self.text = text
+        target = TargetURI(text.utf8)
+        self.kind = kind
+    }
+
+    init(_ reference: PageReference, depth: Int) {
+        text = String(decoding: reference.target.normalised, as: UTF8.self)
+        target = reference.target
+        kind = reference.kind
+        self.depth = depth
+    }
+}
+
+/// The plan of a command line: words and options, the file of `--from`, `--user`. What is asked for is asked for here.
+func warmPlan(_ arguments: Arguments) throws(UsageError) -> WarmPlan {
+    var plan = WarmPlan()
+    if let jobs = try arguments.number(.jobs, in: WarmPlan.jobsBounds) { plan.jobs = jobs }
+    if let retries = try arguments.number(.retries, in: WarmPlan.retriesBounds) { plan.retries = retries }
+    plan.fields = try warmFields(arguments)
+    plan.targets = arguments.words.map { WarmTarget($0) } + arguments.all(.page).map { WarmTarget($0, kind: .page) }
+    for target in plan.targets where target.target == nil {
+        throw UsageError("\"\(target.text)\" is not an absolute URL such as http://example.org/file")
+    }
+    if let file = arguments[.from] { plan.targets += try listedTargets(file) }
+    guard arguments[.from] != nil || !plan.targets.isEmpty else {
+        throw UsageError("what is to be fetched?", hint: "larder warm \(Command.warm.synopsis)")
+    }
+    return plan
+}
+
+private func listedTargets(_ file: String) throws(UsageError) -> [WarmTarget] {
+    do throws(FileError) {
+        return warmList(try readFile(file == "-" ? "/dev/stdin" : file, bytesMax: 64 << 20))
+    } catch {
+        throw UsageError("--from \(error.text)")
+    }
+}
+
+/// One URL per line; empty lines and those that begin with "#" are passed over.
+func warmList(_ text: [UInt8]) -> [WarmTarget] {
+    text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).compactMap { line in
+        let line = trimOWS(line)
+        return line.isEmpty || line.first == UInt8(ascii: "#") ? nil : WarmTarget(String(decoding: line, as: UTF8.self))
+    }
+}
+
+/// The fields of every request: ours, but for those that `-H` names; then those of `-H`, those without a value left away.
+private func warmFields(_ arguments: Arguments) throws(UsageError) -> [(name: String, value: String)] {
+    var fields = [
+        (name: "User-Agent", value: "larder-warm/\(larderVersion)"), (name: "Accept", value: "*/*"),
+        // What most clients send: their variant is the one to have.
+        (name: "Accept-Encoding", value: "gzip"),
+    ]
+    var given: [(name: String, value: String)] = []
+    for line in arguments.all(.header) {
+        let field = try requestField(line)
+        guard !ownFields.contains(field.name.lowercased()) else {
+            throw UsageError("\(field.name) is not yours to set: it is about the connection or its framing")
+        }
+        fields.removeAll { $0.name.lowercased() == field.name.lowercased() }
+        if !field.value.isEmpty { given.append(field) }
+    }
+    return fields + given
+}
+
+private let ownFields: Set<String> = [
+    "host", "connection", "proxy-connection", "keep-alive", "content-length", "transfer-encoding", "te", "trailer",
+    "upgrade", "expect", "proxy-authorization",
+]
+
+/// `Name: value` (RFC 9110 §5).
+func requestField(_ line: String) throws(UsageError) -> (name: String, value: String) {
+    let parts = Array(line.utf8).split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[0].isEmpty, parts[0].allSatisfy(isTchar),
+        parts[1].allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) })
+    else { throw UsageError("\"\(line)\" is no field line: it must be \"Name: value\"") }
+    return (String(decoding: parts[0], as: UTF8.self), String(decoding: trimOWS(parts[1]), as: UTF8.self))
+}
+
+/// `Proxy-Authorization` for a user and the password that is asked for (RFC 7617).
+func proxyAuthorization(user: String) throws(PasswordInputFailure) -> (name: String, value: String) {
+    let credentials = Array("\(user):".utf8) + (try password(of: user))
+    return ("Proxy-Authorization", "Basic " + String(decoding: encodeBase64(credentials), as: UTF8.self))
+}

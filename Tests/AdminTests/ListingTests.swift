@@ -1,0 +1,87 @@
+import Admin
+import Testing
+
+@testable import larder
+
+@Suite("larder ls, du and top")
+struct ListingTests {
+    private func object(_ url: String, bytes: Int, hits: Int = 0, zone: String = "default") -> JSONValue {
+        .object([
+            .init(name: "url", value: .string(url)), .init(name: "bytes", value: .integer(Int64(bytes))),
+            .init(name: "hits", value: .integer(Int64(hits))), .init(name: "zone", value: .string(zone)),
+            .init(name: "status", value: .integer(200)), .init(name: "state", value: .string("fresh")),
+            .init(name: "age", value: .integer(61)), .init(name: "ttl", value: .integer(7200)),
+            .init(name: "type", value: .string("text/html")), .init(name: "variants", value: .integer(2)),
+            .init(name: "vary", value: .array([.string("accept")])),
+        ])
+    }
+
+    @Test func `a line has what there is to know`() {
+        let line = objectLine(object("http://a/b", bytes: 2048, hits: 1234))
+        let words = line.split(separator: " ").joined(separator: " ")
+        #expect(words == "fresh 200 2.0 KiB 1 min 1 s 2 h 0 min 1,234 text/html http://a/b (by accept; 2 stored)")
+    }
+
+    @Test func `du sums by host and by zone, the largest first`() throws {
+        var usage = Usage()
+        usage.add(object("http://a/1", bytes: 10))
+        usage.add(object("https://b:8443/1", bytes: 30, zone: "big"))
+        usage.add(object("http://a:81/2", bytes: 5))
+        #expect(usage.total == .init(records: 3, bytes: 45))
+        #expect(usage.hosts == ["a": .init(records: 2, bytes: 15), "b": .init(records: 1, bytes: 30)])
+        let json = try JSONValue(parsing: Array(usage.json.utf8))
+        #expect(json["hosts"]?.elements?.map { $0["host"]?.text } == ["b", "a"])
+        #expect(json["zones"]?.elements?.map { $0["bytes"] } == [.integer(30), .integer(15)])
+        #expect(json["records"] == .integer(3) && json["bytes"] == .integer(45))
+        let lines = usage.text.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+        #expect(
+            lines == ["By host", "30 B 1 b", "15 B 2 a", "By zone", "30 B 1 big", "15 B 2 default", "45 B 3 total"])
+    }
+
+    @Test func `top keeps the largest and no more`() {
+        var top = Top<String>(3)
+        for (index, weight) in [5, 1, 9, 5, 7, 0, 9].enumerated() { top.add(Int64(weight)) { "\(weight)/\(index)" } }
+        #expect(top.values == ["9/2", "9/6", "7/4"])
+        var made = 0
+        top.add(1) {
+            made += 1
+            return ""
+        }
+        #expect(made == 0)
+    }
+}
+
+@Suite("Answers of lines")
+struct LineReaderTests {
+    static let answer =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab\n\r\n4\r\ncd\ne\r\n1\r\n\n\r\n1\r\n\n\r\n0\r\n\r\n"
+
+    @Test(arguments: [1, 2, 3, 5, 7, 1000]) func `lines are the same however they come`(_ size: Int) {
+        var reader = LineReader()
+        var lines: [String] = []
+        let bytes = Array(Self.answer.utf8)
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            reader.receive(bytes[start..<min(start + size, bytes.count)]) {
+                lines.append(String(decoding: $0, as: UTF8.self))
+            }
+        }
+        #expect(lines == ["ab", "cd", "e", ""])
+        guard case .whole = reader.state else { return #expect(Bool(false), "\(reader.state)") }
+    }
+
+    @Test func `an answer that breaks off is not whole`() {
+        var reader = LineReader()
+        reader.receive(Array(Self.answer.utf8).dropLast(5)) { _ in }
+        guard case .lines = reader.state else { return #expect(Bool(false), "\(reader.state)") }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 400 No\r\nContent-Length: 1\r\n\r\nx", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+    ])
+    func `another answer is kept as it came`(_ text: String) {
+        var reader = LineReader()
+        reader.receive(Array(text.utf8)[...]) { _ in }
+        guard case .other = reader.state else { return #expect(Bool(false), "\(reader.state)") }
+        #expect(reader.held == Array(text.utf8))
+    }
+}

@@ -1,0 +1,183 @@
+import Admin
+import EventLoop
+import Message
+import Settings
+import Synchronization
+import Testing
+
+@testable import larder
+
+private func plan(_ words: String...) throws -> WarmPlan { try warmPlan(Arguments(words[...], for: .warm)) }
+
+@Suite("larder warm: the plan")
+struct WarmPlanTests {
+    @Test func `words and pages are what is fetched`() throws {
+        let plan = try plan("http://a/x", "--page", "http://b/", "-j", "8", "--page=http://c/", "--retries", "0")
+        #expect(plan.targets.map(\.text) == ["http://a/x", "http://b/", "http://c/"])
+        #expect(plan.targets.map(\.kind) == [.other, .page, .page])
+        #expect(plan.jobs == 8 && plan.retries == 0)
+    }
+
+    @Test func `lists hold a URL a line, comments and whatever else stands there`() {
+        let list = warmList(Array("http://a/\r\n\n  # no\n\thttp://b/ \nnonsense\nhttp://c/".utf8))
+        #expect(list.map(\.text) == ["http://a/", "http://b/", "nonsense", "http://c/"])
+        #expect(list.map { $0.target == nil } == [false, false, true, false])
+    }
+
+    static let fields: [(words: [String], fields: [String])] = [
+        ([], ["User-Agent: larder-warm/\(larderVersion)", "Accept: */*", "Accept-Encoding: gzip"]),
+        (
+            ["-H", "accept-encoding: br", "-HX: a: b "],
+            ["User-Agent: larder-warm/\(larderVersion)", "Accept: */*", "accept-encoding: br", "X: a: b"]
+        ),
+        (["-H", "Accept-Encoding:", "-H", "User-Agent:", "-H", "Accept:"], []),
+    ]
+    @Test(arguments: fields) func `fields are ours, but for those given`(_ row: (words: [String], fields: [String]))
+        throws
+    {
+        let plan = try warmPlan(Arguments((row.words + ["http://a/"])[...], for: .warm))
+        #expect(plan.fields.map { "\($0.name): \($0.value)" } == row.fields)
+    }
+
+    static let wrong: [(words: [String], says: String)] = [
+        ([], "what is to be fetched?"), (["a"], "\"a\" is not an absolute URL"),
+        (["--page", "ftp://a/"], "\"ftp://a/\" is not an absolute URL"),
+        (["http://a/", "-j", "0"], "--jobs takes a number from 1 to 64"),
+        (["http://a/", "-j", "x"], "--jobs takes a number from 1 to 64"),
+        (["http://a/", "--retries", "-1"], "--retries takes a number from 0 to 20"),
+        (["http://a/", "-H", "no colon"], "\"no colon\" is no field line"),
+        (["http://a/", "-H", ": x"], "\": x\" is no field line"),
+        (["http://a/", "-H", "X: a\nHost: b"], "\"X: a\nHost: b\" is no field line"),
+        (["http://a/", "-H", "Host: b"], "Host is not yours to set"),
+        (["http://a/", "-H", "content-length: 3"], "content-length is not yours to set"),
+        (["--from", "/nonexistent/list"], "--from /nonexistent/list: No such file"),
+    ]
+    @Test(arguments: wrong) func `what is wrong is said`(_ row: (words: [String], says: String)) throws {
+        let error = #expect(throws: UsageError.self) { try warmPlan(Arguments(row.words[...], for: .warm)) }
+        #expect(error?.message.hasPrefix(row.says) == true, "\(error?.message ?? "")")
+    }
+}
+
+@Suite("larder warm: where the proxy is")
+struct ProxyAddressTests {
+    static let named: [(text: String, address: String?)] = [
+        ("127.0.0.1:3128", "127.0.0.1:3128"), ("http://127.0.0.1:3128/", "127.0.0.1:3128"),
+        ("[::1]:3128", "[::1]:3128"),
+        ("HTTP://localhost:80", "127.0.0.1:80"), ("0.0.0.0:3128", "127.0.0.1:3128"), ("[::]:3128", "[::1]:3128"),
+        ("unix:/run/x.sock", "unix:/run/x.sock"), ("127.0.0.1", nil), ("", nil), (":3128", nil), ("a:b", nil),
+        ("https://127.0.0.1:1", nil),
+    ]
+    @Test(arguments: named) func `it may be named`(_ row: (text: String, address: String?)) throws {
+        guard let address = row.address else {
+            #expect(throws: ProxyAddressFailure.self) { try proxyAddresses(named: row.text) }
+            return
+        }
+        #expect(try proxyAddresses(named: row.text).map { "\($0)" } == [address])
+    }
+
+    @Test func `otherwise it is where the configuration listens, if that is a place`() throws {
+        var configuration = Configuration()
+        #expect(try proxyAddresses(of: configuration).map { "\($0)" } == ["127.0.0.1:3128"])
+        configuration.listen = [.tcp(IPAddress(v4: 0), port: 0), .tcp(IPAddress(v4: 0), port: 8080)]
+        #expect(try proxyAddresses(of: configuration).map { "\($0)" } == ["127.0.0.1:8080"])
+        configuration.listen = [.tcp(IPAddress(v4: 0), port: 0)]
+        #expect(throws: ProxyAddressFailure.self) { try proxyAddresses(of: configuration) }
+    }
+}
+
+@Suite("larder warm: what came of it")
+struct WarmOutcomeTests {
+    static let rows: [(status: [String], outcome: WarmOutcome)] = [
+        (["larder; hit; ttl=60"], .hit), (["larder; hit; ttl=-5"], .hit),
+        (["larder; fwd=stale; fwd-status=304; ttl=9"], .hit),
+        (["larder; fwd=uri-miss; fwd-status=200; ttl=60; stored"], .stored),
+        (["larder; fwd=uri-miss; collapsed"], .stored),
+        (["larder; fwd=uri-miss; fwd-status=200; detail=no-store"], .notStored(reason: "no-store")),
+        (["larder; fwd=uri-miss; detail=\"too large\""], .notStored(reason: "too large")),
+        (["larder; fwd=bypass"], .notStored(reason: "no reason given")),
+        (["other; hit", "larder; fwd=uri-miss; stored"], .stored),
+        (["other; fwd=miss; detail=x, larder; hit"], .hit),
+    ]
+    @Test(arguments: rows) func `Cache-Status tells (RFC 9211)`(_ row: (status: [String], outcome: WarmOutcome)) {
+        var fields = Fields()
+        for value in row.status { fields.append(.cacheStatus, value) }
+        #expect(warmOutcome(fields) == row.outcome)
+    }
+
+    @Test(arguments: [[], ["other; hit"], ["larder; hit, other; hit"], ["larder; ="], [""]])
+    func `without a word of Larder nothing is known`(_ status: [String]) {
+        var fields = Fields()
+        for value in status { fields.append(.cacheStatus, value) }
+        #expect(warmOutcome(fields).reason?.contains("is this the right proxy?") == true)
+    }
+
+    static let failures: [(status: UInt16, proxyStatus: String?, reason: String)] = [
+        (404, nil, "status 404"), (403, "larder; error=http_request_denied; details=\"rule 1\"", "status 403: rule 1"),
+        (502, "a; error=x, larder; error=dns_error", "status 502: dns_error"), (500, "broken=", "status 500"),
+    ]
+    @Test(arguments: failures)
+    func `Proxy-Status tells why not (RFC 9209)`(_ row: (status: UInt16, proxyStatus: String?, reason: String)) {
+        var fields = Fields()
+        if let value = row.proxyStatus { fields.append(.proxyStatus, value) }
+        #expect(failureReason(status: row.status, fields) == row.reason)
+    }
+
+    private func sum(_ outcomes: WarmOutcome...) -> WarmSum {
+        var sum = WarmSum()
+        for outcome in outcomes {
+            var result = WarmResult(WarmTarget("http://a/"), outcome)
+            result.bytes = 512
+            sum.add(result)
+        }
+        return sum
+    }
+
+    @Test func `the sum names what there is`() throws {
+        #expect(sum().text(.zero) == "fetched 0, 0 B in 0.0 s: 0 stored, 0 hits")
+        #expect(sum(.hit, .stored).text(.milliseconds(1250)) == "fetched 2, 1.0 KiB in 1.3 s: 1 stored, 1 hit")
+        let all = sum(
+            .stored, .notStored(reason: "b"), .notStored(reason: "a"), .notStored(reason: "b"), .skipped(reason: "s"),
+            .failed(reason: "x"))
+        #expect(
+            all.text(.seconds(1))
+                == "fetched 4, 3.0 KiB in 1.0 s: 1 stored, 0 hits, 3 not stored (b: 2, a: 1); 1 skipped (s: 1); 1 failed"
+        )
+        let json = try JSONValue(parsing: Array(all.json(.seconds(1)).utf8))["summary"]
+        #expect(json?["fetched"] == .integer(4) && json?["failed"] == .integer(1))
+        #expect(json?["not_stored"]?["b"] == .integer(2) && json?["skipped"]?["s"] == .integer(1))
+    }
+
+    @Test func `the bar grows with what is done`() {
+        #expect(warmBar(done: 0, of: 0, sum(), width: 4) == "[----] 0/0  0 B")
+        #expect(warmBar(done: 2, of: 4, sum(.stored, .failed(reason: "")), width: 4) == "[##--] 2/4  1.0 KiB  1 failed")
+        #expect(warmBar(done: 3, of: 3, sum(.hit), width: 4) == "[####] 3/3  512 B")
+    }
+}
+
+@Suite("larder warm: the queue")
+struct WorkQueueTests {
+    /// Each number below 1000 brings two more, found by four threads: all of them come, once.
+    @Test func `what comes while others wait is done, and then all end`() throws {
+        let queue = WorkQueue([1])
+        let done = Mutex<[Int]>([])
+        var threads: [Waited] = []
+        for number in 0..<4 {
+            threads.append(
+                Waited(
+                    try startThread(name: "queue-\(number)") {
+                        while let item = queue.take() {
+                            done.withLock { $0.append(item) }
+                            queue.finish(adding: item < 1000 ? [2 * item, 2 * item + 1] : [])
+                        }
+                    }))
+        }
+        for thread in threads { thread.join() }
+        #expect(done.withLock { $0.sorted() } == Array(1...1999))
+    }
+
+    private final class Waited {
+        private var thread: ThreadHandle?
+        init(_ thread: consuming ThreadHandle) { self.thread = consume thread }
+        func join() { if let thread = thread.take() { thread.join() } }
+    }
+}

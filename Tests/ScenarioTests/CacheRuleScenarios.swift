@@ -1,0 +1,160 @@
+import Foundation
+import Passwords
+import Server
+import Settings
+import Testing
+
+@Suite("Rules of the cache")
+struct CacheRuleScenarios {
+    /// A rule, the answer of the origin, and whether the second request is answered from the store.
+    static let rows: [(rule: String, status: Int, fields: [String], isHit: Bool)] = [
+        ("ttl: 60s", 200, [], true), ("ttl: 0", 200, ["Cache-Control: max-age=60"], false),
+        ("ttl: 60s", 200, ["Cache-Control: max-age=0"], true),
+        ("ttl: 60s", 200, ["Cache-Control: max-age=10", "Age: 30"], true),
+        ("ttl: 60s", 200, ["Cache-Control: no-store"], false), ("ttl: 60s", 200, ["Cache-Control: private"], false),
+        ("ttl: 60s", 200, ["Expires: 0"], true), ("ttl: 60s", 200, ["Vary: *"], false),
+        ("respect_cache_control: no", 200, ["Cache-Control: no-store, max-age=60"], true),
+        ("respect_cache_control: no, ttl: 60s", 200, ["Cache-Control: no-store"], true),
+        ("respect_cache_control: no, ttl: 60s", 200, ["Cache-Control: private, no-cache"], true),
+        ("respect_cache_control: no, ttl: 60s", 200, ["Cache-Control: no-store", "Vary: *"], false),
+        ("respect_cache_control: no, ttl: 60s", 200, ["Cache-Control: private", "Set-Cookie: a=b"], false),
+        (
+            "respect_cache_control: no, ttl: 60s, store_cookies: yes", 200,
+            ["Cache-Control: private", "Set-Cookie: a=b"], true
+        ),
+        ("negative_ttl: 60s", 404, [], true), ("negative_ttl: 60s", 410, [], true),
+        ("negative_ttl: 60s", 200, [], false),
+        ("negative_ttl: 60s", 404, ["Cache-Control: no-store"], false),
+        ("negative_ttl: 60s", 404, ["Cache-Control: max-age=0"], false),
+        ("negative_ttl: 60s", 403, [], false), ("negative_ttl: 0", 404, [], false),
+        ("store_cookies: yes", 200, ["Cache-Control: max-age=60", "Set-Cookie: a=b"], true),
+        ("store_cookies: yes", 200, ["Set-Cookie: a=b"], false),
+        ("store_cookies: no", 200, ["Cache-Control: max-age=60", "Set-Cookie: a=b"], false),
+        ("store_cookies: no", 200, ["Cache-Control: public, max-age=60", "Set-Cookie: a=b"], true),
+        ("object_size_max: 4", 200, ["Cache-Control: max-age=60"], true),
+        ("object_size_max: 3", 200, ["Cache-Control: max-age=60"], false),
+    ]
+
+    @Test(arguments: rows) func `what they say of an answer`(
+        _ row: (rule: String, status: Int, fields: [String], isHit: Bool)
+    ) throws {
+        try scenario(cache: "rules: [ { match: { path: /a }, \(row.rule) } ]") { s in
+            for _ in 0..<(row.isHit ? 1 : 2) {
+                s.origin.expects("GET /a").replies(row.status, row.fields, Array("body".utf8))
+            }
+            let client = try s.client()
+            try client.get("/a")
+            let second = try client.get("/a")
+            #expect(second.cacheStatus.hasPrefix("larder; hit") == row.isHit, "\(second)")
+            #expect(second.status == row.status)
+            #expect(second.text == "body")
+            #expect(second["Set-Cookie"] == (row.fields.contains("Set-Cookie: a=b") ? "a=b" : nil))
+        }
+    }
+
+    @Test func `a body that outgrows object_size_max on the way reaches its client whole and is not kept`() throws {
+        try scenario(cache: "rules: [ { match: { path: /a }, object_size_max: 20KiB } ]") { s in
+            let body = String(repeating: "x", count: 30_000)
+            for _ in 0..<2 {
+                s.origin.expects("GET /a").replies(
+                    200, "Cache-Control: max-age=60", "Transfer-Encoding: chunked", body: "7530\r\n\(body)\r\n0\r\n\r\n"
+                )
+            }
+            let client = try s.client()
+            for _ in 0..<2 {
+                let answer = try client.get("/a")
+                #expect(answer.text == body)
+                #expect(answer.isWhole)
+            }
+        }
+    }
+
+    /// Conditions, and whether they hold for a GET of /pool/a by 127.0.0.1.
+    static let conditions: [(match: String, holds: Bool)] = [
+        ("{ host: 127.0.0.1 }", true), ("{ host: example.org }", false), ("{ port: ORIGIN }", true),
+        ("{ port: 1 }", false),
+        ("{ path: \"/pool/*\" }", true), ("{ path: /pool }", false), ("{ method: GET }", true),
+        ("{ method: HEAD }", false),
+        ("{ method: [ HEAD, GET ] }", true), ("{ client: 127.0.0.0/8 }", true), ("{ client: 10.0.0.0/8 }", false),
+        ("{ type: \"text/*\" }", true), ("{ type: text/css }", false), ("{ host: 127.0.0.1, path: /pool }", false),
+        ("{ user: alice }", false),
+    ]
+
+    @Test(arguments: conditions) func `all conditions must hold`(_ row: (match: String, holds: Bool)) throws {
+        try scenario(cache: "rules: [ { match: \(row.match), ttl: 60s } ]") { s in
+            for _ in 0..<(row.holds ? 1 : 2) {
+                s.origin.expects("GET /pool/a").replies(200, "Content-Type: text/plain", body: "body")
+            }
+            let client = try s.client()
+            try client.get("/pool/a")
+            #expect(try client.get("/pool/a").cacheStatus.hasPrefix("larder; hit") == row.holds)
+        }
+    }
+
+    @Test func `by user: what alice's rule stores is anybody's`() throws {
+        try scenario(
+            cache: "rules: [ { match: { user: alice }, ttl: 60s } ]",
+            { configuration, files in
+                let users = try files.write(
+                    "users",
+                    "alice:\(try hash(password: Array("a".utf8)))\nbob:\(try hash(password: Array("b".utf8)))\n")
+                configuration.access.basicUsersFile = users
+            }
+        ) { s in
+            for _ in 0..<2 { s.origin.expects("GET /a", "!Proxy-Authorization").replies(200, body: "body") }
+            let client = try s.client()
+            let (alice, bob) = ("Proxy-Authorization: Basic YWxpY2U6YQ==", "Proxy-Authorization: Basic Ym9iOmI=")
+            #expect(try !client.get("/a", bob).cacheStatus.contains("stored"))
+            #expect(try client.get("/a", alice).cacheStatus.contains("stored"))
+            #expect(try client.get("/a", alice).cacheStatus.hasPrefix("larder; hit"))
+            #expect(try client.get("/a", bob).cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `the first that matches decides, what it leaves out is not looked for in a later one`() throws {
+        try scenario(
+            cache: """
+                rules:
+                  - { match: { path: "/a*" }, negative_ttl: 7s }
+                  - { match: { path: /a }, ttl: 60s }
+                  - { ttl: 0 }
+                """
+        ) { s in
+            for path in ["/a", "/b"] {
+                for _ in 0..<2 { s.origin.expects("GET \(path)").replies(200, body: "body") }
+            }
+            let client = try s.client()
+            for path in ["/a", "/b"] {
+                for _ in 0..<2 { #expect(try !client.get(path).cacheStatus.hasPrefix("larder; hit")) }
+            }
+        }
+    }
+
+    @Test func `a type counts in its place, when the answer comes and for what is stored`() throws {
+        let rules = """
+            rules:
+              - { match: { type: text/html }, ttl: 60s }
+              - { match: { path: "/*" }, ttl: 0 }
+            """
+        try scenario(cache: rules) { s in
+            s.origin.expects("GET /page").replies(200, "Content-Type: text/html; charset=utf-8", body: "page")
+            for _ in 0..<2 { s.origin.expects("GET /text").replies(200, "Content-Type: text/plain", body: "text") }
+            let client = try s.client()
+            for path in ["/page", "/text"] { for _ in 0..<2 { try client.get(path) } }
+            // For hits the rules are asked with the stored type.
+            try s.adopt(cache: "rules: [ { match: { type: text/html }, policy: revalidate-always } ]")
+            s.origin.expects("GET /page").replies(200, "Content-Type: text/html", body: "newer")
+            #expect(try client.get("/page").text == "newer")
+        }
+    }
+
+    @Test func `cache-only by type: while nothing is stored the origin is asked, afterwards never`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, policy: cache-only } ]") { s in
+            s.origin.expects("GET /a").replies(
+                200, "Content-Type: text/html", "Cache-Control: max-age=10", "Age: 60", body: "page")
+            let client = try s.client()
+            try client.get("/a")
+            #expect(try client.get("/a").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+}

@@ -8,15 +8,15 @@ struct Client {
 
     init(id: Int) { self.id = id }
 
-    mutating func request(_ chance: inout Chance, resourceCount: Int) -> ClientRequest {
+    mutating func request(_ chance: inout Chance, resourceCount: Int, ranges: Int) -> ClientRequest {
         let uri = chance.below(resourceCount)
         let have = known.last { $0.uri == uri }
-        let method: Method = chance.percent(84) ? .get : chance.pick([.head, .head, .post, .put, .delete, .options])
+        let method: Method = chance.percent(90) ? .get : chance.pick([.head, .head, .post, .put, .delete, .options])
         let isConditional = chance.oneIn(6)
         var tags: [String] = []
         if isConditional, chance.percent(70) { tags = known.filter { $0.uri == uri }.suffix(2).compactMap(\.eTag) }
         let since = isConditional && chance.oneIn(2) ? have?.modified : nil
-        let spans = method == .get && chance.percent(25) ? Client.spans(&chance) : []
+        let spans = method == .get && chance.percent(ranges) ? Client.spans(&chance) : []
         var ifRange: String?
         if chance.oneIn(3) { ifRange = have?.eTag ?? have?.modified.map(httpDate) }
         let ifMatch = chance.oneIn(40) ? have?.eTag : nil

@@ -45,12 +45,20 @@ struct Oracle {
             record, treatment: exchange.treatment, policy: world.policy, now: world.cacheClock.secondsSinceEpoch)
         let objection =
             objectionToIdentity(exchange, record) ?? objectionToAudience(exchange, record, standing)
-            ?? objectionToHead(record, standing) ?? objectionToTime(exchange, record, standing)
+            ?? objectionToHead(record, standing)
+            ?? (exchange.isConfirmed(record) ? nil : objectionToTime(exchange, record, standing))
             ?? objectionToStatus(exchange, standing)
         world.trace(
             "exchange \(exchange.id) gets \(exchange.answer.status!) from \(record.lineage.map(\.id)), age "
                 + "\(standing.age) of \(standing.lifetime)\(standing.isOutdated ? ", outdated" : "")")
         if let objection { world.violated(objection, exchange) }
+    }
+
+    /// What is missing of it is to be fetched first. Whether it may be served is decided now: the part vouches for the rest.
+    func judgeBeforePart(of exchange: SimulatedExchange, _ record: Record, in world: World) {
+        let now = world.cacheClock.secondsSinceEpoch
+        let standing = Standing(record, treatment: exchange.treatment, policy: world.policy, now: now)
+        if let objection = objectionToTime(exchange, record, standing) { world.violated(objection, exchange) }
     }
 
     /// Another resource, or another variant.

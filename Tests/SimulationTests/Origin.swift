@@ -44,18 +44,19 @@ struct Origin {
     }
 
     mutating func answer(
-        _ request: ClientRequest, _ conditions: [(FieldName, [UInt8])]?, step: Int, now: Int64, _ chance: inout Chance
+        _ request: ClientRequest, _ conditions: [(FieldName, [UInt8])]?, step: Int, now: Int64, failures: Int,
+        cuts: Int, _ chance: inout Chance
     ) -> OriginAnswer {
         let question = Question(request, replacedBy: conditions)
         var draft = AnswerDraft(resources[request.uri], request, now: now, &chance)
-        if chance.oneIn(25) {
+        if chance.percent(failures) {
             draft.fail(chance.pick([500, 502, 503, 504]))
         } else if request.method.isSafe {
             draft.consider(question, &chance)
         } else {
             draft = change(request, now: now, &chance)
         }
-        let answer = draft.finished(id: answers.count, step: step, &chance)
+        let answer = draft.finished(id: answers.count, step: step, cuts: cuts, &chance)
         answers.append(answer)
         return answer
     }

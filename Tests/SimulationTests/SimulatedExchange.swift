@@ -170,10 +170,14 @@ final class SimulatedExchange {
         world.note(.revalidatedBehind)
     }
 
+    /// A part of it has just come, as a part of the very same.
+    func isConfirmed(_ record: Record) -> Bool { fetch?.part != nil && fetch?.hole?.record === record }
+
     func fetchPart(_ fill: Fill?, of record: Record?) {
         let (transaction, plan) = Transaction.part(self.transaction.request)
         let fetch = SimulatedFetch(world, request, self, transaction, plan, stored: record)
         if let fill, let record {
+            if answer.status == nil { world.oracle.judgeBeforePart(of: self, record, in: world) }
             fetch.hole = (record, fill)
             fetch.part = PartAsked(stored: record.cached, start: fill.start, end: fill.end)
         }

@@ -105,7 +105,7 @@ extension SimulatedFetch {
     /// The body ended before its end: the rest is asked for, or it is given up.
     func breakOff() {
         guard !isFinished else { return }
-        guard let rest = restAsked, inVain < 4 else { return giveUp() }
+        guard let rest = restAsked, inVain < world.resumptionsMax else { return giveUp() }
         inVain += 1
         part = rest
         state = .asking
@@ -114,7 +114,7 @@ extension SimulatedFetch {
     /// Whether the answer is the part that was asked for, of the same representation.
     func goesOn(_ response: OriginAnswer) -> Bool {
         guard let part else { return false }
-        let length = total == nil || hole != nil ? nil : total
+        let length = hole.map { $0.record.body.expected } ?? total
         let judged = continues(
             status: response.status, fields: response.fields, stored: part.stored, from: part.start, to: part.end,
             total: length)

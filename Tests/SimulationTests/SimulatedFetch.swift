@@ -68,12 +68,13 @@ final class SimulatedFetch {
     }
 
     private func ask() {
-        if world.chance.oneIn(25) {
+        if world.chance.percent(world.failures) {
             world.trace("fetch of /\(request.uri): no connection")
             return failBeforeHead(world.chance.pick([.connectionRefused, .nameTimeout, .responseTimeout]))
         }
         let answer = world.origin.answer(
-            request, conditions, step: world.step, now: world.originClock, &world.chance)
+            request, conditions, step: world.step, now: world.originClock,
+            failures: world.failures, cuts: world.cuts, &world.chance)
         world.oracle.judgeQuestion(of: self, in: world)
         world.trace("origin, asked with \(conditionText): \(answer.summary)")
         state = .waiting(answer)
@@ -93,7 +94,7 @@ final class SimulatedFetch {
     }
 
     private func receive(_ answer: OriginAnswer) {
-        if world.chance.oneIn(40) {
+        if world.chance.percent(world.failures / 3) {
             world.trace("answer \(answer.id): lost")
             return failBeforeHead(.connectionTerminated)
         }

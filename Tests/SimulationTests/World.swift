@@ -22,6 +22,12 @@ final class World {
     let treatments: [CacheTreatment]
     let needsIdentity: Bool
     let collapses: Bool
+    /// How often a transfer that broke off is taken up again without having come further.
+    let resumptionsMax: Int
+    /// In so many percent of all cases the origin can not be reached or answers 5xx, clients want parts, connections break.
+    let failures: Int
+    let ranges: Int
+    let cuts: Int
     var clients: [Client]
     var exchanges: [SimulatedExchange] = []
     var fetches: [SimulatedFetch] = []
@@ -54,6 +60,10 @@ final class World {
         treatments = (0..<World.resourceCount).map { _ in World.treatment(&chance) }
         needsIdentity = chance.oneIn(4)
         collapses = !chance.oneIn(6)
+        resumptionsMax = chance.pick([0, 1, 4])
+        failures = chance.pick([0, 5, 5, 25])
+        ranges = chance.pick([0, 20, 70])
+        cuts = chance.pick([0, 10, 40])
         clients = (0..<3).map { Client(id: $0) }
         self.chance = chance
     }
@@ -89,8 +99,8 @@ final class World {
         case ..<18: if exchanges.count < 6 { arrive() }
         case ..<55: if !fetches.isEmpty { chance.pick(fetches).advance() }
         case ..<80: if !exchanges.isEmpty { chance.pick(exchanges).read(1 + chance.below(24)) }
-        case ..<92: passTime()
-        case ..<96: disturb()
+        case ..<91: passTime()
+        case ..<94: disturb()
         default: interrupt()
         }
         settle()
@@ -120,7 +130,7 @@ final class World {
     private func arrive() {
         lastExchange += 1
         let client = chance.below(clients.count)
-        let request = clients[client].request(&chance, resourceCount: World.resourceCount)
+        let request = clients[client].request(&chance, resourceCount: World.resourceCount, ranges: ranges)
         let exchange = SimulatedExchange(self, id: lastExchange, client: client, request)
         exchanges.append(exchange)
         trace("exchange \(exchange.id) of client \(client): \(request.summary)")
@@ -128,7 +138,7 @@ final class World {
     }
 
     private func passTime() {
-        now += Int64(chance.below(chance.oneIn(60) ? 1_000_000 : chance.oneIn(4) ? 40 : 4))
+        now += Int64(chance.below(chance.oneIn(100) ? 1_000_000 : chance.oneIn(6) ? 40 : 3))
         // The cache's clock is set.
         if chance.oneIn(200) { cacheSkew += Int64(chance.below(200)) - 100 }
     }
@@ -154,7 +164,7 @@ final class World {
         let exchange = chance.pick(exchanges)
         if exchange.following != nil {
             exchange.waitedEnough()
-        } else if chance.oneIn(4) {
+        } else if chance.oneIn(10) {
             exchange.leave()
         }
     }

@@ -8,7 +8,7 @@ package struct CacheUse: OptionSet, Sendable, Hashable {
 
     /// A conditional request every time.
     package static let revalidateAlways = CacheUse(rawValue: 1 << 0)
-    /// Whatever is stored is served, stale or not; the origin is asked only for what is missing.
+    /// Whatever is stored is served, stale or not, but for errors that are stale; the origin is asked only for what is missing.
     package static let cacheFirst = CacheUse(rawValue: 1 << 1)
     /// What is stored is served, otherwise 504; the origin is never asked.
     package static let cacheOnly = CacheUse(rawValue: 1 << 2)

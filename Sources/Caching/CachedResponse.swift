@@ -60,7 +60,8 @@ package struct CachedResponse: Sendable, Equatable {
         let initialAge = Caching.correctedInitialAge(
             age: ageValue, date: date, requestTime: requestTime, responseTime: responseTime)
         terms = ReuseTerms(
-            directives, lifetime: lifetime.countsFromArrival ? lifetime.seconds + initialAge : lifetime.seconds,
+            directives, status: status,
+            lifetime: lifetime.countsFromArrival ? lifetime.seconds + initialAge : lifetime.seconds,
             correctedInitialAge: initialAge, responseTime: responseTime, policy: policy, treatment: treatment)
     }
 

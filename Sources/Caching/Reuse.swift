@@ -88,9 +88,10 @@ extension CacheUse {
         CacheUse(rawValue: CacheUse.revalidateAlways.rawValue | CacheUse.noRead.rawValue)
     }
 
-    /// Whatever is stored will do.
-    fileprivate var takesAnything: Bool {
-        contains(.cacheOnly) || (contains(.cacheFirst) && !contains(.revalidateAlways))
+    /// Whatever is stored will do; `cache-first` holds on to no error that is stale.
+    fileprivate func takes(_ terms: ReuseTerms, ttl: Seconds) -> Bool {
+        contains(.cacheOnly)
+            || (contains(.cacheFirst) && !contains(.revalidateAlways) && (!terms.isError || ttl > .zero))
     }
 }
 
@@ -99,7 +100,7 @@ private func considered(
 ) -> Reuse {
     if let reason = ineligibility(terms, for: request) { return .fetch(reason) }
     if use.contains(.noRead) { return .fetch(.policy) }
-    if use.takesAnything { return ttl > .zero ? .serve(age: age, ttl: ttl) : .serveStale(age: age, ttl: ttl) }
+    if use.takes(terms, ttl: ttl) { return ttl > .zero ? .serve(age: age, ttl: ttl) : .serveStale(age: age, ttl: ttl) }
     if request.directives.noCache { return .validate(.requestNoCache) }
     if terms.noCache { return .validate(.responseNoCache) }
     if terms.isOutdated { return .validate(.outdated) }

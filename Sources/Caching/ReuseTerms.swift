@@ -15,13 +15,16 @@ package struct ReuseTerms: Sendable, Equatable {
     package let forbidsStale: Bool
     package let allowsAuthorization: Bool
     package let immutable: Bool
+    /// 4xx or 5xx: what will be there tomorrow may be missing today, so `cache-first` does not hold on to it.
+    let isError: Bool
     /// Purged softly, or told to be outdated by a HEAD: stale whatever its lifetime says.
     package private(set) var isOutdated = false
     /// `noCache` or `isOutdated`: one test on the path of a hit.
     private(set) var needsValidation: Bool
 
     init(
-        _ directives: ResponseDirectives, lifetime: Seconds, correctedInitialAge: Seconds, responseTime: WallTime,
+        _ directives: ResponseDirectives, status: UInt16, lifetime: Seconds, correctedInitialAge: Seconds,
+        responseTime: WallTime,
         policy: CachePolicy, treatment: CacheTreatment
     ) {
         self.lifetime = lifetime
@@ -36,6 +39,7 @@ package struct ReuseTerms: Sendable, Equatable {
         needsValidation = directives.noCache
         allowsAuthorization = Caching.allowsAuthorization(directives, treatment)
         immutable = directives.immutable
+        isError = status >= 400
     }
 
     func outdated() -> ReuseTerms {

@@ -34,8 +34,7 @@ extension Fetch {
     /// Where the store takes the next bytes; nil: nothing is stored, or there is no room.
     var writablePage: UnsafeMutableRawBufferPointer? {
         switch sink {
-        case .store(let record):
-            unsafe outgrows(record, by: Worker.readBufferBytes) ? nil : record.body.writable(Worker.readBufferBytes)
+        case .store(let record): unsafe record.body.writable(Worker.readBufferBytes)
         case .fill(let fill, _): unsafe fill.writable(Worker.readBufferBytes)
         case .undecided, .relay, .discard: nil
         }
@@ -120,7 +119,6 @@ extension Fetch {
         case .relay:
             unsafe exchange?.relay(bytes)
         case .store(let record):
-            if outgrows(record, by: bytes.count) { return unsafe outgrow(record, bytes) }
             switch unsafe record.body.append(bytes) {
             case .appended: break
             case .full, .tooLarge: unsafe outgrow(record, bytes)
@@ -131,12 +129,6 @@ extension Fetch {
         case .discard, .undecided:
             break
         }
-    }
-
-    /// Whether so many bytes more are too many for the store. Where the length is announced, that was asked before.
-    private func outgrows(_ record: StoredResponse, by count: Int) -> Bool {
-        if case .length = length { return false }
-        return !record.body.isWindowed && record.body.length + count > bodyLengthMax
     }
 
     /// The body is larger than the store takes: it leaves the store and streams through a window to those who read it.

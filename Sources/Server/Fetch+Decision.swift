@@ -83,9 +83,9 @@ extension Fetch {
         case .chunked, .untilClose, .tunnel: break
         }
         let treatment = treatment(of: response)
-        bodyLengthMax = request.objectSizeMax(treatment)
-        guard transfer?.isOutdated != true, expected ?? 0 <= bodyLengthMax,
-            let body = request.tier.makeBody(expectedLength: expected)
+        guard transfer?.isOutdated != true,
+            let body = request.tier.makeBody(
+                expectedLength: expected, lengthMax: request.objectSizeMax(treatment))
         else {
             worker.counters.add(.storingRefused)
             return false

@@ -155,7 +155,7 @@ extension Fetch {
             // What is whole, or will be, is worth more than a part.
             if isSame || known.body.state == .growing { return nil }
         }
-        guard let body = request.tier.makeSparseBody(length: length) else { return nil }
+        guard let body = request.tier.makeSparseBody(length: length, heldMax: request.objectSizeMax) else { return nil }
         let record = StoredResponse(
             request: request, cached: part.whole, fields: part.fields, body: body, contentLength: length,
             treatment: treatment(of: response))

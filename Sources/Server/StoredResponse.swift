@@ -101,8 +101,12 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package var outdated: StoredResponse { renewed(cached: cached.outdated(), fields: fields) }
 
     /// Whether its validator may go along when no variant suits: the origin may say that this one does (§4.3.1).
+    ///
+    /// Not where it varies by coding: servers that compress on the way confirm the tag of the plain form to everybody, and
+    /// nobody would get it compressed any more.
     var isCandidate: Bool {
-        cached.eTag != nil && cached.vary != .star && body.state != .failed && !body.isWindowed
+        !cached.vary.nominatesAcceptEncoding && cached.eTag != nil && cached.vary != .star && body.state != .failed
+            && !body.isWindowed
     }
 
     /// Whether it may answer the request: its variant, and a body that is there or on its way.

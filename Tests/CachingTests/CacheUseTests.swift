@@ -95,6 +95,19 @@ struct CacheUseTests {
         #expect(decision == row.reuse, "\(row.rule)")
     }
 
+    static let errors: [(use: CacheUse, status: UInt16, after: Int64, reuse: Reuse)] = [
+        (.cacheFirst, 404, 1, serve(1, 9)), (.cacheFirst, 404, 11, .validate(.stale)),
+        (.cacheFirst, 503, 11, .validate(.stale)), (.cacheFirst, 301, 11, stale(11, -1)),
+        (.cacheOnly, 404, 11, stale(11, -1)),
+    ]
+    @Test(arguments: errors) func `cache-first holds on to no error that is stale`(
+        _ row: (use: CacheUse, status: UInt16, after: Int64, reuse: Reuse)
+    ) {
+        let response = stored("Cache-Control: max-age=10", status: row.status)
+        let request = CacheRequest(method: .get, fields: Fields())
+        #expect(reuse(of: response, for: request, use: row.use, now: noon + seconds(row.after)) == row.reuse)
+    }
+
     static let failures: [(rule: String, use: CacheUse, response: String, after: Int64, asks: String, allowed: Bool)] =
         [
             ("stale-on-error after a year", .staleOnError, "max-age=10", 31_536_000, "X: y", true),

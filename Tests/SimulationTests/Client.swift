@@ -1,0 +1,47 @@
+import Message
+
+/// One client: it asks, remembers what it got, and asks again with that.
+struct Client {
+    let id: Int
+    /// What it has, newest last.
+    private var known: [(uri: Int, eTag: String?, modified: Int64?)] = []
+
+    init(id: Int) { self.id = id }
+
+    mutating func request(_ chance: inout Chance, resourceCount: Int, ranges: Int) -> ClientRequest {
+        let uri = chance.below(resourceCount)
+        let have = known.last { $0.uri == uri }
+        let method: Method = chance.percent(90) ? .get : chance.pick([.head, .head, .post, .put, .delete, .options])
+        let isConditional = chance.oneIn(6)
+        var tags: [String] = []
+        if isConditional, chance.percent(70) { tags = known.filter { $0.uri == uri }.suffix(2).compactMap(\.eTag) }
+        let since = isConditional && chance.oneIn(2) ? have?.modified : nil
+        let spans = method == .get && chance.percent(ranges) ? Client.spans(&chance) : []
+        var ifRange: String?
+        if chance.oneIn(3) { ifRange = have?.eTag ?? have?.modified.map(httpDate) }
+        let ifMatch = chance.oneIn(40) ? have?.eTag : nil
+        return ClientRequest(
+            &chance, uri: uri, method: method, user: chance.oneIn(5) ? id : nil, spans: spans, ifRange: ifRange,
+            ifNoneMatch: tags, ifModifiedSince: since, ifMatch: ifMatch)
+    }
+
+    private static func spans(_ chance: inout Chance) -> [ClientRequest.Span] {
+        (0..<(chance.oneIn(6) ? 2 : 1)).map { _ in
+            let first = chance.below(30)
+            switch chance.below(4) {
+            case 0: return .last(chance.below(20))
+            case 1: return .from(first, nil)
+            default: return .from(first, first + chance.below(20))
+            }
+        }
+    }
+
+    mutating func learn(_ exchange: SimulatedExchange) {
+        guard exchange.answer.end == .whole || exchange.answer.end == .broken,
+            let source = exchange.answer.record?.lineage.last ?? exchange.answer.relayed,
+            source.status == 200 || source.status == 206
+        else { return }
+        known.append((exchange.request.uri, source.description.eTag, source.description.lastModified))
+        if known.count > 12 { known.removeFirst() }
+    }
+}

@@ -1,0 +1,93 @@
+import Caching
+import Message
+
+/// One request as its client means it, and as it is sent.
+final class ClientRequest {
+    /// A range as asked for: `first-last`, `first-`, or `-count`.
+    enum Span {
+        case from(Int, Int?)
+        case last(Int)
+
+        var text: String {
+            switch self {
+            case .from(let first, let last): "\(first)-\(last.map { "\($0)" } ?? "")"
+            case .last(let count): "-\(count)"
+            }
+        }
+
+        /// The bytes of `length` it means; nil: none (RFC 9110 §14.1.2).
+        func resolved(_ length: Int) -> Range<Int>? {
+            switch self {
+            case .from(let first, let last):
+                return first < length ? first..<min(length, last.map { $0 + 1 } ?? length) : nil
+            case .last(let count):
+                return count > 0 && length > 0 ? max(0, length - count)..<length : nil
+            }
+        }
+    }
+
+    let uri: Int
+    let method: Method
+    let wishes: Wishes
+    let user: Int?
+    let encodings: Preferences?
+    let languages: Preferences?
+    let spans: [Span]
+    /// A tag or a date, as written.
+    let ifRange: String?
+    let ifNoneMatch: [String]
+    /// On the origin's clock.
+    let ifModifiedSince: Int64?
+    let ifMatch: String?
+    let hasBody: Bool
+
+    let fields: Fields
+    let cache: CacheRequest
+
+    init(
+        _ chance: inout Chance, uri: Int, method: Method, user: Int?, spans: [Span], ifRange: String?,
+        ifNoneMatch: [String], ifModifiedSince: Int64?, ifMatch: String?
+    ) {
+        self.uri = uri
+        self.method = method
+        self.user = user
+        self.spans = spans
+        self.ifRange = spans.isEmpty ? nil : ifRange
+        self.ifNoneMatch = ifNoneMatch
+        self.ifModifiedSince = ifModifiedSince
+        self.ifMatch = ifMatch
+        wishes = Wishes.random(&chance)
+        encodings = Preferences.randomEncodings(&chance)
+        languages = Preferences.randomLanguages(&chance)
+        hasBody = method == .put || method == .post || (method == .get && chance.oneIn(60))
+        var fields = Fields()
+        fields.append(.host, "origin.example")
+        if let encodings { fields.append(.acceptEncoding, encodings.text(&chance, orderCounts: false)) }
+        if let languages { fields.append(.acceptLanguage, languages.text(&chance, orderCounts: true)) }
+        if let user { fields.append(.authorization, "Basic user\(user)") }
+        if let text = wishes.text { fields.append(.cacheControl, text) }
+        if !spans.isEmpty { fields.append(.range, "bytes=" + spans.map(\.text).joined(separator: ",")) }
+        if let ifRange = self.ifRange { fields.append(.ifRange, ifRange) }
+        if !ifNoneMatch.isEmpty { fields.append(.ifNoneMatch, ifNoneMatch.joined(separator: ", ")) }
+        if let ifModifiedSince { fields.append(.ifModifiedSince, httpDate(ifModifiedSince)) }
+        if let ifMatch { fields.append(.ifMatch, ifMatch) }
+        self.fields = fields
+        var cache = CacheRequest(method: method, fields: fields)
+        cache.hasBody = hasBody
+        self.cache = cache
+    }
+
+    var summary: String {
+        let lines = fields.lines.dropFirst().map {
+            String(decoding: fields.name(of: $0), as: UTF8.self) + ": "
+                + String(decoding: fields.value(of: $0), as: UTF8.self)
+        }
+        return "\(method.text) /\(uri)\(hasBody ? " with body" : "")  " + lines.joined(separator: " | ")
+    }
+}
+
+func httpDate(_ time: Int64) -> String {
+    var bytes: [UInt8] = []
+    appendHTTPDate(WallTime(secondsSinceEpoch: time), to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+}

@@ -1,0 +1,237 @@
+import Caching
+import Message
+import Transaction
+
+/// All that happens in one run: an origin, a cache, clients, two clocks that need not agree, and chance.
+final class World {
+    /// What has to happen now and then, or the simulation shows nothing.
+    enum Happening: CaseIterable {
+        case collapsed, waitedEnough, revalidatedBehind, holeOnTheWay, confirmedSomethingElse, stored, freshened,
+            aliased
+        case freshenedByHead, outdatedByHead, staleOnError, invalidated, partFetched, partStored, combined, resumed
+        case keptPartial, servedStored, passedOn, refused, broken, notModified, part, transformed, left
+    }
+
+    let seed: UInt64
+    var chance: Chance
+    var origin: Origin
+    var store: ModelStore
+    var oracle: Oracle
+    var ledger = Ledger()
+    let policy: CachePolicy
+    let treatments: [CacheTreatment]
+    let needsIdentity: Bool
+    let collapses: Bool
+    /// How often a transfer that broke off is taken up again without having come further.
+    let resumptionsMax: Int
+    /// In so many percent of all cases the origin can not be reached or answers 5xx, clients want parts, connections break.
+    let failures: Int
+    let ranges: Int
+    let cuts: Int
+    var clients: [Client]
+    var exchanges: [SimulatedExchange] = []
+    var fetches: [SimulatedFetch] = []
+    /// Transfers with an outcome that their followers have not heard of.
+    var resolved: [ModelTransfer] = []
+    private(set) var step = 0
+    private(set) var counts: [Happening: Int] = [:]
+    private(set) var violation: String?
+    private var events: [String] = []
+    private var lastExchange = 0
+    /// True time in seconds, and by how much the clocks of origin and cache are off.
+    private var now: Int64 = 1_800_000_000
+    private let originSkew: Int64
+    private var cacheSkew: Int64
+
+    static let resourceCount = 4
+    private static let eventsMax = 40
+
+    init(seed: UInt64) {
+        self.seed = seed
+        var chance = Chance(seed: seed)
+        originSkew = chance.oneIn(3) ? Int64(chance.below(400)) - 200 : 0
+        cacheSkew = chance.oneIn(3) ? Int64(chance.below(400)) - 200 : 0
+        origin = Origin(&chance, resourceCount: World.resourceCount, now: now + originSkew)
+        store = ModelStore(resourceCount: World.resourceCount)
+        oracle = Oracle(resourceCount: World.resourceCount)
+        var policy = CachePolicy()
+        policy.staleOnErrorMax = Seconds(chance.pick([0, 30, 604_800]))
+        self.policy = policy
+        treatments = (0..<World.resourceCount).map { _ in World.treatment(&chance) }
+        needsIdentity = chance.oneIn(4)
+        collapses = !chance.oneIn(6)
+        resumptionsMax = chance.pick([0, 1, 4])
+        failures = chance.pick([0, 5, 5, 25])
+        ranges = chance.pick([0, 20, 70])
+        cuts = chance.pick([0, 10, 40])
+        clients = (0..<3).map { Client(id: $0) }
+        self.chance = chance
+    }
+
+    private static func treatment(_ chance: inout Chance) -> CacheTreatment {
+        var treatment = CacheTreatment()
+        treatment.compression = chance.pick([.no, .no, .onTheFly])
+        treatment.ranges = chance.pick([.sparse, .sparse, .sparse, .pass])
+        guard chance.oneIn(4) else { return treatment }
+        let uses: [CacheUse] = [
+            .revalidateAlways, .cacheFirst, .cacheOnly, .noRead, .noWrite, .staleOnError, [.cacheFirst, .staleOnError],
+        ]
+        treatment.use = chance.pick([[], chance.pick(uses)])
+        if chance.oneIn(3) { treatment.ttl = Seconds(chance.pick([0, 5, 60])) }
+        if chance.oneIn(3) { treatment.negativeTTL = Seconds(20) }
+        treatment.respectsCacheControl = !chance.oneIn(4)
+        return treatment
+    }
+
+    var originClock: Int64 { now + originSkew }
+    var cacheClock: WallTime { WallTime(secondsSinceEpoch: now + cacheSkew) }
+
+    static func target(_ uri: Int) -> TargetURI { TargetURI(Array("http://origin.example/\(uri)".utf8))! }
+    static func index(of uri: TargetURI) -> Int? {
+        Int(String(decoding: uri.pathAndQuery.dropFirst(), as: UTF8.self)).flatMap { $0 < resourceCount ? $0 : nil }
+    }
+
+    // MARK: steps
+
+    func advance() {
+        step += 1
+        switch chance.below(100) {
+        case ..<18: if exchanges.count < 6 { arrive() }
+        case ..<55: if !fetches.isEmpty { chance.pick(fetches).advance() }
+        case ..<80: if !exchanges.isEmpty { chance.pick(exchanges).read(1 + chance.below(24)) }
+        case ..<91: passTime()
+        case ..<94: disturb()
+        default: interrupt()
+        }
+        settle()
+    }
+
+    /// No new requests: what is under way has to end. False: something waits for ever.
+    func drain() -> Bool {
+        for _ in 0..<3000 where violation == nil && !(exchanges.isEmpty && fetches.isEmpty) {
+            step += 1
+            for fetch in fetches { fetch.advance() }
+            for exchange in exchanges { exchange.read(100) }
+            settle()
+        }
+        return exchanges.isEmpty && fetches.isEmpty
+    }
+
+    private func settle() {
+        while !resolved.isEmpty {
+            let transfer = resolved.removeFirst()
+            let followers = transfer.followers
+            transfer.followers = []
+            for follower in followers where follower.answer.end == nil { follower.leaderResolved(transfer.outcome!) }
+        }
+        fetches.removeAll { $0.isFinished }
+    }
+
+    private func arrive() {
+        lastExchange += 1
+        let client = chance.below(clients.count)
+        let request = clients[client].request(&chance, resourceCount: World.resourceCount, ranges: ranges)
+        let exchange = SimulatedExchange(self, id: lastExchange, client: client, request)
+        exchanges.append(exchange)
+        trace("exchange \(exchange.id) of client \(client): \(request.summary)")
+        exchange.start()
+    }
+
+    private func passTime() {
+        now += Int64(chance.below(chance.oneIn(100) ? 1_000_000 : chance.oneIn(6) ? 40 : 3))
+        // The cache's clock is set.
+        if chance.oneIn(200) { cacheSkew += Int64(chance.below(200)) - 100 }
+    }
+
+    /// The origin changes, or the store does.
+    private func disturb() {
+        let uri = chance.below(World.resourceCount)
+        switch chance.below(5) {
+        case 0, 1: origin.resources[uri].edit(&chance, now: originClock)
+        case 2: origin.resources[uri].adjust(&chance)
+        case 3:
+            guard let record = store.records[uri].last, chance.oneIn(3) else { return }
+            store.remove(record)
+        default:
+            guard let record = store.records[uri].first, chance.oneIn(3) else { return }
+            _ = store.replace(record, with: record.outdated)
+        }
+    }
+
+    /// A client goes, or has waited for another's fetch long enough.
+    private func interrupt() {
+        guard !exchanges.isEmpty else { return }
+        let exchange = chance.pick(exchanges)
+        if exchange.following != nil {
+            exchange.waitedEnough()
+        } else if chance.oneIn(10) {
+            exchange.leave()
+        }
+    }
+
+    // MARK: what came of it
+
+    func ended(_ exchange: SimulatedExchange, _ why: String) {
+        trace("exchange \(exchange.id): \(exchange.answer.end!) \(why), \(exchange.answer.bytes.count) bytes")
+        exchanges.removeAll { $0 === exchange }
+        oracle.judgeEnd(of: exchange, in: self)
+        let answer = exchange.answer
+        ledger.served += answer.bytes.count
+        clients[exchange.client].learn(exchange)
+        switch answer.end! {
+        case .whole: note(answer.record == nil ? .passedOn : .servedStored)
+        case .broken: note(.broken)
+        case .refused: note(.refused)
+        case .left: note(.left)
+        }
+        if answer.record != nil, answer.status == 304 { note(.notModified) }
+        if answer.record != nil, answer.status == 206 { note(.part) }
+        if answer.isTransformed { note(.transformed) }
+    }
+
+    func note(_ happening: Happening) { counts[happening, default: 0] += 1 }
+
+    func trace(_ event: @autoclosure () -> String) {
+        events.append("step \(step), clock \(cacheClock.secondsSinceEpoch): \(event())")
+        if events.count > 2 * World.eventsMax { events.removeFirst(World.eventsMax) }
+    }
+
+    func violated(_ rule: String, _ exchange: SimulatedExchange?) {
+        guard violation == nil else { return }
+        violation = """
+            seed \(seed), step \(step)\(exchange.map { ", exchange \($0.id): \($0.request.summary)" } ?? ""): \(rule)
+            \(exchange.map { "treatment: \($0.treatment.use.words.map(\.rawValue)) ttl \(String(describing: $0.treatment.ttl?.count)) respects \($0.treatment.respectsCacheControl)" } ?? "")
+            \(events.suffix(World.eventsMax).joined(separator: "\n"))
+            """
+    }
+}
+
+/// Every byte is accounted for.
+struct Ledger {
+    var fromOrigin = 0
+    var stored = 0
+    var relayed = 0
+    var dropped = 0
+    var served = 0
+}
+
+extension World {
+    /// At the end, nothing is under way: what came from the origin is stored, passed on or dropped, and what is stored is true.
+    func balance() {
+        if ledger.fromOrigin != ledger.stored + ledger.relayed + ledger.dropped {
+            violated("bytes are lost: \(ledger)", nil)
+        }
+        for record in store.records.flatMap({ $0 }) {
+            let content = record.truth
+            let isTrue = zip(record.body.bytes, content).allSatisfy { $0 == nil || $0 == $1 }
+            if !isTrue || record.body.bytes.count > content.count {
+                violated("what is stored of /\(record.uri) is not true", nil)
+            }
+            if !record.body.fills.isEmpty { violated("a hole of /\(record.uri) is claimed by nobody", nil) }
+            let isWhole = record.body.bytes.count == content.count && !record.body.bytes.contains { $0 == nil }
+            if record.body.state == .complete, !isWhole { violated("/\(record.uri) is not whole", nil) }
+            if record.body.state == .growing { violated("/\(record.uri) grows for ever", nil) }
+        }
+        if !store.transfers.isEmpty { violated("a transfer without outcome", nil) }
+    }
+}

@@ -232,10 +232,22 @@ final class Exchange {
             if record.body.state == .partial { return servePart(record, as: .collapsed) }
             serve(record, as: .collapsed)
         case .failed(let code):
+            // The leader's wishes may have forbidden what this client's allow.
+            if let selected, mayServeStaleOnError(selected) {
+                _ = transaction.on(.leaderPublished(suits: true))
+                return serve(selected, as: .staleOnError(.stale, status: 0))
+            }
             perform(transaction.on(.leaderFailed(Refusal(rawValue: UInt8(code)) ?? .internalError)))
         case .notShared, nil:
             perform(transaction.on(.leaderNotShared))
         }
+    }
+
+    private func mayServeStaleOnError(_ record: StoredResponse) -> Bool {
+        record.body.state == .complete
+            && Caching.mayServeStaleOnError(
+                record.terms, for: request.cache, use: request.treatment(of: record, by: snapshot.cacheRules).use,
+                now: worker.wallTime)
     }
 
     func serveSelected(ttl: Seconds) {

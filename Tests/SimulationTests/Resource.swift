@@ -89,7 +89,8 @@ struct Resource {
         let form = "\(representation.language)\(representation.user ?? -1)\(representation.isGzip ? "z" : "")"
         switch tagKind {
         case .strong: return "\"\(uri).\(representation.version).\(form)\""
-        case .shared: return "\"\(uri).\(representation.version).\(representation.language)\(representation.user ?? -1)\""
+        case .shared:
+            return "\"\(uri).\(representation.version).\(representation.language)\(representation.user ?? -1)\""
         case .weak: return "W/\"\(uri).\(representation.version / 2).\(form)\""
         case .none: return nil
         }

@@ -62,7 +62,7 @@ final class World {
         collapses = !chance.oneIn(3)
         resumptionsMax = chance.pick([0, 1, 4])
         failures = chance.pick([0, 5, 5, 25])
-        ranges = chance.pick([0, 20, 70])
+        ranges = chance.pick([0, 20, 70, 70])
         cuts = chance.pick([0, 10, 40])
         clients = (0..<3).map { Client(id: $0) }
         self.chance = chance

@@ -112,7 +112,7 @@ let package = Package(
             "ScenarioTests",
             [
                 "Server", "Settings", "Rules", "Caching", "Access", "Message", "EventLoop", "Passwords", "TLS",
-                "Compression", "YAML",
+                "Compression", "Storage", "YAML",
             ]),
         tests(
             "AdminTests",

@@ -130,7 +130,7 @@ extension Fetch {
             return nil
         }
         let range = Int(part.range.lowerBound)..<Int(part.range.upperBound)
-        guard record.body.heldBytes + range.count <= request.objectSizeMax,
+        guard record.body.heldBytes + range.count <= request.objectSizeMax(treatment(of: response)),
             case .missing(let fill) = record.body.claim(at: range.lowerBound, limit: range.upperBound)
         else { return nil }
         guard fill.range == range else {

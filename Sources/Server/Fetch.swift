@@ -282,7 +282,10 @@ final class Fetch: TimedObject {
             Framing.persists(minorVersion: head.minorVersion, response.options) && !bindsConnection
             && !response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding)
         keepAlive = snapshot.configuration.timeouts.originKeepAlive
-        if let announced = Fetch.keepAlive(response.fields) { keepAlive = min(keepAlive, announced) }
+        // A second less, for the way.
+        if let announced = keepAliveTimeout(response.fields) {
+            keepAlive = min(keepAlive, .seconds(max(0, announced.count - 1)))
+        }
         if isResuming {
             guard goesOn(response) else { return giveUp(keepsPart: false) }
         } else {
@@ -299,17 +302,6 @@ final class Fetch: TimedObject {
         worker.counters.count(violation)
         exchange?.note(violation: violation)
         failBeforeHead(.responseInvalid)
-    }
-
-    /// `Keep-Alive: timeout=N` is heeded, less a second for the way (a convention since RFC 2068 §19.7.1).
-    static func keepAlive(_ fields: Fields) -> Duration? {
-        guard let value = fields.first(.keepAlive) else { return nil }
-        var seconds: Int?
-        forEachListElement(value) { element in
-            guard element.starts(with: "timeout=".utf8) else { return }
-            seconds = ForwardedHead.decimal(element.dropFirst(8))
-        }
-        return seconds.map { .seconds(max(0, $0 - 1)) }
     }
 
     func receiveInterim(_ response: ReceivedResponse) {

@@ -25,7 +25,7 @@ struct Client {
         let ifMatch = chance.oneIn(40) ? have?.eTag : nil
         var treatment = treatments[uri]
         // As with `Larder-Policy`.
-        if chance.oneIn(7) { treatment.use = .noRead }
+        if chance.percent(ranges / 4) { treatment.use = .noRead }
         return ClientRequest(
             &chance, uri: uri, method: method, treatment: treatment, user: chance.oneIn(5) ? id : nil, spans: spans,
             ifRange: ifRange,

@@ -27,6 +27,8 @@ final class World {
     /// In so many percent of all cases the origin can not be reached or answers 5xx, clients want parts, connections break.
     let failures: Int
     let ranges: Int
+    /// A simple world in which parts of several versions meet.
+    let isAboutParts: Bool
     let cuts: Int
     var clients: [Client]
     var exchanges: [SimulatedExchange] = []
@@ -51,18 +53,21 @@ final class World {
         var chance = Chance(seed: seed)
         originSkew = chance.oneIn(3) ? Int64(chance.below(400)) - 200 : 0
         cacheSkew = chance.oneIn(3) ? Int64(chance.below(400)) - 200 : 0
-        origin = Origin(&chance, resourceCount: World.resourceCount, now: now + originSkew)
+        isAboutParts = chance.oneIn(4)
+        origin = Origin(&chance, resourceCount: World.resourceCount, now: now + originSkew, isSimple: isAboutParts)
         store = ModelStore(resourceCount: World.resourceCount)
         oracle = Oracle(resourceCount: World.resourceCount)
         var policy = CachePolicy()
         policy.staleOnErrorMax = Seconds(chance.pick([0, 30, 604_800]))
         self.policy = policy
-        treatments = (0..<World.resourceCount).map { _ in World.treatment(&chance) }
+        treatments = (0..<World.resourceCount).map { [isAboutParts] _ in
+            isAboutParts ? CacheTreatment() : World.treatment(&chance)
+        }
         needsIdentity = chance.oneIn(4)
         collapses = !chance.oneIn(3)
         resumptionsMax = chance.pick([0, 1, 4])
         failures = chance.pick([0, 5, 5, 25])
-        ranges = chance.pick([0, 20, 70, 70])
+        ranges = isAboutParts ? 80 : chance.pick([0, 20, 70])
         cuts = chance.pick([0, 10, 40])
         clients = (0..<3).map { Client(id: $0) }
         self.chance = chance

@@ -26,6 +26,7 @@ extension Fetch {
             // The answer to a POST can stand for its target (RFC 9110 §9.3.3); what was stored before can not any more.
             if invalidates(method: request.method, status: response.status) {
                 invalidate(response.fields, status: response.status)
+                invalidationsBefore = request.tier.invalidations
             }
             guard case .store(let cached) = storing, !store(response, cached, now) else { return }
             relay(response, notStored: nil)
@@ -83,7 +84,7 @@ extension Fetch {
         case .chunked, .untilClose, .tunnel: break
         }
         let treatment = treatment(of: response)
-        guard transfer?.isOutdated != true,
+        guard !isOutdated,
             let body = request.tier.makeBody(
                 expectedLength: expected, lengthMax: request.objectSizeMax(treatment))
         else {
@@ -108,6 +109,9 @@ extension Fetch {
         return true
     }
 
+    /// What the origin says now may be from before an unsafe request or a purge.
+    var isOutdated: Bool { transfer?.isOutdated ?? (request.tier.invalidations != invalidationsBefore) }
+
     /// The fields that go on, with what a proxy adds.
     func endToEndFields(_ response: ReceivedResponse, _ now: WallTime) -> Fields {
         ForwardedHead.responseFields(
@@ -122,11 +126,17 @@ extension Fetch {
     func freshen(_ response: ReceivedResponse, _ now: WallTime) {
         guard let stored else { preconditionFailure("a 304 to a question nobody asked") }
         let renewed = renewed(stored, by: response, now)
+        sink = .discard
+        guard mayStayStored(renewed.cached, request.treatment(of: stored, by: snapshot.cacheRules)) else {
+            request.tier.remove(stored)
+            transfer?.resolve(.notShared)
+            exchange?.serveRenewed(renewed, as: .revalidated(plan.reason))
+            return exchange = nil
+        }
         _ = request.tier.replace(stored, with: renewed)
         worker.counters.add(.freshened)
         let suiting = suiting(renewed)
         transfer?.resolve(.published(suiting))
-        sink = .discard
         exchange?.serveRenewed(suiting, as: .revalidated(plan.reason))
         exchange = nil
     }
@@ -147,7 +157,7 @@ extension Fetch {
 
     /// Of another variant's response that the origin says suits this request too, a record under this request's values.
     private func suiting(_ renewed: StoredResponse) -> StoredResponse {
-        guard !renewed.suits(request) else { return renewed }
+        guard !renewed.suits(request), !isOutdated else { return renewed }
         let alias = renewed.renewed(for: request)
         _ = request.tier.insert(alias)
         return alias
@@ -163,9 +173,11 @@ extension Fetch {
             received: now)
         {
         case .freshen:
-            if request.tier.replace(stored, with: renewed(stored, by: response, now)) {
-                worker.counters.add(.freshened)
+            let renewed = renewed(stored, by: response, now)
+            guard mayStayStored(renewed.cached, request.treatment(of: stored, by: snapshot.cacheRules)) else {
+                return request.tier.remove(stored)
             }
+            if request.tier.replace(stored, with: renewed) { worker.counters.add(.freshened) }
         case .markStale:
             if request.tier.replace(stored, with: stored.outdated) { worker.counters.add(.invalidated) }
         case .ignore:

@@ -20,7 +20,7 @@ extension Fetch {
     /// The answer to the question for a hole.
     func decidePart(_ response: ReceivedResponse) {
         guard let hole else { preconditionFailure("a part was asked for, and nobody knows of what") }
-        guard goesOn(response) else { return partIsGone(hole, response) }
+        guard case .goesOn = answerForPart(response) else { return partIsGone(hole, response) }
         sink = .fill(hole.fill, of: hole.record)
         exchange?.partBegan(hole.record)
     }
@@ -111,7 +111,7 @@ extension Fetch {
         switch decision {
         case .doNotStore(let reason): return reason
         case .store(let part):
-            guard transfer?.isOutdated != true, let (record, fill) = place(part, response, now) else {
+            guard !isOutdated, let (record, fill) = place(part, response, now) else {
                 worker.counters.add(.storingRefused)
                 return .partialContent
             }

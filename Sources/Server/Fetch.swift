@@ -57,6 +57,8 @@ final class Fetch: TimedObject {
     var requestIsSent = false
     var isPaused = false
     let requestTime: WallTime
+    /// Of the tier, when the fetch began.
+    var invalidationsBefore: Int
     var startedAt = MonotonicTime(nanoseconds: 0)
     /// Bytes of the body that went to the sink.
     var received: UInt64 = 0
@@ -84,6 +86,7 @@ final class Fetch: TimedObject {
         self.stored = stored
         self.transfer = transfer
         requestTime = worker.wallTime
+        invalidationsBefore = request.tier.invalidations
     }
 
     func start() {
@@ -287,7 +290,12 @@ final class Fetch: TimedObject {
             keepAlive = min(keepAlive, .seconds(max(0, announced.count - 1)))
         }
         if isResuming {
-            guard goesOn(response) else { return giveUp(keepsPart: false) }
+            switch answerForPart(response) {
+            case .goesOn: break
+            case .changed: return giveUp(keepsPart: false)
+            // An origin that is overloaded or just starting may do better in a moment.
+            case .refused: return response.status >= 500 ? breakOff() : giveUp()
+            }
         } else {
             self.response = response
             total = if case .length(let count) = length { count } else { nil }

@@ -102,6 +102,10 @@ extension MemoryTier {
         return purged
     }
 
+    /// Counts invalidations and purges: what was asked for when it was another may be older than what it is now. For
+    /// fetches that lead no transfer; a transfer knows more exactly (`Transfer.isOutdated`).
+    package var invalidations: Int { shelves.invalidations.load(ordering: .acquiring) }
+
     /// Before a purge: what transfers bring that began before it is not stored, whatever it is, nor shared with requests
     /// that come after it.
     package func outdateTransfers() { shelves.outdateTransfers() }

@@ -33,8 +33,6 @@ struct Oracle {
         guard let exchange = fetch.exchange, !exchange.request.hasBody else { return }
         guard exchange.request.method == .get || exchange.request.method == .head else { return }
         guard !exchange.mayForward else { return }
-        let goesPast = exchange.request.ifMatch != nil || exchange.treatment.use.contains(.noRead)
-        if KnownFaults.storeOnlyGoesPast, goesPast { return }
         world.violated("the origin is asked, though it may not be", exchange)
     }
 

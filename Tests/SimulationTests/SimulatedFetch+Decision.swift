@@ -103,8 +103,7 @@ extension SimulatedFetch {
 
     /// Where the update says that nobody else may have it, it goes. False: it is not stored any more.
     private func keep(_ renewed: Record, for stored: Record) -> Bool {
-        let isUnshared = renewed.cached.directives.noStore || renewed.cached.directives.isPrivate
-        if KnownFaults.updateToUnshared, isUnshared {
+        guard mayStayStored(renewed.cached, request.treatment) else {
             world.store.remove(stored)
             return false
         }

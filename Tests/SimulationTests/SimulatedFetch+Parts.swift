@@ -119,8 +119,6 @@ extension SimulatedFetch {
             status: response.status, fields: response.fields, stored: part.stored, from: part.start, to: part.end,
             total: length)
         guard case .goesOn(_, let whole) = judged else { return false }
-        let hasCoding = response.fields.contains(.contentEncoding)
-        if KnownFaults.partWithoutCoding, !hasCoding, !part.stored.contentEncoding.isEmpty { return false }
         if total == nil { total = part.end.map { $0 - part.start } ?? whole }
         return true
     }

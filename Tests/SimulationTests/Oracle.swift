@@ -45,7 +45,7 @@ struct Oracle {
             record, treatment: exchange.treatment, policy: world.policy, now: world.cacheClock.secondsSinceEpoch)
         let objection =
             objectionToIdentity(exchange, record) ?? objectionToAudience(exchange, record, standing)
-            ?? objectionToHead(record, standing)
+            ?? objectionToHead(record, standing, in: world)
             ?? (exchange.isConfirmed(record) ? nil : objectionToTime(exchange, record, standing))
             ?? objectionToStatus(exchange, standing)
         world.trace(
@@ -114,15 +114,25 @@ struct Oracle {
     }
 
     /// The head that goes out is the stored one with all that renewed it, and nothing else.
-    private func objectionToHead(_ record: Record, _ standing: Standing) -> String? {
+    private func objectionToHead(_ record: Record, _ standing: Standing, in world: World) -> String? {
         func text(_ name: FieldName) -> String? {
             record.fields.first(name).map { String(decoding: $0, as: UTF8.self) }
         }
+        let tag = record.lineage[0].description.eTag.map(opaque)
+        if record.lineage.contains(where: { $0.description.eTag != nil && $0.description.eTag.map(opaque) != tag }) {
+            return "it was renewed by an answer about something else"
+        }
+        let now = world.cacheClock
+        if record.cached.currentAge(now).count != standing.age { return "its age is \(standing.age) s" }
+        if record.cached.remainingLifetime(now).count != standing.left { return "\(standing.left) s are left" }
         if text(.eTag) != standing.description.eTag { return "the ETag is another" }
         if text(.lastModified) != standing.description.lastModified.map(httpDate) { return "Last-Modified is another" }
         if text(.cacheControl) != standing.description.directives?.text { return "Cache-Control is another" }
         return nil
     }
+
+    /// As weak comparison sees it (RFC 9110 §8.8.3.2).
+    private func opaque(_ tag: String) -> Substring { tag.drop { $0 != "\"" } }
 
     /// Too old, or from before a change that its client may know of.
     private func objectionToTime(_ exchange: SimulatedExchange, _ record: Record, _ standing: Standing) -> String? {

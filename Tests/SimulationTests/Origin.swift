@@ -5,9 +5,9 @@ struct Origin {
     var resources: [Resource]
     private(set) var answers: [OriginAnswer] = []
 
-    init(_ chance: inout Chance, resourceCount: Int, now: Int64) {
+    init(_ chance: inout Chance, resourceCount: Int, now: Int64, isSimple: Bool) {
         resources = []
-        for uri in 0..<resourceCount { resources.append(Resource(uri: uri, &chance, now: now)) }
+        for uri in 0..<resourceCount { resources.append(Resource(uri: uri, &chance, now: now, isSimple: isSimple)) }
     }
 
     /// What is asked for: the client's own conditions and ranges, or those the cache put in their place.

@@ -25,11 +25,13 @@ struct Resource {
     private(set) var directives: OriginDirectives
     private(set) var expiresAfter: Int64?
 
-    init(uri: Int, _ chance: inout Chance, now: Int64) {
+    /// - Parameter isSimple: one representation, a strong tag, parts as they should be.
+    init(uri: Int, _ chance: inout Chance, now: Int64, isSimple: Bool) {
         self.uri = uri
-        varies = chance.pick([.no, .no, .no, .encoding, .encoding, .language, .language, .both, .star])
-        ranges = chance.pick([.honest, .honest, .honest, .none, .careless])
-        tagKind = chance.pick([.strong, .strong, .strong, .shared, .weak, .none])
+        varies =
+            isSimple ? .no : chance.pick([.no, .no, .no, .encoding, .encoding, .language, .language, .both, .star])
+        ranges = isSimple ? .honest : chance.pick([.honest, .honest, .honest, .none, .careless])
+        tagKind = isSimple ? .strong : chance.pick([.strong, .strong, .strong, .shared, .weak, .none])
         tellsDate = !chance.oneIn(8)
         // An origin without a clock knows no dates of changes (RFC 9110 §8.8.2.1).
         tellsModified = tellsDate && chance.percent(70)
@@ -39,6 +41,7 @@ struct Resource {
         ages = tellsDate && chance.oneIn(5)
         modified = now - Int64(chance.below(100_000))
         directives = OriginDirectives.random(&chance)
+        if isSimple { directives = OriginDirectives(maxAge: 300) }
     }
 
     /// Another version from now on. Now and then it is another kind of answer, too.
@@ -89,7 +92,8 @@ struct Resource {
         let form = "\(representation.language)\(representation.user ?? -1)\(representation.isGzip ? "z" : "")"
         switch tagKind {
         case .strong: return "\"\(uri).\(representation.version).\(form)\""
-        case .shared: return "\"\(uri).\(representation.version).\(representation.language)\(representation.user ?? -1)\""
+        case .shared:
+            return "\"\(uri).\(representation.version).\(representation.language)\(representation.user ?? -1)\""
         case .weak: return "W/\"\(uri).\(representation.version / 2).\(form)\""
         case .none: return nil
         }

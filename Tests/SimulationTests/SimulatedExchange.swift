@@ -28,7 +28,7 @@ final class SimulatedExchange {
         self.client = client
         self.request = request
         arrivalStep = world.step
-        let treatment = world.treatments[request.uri]
+        let treatment = request.treatment
         transaction = Transaction(
             Transaction.Request(
                 cache: request.cache, isTunnel: request.method == .connect, isUpgrade: false, hasBody: request.hasBody,
@@ -36,7 +36,7 @@ final class SimulatedExchange {
                 collapses: world.collapses, use: treatment.use, storesParts: treatment.ranges != .pass))
     }
 
-    var treatment: CacheTreatment { world.treatments[request.uri] }
+    var treatment: CacheTreatment { request.treatment }
     var mayForward: Bool { !request.cache.directives.onlyIfCached && !treatment.use.contains(.cacheOnly) }
 
     func start() { perform(transaction.on(.head)) }

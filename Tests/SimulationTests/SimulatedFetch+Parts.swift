@@ -39,7 +39,7 @@ extension SimulatedFetch {
     func storePart(_ response: OriginAnswer) -> Bool {
         let decision = decideStoringPart(
             of: request.cache, status: response.status, fields: withDate(response.fields), policy: world.policy,
-            treatment: world.treatments[request.uri], requestTime: requestTime, responseTime: world.cacheClock)
+            treatment: request.treatment, requestTime: requestTime, responseTime: world.cacheClock)
         guard case .store(let part) = decision, !world.oracle.wasInvalidated(request.uri, since: response.step),
             let record = partialRecord(part, response)
         else { return false }

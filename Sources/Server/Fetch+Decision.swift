@@ -71,8 +71,8 @@ extension Fetch {
 
     var staleMayServe: Bool {
         guard let stored, stored.body.state != .failed, hole == nil else { return false }
-        return mayServeStaleOnError(
-            stored.terms, for: request.cache, use: request.treatment.use, now: worker.wallTime)
+        let use = request.treatment(of: stored, by: snapshot.cacheRules).use
+        return mayServeStaleOnError(stored.terms, for: request.cache, use: use, now: worker.wallTime)
     }
 
     /// - Returns: false where the store has no room for it; then it is passed on like any other.

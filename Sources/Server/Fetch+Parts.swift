@@ -62,9 +62,9 @@ extension Fetch {
 
     /// Where the rules want the whole, the next hole is fetched behind everybody's back.
     private func fillRest(of record: StoredResponse) {
-        guard request.treatment.ranges == .whole, record.body.state == .partial,
-            let length = record.body.expectedLength,
-            length <= request.objectSizeMax
+        let treatment = request.treatment(of: record, by: snapshot.cacheRules)
+        guard treatment.ranges == .whole, record.body.state == .partial, let length = record.body.expectedLength,
+            length <= request.objectSizeMax(treatment)
         else { return }
         Fetch.fillHole(of: record, worker: worker, snapshot: snapshot, request: request, like: transaction.request)
     }

@@ -349,6 +349,11 @@ final class Fetch: TimedObject {
     func completeStored(_ record: StoredResponse, _ trailers: Fields?) {
         record.trailers?.set(ForwardedHead.trailers(trailers))
         guard record.body.finish() else { return dropStored(record) }
+        // What outgrew the store went to those who read it, and is gone.
+        guard !record.body.isWindowed else {
+            exchange?.bodyAdvanced()
+            return
+        }
         worker.counters.add(.stored)
         if !record.headHasLength {
             // Now that the length is known, hits are served with it and by the short way.

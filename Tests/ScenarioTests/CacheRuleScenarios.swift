@@ -183,4 +183,95 @@ struct CacheRuleScenarios {
             #expect(try client.get("/a").cacheStatus.hasPrefix("larder; hit"))
         }
     }
+
+    @Test func `a lifetime by type holds again after a 304`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, ttl: 60s } ]") { s in
+            s.origin.expects("GET /a").replies(200, "Content-Type: text/html", "ETag: \"a\"", body: "page")
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(304, "ETag: \"a\"")
+            let client = try s.client()
+            try client.get("/a")
+            try client.get("/a", "Cache-Control: no-cache")
+            let third = try client.get("/a")
+            #expect(third.cacheStatus.hasPrefix("larder; hit; ttl="), "\(third.cacheStatus)")
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 503 Down\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\ndown", "nonsense\r\n\r\n",
+    ])
+    func `stale-on-error by type is asked of what is stored`(_ failure: String) throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, policy: stale-on-error } ]") { s in
+            s.origin.expects("GET /a").replies(
+                200, "Content-Type: text/html", "Cache-Control: max-age=10", "Age: 1000000", "ETag: \"a\"", body: "page"
+            )
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").sends(failure).closes()
+            let client = try s.client()
+            try client.get("/a")
+            let second = try client.get("/a")
+            #expect(second.text == "page")
+        }
+    }
+
+    @Test func `no-write by type keeps its type out, also what replaces something stored`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/plain }, policy: no-write } ]") { s in
+            s.origin.expects("GET /a").replies(
+                200, "Content-Type: text/html", "Cache-Control: max-age=10", "Age: 60", "ETag: \"a\"", body: "page")
+            for _ in 0..<2 {
+                s.origin.expects("GET /a").replies(
+                    200, "Content-Type: text/plain", "Cache-Control: max-age=60", body: "text")
+            }
+            let client = try s.client()
+            try client.get("/a")
+            for _ in 0..<2 { #expect(try client.get("/a").text == "text") }
+        }
+    }
+
+    @Test func `compress by type`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, compress: on-the-fly } ]") { s in
+            let body = String(repeating: "All work and no play. ", count: 200)
+            for (path, type) in [("/a", "text/html"), ("/b", "text/plain")] {
+                s.origin.expects("GET \(path)").replies(
+                    200, "Content-Type: \(type)", "Cache-Control: max-age=60", body: body)
+            }
+            let client = try s.client()
+            for _ in 0..<2 {
+                #expect(try client.get("/a", "Accept-Encoding: gzip")["Content-Encoding"] == "gzip")
+                #expect(try client.get("/b", "Accept-Encoding: gzip")["Content-Encoding"] == nil)
+            }
+        }
+    }
+
+    @Test func `ranges by type`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, ranges: pass } ]") { s in
+            let part = [
+                "Content-Type: text/html", "Cache-Control: max-age=60", "ETag: \"a\"", "Content-Range: bytes 0-1/10",
+            ]
+            for _ in 0..<2 { s.origin.expects("GET /a", "Range: bytes=0-1").replies(206, part, Array("01".utf8)) }
+            let client = try s.client()
+            for _ in 0..<2 {
+                let answer = try client.get("/a", "Range: bytes=0-1")
+                #expect(answer.status == 206)
+                #expect(answer.text == "01")
+            }
+        }
+    }
+
+    @Test func `ranges whole by type: the rest is fetched behind`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, ranges: whole } ]") { s in
+            let fields = { (range: String) in
+                [
+                    "Content-Type: text/html", "Cache-Control: max-age=60", "ETag: \"a\"",
+                    "Content-Range: bytes \(range)/10",
+                ]
+            }
+            s.origin.expects("GET /a", "Range: bytes=0-1").replies(206, fields("0-1"), Array("01".utf8))
+            s.origin.expects("GET /a", "Range: bytes=2-9").replies(206, fields("2-9"), Array("23456789".utf8))
+            let client = try s.client()
+            #expect(try client.get("/a", "Range: bytes=0-1").text == "01")
+            try s.expect(.stored, 1)
+            let whole = try client.get("/a")
+            #expect(whole.text == "0123456789")
+            #expect(whole.cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
 }

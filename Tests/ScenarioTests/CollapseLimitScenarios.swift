@@ -176,6 +176,62 @@ struct CollapseLimitScenarios {
         }
     }
 
+    /// Two who say who they are ask at once; whether the second gets what the first was answered (RFC 9111 §3.5).
+    @Test(arguments: [("max-age=60", false), ("public, max-age=60", true), ("s-maxage=60", true), ("private", false)])
+    func `answers to credentials are shared where the origin says so`(_ row: (cacheControl: String, isShared: Bool))
+        throws
+    {
+        try scenario { s in
+            let (asked, answer) = (Gate("asked"), Gate("answer"))
+            s.origin.expects("GET /a", "Authorization: Basic YTph").opens(asked).waits(for: answer).replies(
+                200, "Cache-Control: \(row.cacheControl)", body: "a's")
+            if !row.isShared {
+                s.origin.expects("GET /a", "Authorization: Basic Yjpi").replies(
+                    200, "Cache-Control: \(row.cacheControl)", body: "b's")
+            }
+            let (first, second) = (try s.client(), try s.client())
+            try first.ask("GET", "/a", ["Authorization: Basic YTph"])
+            try asked.wait()
+            try second.ask("GET", "/a", ["Authorization: Basic Yjpi"])
+            try s.expect(.requests, 2)
+            answer.open()
+            #expect(try first.response().text == "a's")
+            #expect(try second.response().text == (row.isShared ? "a's" : "b's"))
+        }
+    }
+
+    @Test func `a body that outgrows the store reaches all who read it, fast and slow`() throws {
+        try scenario({ configuration, _ in
+            configuration.cache.memory = 16 << 20
+            configuration.cache.writtenObjectSizeMax = 1 << 20
+        }) { s in
+            let go = Gate("all have joined")
+            let body = (0..<(6 << 20)).map { UInt8(truncatingIfNeeded: $0 / 251) }
+            s.origin.expects("GET /a").sends(
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nConnection: close\r\n\r\n"
+            )
+            .waits(for: go).sends(body).closes()
+            let clients = [try s.client(receiveBuffer: 4096), try s.client(), try s.client(receiveBuffer: 4096)]
+            // Without chunks, so that they can be read in turn: the slowest holds up the others.
+            for client in clients { try client.ask("GET", "/a", version: "1.0") }
+            for client in clients { #expect(try client.head().startLine.contains(" 200 ")) }
+            go.open()
+            for offset in stride(from: 0, to: body.count, by: 16 << 10) {
+                for client in clients {
+                    let piece = try client.reader.bytes(16 << 10)
+                    guard piece.elementsEqual(body[offset..<offset + (16 << 10)]) else {
+                        throw WireError("at \(offset)")
+                    }
+                }
+            }
+            for client in clients { try client.expectClosed() }
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "anew")
+            #expect(try s.client().get("/a").text == "anew")
+            try s.expect(.stored, 1)
+            try s.expect(.storingRefused, 1)
+        }
+    }
+
     @Test func `with collapse off each asks for itself`() throws {
         try scenario(cache: "collapse: no") { s in
             let (gates, answer) = ((0..<2).map { Gate("request \($0)") }, Gate("answer"))

@@ -163,6 +163,33 @@ struct ContentCodingScenarios {
         }
     }
 
+    /// Whether a gzip transfer that breaks off in the middle can be taken up again.
+    @Test(arguments: [true, false], ["1.1", "1.0"])
+    func `who gets it inflated while it breaks off gets the whole, or sees that it is not`(
+        _ isResumed: Bool, _ version: String
+    ) throws {
+        try scenario { s in
+            let (go, half) = (Gate("both read"), zipped.count / 2)
+            let head = Self.fields.filter { isResumed || !$0.hasPrefix("ETag") }.joined(separator: "\r\n")
+            s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(head)\r\nContent-Length: \(zipped.count)\r\n\r\n")
+                .sends(Array(zipped[..<half])).waits(for: go).closes()
+            if isResumed {
+                s.origin.expects("GET /a", "Range: bytes=\(half)-").replies(
+                    206, ["ETag: \"a\"", "Content-Range: bytes \(half)-\(zipped.count - 1)/\(zipped.count)"],
+                    Array(zipped[half...]))
+            }
+            let (leader, client) = (try s.client(), try s.client())
+            try leader.ask("GET", "/a", ["Accept-Encoding: gzip"])
+            _ = try leader.head()
+            try client.ask("GET", "/a", version: version)
+            var answer = SeenMessage(head: try client.head())
+            go.open()
+            do { try client.reader.body(of: &answer, untilClose: true) } catch { answer.isWhole = false }
+            #expect(answer.isWhole == isResumed)
+            if isResumed { #expect(answer.text == text) }
+        }
+    }
+
     /// What is stored as gzip, and none or not all of it.
     enum Corrupt: String, CaseIterable, Sendable {
         case none, cutShort, wrongChecksum, brokenInside, emptyMember

@@ -114,7 +114,7 @@ extension Fetch {
 
     /// What the rules say of the response, now that its type is known.
     func treatment(of response: ReceivedResponse) -> CacheTreatment {
-        request.treatment(ofType: response.fields.first(.contentType), by: snapshot.cacheRules)
+        request.treatment(of: response.fields, by: snapshot)
     }
 
     func freshen(_ response: ReceivedResponse, _ now: WallTime) {
@@ -135,12 +135,16 @@ extension Fetch {
 
     /// - Parameter update: end-to-end fields.
     func renewed(_ stored: StoredResponse, by update: Fields, _ now: WallTime) -> StoredResponse {
-        let fields = freshened(stored.fields, by: update, received: now)
+        let freshened = freshening(stored.fields, of: stored.cached, by: update, received: now)
+        let treatment = request.treatment(of: stored, by: snapshot)
+        let times = stored.cached.renewed(
+            freshened, requestTime: requestTime, responseTime: now, policy: snapshot.cachePolicy, treatment: treatment)
+        if let times { return stored.renewed(times: times, fields: freshened.fields) }
         return stored.renewed(
             cached: CachedResponse(
-                status: stored.cached.status, fields: fields, requestTime: requestTime, responseTime: now,
-                policy: snapshot.cachePolicy, treatment: request.treatment(of: stored, by: snapshot.cacheRules)),
-            fields: fields)
+                status: stored.cached.status, fields: freshened.fields, requestTime: requestTime, responseTime: now,
+                policy: snapshot.cachePolicy, treatment: treatment),
+            fields: freshened.fields)
     }
 
     /// Of another variant's response that the origin says suits this request too, a record under this request's values.

@@ -97,15 +97,17 @@ final class OwnedRequest {
     }
 
     /// The same for its response; the zone and the key stay.
-    func treatment(ofType type: ArraySlice<UInt8>?, by rules: CacheRules) -> CacheTreatment {
-        guard rules.dependOnType, destination != nil else { return treatment }
+    func treatment(of fields: Fields, by snapshot: Snapshot) -> CacheTreatment {
+        guard snapshot.cacheRulesDependOnType, destination != nil else { return treatment }
+        let rules = snapshot.cacheRules
         return rules.treatment(
-            of: access, responseType: type, keeping: treatment, clientPolicy: clientPolicy(rules))
+            of: access, responseType: fields.first(.contentType), keeping: treatment,
+            clientPolicy: clientPolicy(rules))
     }
 
     /// The same for a stored response.
-    func treatment(of record: StoredResponse, by rules: CacheRules) -> CacheTreatment {
-        rules.dependOnType ? treatment(ofType: record.fields.first(.contentType), by: rules) : treatment
+    func treatment(of record: StoredResponse, by snapshot: Snapshot) -> CacheTreatment {
+        treatment(of: record.fields, by: snapshot)
     }
 
     private func clientPolicy(_ rules: CacheRules) -> TreatmentChanges? {

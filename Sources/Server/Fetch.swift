@@ -42,6 +42,8 @@ final class Fetch: TimedObject {
         /// A hole of a partial response.
         case fill(Fill, of: StoredResponse)
     }
+    /// Its place among the worker's; nil before it starts and when it is over.
+    private(set) var id: ConnectionID?
     var state: State = .acquiring
     var sink: Sink = .undecided
     var connection: OriginConnection?
@@ -88,7 +90,10 @@ final class Fetch: TimedObject {
 
     func start() {
         startedAt = worker.loop.now
-        worker.fetches[ObjectIdentifier(self)] = self
+        _ = worker.fetches.insert { id in
+            self.id = id
+            return self
+        }
         worker.origins.acquire(for: self)
     }
 
@@ -99,7 +104,10 @@ final class Fetch: TimedObject {
 
     /// The request proves who it is from for its whole connection, against the rules of HTTP (NTLM, Negotiate: RFC 4559
     /// §6): nobody else's request may go out on it.
-    var bindsConnection: Bool { request.fields.all(.authorization).contains(where: Fetch.isBinding) }
+    var bindsConnection: Bool {
+        request.head.fields.present.contains(.authorization)
+            && request.fields.all(.authorization).contains(where: Fetch.isBinding)
+    }
 
     static func isBinding(_ credentials: ArraySlice<UInt8>) -> Bool {
         ["ntlm", "negotiate", "nego2", "kerberos"].contains { scheme in
@@ -280,7 +288,8 @@ final class Fetch: TimedObject {
         if case .length(let count) = length { remaining = count }
         persists =
             Framing.persists(minorVersion: head.minorVersion, response.options) && !bindsConnection
-            && !response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding)
+            && !(response.fields.contains(.wwwAuthenticate)
+                && response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding))
         keepAlive = snapshot.configuration.timeouts.originKeepAlive
         if let announced = Fetch.keepAlive(response.fields) { keepAlive = min(keepAlive, announced) }
         if isResuming {
@@ -421,7 +430,8 @@ final class Fetch: TimedObject {
         if state == .acquiring { leaveQueue() }
         state = .finished
         worker.loop.timers.cancel(self)
-        worker.fetches[ObjectIdentifier(self)] = nil
+        if let id { _ = worker.fetches.remove(id) }
+        id = nil
         defer { connection = nil }
         return connection
     }

@@ -1,9 +1,12 @@
 /// One field line of a head: where its name and value stand in the head's bytes.
 ///
 /// The value is without the white space around it (RFC 9110 §5.5); offsets count from the first byte of the head.
+///
+/// `@usableFromInline`, here and below: what is inlinable of a type of a package is inlined elsewhere only if the type is, too.
+@usableFromInline
 package struct FieldLine: Sendable, Equatable {
-    package var name: FieldName
-    package var nameStart, nameEnd, valueStart, valueEnd: UInt32
+    @usableFromInline package var name: FieldName
+    @usableFromInline package var nameStart, nameEnd, valueStart, valueEnd: UInt32
 
     @inlinable @inline(__always)
     package init(name: FieldName, nameStart: UInt32, nameEnd: UInt32, valueStart: UInt32, valueEnd: UInt32) {
@@ -23,11 +26,13 @@ package struct FieldLine: Sendable, Equatable {
 /// The field lines of one head in the order they came, as offsets into bytes that somebody else holds.
 ///
 /// What a parser yields. Reused from head to head, so that parsing allocates nothing once it has grown.
+@usableFromInline
 package struct FieldSection: Sendable, Equatable {
-    package var lines: [FieldLine]
+    @usableFromInline package var lines: [FieldLine]
     /// The known names among `lines`; a name that is not here need not be searched for.
-    package var present: FieldNameSet
+    @usableFromInline package var present: FieldNameSet
 
+    @inlinable
     package init() {
         lines = []
         present = []
@@ -49,9 +54,10 @@ package struct FieldSection: Sendable, Equatable {
 /// A field section together with its bytes: order, repetition and spelling as received (RFC 9110 §5.3).
 ///
 /// The form in which heads live longer than a read buffer: on the way to an origin, in the store, in tests.
+@usableFromInline
 package struct Fields: Sendable, Equatable {
-    package private(set) var bytes: [UInt8]
-    package private(set) var section: FieldSection
+    @usableFromInline package private(set) var bytes: [UInt8]
+    @usableFromInline package private(set) var section: FieldSection
 
     package init() {
         bytes = []
@@ -59,6 +65,7 @@ package struct Fields: Sendable, Equatable {
     }
 
     /// - Parameter bytes: what the offsets of `section` count into; usually a whole head, start line included.
+    @inlinable
     package init(bytes: [UInt8], section: FieldSection) {
         self.bytes = bytes
         self.section = section
@@ -76,6 +83,7 @@ package struct Fields: Sendable, Equatable {
     package func value(of line: FieldLine) -> ArraySlice<UInt8> { bytes[line.valueRange] }
 
     /// The value of the first line of that name, or nil.
+    @inlinable
     package func first(_ name: FieldName) -> ArraySlice<UInt8>? {
         guard contains(name) else { return nil }
         for line in section.lines where line.name == name { return bytes[line.valueRange] }
@@ -118,6 +126,16 @@ package struct Fields: Sendable, Equatable {
 
     package mutating func append(_ name: FieldName, _ value: String) { append(name, Array(value.utf8)[...]) }
 
+    package mutating func append(_ name: FieldName, literal value: StaticString) {
+        precondition(name != .other, "a field that Larder does not know is appended by its spelling")
+        bytes.reserveCapacity(bytes.count + name.text.utf8CodeUnitCount + value.utf8CodeUnitCount + 4)
+        let nameStart = bytes.count
+        bytes.append(name.text)
+        endName(name, from: nameStart)
+        bytes.append(value)
+        endValue()
+    }
+
     /// Appends a line in the spelling given.
     package mutating func append(_ name: FieldName, spelling: some Collection<UInt8>, _ value: some Collection<UInt8>) {
         append(name, spelling: Array(spelling)[...], Array(value)[...])
@@ -149,11 +167,13 @@ package struct Fields: Sendable, Equatable {
     }
 
     /// The fields without those lines for which `isDropped` holds; the bytes are shared, not copied.
+    @inlinable
     package func dropping(_ isDropped: (FieldLine) -> Bool) -> Fields {
         // Mostly all are kept: then nothing is made anew.
         guard let first = section.lines.firstIndex(where: isDropped) else { return self }
         var kept = FieldSection()
-        kept.lines.reserveCapacity(section.lines.count)
+        // One more: a line is often added.
+        kept.lines.reserveCapacity(section.lines.count + 1)
         for line in section.lines[..<first] { kept.append(line) }
         for line in section.lines[(first + 1)...] where !isDropped(line) { kept.append(line) }
         return Fields(bytes: bytes, section: kept)

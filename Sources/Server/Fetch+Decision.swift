@@ -9,7 +9,8 @@ import Transaction
 
 /// What becomes of a response: stored, passed on, or a sign that what is stored is good (RFC 9111 §3, §4.3).
 extension Fetch {
-    func decide(_ response: ReceivedResponse) {
+    /// - Parameter rest: what came behind the head.
+    func decide(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) {
         let now = worker.wallTime
         if response.status == 304, plan.isConditional {
             guard let confirmed = confirmed(by: response, now) else { return askForTheWhole() }
@@ -27,7 +28,7 @@ extension Fetch {
             if invalidates(method: request.method, status: response.status) {
                 invalidate(response.fields, status: response.status)
             }
-            guard case .store(let cached) = storing, !store(response, cached, now) else { return }
+            guard case .store(let cached) = storing, unsafe !store(response, cached, now, rest) else { return }
             relay(response, notStored: nil)
         case .freshen:
             freshen(response, now)
@@ -75,7 +76,9 @@ extension Fetch {
     }
 
     /// - Returns: false where the store has no room for it; then it is passed on like any other.
-    func store(_ response: ReceivedResponse, _ cached: CachedResponse, _ now: WallTime) -> Bool {
+    func store(
+        _ response: ReceivedResponse, _ cached: CachedResponse, _ now: WallTime, _ rest: UnsafeRawBufferPointer
+    ) -> Bool {
         var expected: Int?
         switch length {
         case .none: expected = 0
@@ -88,6 +91,8 @@ extension Fetch {
             worker.counters.add(.storingRefused)
             return false
         }
+        let whole = unsafe wholeBody(in: rest)
+        if let whole = unsafe whole, case .appended = unsafe body.append(whole) { _ = body.finish() }
         let fields = endToEndFields(response, now)
         let kept = storedFields(of: fields, as: cached)
         let record = StoredResponse(
@@ -99,11 +104,25 @@ extension Fetch {
             return false
         }
         sink = .store(record)
+        if body.state == .complete { take(body.length) }
         transfer?.resolve(.published(record))
         exchange?.serve(
             record, as: .miss(plan.reason, status: response.status),
             ownFields: kept.lines.count == fields.lines.count ? nil : fields)
         return true
+    }
+
+    /// A body that came whole together with its head, as most small ones do: it is stored before anybody reads it, so nobody
+    /// has to wait for it nor be told how far it is.
+    private func wholeBody(in rest: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        guard case .length(let count) = length, count > 0, count <= UInt64(rest.count) else { return nil }
+        return unsafe UnsafeRawBufferPointer(rebasing: rest[..<Int(count)])
+    }
+
+    private func take(_ count: Int) {
+        taken = count
+        received += UInt64(count)
+        remaining -= UInt64(count)
     }
 
     /// The fields that go on, with what a proxy adds.

@@ -42,7 +42,7 @@ extension Fetch {
             return abort()
         }
         guard response.status != 206, response.status != 416 else { return askForTheClients() }
-        decide(response)
+        unsafe decide(response, UnsafeRawBufferPointer(start: nil, count: 0))
     }
 
     /// The answer fits neither what is stored nor what the client asked: the client's own question goes out.

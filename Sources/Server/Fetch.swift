@@ -62,6 +62,8 @@ final class Fetch: TimedObject {
     var startedAt = MonotonicTime(nanoseconds: 0)
     /// Bytes of the body that went to the sink.
     var received: UInt64 = 0
+    /// Those behind the head that the store took when it was decided upon.
+    var taken = 0
     /// All that the body will have; nil: not known.
     var total: UInt64?
     /// The head of the response that is under way.
@@ -282,6 +284,7 @@ final class Fetch: TimedObject {
             return receivedNonsense(error)
         }
         state = .streaming
+        taken = 0
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
         decoder = nil
         if case .chunked = length { decoder = ChunkedDecoder(limits: snapshot.limits) }
@@ -297,10 +300,10 @@ final class Fetch: TimedObject {
         } else {
             self.response = response
             total = if case .length(let count) = length { count } else { nil }
-            if part != nil { decidePart(response) } else { decide(response) }
+            if part != nil { decidePart(response) } else { unsafe decide(response, rest) }
         }
         guard state == .streaming else { return }
-        unsafe consume(rest)
+        unsafe consume(UnsafeRawBufferPointer(rebasing: rest[taken...]))
         endOfTurn()
     }
 
@@ -357,7 +360,7 @@ final class Fetch: TimedObject {
 
     func completeStored(_ record: StoredResponse, _ trailers: Fields?) {
         record.trailers?.set(ForwardedHead.trailers(trailers))
-        guard record.body.finish() else { return dropStored(record) }
+        guard record.body.state == .complete || record.body.finish() else { return dropStored(record) }
         worker.counters.add(.stored)
         if !record.headHasLength {
             // Now that the length is known, hits are served with it and by the short way.

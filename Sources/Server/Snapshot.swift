@@ -13,6 +13,7 @@ package final class Snapshot: Sendable {
     /// What of the rules every request asks, where the rules need not be copied for it.
     let cacheRulesDependOnType: Bool
     let cacheRulesAreTrivial: Bool
+    let houseTreatment: CacheTreatment
     package let limits: Limits
     package let tls: TLSClientContext
     /// The users of `access.authentication`; nil where clients need not say who they are.
@@ -29,6 +30,7 @@ package final class Snapshot: Sendable {
         cacheRules = configuration.cacheRules
         cacheRulesDependOnType = cacheRules.dependOnType
         cacheRulesAreTrivial = cacheRules.isTrivial
+        houseTreatment = cacheRules.house
         limits = configuration.limits
         tls = try TLSClientContext(
             authorities: configuration.tls.caFile.map { .file($0) } ?? .system,

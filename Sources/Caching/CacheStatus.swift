@@ -19,6 +19,20 @@ package struct CacheStatus: Sendable, Equatable {
         case request = "request"
         case stale = "stale"
         case partial = "partial"
+
+        /// How the member for this cache begins.
+        fileprivate var member: StaticString {
+            switch self {
+            case .bypass: "larder; fwd=bypass"
+            case .method: "larder; fwd=method"
+            case .uriMiss: "larder; fwd=uri-miss"
+            case .varyMiss: "larder; fwd=vary-miss"
+            case .miss: "larder; fwd=miss"
+            case .request: "larder; fwd=request"
+            case .stale: "larder; fwd=stale"
+            case .partial: "larder; fwd=partial"
+            }
+        }
     }
 
     package var outcome: Outcome
@@ -39,12 +53,9 @@ package struct CacheStatus: Sendable, Equatable {
 
     /// Appends the member for this cache, without a line end. A hit with its `ttl` allocates nothing but room in `bytes`.
     package func append(to bytes: inout [UInt8]) {
-        append("larder", to: &bytes)
         switch outcome {
-        case .hit: append("; hit", to: &bytes)
-        case .forwarded(let reason):
-            append("; fwd=", to: &bytes)
-            bytes.append(contentsOf: reason.rawValue.utf8)
+        case .hit: append("larder; hit", to: &bytes)
+        case .forwarded(let reason): append(reason.member, to: &bytes)
         }
         if let forwardStatus {
             append("; fwd-status=", to: &bytes)
@@ -102,11 +113,5 @@ private func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x3
 /// Digits without a String, since it is on every hit.
 private func appendDecimal(_ value: Int64, to bytes: inout [UInt8]) {
     if value < 0 { bytes.append(0x2D) }
-    var divisor: UInt64 = 1
-    let magnitude = value.magnitude
-    while magnitude / divisor >= 10 { divisor *= 10 }
-    while divisor > 0 {
-        bytes.append(0x30 + UInt8(magnitude / divisor % 10))
-        divisor /= 10
-    }
+    Message.appendDecimal(value.magnitude, to: &bytes)
 }

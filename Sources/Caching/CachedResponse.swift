@@ -5,12 +5,12 @@ package struct CachedResponse: Sendable, Equatable {
     package let status: UInt16
     /// Those that count: from `Cache-Control` or a targeted field, without what the treatment overrides.
     package let directives: ResponseDirectives
-    package let lifetime: FreshnessLifetime
+    package private(set) var lifetime: FreshnessLifetime
     /// Value of `Date`, or the time of arrival where it has none or none that is valid (RFC 9110 §6.6.1).
-    package let date: WallTime
+    package private(set) var date: WallTime
     /// Value of `Age`, zero where it has none: age_value of RFC 9111 §4.2.3.
-    package let ageValue: Seconds
-    package let requestTime: WallTime
+    package private(set) var ageValue: Seconds
+    package private(set) var requestTime: WallTime
     package let eTag: EntityTag?
     package let lastModified: WallTime?
     /// `Last-Modified` as it came: what goes back in `If-Modified-Since`; empty where it has none that is valid.
@@ -22,6 +22,8 @@ package struct CachedResponse: Sendable, Equatable {
     package let refusesRanges: Bool
     /// All that `reuse` looks at, in integers: copied without retaining anything.
     package private(set) var terms: ReuseTerms
+    /// `directives` are those of `Cache-Control`, all of them.
+    let hasOriginDirectives: Bool
 
     /// - Parameters:
     ///   - fields: as they are stored, `Age` among them.
@@ -40,10 +42,8 @@ package struct CachedResponse: Sendable, Equatable {
         policy: CachePolicy, treatment: CacheTreatment
     ) {
         self.status = status
-        self.requestTime = requestTime
         directives = heeded.directives
-        date = dateField(fields, received: responseTime)
-        ageValue = ageField(fields)
+        hasOriginDirectives = treatment.heedsOriginDirectives
         eTag = fields.first(.eTag).flatMap { EntityTag(parsing: $0) }
         let modified = lastModifiedField(fields, received: responseTime)
         lastModified = modified?.time
@@ -51,19 +51,44 @@ package struct CachedResponse: Sendable, Equatable {
         vary = Vary(fields)
         contentEncoding = fields.joined(.contentEncoding)?.map(asciiLowercased) ?? []
         refusesRanges = fields.joined(.acceptRanges).map { equalsIgnoringCase(trimOWS($0[...]), "none") } ?? false
-        let given = freshnessLifetime(
-            directives,
-            expiresMinusDate: heeded.isTargeted ? nil : expiresMinusDate(fields, date: date, received: responseTime),
-            heuristic: heuristicLifetime(
-                status: status, isPublic: directives.isPublic, lastModified: lastModified, date: date, policy: policy))
-        lifetime = treatedLifetime(given, status: status, isPublic: directives.isPublic, treatment: treatment)
-        let initialAge = Caching.correctedInitialAge(
-            age: ageValue, date: date, requestTime: requestTime, responseTime: responseTime)
-        terms = ReuseTerms(
-            directives, status: status,
-            lifetime: lifetime.countsFromArrival ? lifetime.seconds + initialAge : lifetime.seconds,
-            correctedInitialAge: initialAge, responseTime: responseTime, policy: policy, treatment: treatment)
+        let times = CachedTimes(
+            status: status, fields: fields, directives: directives, countsExpires: !heeded.isTargeted,
+            lastModified: lastModified, requestTime: requestTime, responseTime: responseTime, policy: policy,
+            treatment: treatment)
+        self.requestTime = requestTime
+        date = times.date
+        ageValue = times.ageValue
+        lifetime = times.lifetime
+        terms = times.terms
     }
+
+    /// The same response with renewed fields, where those changed that say when, and none that says what or for whom;
+    /// nil: all has to be worked out anew.
+    package func renewed(
+        _ renewed: FreshenedFields, requestTime: WallTime, responseTime: WallTime, policy: CachePolicy,
+        treatment: CacheTreatment
+    ) -> CachedResponse? {
+        guard let changed = renewed.changed, changed.isDisjoint(with: CachedResponse.lastingFields),
+            hasOriginDirectives, treatment.heedsOriginDirectives
+        else { return nil }
+        let times = CachedTimes(
+            status: status, fields: renewed.fields, directives: directives, countsExpires: true,
+            lastModified: lastModified, requestTime: requestTime, responseTime: responseTime, policy: policy,
+            treatment: treatment)
+        var result = self
+        result.requestTime = requestTime
+        result.date = times.date
+        result.ageValue = times.ageValue
+        result.lifetime = times.lifetime
+        result.terms = times.terms
+        return result
+    }
+
+    /// The fields that say what the content is, and for whom; any we do not know may.
+    private static let lastingFields: FieldNameSet = [
+        .other, .acceptRanges, .cacheControl, .cdnCacheControl, .contentEncoding, .contentRange, .contentType, .eTag,
+        .lastModified, .surrogateControl, .surrogateKey, .vary,
+    ]
 
     package var lifetimeSeconds: Seconds { terms.lifetime }
     package var correctedInitialAge: Seconds { terms.correctedInitialAge }

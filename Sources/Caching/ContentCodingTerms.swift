@@ -24,6 +24,8 @@ package enum StoredCoding: Sendable, Equatable {
     }
 }
 
+private func isText(_ fields: Fields) -> Bool { fields.first(.contentType).map(isCompressibleType) ?? false }
+
 /// What may be done about the coding of one stored response: computed when it is stored, whoever asks for it later.
 ///
 /// Other codings of it are made by this proxy, so it must not say `no-transform` (RFC 9110 §7.7), and it must be the whole:
@@ -41,11 +43,12 @@ package struct CodingTerms: Sendable, Equatable {
     package init(_ stored: CachedResponse, fields: Fields, uri: some Collection<UInt8>) {
         coding = StoredCoding(of: fields)
         let isWhole = stored.status != 206 && !fields.contains(.contentRange)
-        let mayChange = isWhole && !stored.directives.noTransform && ![204, 304].contains(stored.status)
-        let isText = fields.first(.contentType).map(isCompressibleType) ?? false
+        let mayChange =
+            isWhole && !stored.directives.noTransform && stored.status != 204
+            && stored.status != 304
         isInflatable =
             mayChange && coding == .single(.gzip)
-            && (stored.vary.nominatesAcceptEncoding || (isText && !namesGzipFile(uri)))
+            && (stored.vary.nominatesAcceptEncoding || (isText(fields) && !namesGzipFile(uri)))
         isCompressible = mayChange && coding == .identity
     }
 

@@ -31,11 +31,16 @@ enum DirectiveName: String, CaseIterable {
     /// The argument is a list of field names, in responses.
     var takesNames: Bool { self == .noCache || self == .isPrivate }
 
-    private static let spellings = allCases.map { (name: $0, bytes: Array($0.rawValue.utf8)) }
+    /// By their length: few have the same.
+    private static let spellings: [[(name: DirectiveName, bytes: [UInt8])]] = (0...lengthMax).map { length in
+        allCases.map { ($0, Array($0.rawValue.utf8)) }.filter { $1.count == length }
+    }
+    private static let lengthMax = allCases.map(\.rawValue.utf8.count).max()!
 
     /// The directive spelled there, in any case (RFC 9111 §5.2), or nil.
     init?(_ range: Range<Int>, of bytes: borrowing Span<UInt8>) {
-        for spelling in Self.spellings where spelling.bytes.count == range.count {
+        guard range.count < Self.spellings.count else { return nil }
+        for spelling in Self.spellings[range.count] {
             var offset = 0
             while offset < range.count, asciiLowercased(bytes[range.lowerBound + offset]) == spelling.bytes[offset] {
                 offset += 1

@@ -8,6 +8,19 @@ package import Message
 ///
 /// - Parameter received: when the 304 came: its `Date` where it has none (RFC 9110 §6.6.1); nil: the stored one stays.
 package func freshened(_ stored: Fields, by notModified: Fields, received: WallTime? = nil) -> Fields {
+    freshening(stored, by: notModified, received: received).fields
+}
+
+/// The same, and what changed. Where that is the value of some field only, the lines stay where they are.
+/// - Parameter response: what is known of the stored one.
+package func freshening(
+    _ stored: Fields, of response: CachedResponse? = nil, by notModified: Fields, received: WallTime? = nil
+) -> FreshenedFields {
+    if let patched = patched(stored, of: response, by: withDate(notModified, received)) { return patched }
+    return FreshenedFields(fields: merged(stored, by: notModified, received), changed: nil)
+}
+
+private func merged(_ stored: Fields, by notModified: Fields, _ received: WallTime?) -> Fields {
     let update = withDate(storedFields(of: notModified).dropping { isKept($0.name) }, received)
     var result = Fields()
     var written: [Int] = []
@@ -37,7 +50,7 @@ package func mayStayStored(_ renewed: CachedResponse, _ treatment: CacheTreatmen
 }
 
 /// Fields on which the stored bytes depend (§3.2).
-private func isKept(_ name: FieldName) -> Bool {
+func isKept(_ name: FieldName) -> Bool {
     switch name {
     case .contentLength, .contentEncoding, .contentRange: true
     default: false
@@ -53,7 +66,7 @@ private func withDate(_ fields: Fields, _ received: WallTime?) -> Fields {
     return result
 }
 
-private func isSame(_ fields: Fields, _ line: FieldLine, _ name: FieldName, _ spelling: ArraySlice<UInt8>) -> Bool {
+func isSame(_ fields: Fields, _ line: FieldLine, _ name: FieldName, _ spelling: ArraySlice<UInt8>) -> Bool {
     line.name == name && (name != .other || equalsIgnoringCase(fields.name(of: line), spelling))
 }
 

@@ -1,5 +1,10 @@
 import Message
 
+extension CacheTreatment {
+    /// All that `Cache-Control` says counts, and nothing takes its place.
+    var heedsOriginDirectives: Bool { respectsCacheControl && !heedsTargetedFields }
+}
+
 /// The directives that count for a response, under the treatment it gets.
 struct HeededDirectives {
     var directives: ResponseDirectives

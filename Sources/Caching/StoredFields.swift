@@ -13,6 +13,7 @@ package func storedFields(of fields: Fields, as response: CachedResponse? = nil)
     for value in fields.all(.connection) {
         forEachListElement(value) { unwanted.privateFields.append($0.map(asciiLowercased)) }
     }
+    if !unwanted.hasFieldLists { return fields.dropping { isNeverStored($0.name) } }
     let names = unwanted.privateFields + unwanted.noCacheFields
     return fields.dropping { line in
         isNeverStored(line.name) || names.contains { equalsIgnoringCase(fields.name(of: line), $0) }
@@ -27,7 +28,7 @@ func droppingListed(_ fields: Fields) -> Fields {
     return fields.dropping { line in names.contains { equalsIgnoringCase(fields.name(of: line), $0) } }
 }
 
-private func isNeverStored(_ name: FieldName) -> Bool {
+func isNeverStored(_ name: FieldName) -> Bool {
     switch name {
     case .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade, .http2Settings: true
     case .proxyAuthenticate, .proxyAuthenticationInfo, .proxyAuthorization: true

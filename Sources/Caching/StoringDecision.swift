@@ -19,6 +19,8 @@ package func decideStoring(
 ) -> StoringDecision {
     if treatment.use.contains(.noWrite) { return .doNotStore(.policy) }
     if let reason = objectionOfRequest(request, status, fields, target) { return .doNotStore(reason) }
+    // Every validation that finds nothing new ends here.
+    if status == 304 { return .doNotStore(.notModified) }
     let heeded = HeededDirectives(fields, treatment)
     let early =
         objectionOfStatus(status, heeded.directives)

@@ -58,9 +58,7 @@ func readClock(_ clock: clockid_t) -> timespec {
 extension Duration {
     /// Rounded down; the nearest bound where it does not fit.
     package var wholeNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        guard !overflow else { return seconds < 0 ? .min : .max }
-        return product.addingReportingOverflow(attoseconds / 1_000_000_000).partialValue
+        let nanoseconds = attoseconds / 1_000_000_000
+        return Int64(exactly: nanoseconds) ?? (nanoseconds < 0 ? .min : .max)
     }
 }

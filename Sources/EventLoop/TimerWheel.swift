@@ -6,7 +6,9 @@ import Glibc
 /// it: cancel before letting go.
 open class TimedObject {
     /// When `timerFired` is due; nil when no limit is set.
-    package final var deadline: MonotonicTime?
+    package final var deadline: MonotonicTime? { limit }
+    /// The wheel's own: what others can write would be checked for exclusive access at every use.
+    fileprivate final var limit: MonotonicTime?
     /// The slot this is filed in; −1 when in none.
     fileprivate final var slot = -1
     fileprivate final unowned(unsafe) var previous: TimedObject?
@@ -46,15 +48,18 @@ package final class Timer: TimedObject {
     private static let due = slotCount
 
     private unowned(unsafe) var loop: EventLoop?
-    private var heads: [Unmanaged<TimedObject>?]
+    private let heads: UnsafeMutablePointer<Unmanaged<TimedObject>?>
     private var clock = ClockEvent()
     private var tick: UInt64 = 0
     private(set) var count = 0
 
     init() {
         unsafe loop = nil
-        unsafe heads = Array(repeating: nil, count: TimerWheel.slotCount + 1)
+        unsafe heads = .allocate(capacity: TimerWheel.slotCount + 1)
+        unsafe heads.initialize(repeating: nil, count: TimerWheel.slotCount + 1)
     }
+
+    deinit { unsafe heads.deallocate() }
 
     func attach(to loop: EventLoop) { unsafe self.loop = loop }
 
@@ -74,26 +79,26 @@ package final class Timer: TimedObject {
         guard let loop = unsafe loop else { preconditionFailure("the loop of this wheel is gone") }
         let now = loop.now
         let deadline = MonotonicTime(nanoseconds: now.nanoseconds &+ min(delay, 1 << 62))
-        if object.slot >= 0, let filed = object.deadline, deadline >= filed {
-            object.deadline = deadline
+        if object.slot >= 0, let filed = object.limit, deadline >= filed {
+            object.limit = deadline
             return
         }
         if object.slot >= 0 { unlink(object) }
-        object.deadline = deadline
+        object.limit = deadline
         startIfIdle(at: now, on: loop)
         file(object)
     }
 
     /// Forgets the limit of `object`; nothing happens when none is set.
     package func cancel(_ object: TimedObject) {
-        object.deadline = nil
+        object.limit = nil
         guard object.slot >= 0 else { return }
         unlink(object)
         if count == 0 { clock.stop() }
     }
 
     private func startIfIdle(at now: MonotonicTime, on loop: EventLoop) {
-        guard !clock.isAdded else { return }
+        guard count == 0, !clock.isAdded else { return }
         tick = now.nanoseconds / TimerWheel.tickNanoseconds
         unsafe clock.start(
             loop, after: .nanoseconds(Int64(TimerWheel.tickNanoseconds)), .forever,
@@ -121,9 +126,9 @@ package final class Timer: TimedObject {
     private func fireDue(at now: MonotonicTime) {
         while let object = unsafe heads[TimerWheel.due]?.takeUnretainedValue() {
             unlink(object)
-            guard let deadline = object.deadline else { continue }
+            guard let deadline = object.limit else { continue }
             if deadline <= now {
-                object.deadline = nil
+                object.limit = nil
                 object.timerFired()
             } else {
                 file(object)
@@ -140,7 +145,7 @@ package final class Timer: TimedObject {
 
     /// The slot is the first whose time is not before the deadline; the farthest of the ring when that is beyond it.
     private func file(_ object: TimedObject) {
-        guard let deadline = object.deadline else { preconditionFailure("only what has a deadline is filed") }
+        guard let deadline = object.limit else { preconditionFailure("only what has a deadline is filed") }
         let width = TimerWheel.tickNanoseconds
         let exact = deadline.nanoseconds / width + (deadline.nanoseconds % width == 0 ? 0 : 1)
         let wanted = min(max(exact, tick + 1), tick + UInt64(TimerWheel.slotCount - 1))

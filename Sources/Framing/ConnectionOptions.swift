@@ -47,9 +47,11 @@ package func persists(minorVersion: UInt8, _ options: ConnectionOptions) -> Bool
 
 /// Fields that end with this hop, named by Connection or not (RFC 9110 §7.6.1), and what proxies and their neighbours tell
 /// each other alone. Trailer is not among them: trailers are forwarded.
-package func isHopByHop(_ name: FieldName) -> Bool { hopByHopNames.contains(name) }
-
-package let hopByHopNames: FieldNameSet = [
-    .connection, .keepAlive, .proxyConnection, .proxyAuthenticate, .proxyAuthorization, .proxyAuthenticationInfo, .te,
-    .transferEncoding, .upgrade, .http2Settings,
-]
+package func isHopByHop(_ name: FieldName) -> Bool {
+    switch name {
+    case .connection, .keepAlive, .proxyConnection, .proxyAuthenticate, .proxyAuthorization, .proxyAuthenticationInfo,
+        .te, .transferEncoding, .upgrade, .http2Settings:
+        true
+    default: false
+    }
+}

@@ -6,6 +6,7 @@ package import Message
 ///
 /// - Parameter reason: as an origin sent it; nil for the registered one.
 package func appendStatusLine(_ status: UInt16, reason: ArraySlice<UInt8>?, to bytes: inout [UInt8]) {
+    if status == 200, reason == nil { return bytes.append("HTTP/1.1 200 OK\r\n") }
     bytes.append("HTTP/1.1 ")
     appendDecimal(UInt64(status), to: &bytes)
     bytes.append(0x20)

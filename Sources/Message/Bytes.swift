@@ -9,3 +9,12 @@ extension Array<UInt8> {
         unsafe append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 }
+
+/// Whether a range of one holds the same bytes as a range of the other.
+package func areEqual(
+    _ a: borrowing Span<UInt8>, _ first: Range<Int>, _ b: borrowing Span<UInt8>, _ second: Range<Int>
+) -> Bool {
+    guard first.count == second.count else { return false }
+    for offset in 0..<first.count where a[first.lowerBound &+ offset] != b[second.lowerBound &+ offset] { return false }
+    return true
+}

@@ -22,10 +22,16 @@ package func parseDeltaSeconds(_ text: some Collection<UInt8>) -> Seconds? {
 }
 
 package func appendDecimal(_ value: UInt64, to bytes: inout [UInt8]) {
+    var digits = 1
     var divisor: UInt64 = 1
-    while value / divisor >= 10 { divisor *= 10 }
-    while divisor > 0 {
-        bytes.append(0x30 + UInt8(value / divisor % 10))
-        divisor /= 10
+    while value / divisor >= 10 {
+        divisor *= 10
+        digits += 1
+    }
+    bytes.append(addingCapacity: digits) { (out: inout OutputSpan<UInt8>) in
+        while divisor > 0 {
+            out.append(0x30 + UInt8(truncatingIfNeeded: value / divisor % 10))
+            divisor /= 10
+        }
     }
 }

@@ -10,14 +10,17 @@ package struct EntityTag: Sendable, Equatable {
     }
 
     /// nil where the value is not exactly one entity tag. `W/` is case-sensitive.
-    package init?(parsing value: some Collection<UInt8>) {
-        var bytes = Array(value)[...]
-        isWeak = bytes.starts(with: [0x57, 0x2F])
-        if isWeak { bytes = bytes.dropFirst(2) }
-        guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22,
-            bytes.dropFirst().dropLast().allSatisfy(isETagC)
-        else { return nil }
-        opaque = Array(bytes)
+    package init?(parsing value: some Collection<UInt8>) { self.init(parsing: Array(value)[...]) }
+
+    /// The same for a part of a head.
+    package init?(parsing value: ArraySlice<UInt8>) {
+        var start = value.startIndex
+        let end = value.endIndex
+        isWeak = value.count >= 2 && value[start] == 0x57 && value[start + 1] == 0x2F
+        if isWeak { start += 2 }
+        guard end - start >= 2, value[start] == 0x22, value[end - 1] == 0x22 else { return nil }
+        for index in start + 1..<end - 1 where !isETagC(value[index]) { return nil }
+        opaque = Array(value[start..<end])
     }
 
     /// Equal and both strong (RFC 9110 §8.8.3.2): for If-Match, If-Range and ranges.

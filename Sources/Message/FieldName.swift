@@ -1,6 +1,7 @@
 /// The field names Larder itself acts on; every other name is `other` and known only by its bytes.
 ///
 /// Names compare without regard to case (RFC 9110 §5.1); a message keeps the spelling it came with.
+@usableFromInline
 package enum FieldName: UInt8, CaseIterable, Sendable {
     case other = 0
     case accept, acceptEncoding, acceptLanguage, acceptRanges, age, allow, authenticationInfo, authorization
@@ -86,8 +87,9 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
 }
 
 /// A set of field names as one word: which known fields a head carries, tested without a search.
+@usableFromInline
 package struct FieldNameSet: Sendable, Equatable, ExpressibleByArrayLiteral {
-    package var bits: UInt64
+    @usableFromInline package var bits: UInt64
     @inlinable
     package init(bits: UInt64) { self.bits = bits }
     @inlinable

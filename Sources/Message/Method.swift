@@ -1,4 +1,5 @@
 /// A request method (RFC 9110 §9). Names are case-sensitive; one we do not know is `other` and counts as unsafe.
+@usableFromInline
 package enum Method: UInt8, CaseIterable, Sendable {
     case other = 0
     case get, head, post, put, delete, connect, options, trace, patch
@@ -24,6 +25,7 @@ package enum Method: UInt8, CaseIterable, Sendable {
     }
 
     /// Essentially read-only (RFC 9110 §9.2.1).
+    @inlinable
     package var isSafe: Bool {
         switch self {
         case .get, .head, .options, .trace: true
@@ -32,5 +34,6 @@ package enum Method: UInt8, CaseIterable, Sendable {
     }
 
     /// Repeating it has the same effect as doing it once (RFC 9110 §9.2.2): may be retried by us.
+    @inlinable
     package var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 }

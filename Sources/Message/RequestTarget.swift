@@ -1,4 +1,5 @@
 /// The schemes a proxy forwards for (RFC 9110 §4.2).
+@usableFromInline
 package enum Scheme: UInt8, Sendable {
     case http, https
 
@@ -19,17 +20,19 @@ package enum Scheme: UInt8, Sendable {
 }
 
 /// The four forms of a request-target (RFC 9112 §3.2).
+@usableFromInline
 package enum TargetForm: UInt8, Sendable { case origin, absolute, authority, asterisk }
 
 /// What a request is about, as offsets into the bytes of its head (RFC 9112 §3.2, §3.3).
 ///
 /// In origin and asterisk form, scheme is `http` and host and port are what the Host field says; the host range is
 /// empty where there is no Host or an empty one.
+@usableFromInline
 package struct RequestTarget: Sendable, Equatable {
-    package var form: TargetForm
-    package var scheme: Scheme
+    @usableFromInline package var form: TargetForm
+    @usableFromInline package var scheme: Scheme
     /// The default port of the scheme where none was written. CONNECT requires an explicit one (RFC 9110 §9.3.6).
-    package var port: UInt16
+    @usableFromInline package var port: UInt16
     @usableFromInline var hostStart, hostEnd, pathStart, pathEnd: UInt32
 
     @inlinable @inline(__always)

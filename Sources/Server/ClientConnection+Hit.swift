@@ -85,8 +85,8 @@ extension ClientConnection {
         let request = unsafe OwnedRequest(
             bytes: owned, head: scratch.pointee.requestHead, cache: cache, bodyLength: bodyLength, options: options,
             keyBytes: scratch.pointee.keyBytes, key: key, client: peer, destination: destination,
-            zone: worker.zones[0], treatment: worker.snapshot.cacheRules.house)
-        if !worker.snapshot.cacheRules.isTrivial {
+            zone: worker.zones[0], treatment: worker.snapshot.houseTreatment)
+        if !worker.snapshot.cacheRulesAreTrivial {
             request.treat(by: worker.snapshot, zones: worker.zones, worker.shared)
         }
         phase = .answering

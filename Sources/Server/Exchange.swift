@@ -171,7 +171,7 @@ final class Exchange {
             return transaction.on(.variantMissing(hasValidators: !candidates.isEmpty))
         }
         if isFarAhead(of: selected) { return transaction.on(.farAhead) }
-        let use = request.treatment(of: selected, by: snapshot.cacheRules).use
+        let use = request.treatment(of: selected, by: snapshot).use
         let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: worker.wallTime)
         if case .validate(let why) = reuse, !selected.cached.hasValidator { return transaction.on(.outdated(why)) }
         return transaction.on(.stored(reuse))
@@ -251,7 +251,7 @@ final class Exchange {
     private func mayServeStaleOnError(_ record: StoredResponse) -> Bool {
         record.body.state == .complete
             && Caching.mayServeStaleOnError(
-                record.terms, for: request.cache, use: request.treatment(of: record, by: snapshot.cacheRules).use,
+                record.terms, for: request.cache, use: request.treatment(of: record, by: snapshot).use,
                 now: worker.wallTime)
     }
 

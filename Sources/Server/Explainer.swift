@@ -141,7 +141,7 @@ struct Explainer {
             return newest == nil
                 ? .stored(nil) : .variantMissing(hasValidators: variants.contains(where: \.isCandidate))
         }
-        let use = request.treatment(of: selected, by: snapshot.cacheRules).use
+        let use = request.treatment(of: selected, by: snapshot).use
         describeFreshness(selected, use)
         let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: now)
         if case .validate(let why) = reuse {

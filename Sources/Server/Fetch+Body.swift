@@ -154,7 +154,7 @@ extension Fetch {
                 pause()
                 let inbox = worker.loop.inbox
                 let worker = WorkerReference(worker)
-                let id = ObjectIdentifier(self)
+                guard let id else { return }
                 record.body.awaitRoom(Wake { inbox.post { worker.value.fetches[id]?.resume() } })
             }
         case .fill:

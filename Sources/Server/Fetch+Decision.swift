@@ -9,7 +9,8 @@ import Transaction
 
 /// What becomes of a response: stored, passed on, or a sign that what is stored is good (RFC 9111 §3, §4.3).
 extension Fetch {
-    func decide(_ response: ReceivedResponse) {
+    /// - Parameter rest: what came behind the head.
+    func decide(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) {
         let now = worker.wallTime
         if response.status == 304, plan.isConditional {
             guard let confirmed = confirmed(by: response, now) else { return askForTheWhole() }
@@ -28,7 +29,7 @@ extension Fetch {
                 invalidate(response.fields, status: response.status)
                 invalidationsBefore = request.tier.invalidations
             }
-            guard case .store(let cached) = storing, !store(response, cached, now) else { return }
+            guard case .store(let cached) = storing, unsafe !store(response, cached, now, rest) else { return }
             relay(response, notStored: nil)
         case .freshen:
             freshen(response, now)
@@ -71,12 +72,14 @@ extension Fetch {
 
     var staleMayServe: Bool {
         guard let stored, stored.body.state != .failed, hole == nil else { return false }
-        let use = request.treatment(of: stored, by: snapshot.cacheRules).use
+        let use = request.treatment(of: stored, by: snapshot).use
         return mayServeStaleOnError(stored.terms, for: request.cache, use: use, now: worker.wallTime)
     }
 
     /// - Returns: false where the store has no room for it; then it is passed on like any other.
-    func store(_ response: ReceivedResponse, _ cached: CachedResponse, _ now: WallTime) -> Bool {
+    func store(
+        _ response: ReceivedResponse, _ cached: CachedResponse, _ now: WallTime, _ rest: UnsafeRawBufferPointer
+    ) -> Bool {
         var expected: Int?
         switch length {
         case .none: expected = 0
@@ -91,6 +94,8 @@ extension Fetch {
             worker.counters.add(.storingRefused)
             return false
         }
+        let whole = unsafe wholeBody(in: rest)
+        if let whole = unsafe whole, case .appended = unsafe body.append(whole) { _ = body.finish() }
         let fields = endToEndFields(response, now)
         let kept = storedFields(of: fields, as: cached)
         let record = StoredResponse(
@@ -102,6 +107,7 @@ extension Fetch {
             return false
         }
         sink = .store(record)
+        if body.state == .complete { take(body.length) }
         transfer?.resolve(.published(record))
         exchange?.serve(
             record, as: .miss(plan.reason, status: response.status),
@@ -112,6 +118,19 @@ extension Fetch {
     /// What the origin says now may be from before an unsafe request or a purge.
     var isOutdated: Bool { transfer?.isOutdated ?? (request.tier.invalidations != invalidationsBefore) }
 
+    /// A body that came whole together with its head, as most small ones do: it is stored before anybody reads it, so nobody
+    /// has to wait for it nor be told how far it is.
+    private func wholeBody(in rest: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        guard case .length(let count) = length, count > 0, count <= UInt64(rest.count) else { return nil }
+        return unsafe UnsafeRawBufferPointer(rebasing: rest[..<Int(count)])
+    }
+
+    private func take(_ count: Int) {
+        taken = count
+        received += UInt64(count)
+        remaining -= UInt64(count)
+    }
+
     /// The fields that go on, with what a proxy adds.
     func endToEndFields(_ response: ReceivedResponse, _ now: WallTime) -> Fields {
         ForwardedHead.responseFields(
@@ -120,14 +139,14 @@ extension Fetch {
 
     /// What the rules say of the response, now that its type is known.
     func treatment(of response: ReceivedResponse) -> CacheTreatment {
-        request.treatment(ofType: response.fields.first(.contentType), by: snapshot.cacheRules)
+        request.treatment(of: response.fields, by: snapshot)
     }
 
     func freshen(_ response: ReceivedResponse, _ now: WallTime) {
         guard let stored else { preconditionFailure("a 304 to a question nobody asked") }
         let renewed = renewed(stored, by: response, now)
         sink = .discard
-        guard mayStayStored(renewed.cached, request.treatment(of: stored, by: snapshot.cacheRules)) else {
+        guard mayStayStored(renewed.cached, request.treatment(of: stored, by: snapshot)) else {
             request.tier.remove(stored)
             transfer?.resolve(.notShared)
             exchange?.serveRenewed(renewed, as: .revalidated(plan.reason))
@@ -147,12 +166,16 @@ extension Fetch {
 
     /// - Parameter update: end-to-end fields.
     func renewed(_ stored: StoredResponse, by update: Fields, _ now: WallTime) -> StoredResponse {
-        let fields = freshened(stored.fields, by: update, received: now)
+        let freshened = freshening(stored.fields, of: stored.cached, by: update, received: now)
+        let treatment = request.treatment(of: stored, by: snapshot)
+        let times = stored.cached.renewed(
+            freshened, requestTime: requestTime, responseTime: now, policy: snapshot.cachePolicy, treatment: treatment)
+        if let times { return stored.renewed(times: times, fields: freshened.fields) }
         return stored.renewed(
             cached: CachedResponse(
-                status: stored.cached.status, fields: fields, requestTime: requestTime, responseTime: now,
-                policy: snapshot.cachePolicy, treatment: request.treatment(of: stored, by: snapshot.cacheRules)),
-            fields: fields)
+                status: stored.cached.status, fields: freshened.fields, requestTime: requestTime, responseTime: now,
+                policy: snapshot.cachePolicy, treatment: treatment),
+            fields: freshened.fields)
     }
 
     /// Of another variant's response that the origin says suits this request too, a record under this request's values.
@@ -174,7 +197,7 @@ extension Fetch {
         {
         case .freshen:
             let renewed = renewed(stored, by: response, now)
-            guard mayStayStored(renewed.cached, request.treatment(of: stored, by: snapshot.cacheRules)) else {
+            guard mayStayStored(renewed.cached, request.treatment(of: stored, by: snapshot)) else {
                 return request.tier.remove(stored)
             }
             if request.tier.replace(stored, with: renewed) { worker.counters.add(.freshened) }

@@ -42,7 +42,7 @@ extension Fetch {
             return abort()
         }
         guard response.status != 206, response.status != 416 else { return askForTheClients() }
-        decide(response)
+        unsafe decide(response, UnsafeRawBufferPointer(start: nil, count: 0))
     }
 
     /// The answer fits neither what is stored nor what the client asked: the client's own question goes out.
@@ -62,7 +62,7 @@ extension Fetch {
 
     /// Where the rules want the whole, the next hole is fetched behind everybody's back.
     private func fillRest(of record: StoredResponse) {
-        let treatment = request.treatment(of: record, by: snapshot.cacheRules)
+        let treatment = request.treatment(of: record, by: snapshot)
         guard treatment.ranges == .whole, record.body.state == .partial, let length = record.body.expectedLength,
             length <= request.objectSizeMax(treatment)
         else { return }

@@ -42,6 +42,8 @@ final class Fetch: TimedObject {
         /// A hole of a partial response.
         case fill(Fill, of: StoredResponse)
     }
+    /// Its place among the worker's; nil before it starts and when it is over.
+    private(set) var id: ConnectionID?
     var state: State = .acquiring
     var sink: Sink = .undecided
     var connection: OriginConnection?
@@ -62,6 +64,8 @@ final class Fetch: TimedObject {
     var startedAt = MonotonicTime(nanoseconds: 0)
     /// Bytes of the body that went to the sink.
     var received: UInt64 = 0
+    /// Those behind the head that the store took when it was decided upon.
+    var taken = 0
     /// All that the body will have; nil: not known.
     var total: UInt64?
     /// The head of the response that is under way.
@@ -91,7 +95,10 @@ final class Fetch: TimedObject {
 
     func start() {
         startedAt = worker.loop.now
-        worker.fetches[ObjectIdentifier(self)] = self
+        _ = worker.fetches.insert { id in
+            self.id = id
+            return self
+        }
         worker.origins.acquire(for: self)
     }
 
@@ -102,7 +109,10 @@ final class Fetch: TimedObject {
 
     /// The request proves who it is from for its whole connection, against the rules of HTTP (NTLM, Negotiate: RFC 4559
     /// §6): nobody else's request may go out on it.
-    var bindsConnection: Bool { request.fields.all(.authorization).contains(where: Fetch.isBinding) }
+    var bindsConnection: Bool {
+        request.head.fields.present.contains(.authorization)
+            && request.fields.all(.authorization).contains(where: Fetch.isBinding)
+    }
 
     static func isBinding(_ credentials: ArraySlice<UInt8>) -> Bool {
         ["ntlm", "negotiate", "nego2", "kerberos"].contains { scheme in
@@ -277,13 +287,15 @@ final class Fetch: TimedObject {
             return receivedNonsense(error)
         }
         state = .streaming
+        taken = 0
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
         decoder = nil
         if case .chunked = length { decoder = ChunkedDecoder(limits: snapshot.limits) }
         if case .length(let count) = length { remaining = count }
         persists =
             Framing.persists(minorVersion: head.minorVersion, response.options) && !bindsConnection
-            && !response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding)
+            && !(response.fields.contains(.wwwAuthenticate)
+                && response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding))
         keepAlive = snapshot.configuration.timeouts.originKeepAlive
         // A second less, for the way.
         if let announced = keepAliveTimeout(response.fields) {
@@ -299,10 +311,10 @@ final class Fetch: TimedObject {
         } else {
             self.response = response
             total = if case .length(let count) = length { count } else { nil }
-            if part != nil { decidePart(response) } else { decide(response) }
+            if part != nil { decidePart(response) } else { unsafe decide(response, rest) }
         }
         guard state == .streaming else { return }
-        unsafe consume(rest)
+        unsafe consume(UnsafeRawBufferPointer(rebasing: rest[taken...]))
         endOfTurn()
     }
 
@@ -348,7 +360,7 @@ final class Fetch: TimedObject {
 
     func completeStored(_ record: StoredResponse, _ trailers: Fields?) {
         record.trailers?.set(ForwardedHead.trailers(trailers))
-        guard record.body.finish() else { return dropStored(record) }
+        guard record.body.state == .complete || record.body.finish() else { return dropStored(record) }
         // What outgrew the store went to those who read it, and is gone.
         guard !record.body.isWindowed else {
             exchange?.bodyAdvanced()
@@ -426,7 +438,8 @@ final class Fetch: TimedObject {
         if state == .acquiring { leaveQueue() }
         state = .finished
         worker.loop.timers.cancel(self)
-        worker.fetches[ObjectIdentifier(self)] = nil
+        if let id { _ = worker.fetches.remove(id) }
+        id = nil
         defer { connection = nil }
         return connection
     }

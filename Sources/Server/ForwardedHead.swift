@@ -7,8 +7,11 @@ import Message
 enum ForwardedHead {
     /// Fields that belong to one connection, those that `Connection` names, and those that are for proxies only.
     static func isEndToEnd(_ line: FieldLine, of fields: Fields, _ options: ConnectionOptions) -> Bool {
-        if isHopByHop(line.name) || line.name == .contentLength || line.name == .larderPolicy { return false }
-        if line.name == .other && isForProxies(fields.name(of: line)) { return false }
+        switch line.name {
+        case .contentLength, .larderPolicy: return false
+        case .other: if isForProxies(fields.name(of: line)) { return false }
+        default: if isHopByHop(line.name) { return false }
+        }
         return options.names.isEmpty || !options.isNamed(fields.name(of: line))
     }
 
@@ -148,7 +151,7 @@ enum ForwardedHead {
             appendHTTPDate(now, to: &date)
             result.append(.date, date)
         }
-        result.append(.via, minorVersion == 0 ? "1.0 larder" : "1.1 larder")
+        result.append(.via, literal: minorVersion == 0 ? "1.0 larder" : "1.1 larder")
         return result
     }
 

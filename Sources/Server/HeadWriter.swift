@@ -7,8 +7,8 @@ enum HeadWriter {
     }
 
     static func append(decimal value: Int, to bytes: inout [UInt8]) {
-        guard value >= 10 || value < 0 else { return bytes.append(0x30 + UInt8(value)) }
-        bytes.append(contentsOf: String(value).utf8)
+        if value < 0 { bytes.append(0x2D) }
+        appendDecimal(UInt64(value.magnitude), to: &bytes)
     }
 
     static func append(_ name: FieldName, _ value: Int, to bytes: inout [UInt8]) {

@@ -14,7 +14,8 @@ struct OriginKey: Hashable {
 ///
 /// In the pool it watches for the origin's close; in use it tells its fetch when it can be read or written.
 final class OriginConnection: TimedObject {
-    let key: OriginKey
+    /// Its pool, which stays the one of its origin while it is open.
+    let pool: OriginPools.Pool
     let address: SocketAddress
     /// Under whose rules it was opened.
     let snapshot: Snapshot
@@ -32,12 +33,12 @@ final class OriginConnection: TimedObject {
     private(set) var isClosed = false
 
     init(
-        worker: Worker, pools: OriginPools, key: OriginKey, address: SocketAddress, fd: CInt, tls: TLSSession?,
+        worker: Worker, pools: OriginPools, pool: OriginPools.Pool, address: SocketAddress, fd: CInt, tls: TLSSession?,
         snapshot: Snapshot
     ) {
         self.worker = worker
         self.pools = pools
-        self.key = key
+        self.pool = pool
         self.address = address
         self.snapshot = snapshot
         self.fd = fd

@@ -8,11 +8,15 @@ import Transaction
 final class OriginPools {
     private let worker: Worker
     private var pools: [OriginKey: Pool] = [:]
+    /// The one that was asked for last: often the next request goes there as well.
+    private var recent: Pool?
     private var handshakes: [ObjectIdentifier: Handshake] = [:]
     private(set) var openCount = 0
     private(set) var idleCount = 0
 
-    private final class Pool {
+    final class Pool {
+        fileprivate let key: OriginKey
+        init(key: OriginKey) { self.key = key }
         var idle: [OriginConnection] = []
         var open = 0  // idle, in use and being opened
         var queue: [Fetch] = []
@@ -102,7 +106,7 @@ final class OriginPools {
         -> OriginConnection
     {
         OriginConnection(
-            worker: worker, pools: self, key: key, address: address, fd: fd, tls: tls, snapshot: snapshot)
+            worker: worker, pools: self, pool: pool(for: key), address: address, fd: fd, tls: tls, snapshot: snapshot)
     }
 
     private func shakeHands(_ key: OriginKey, _ fd: CInt, _ address: SocketAddress, _ fetch: Fetch) {
@@ -115,7 +119,7 @@ final class OriginPools {
             switch result {
             case .success(let session):
                 let connection = made(key, address, fd, session, snapshot)
-                guard let waiting else { return close(connection, in: pool(for: key)) }
+                guard let waiting else { return close(connection, in: connection.pool) }
                 hand(connection, to: waiting)
             case .failure(let refusal):
                 Glibc.close(fd)
@@ -141,7 +145,7 @@ final class OriginPools {
     /// The exchange on it is complete and the connection persists (RFC 9112 §9.3).
     func release(_ connection: OriginConnection, keepAlive: Duration) {
         connection.fetch = nil
-        let pool = pool(for: connection.key)
+        let pool = connection.pool
         if let next = nextQueued(in: pool, for: connection) {
             worker.counters.add(.originConnectionsReused)
             return hand(connection, to: next)
@@ -162,12 +166,12 @@ final class OriginPools {
     /// The connection is of no further use.
     func discard(_ connection: OriginConnection) {
         connection.fetch = nil
-        close(connection, in: pool(for: connection.key))
+        close(connection, in: connection.pool)
     }
 
     /// An idle connection was closed by its origin or has been idle too long.
     func drop(_ connection: OriginConnection) {
-        let pool = pool(for: connection.key)
+        let pool = connection.pool
         if let index = pool.idle.firstIndex(where: { $0 === connection }) {
             pool.idle.remove(at: index)
             idleCount -= 1
@@ -186,27 +190,34 @@ final class OriginPools {
         openCount -= 1
         let pool = pool(for: key)
         pool.open -= 1
-        afterClose(key, pool)
+        afterClose(pool)
     }
 
     private func close(_ connection: OriginConnection, in pool: Pool) {
         connection.close()
         openCount -= 1
         pool.open -= 1
-        afterClose(connection.key, pool)
+        afterClose(pool)
     }
 
-    private func afterClose(_ key: OriginKey, _ pool: Pool) {
+    private func afterClose(_ pool: Pool) {
         if !pool.queue.isEmpty, pool.open < worker.snapshot.limits.originConnectionsMax {
             return open(for: pool.queue.removeFirst(), in: pool)
         }
-        if pool.open == 0 && pool.queue.isEmpty { pools[key] = nil }
+        guard pool.open == 0, pool.queue.isEmpty else { return }
+        pools[pool.key] = nil
+        if recent === pool { recent = nil }
     }
 
     private func pool(for key: OriginKey) -> Pool {
-        if let pool = pools[key] { return pool }
-        let pool = Pool()
+        if let recent, recent.key == key { return recent }
+        if let pool = pools[key] {
+            recent = pool
+            return pool
+        }
+        let pool = Pool(key: key)
         pools[key] = pool
+        recent = pool
         return pool
     }
 

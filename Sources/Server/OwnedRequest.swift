@@ -29,7 +29,7 @@ final class OwnedRequest {
     /// What is worth compressing; nil where nothing is compressed for this request.
     private var compressionSettings: CompressionSettings?
     /// The rules, where they look at the type of what is stored.
-    private var typeRules: CacheRules?
+    private var snapshotOfTypes: Snapshot?
     private var cachedAccess: AccessRequest?
 
     init(
@@ -91,7 +91,7 @@ final class OwnedRequest {
         let rules = snapshot.cacheRules
         treatment = rules.treatment(of: access, clientPolicy: clientPolicy(rules))
         zone = zones[treatment.zone]
-        typeRules = rules.dependOnType ? rules : nil
+        snapshotOfTypes = rules.dependOnType ? snapshot : nil
         let compresses = treatment.compression != .no || rules.dependOnType
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
         guard let keyRules = rules.keyRules(for: treatment) else { return }
@@ -101,15 +101,17 @@ final class OwnedRequest {
     }
 
     /// The same for its response; the zone and the key stay.
-    func treatment(ofType type: ArraySlice<UInt8>?, by rules: CacheRules) -> CacheTreatment {
-        guard rules.dependOnType, destination != nil else { return treatment }
+    func treatment(of fields: Fields, by snapshot: Snapshot) -> CacheTreatment {
+        guard snapshot.cacheRulesDependOnType, destination != nil else { return treatment }
+        let rules = snapshot.cacheRules
         return rules.treatment(
-            of: access, responseType: type, keeping: treatment, clientPolicy: clientPolicy(rules))
+            of: access, responseType: fields.first(.contentType), keeping: treatment,
+            clientPolicy: clientPolicy(rules))
     }
 
     /// The same for a stored response.
-    func treatment(of record: StoredResponse, by rules: CacheRules) -> CacheTreatment {
-        rules.dependOnType ? treatment(ofType: record.fields.first(.contentType), by: rules) : treatment
+    func treatment(of record: StoredResponse, by snapshot: Snapshot) -> CacheTreatment {
+        treatment(of: record.fields, by: snapshot)
     }
 
     private func clientPolicy(_ rules: CacheRules) -> TreatmentChanges? {
@@ -120,7 +122,7 @@ final class OwnedRequest {
     /// Whether and when such a response is compressed for this client, by the rules.
     func compression(of record: StoredResponse) -> CompressionUse {
         guard let settings = compressionSettings else { return .no }
-        let treatment = typeRules.map { self.treatment(of: record, by: $0) } ?? treatment
+        let treatment = snapshotOfTypes.map { self.treatment(of: record, by: $0) } ?? treatment
         guard treatment.compression != .no, let type = record.fields.first(.contentType),
             settings.types.contains(where: { $0.matches(type) })
         else { return .no }

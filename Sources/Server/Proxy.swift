@@ -208,7 +208,7 @@ package final class Proxy: Sendable {
         let gathering = Gathering()
         let workers = state.withLock { $0.workers }
         for worker in workers {
-            worker.inbox.post { gathering.add(worker.worker.value.fetches.values.map(\.description)) }
+            worker.inbox.post { gathering.add(worker.worker.value.fetches.occupants.map(\.description)) }
         }
         return gathering.wait(for: workers.count, timeout: timeout)
     }

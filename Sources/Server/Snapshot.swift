@@ -10,6 +10,10 @@ package final class Snapshot: Sendable {
     package let access: AccessPolicy
     package let cachePolicy: CachePolicy
     package let cacheRules: CacheRules
+    /// What of the rules every request asks, where the rules need not be copied for it.
+    let cacheRulesDependOnType: Bool
+    let cacheRulesAreTrivial: Bool
+    let houseTreatment: CacheTreatment
     package let limits: Limits
     package let tls: TLSClientContext
     /// The users of `access.authentication`; nil where clients need not say who they are.
@@ -24,6 +28,9 @@ package final class Snapshot: Sendable {
         policy.heuristicLifetimeMax = Seconds(configuration.cache.heuristicLifetimeMax.components.seconds)
         cachePolicy = policy
         cacheRules = configuration.cacheRules
+        cacheRulesDependOnType = cacheRules.dependOnType
+        cacheRulesAreTrivial = cacheRules.isTrivial
+        houseTreatment = cacheRules.house
         limits = configuration.limits
         tls = try TLSClientContext(
             authorities: configuration.tls.caFile.map { .file($0) } ?? .system,

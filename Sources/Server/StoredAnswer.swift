@@ -95,14 +95,16 @@ struct StoredAnswer {
         self.record = record
         self.ownFields = ownFields
         zone = request.zone
-        age = record.cached.currentAge(now)
-        cacheStatus = service.cacheStatus(ttl: record.cached.remainingLifetime(now))
+        age = record.terms.currentAge(now)
+        cacheStatus = service.cacheStatus(ttl: record.terms.remainingLifetime(now))
         let body = record.body
         let storedLength = body.state == .complete ? body.length : body.expectedLength
         let compression = request.compression(of: record)
         let coding = StoredAnswer.coding(record, request, storedLength, compression, worker)
         form = coding.form
-        addsVary = form == .asStored && needsVary(record.coding, record.cached.vary, compression: compression)
+        addsVary =
+            form == .asStored && !record.coding.isFixed(compression)
+            && needsVary(record.coding, record.cached.vary, compression: compression)
         totalLength = coding.length
         (status, content) = StoredAnswer.choose(
             record, request, length: totalLength, takesRanges: form == .asStored, now: now)

@@ -33,7 +33,8 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     package init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
-        codingVariant: CodingVariant? = nil, body: Body, contentLength: Int?, storage: StoragePolicy = .session,
+        codingVariant: CodingVariant? = nil, coding: CodingTerms? = nil, body: Body, contentLength: Int?,
+        storage: StoragePolicy = .session,
         compressedCopy: CompressedCopy? = nil,
         trailers: TransientTrailers? = nil
     ) {
@@ -41,7 +42,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         self.storage = storage
         self.trailers = trailers
         self.cached = cached
-        coding = CodingTerms(cached, fields: fields, uri: keyBytes)
+        self.coding = coding ?? CodingTerms(cached, fields: fields, uri: keyBytes)
         self.codingVariant = codingVariant
         terms = cached.terms
         self.fields = fields
@@ -77,22 +78,28 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     /// The same response with a renewed head, over the same body (RFC 9111 §4.3.4).
     package func renewed(cached: CachedResponse, fields: Fields) -> StoredResponse {
-        renewed(cached, fields, secondaryKey, codingVariant)
+        renewed(cached, fields, secondaryKey, codingVariant, nil)
+    }
+
+    /// The same, where only the times are other: what the content is, and for whom, is known.
+    func renewed(times cached: CachedResponse, fields: Fields) -> StoredResponse {
+        renewed(cached, fields, secondaryKey, codingVariant, coding)
     }
 
     /// The same, for a request of another variant that it turned out to suit as well.
     func renewed(for request: OwnedRequest) -> StoredResponse {
         renewed(
             cached, fields, SecondaryKey(cached.vary, request: request.fields),
-            CodingVariant(cached.vary, request: request.fields))
+            CodingVariant(cached.vary, request: request.fields), coding)
     }
 
     private func renewed(
-        _ cached: CachedResponse, _ fields: Fields, _ secondaryKey: SecondaryKey?, _ codingVariant: CodingVariant?
+        _ cached: CachedResponse, _ fields: Fields, _ secondaryKey: SecondaryKey?, _ codingVariant: CodingVariant?,
+        _ coding: CodingTerms?
     ) -> StoredResponse {
         StoredResponse(
             key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey,
-            codingVariant: codingVariant, body: body,
+            codingVariant: codingVariant, coding: coding, body: body,
             contentLength: body.state == .complete ? body.length : body.expectedLength, storage: storage,
             compressedCopy: compressedCopy)
     }

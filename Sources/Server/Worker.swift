@@ -33,7 +33,7 @@ import Synchronization
     var destinations = Destinations()
     let pipes = PipePool()
     var clients = Slab<ClientConnection>()
-    var fetches: [ObjectIdentifier: Fetch] = [:]
+    var fetches = Slab<Fetch>()
     var tunnels: [ObjectIdentifier: TunnelRelay] = [:]
     private var departed: [ClientConnection] = []
     private(set) var isDraining = false
@@ -180,7 +180,7 @@ import Synchronization
         for client in clients.occupants { client.close() }
         for tunnel in tunnels.values { tunnel.cancel() }
         tunnels.removeAll()
-        for fetch in Array(fetches.values) { fetch.abort() }
+        for fetch in fetches.occupants { fetch.abort() }
         origins.closeAll()
         if let gaugeTimer { loop.timers.cancel(gaugeTimer) }
         log.stop()
@@ -212,7 +212,7 @@ import Synchronization
     /// The worker, its pools and its timers know one another: here the knots come apart, and the thread leaves nothing.
     private func dismantle() {
         departed.removeAll()
-        fetches.removeAll()
+        fetches = Slab()
         gaugeTimer = nil
         origins = nil
         resolver = nil

@@ -85,7 +85,8 @@ extension Shelves {
     ) -> Leadership {
         read(shardIndex(key)) { shard in
             guard unsafe shard.table.variants(key, keyBytes)?.first === knownNewest else { return .lookAgain }
-            if let running = shard.transfers[key] {
+            let running = shard.transfers[key]
+            if let running {
                 let isSame = unsafe running.keyBytes.withUnsafeBytes {
                     unsafe $0.count == keyBytes.count && equalBytes($0, keyBytes)
                 }
@@ -93,7 +94,7 @@ extension Shelves {
                 if isSame { return .follow(Transfer(running, self, isLeader: false)) }
             }
             let state = unsafe TransferState(key: key, keyBytes: Array(keyBytes))
-            if shard.transfers[key] == nil { shard.transfers[key] = state }
+            if running == nil { shard.transfers[key] = state }
             return .lead(Transfer(state, self, isLeader: true))
         }
     }
@@ -112,7 +113,10 @@ extension Shelves {
     /// Takes a transfer out of its shard.
     func forget(_ transfer: TransferState) {
         read(shardIndex(transfer.key)) { shard in
-            if shard.transfers[transfer.key] === transfer { shard.transfers[transfer.key] = nil }
+            guard let index = shard.transfers.index(forKey: transfer.key),
+                shard.transfers[index].value === transfer
+            else { return }
+            shard.transfers.remove(at: index)
         }
     }
 }

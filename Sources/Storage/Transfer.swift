@@ -15,6 +15,8 @@ package final class Transfer: @unchecked Sendable {
     private let shelves: Shelves
     let shared: TransferState
     package let isLeader: Bool
+    /// The leader's own: the outcome is told.
+    private var isResolved = false
 
     init(_ shared: TransferState, _ shelves: Shelves, isLeader: Bool) {
         self.shared = shared
@@ -22,7 +24,7 @@ package final class Transfer: @unchecked Sendable {
         self.isLeader = isLeader
     }
 
-    deinit { if isLeader { abandon() } }
+    deinit { if isLeader && !isResolved { abandon() } }
 
     /// nil: not known yet.
     package var outcome: Outcome? { locked { shared.outcome } }
@@ -56,6 +58,8 @@ package final class Transfer: @unchecked Sendable {
     /// lead a transfer of their own. The first outcome stays.
     package func resolve(_ outcome: Outcome) {
         precondition(isLeader, "only the leader knows the outcome")
+        if isResolved { return }
+        isResolved = true
         shelves.forget(shared)
         for wake in locked({ shared.settle(outcome) }) { wake() }
     }

@@ -90,9 +90,11 @@ final class OwnedRequest {
         treatment = rules.treatment(of: access, clientPolicy: clientPolicy(rules))
         zone = zones[treatment.zone]
         compressionSettings = treatment.compression == .no ? nil : snapshot.configuration.cache.compression
-        guard let keyRules = rules.keyRules(for: treatment) else { return }
+        let keyRules = rules.keyRules(for: treatment)
+        // The rules of an earlier asking may have made it.
+        if keyRules == nil && keyBytes == uri { return }
         keyBytes = uri
-        keyRules.apply(to: &keyBytes)
+        keyRules?.apply(to: &keyBytes)
         key = shared.key(of: keyBytes)
     }
 

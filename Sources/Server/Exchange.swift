@@ -12,6 +12,8 @@ final class Exchange {
     let client: ClientConnection
     let worker: Worker
     let snapshot: Snapshot
+    /// Those of the snapshot, whatever a reload makes of them meanwhile.
+    private let zones: [Zone]
     let request: OwnedRequest
     var transaction: Transaction
     var selected: StoredResponse?
@@ -39,6 +41,7 @@ final class Exchange {
         self.client = client
         worker = client.worker
         snapshot = client.worker.snapshot
+        zones = client.worker.zones
         self.request = request
         awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
         transaction = Transaction(request.forTransaction(snapshot))
@@ -117,7 +120,7 @@ final class Exchange {
     private func become(_ user: String?) {
         request.user = user
         guard snapshot.cacheRules.dependOnUser else { return }
-        request.treat(by: snapshot, zones: worker.zones, worker.shared)
+        request.treat(by: snapshot, zones: zones, worker.shared)
         transaction.treat(use: request.treatment.use, storesParts: request.treatment.ranges != .pass)
     }
 
@@ -227,7 +230,9 @@ final class Exchange {
         switch transfer.outcome {
         case .published(let record):
             let record = unsafe unsafeDowncast(record, to: StoredResponse.self)
-            guard suits(record) else { return perform(transaction.on(.leaderPublished(suits: false))) }
+            guard suits(record), isFor(record) else {
+                return perform(transaction.on(.leaderPublished(suits: false)))
+            }
             _ = transaction.on(.leaderPublished(suits: true))
             if record.body.state == .partial { return servePart(record, as: .collapsed) }
             serve(record, as: .collapsed)
@@ -236,6 +241,14 @@ final class Exchange {
         case .notShared, nil:
             perform(transaction.on(.leaderNotShared))
         }
+    }
+
+    /// Whether what the leader got, or has to be content with since the origin failed, is for this request as well.
+    private func isFor(_ record: StoredResponse) -> Bool {
+        guard isEligible(record.terms, for: request.cache) else { return false }
+        guard record === selected else { return true }
+        let use = request.treatment(of: record, by: snapshot.cacheRules).use
+        return mayServeStaleOnError(record.terms, for: request.cache, use: use, now: worker.wallTime)
     }
 
     func serveSelected(ttl: Seconds) {

@@ -86,10 +86,10 @@ extension Fetch {
     /// Whether the answer is the part that was asked for, of the same representation.
     func goesOn(_ response: ReceivedResponse) -> Bool {
         guard let part else { return false }
-        let length = total == nil || hole != nil ? nil : total
+        let known = hole == nil ? total.map { Int(clamping: $0) } : hole?.record.body.expectedLength
         let answer = continues(
             status: response.status, fields: response.fields, stored: part.stored, from: part.start, to: part.end,
-            total: length.map { Int(clamping: $0) })
+            total: known)
         guard case .goesOn(_, let whole) = answer else { return false }
         if total == nil { total = UInt64(part.end.map { $0 - part.start } ?? whole) }
         return true

@@ -1,4 +1,5 @@
 import Caching
+import Message
 import Storage
 import Transaction
 
@@ -11,7 +12,7 @@ extension Exchange {
             let end = delivery.endNeeded
         else { return serve(record, as: service) }
         // What is missing would be more than the store keeps.
-        guard record.body.heldBytes + delivery.missingBytes <= request.objectSizeMax else { return forwardAlone() }
+        guard record.body.mayKeep(delivery.missing, lengthMax: request.objectSizeMax) else { return forwardAlone() }
         switch record.body.claim(at: delivery.offset, limit: end) {
         case .available: serve(record, as: service)
         case .awaited: serve(record, as: .collapsed)
@@ -31,9 +32,10 @@ extension Exchange {
     }
 
     /// Just validated: as it is, or with its holes filled.
-    func serveRenewed(_ record: StoredResponse, as service: Service) {
+    func serveRenewed(_ record: StoredResponse, as service: Service, ownFields: Fields? = nil) {
         fetch = nil
-        record.body.state == .partial ? servePart(record, as: service) : serve(record, as: service)
+        record.body.state == .partial
+            ? servePart(record, as: service) : serve(record, as: service, ownFields: ownFields)
     }
 
     private func fetch(_ fill: Fill, of record: StoredResponse) {

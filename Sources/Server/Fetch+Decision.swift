@@ -15,7 +15,9 @@ extension Fetch {
             guard let confirmed = confirmed(by: response, now) else { return askForTheWhole() }
             stored = confirmed
         }
-        if response.status == 206, request.cache.hasRange { return decideAnswerToRange(response, now) }
+        if response.status == 206, request.method == .get, request.cache.hasRange {
+            return decideAnswerToRange(response, now)
+        }
         let storing = storing(response, now)
         var isStorable = false
         if case .store = storing { isStorable = true }
@@ -122,13 +124,33 @@ extension Fetch {
     func freshen(_ response: ReceivedResponse, _ now: WallTime) {
         guard let stored else { preconditionFailure("a 304 to a question nobody asked") }
         let renewed = renewed(stored, by: response, now)
-        _ = request.tier.replace(stored, with: renewed)
-        worker.counters.add(.freshened)
-        let suiting = suiting(renewed)
-        transfer?.resolve(.published(suiting))
+        var answer = renewed
+        if mayStay(renewed) {
+            _ = request.tier.replace(stored, with: renewed)
+            worker.counters.add(.freshened)
+            answer = suiting(renewed)
+            transfer?.resolve(.published(answer))
+        } else {
+            request.tier.remove(stored)
+            transfer?.resolve(.notShared)
+        }
         sink = .discard
-        exchange?.serveRenewed(suiting, as: .revalidated(plan.reason))
+        exchange?.serveRenewed(
+            answer, as: .revalidated(plan.reason), ownFields: fieldsOfOne(response, beside: renewed))
         exchange = nil
+    }
+
+    /// Whether the fields that came now let it be stored still.
+    private func mayStay(_ renewed: StoredResponse) -> Bool {
+        objectionToKeeping(renewed.fields, treatment: request.treatment(of: renewed, by: snapshot.cacheRules)) == nil
+    }
+
+    /// Cookies that came with a 304 are of the client whose request it answers; nil: there are none, or they are for all.
+    private func fieldsOfOne(_ response: ReceivedResponse, beside renewed: StoredResponse) -> Fields? {
+        guard response.fields.contains(.setCookie), !renewed.fields.contains(.setCookie) else { return nil }
+        var fields = renewed.fields
+        for value in response.fields.all(.setCookie) { fields.append(.setCookie, Array(value)) }
+        return fields
     }
 
     private func renewed(_ stored: StoredResponse, by response: ReceivedResponse, _ now: WallTime) -> StoredResponse {
@@ -137,12 +159,19 @@ extension Fetch {
 
     /// - Parameter update: end-to-end fields.
     func renewed(_ stored: StoredResponse, by update: Fields, _ now: WallTime) -> StoredResponse {
-        let fields = freshened(stored.fields, by: update, received: now)
-        return stored.renewed(
-            cached: CachedResponse(
-                status: stored.cached.status, fields: fields, requestTime: requestTime, responseTime: now,
-                policy: snapshot.cachePolicy, treatment: request.treatment(of: stored, by: snapshot.cacheRules)),
-            fields: fields)
+        let treatment = request.treatment(of: stored, by: snapshot.cacheRules)
+        let make = { (fields: Fields) in
+            let cached = CachedResponse(
+                status: stored.cached.status, fields: fields, requestTime: self.requestTime, responseTime: now,
+                policy: self.snapshot.cachePolicy, treatment: treatment)
+            return (cached, fields)
+        }
+        var (cached, fields) = make(freshened(stored.fields, by: update, received: now))
+        if update.contains(.setCookie), !maySetCookie(cached, treatment) {
+            let others = update.dropping { $0.name == .setCookie }
+            (cached, fields) = make(freshened(stored.fields, by: others, received: now))
+        }
+        return stored.renewed(cached: cached, fields: fields)
     }
 
     /// Of another variant's response that the origin says suits this request too, a record under this request's values.
@@ -155,7 +184,8 @@ extension Fetch {
 
     /// RFC 9111 §4.3.5: what the answer to a HEAD tells of the stored response to GET.
     private func updateStored(by response: ReceivedResponse, _ now: WallTime) {
-        guard let stored, stored.body.state == .complete || stored.body.state == .partial,
+        guard let stored, isEligible(stored.terms, for: request.cache),
+            stored.body.state == .complete || stored.body.state == .partial,
             let length = stored.body.expectedLength ?? (stored.body.state == .complete ? stored.body.length : nil)
         else { return }
         switch headUpdate(
@@ -163,8 +193,11 @@ extension Fetch {
             received: now)
         {
         case .freshen:
-            if request.tier.replace(stored, with: renewed(stored, by: response, now)) {
-                worker.counters.add(.freshened)
+            let renewed = renewed(stored, by: response, now)
+            if mayStay(renewed) {
+                if request.tier.replace(stored, with: renewed) { worker.counters.add(.freshened) }
+            } else {
+                request.tier.remove(stored)
             }
         case .markStale:
             if request.tier.replace(stored, with: stored.outdated) { worker.counters.add(.invalidated) }

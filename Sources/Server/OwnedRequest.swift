@@ -94,9 +94,11 @@ final class OwnedRequest {
         snapshotOfTypes = rules.dependOnType ? snapshot : nil
         let compresses = treatment.compression != .no || rules.dependOnType
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
-        guard let keyRules = rules.keyRules(for: treatment) else { return }
+        let keyRules = rules.keyRules(for: treatment)
+        // The rules of an earlier asking may have made it.
+        if keyRules == nil && keyBytes == uri { return }
         keyBytes = uri
-        keyRules.apply(to: &keyBytes)
+        keyRules?.apply(to: &keyBytes)
         key = shared.key(of: keyBytes)
     }
 

@@ -175,7 +175,11 @@ struct ContentCodingScenarios {
                 .sends(Array(zipped[..<half])).waits(for: go).closes()
             if isResumed {
                 s.origin.expects("GET /a", "Range: bytes=\(half)-").replies(
-                    206, ["Content-Encoding: gzip", "ETag: \"a\"", "Content-Range: bytes \(half)-\(zipped.count - 1)/\(zipped.count)"],
+                    206,
+                    [
+                        "Content-Encoding: gzip", "ETag: \"a\"",
+                        "Content-Range: bytes \(half)-\(zipped.count - 1)/\(zipped.count)",
+                    ],
                     Array(zipped[half...]))
             }
             let (leader, client) = (try s.client(), try s.client())

@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help packages serve test test-asan test-tsan bench fuzz format format-check release check-examples image-proof
+.PHONY: help packages serve test test-asan test-tsan bench fuzz simulate format format-check release check-examples image-proof
 
 # What building needs, what the real-client tests need: package names of Debian 12.
 BUILD_PACKAGES := libevent-dev libssl-dev zlib1g-dev libyaml-dev libc-ares-dev libcrypt-dev pkg-config
@@ -12,6 +12,8 @@ FORMATTED := Package.swift Sources Tests
 RELEASE := swift build -c release --static-swift-stdlib --product larder
 LARDER = $(shell swift build -c release --static-swift-stdlib --show-bin-path)/larder
 FUZZ_SECONDS ?= 60
+SIMULATE_STEPS ?= 5000000
+SIMULATE_SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -40,6 +42,10 @@ bench: ## run our own benchmarks and compare with the checked-in thresholds
 
 fuzz: packages ## fuzz each parser for FUZZ_SECONDS (60)
 	FuzzTesting/run.sh $(FUZZ_SECONDS)
+
+simulate: packages ## run the simulation for SIMULATE_STEPS (5 million: minutes) from SIMULATE_SEED (random)
+	@seed=$(SIMULATE_SEED); echo "LARDER_SIMULATE_SEED=$$seed LARDER_SIMULATE_STEPS=$(SIMULATE_STEPS)"; \
+	LARDER_SIMULATE_SEED=$$seed LARDER_SIMULATE_STEPS=$(SIMULATE_STEPS) swift test --filter SimulationTests
 
 format: ## format all Swift sources in place
 	swift format format --in-place --parallel --recursive $(FORMATTED)

@@ -112,12 +112,13 @@ let package = Package(
             "ScenarioTests",
             [
                 "Server", "Settings", "Rules", "Caching", "Access", "Message", "EventLoop", "Passwords", "TLS",
-                "Compression", "YAML",
+                "Compression", "Storage", "YAML",
             ]),
         tests(
             "AdminTests",
             [
-                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Storage", "Server",
+                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Storage",
+                "Server",
                 "CLarder", "larder",
             ]),
         tests("ClientTests", ["larder"]),

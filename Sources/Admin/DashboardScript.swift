@@ -125,7 +125,8 @@ let dashboardScript = #"""
       text("memory-percent", percent(used));
       byId("memory-fill").setAttribute("width", Math.min(100, used * 100));
       pairs("memory", [["used", size(s.memory.used)], ["budget", size(s.memory.budget)],
-        ["responses", count(s.memory.records)], ["evicted", count(s.memory.evictions)]]);
+        ["responses", count(s.memory.records)], ["evicted", count(s.memory.evictions)]]
+        .concat(s.zones.length > 1 ? s.zones.map(z => ["zone " + z.name, `${size(z.used)} of ${size(z.budget)}`]) : []));
       const lent = s.origins.reused + s.origins.opened;
       pairs("connections", [["clients", count(s.clients.open)], ["clients, all told", count(s.clients.accepted)],
         ["origins", `${count(s.origins.open)} (${count(s.origins.idle)} idle)`],

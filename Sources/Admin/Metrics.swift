@@ -105,6 +105,21 @@ extension Statistics {
         metrics.single("larder_memory_records", .gauge, "Responses stored in the memory tier.", memory.records)
         metrics.single(
             "larder_memory_evictions_total", .counter, "Responses evicted from the memory tier.", memory.evictions)
+        writeZones(to: &metrics)
+        metrics.family(
+            "larder_store_events_total", .counter, "What happened to stored responses and transfers.", label: "event",
+            store.map { ($0.name, $0.count) })
+    }
+
+    private func writeZones(to metrics: inout MetricsWriter) {
+        func family(_ name: String, _ kind: MetricsWriter.Kind, _ help: String, _ value: (MemoryUse) -> UInt64) {
+            metrics.family(
+                "larder_zone_memory_\(name)", kind, help, label: "zone", zones.map { ($0.name, value($0.memory)) })
+        }
+        family("budget_bytes", .gauge, "Budget of a zone.") { $0.budget }
+        family("used_bytes", .gauge, "Used by a zone.") { $0.used }
+        family("records", .gauge, "Responses stored in a zone.") { $0.records }
+        family("evictions_total", .counter, "Responses evicted from a zone.") { $0.evictions }
     }
 
     private func writeNames(to metrics: inout MetricsWriter) {

@@ -52,11 +52,9 @@ package final class RunningHouse: House {
         result.names.queries = gauge(.nameQueries)
         result.names.cached = gauge(.nameHits)
         result.names.failures = gauge(.nameFailures)
-        let tier = proxy.shared.tier.statistics
-        result.memory.budget = UInt64(clamping: tier.budgetBytes)
-        result.memory.used = UInt64(clamping: tier.usedBytes)
-        result.memory.records = UInt64(clamping: tier.recordCount)
-        result.memory.evictions = UInt64(clamping: tier.evictions)
+        result.zones = proxy.storedZones.map { Statistics.ZoneRow(name: $0.name, memory: .init($0.tier.statistics)) }
+        result.memory = result.zones.reduce(into: Statistics.MemoryUse()) { $0.add($1.memory) }
+        result.store = RunningHouse.storeEvents.map { NamedCount($0.name, sum($0.counter)) }
         result.errors = errorCounts(counters)
         result.refusals = refusalCounts(counters)
         result.workers = counters.enumerated().map { number, counters in
@@ -69,6 +67,12 @@ package final class RunningHouse: House {
         }
         return result
     }
+
+    private static let storeEvents: [(name: String, counter: Counter)] = [
+        ("stored", .stored), ("parts-stored", .partsStored), ("parts-kept", .keptPartial), ("freshened", .freshened),
+        ("invalidated", .invalidated), ("storing-refused", .storingRefused), ("storing-failed", .storingFailed),
+        ("transfers-resumed", .resumed), ("collapse-timeouts", .collapseTimeouts),
+    ]
 
     /// What origins did wrong, by the error types of RFC 9209.
     private func errorCounts(_ counters: [Counters]) -> [NamedCount] {
@@ -198,5 +202,21 @@ private final class SamplerBox: @unchecked Sendable {
     func stop() {
         if let timer { loop.timers.cancel(timer) }
         timer = nil
+    }
+}
+
+extension Statistics.MemoryUse {
+    init(_ tier: MemoryTierStatistics) {
+        budget = UInt64(clamping: tier.budgetBytes)
+        used = UInt64(clamping: tier.usedBytes)
+        records = UInt64(clamping: tier.recordCount)
+        evictions = UInt64(clamping: tier.evictions)
+    }
+
+    mutating func add(_ other: Statistics.MemoryUse) {
+        budget &+= other.budget
+        used &+= other.used
+        records &+= other.records
+        evictions &+= other.evictions
     }
 }

@@ -14,7 +14,12 @@ package struct Statistics: Sendable, Equatable {
     package var clients = ClientConnections()
     package var origins = OriginConnections()
     package var tunnels = Tunnels()
+    /// Of all zones together.
     package var memory = MemoryUse()
+    /// Of each zone; the default one first.
+    package var zones: [ZoneRow] = []
+    /// What happened to stored responses and transfers, by event.
+    package var store: [NamedCount] = []
     package var names = NameResolution()
     /// By error type of RFC 9209 §2.3.
     package var errors: [NamedCount] = []
@@ -89,6 +94,15 @@ extension Statistics {
         package var records: UInt64 = 0
         package var evictions: UInt64 = 0
         package init() {}
+    }
+
+    package struct ZoneRow: Sendable, Equatable {
+        package var name: String
+        package var memory: MemoryUse
+        package init(name: String, memory: MemoryUse) {
+            self.name = name
+            self.memory = memory
+        }
     }
 
     package struct NameResolution: Sendable, Equatable {

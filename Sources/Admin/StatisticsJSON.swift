@@ -18,6 +18,10 @@ extension Statistics {
             writeConnections(to: &json)
             json.key("memory")
             memory.write(to: &json)
+            json.key("zones")
+            json.array { for zone in zones { zone.write(to: &$0) } }
+            json.key("store")
+            write(store, to: &json)
             json.key("dns")
             names.write(to: &json)
             json.key("errors")
@@ -83,11 +87,22 @@ extension OutcomeCounts {
 
 extension Statistics.MemoryUse {
     fileprivate func write(to json: inout JSONWriter) {
+        json.object { writeMembers(to: &$0) }
+    }
+
+    fileprivate func writeMembers(to json: inout JSONWriter) {
+        json.member("budget", budget)
+        json.member("used", used)
+        json.member("records", records)
+        json.member("evictions", evictions)
+    }
+}
+
+extension Statistics.ZoneRow {
+    fileprivate func write(to json: inout JSONWriter) {
         json.object {
-            $0.member("budget", budget)
-            $0.member("used", used)
-            $0.member("records", records)
-            $0.member("evictions", evictions)
+            $0.member("name", name)
+            memory.writeMembers(to: &$0)
         }
     }
 }

@@ -16,5 +16,11 @@ package func headUpdate(
 ) -> HeadUpdate {
     guard status == 200 else { return .ignore }
     if let value = fields.first(.contentLength), parseDecimal(value) != length { return .markStale }
+    // Every validator that came must match, the weaker one too.
+    if let modified = fields.first(.lastModified).flatMap({ parseHTTPDate($0, now: received) }),
+        let known = stored.lastModified, modified != known
+    {
+        return .markStale
+    }
     return selects(fields, stored, received: received) ? .freshen : .markStale
 }

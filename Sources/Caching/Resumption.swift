@@ -58,10 +58,11 @@ package func continues(
 }
 
 /// The answer must carry the tag that `If-Range` named (§15.3.7: a 206 has the `ETag` a 200 would have). A date may be
-/// left out there, and then `If-Range` vouches for it.
+/// left out there, and then `If-Range` vouches for it. The coding may be left out as well (§15.3.7), but deployed servers
+/// give one tag to all codings: without it nothing tells a part of the gzip form from one of the plain form.
 private func isSameRepresentation(_ fields: Fields, _ stored: CachedResponse) -> Bool {
     let coding = fields.joined(.contentEncoding)?.map(asciiLowercased)
-    guard coding == nil || coding == stored.contentEncoding else { return false }
+    guard (coding ?? []) == stored.contentEncoding else { return false }
     let eTag = fields.first(.eTag).flatMap { EntityTag(parsing: $0) }
     switch stored.strongValidator {
     case .eTag(let own):

@@ -11,27 +11,17 @@ package final class BlockingPool: Sendable {
         /// Index of the oldest job in `queue`; those before it are done.
         var first = 0
         var isShuttingDown = false
-        var threads: [ThreadBox] = []
-    }
-    private final class ThreadBox: Sendable {
-        let handle: Mutex<ThreadHandle?>
-
-        init(_ handle: consuming sending ThreadHandle) { self.handle = Mutex(handle) }
-
-        func join() {
-            guard let handle = handle.withLock({ $0.take() }) else { return }
-            handle.join()
-        }
+        var threads: [OwnedThread] = []
     }
     private let state = Locked(State())
-    private let jobsWaiting = Semaphore()
+    private let jobsWaiting = CountingSemaphore()
     private let queueMax: Int
 
     package init(threads: Int, queueMax: Int) throws(EventLoopError) {
         precondition(threads > 0 && queueMax > 0, "a pool has threads and a queue")
         self.queueMax = queueMax
         for number in 0..<threads {
-            let thread = ThreadBox(try startThread(name: "blocking-\(number)") { [self] in work() })
+            let thread = OwnedThread(try startThread(name: "blocking-\(number)") { [self] in work() })
             state.withLock { $0.threads.append(thread) }
         }
     }
@@ -87,27 +77,5 @@ package final class BlockingPool: Sendable {
             }
             return job
         }
-    }
-}
-
-/// A POSIX semaphore: counts signals, `wait` takes one or sleeps.
-@safe private final class Semaphore: @unchecked Sendable {
-    private let raw: UnsafeMutablePointer<sem_t>
-
-    init() {
-        unsafe raw = .allocate(capacity: 1)
-        let status = unsafe sem_init(raw, 0, 0)
-        precondition(status == 0, "a semaphore at zero is always possible")
-    }
-
-    deinit {
-        unsafe sem_destroy(raw)
-        unsafe raw.deallocate()
-    }
-
-    func signal() { unsafe sem_post(raw) }
-
-    func wait() {
-        while unsafe sem_wait(raw) != 0 { precondition(errno == EINTR, "a semaphore fails only when interrupted") }
     }
 }

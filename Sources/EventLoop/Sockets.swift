@@ -139,6 +139,12 @@ package enum Sockets {
     /// Sends small writes at once (no Nagle). Not an error on a Unix socket.
     package static func setNoDelay(_ fd: CInt) { setIgnoring(fd, CInt(IPPROTO_TCP), TCP_NODELAY, 1) }
 
+    /// The next close is a reset: what was sent and has not arrived may be lost, and the other side knows that it was cut off.
+    package static func resetOnClose(_ fd: CInt) {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        _ = unsafe setsockopt(fd, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
     /// The error a socket was left with, zero for none: how a connection attempt ended.
     package static func pendingError(_ fd: CInt) -> CInt {
         var code: CInt = 0

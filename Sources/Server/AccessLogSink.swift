@@ -15,7 +15,7 @@ package final class AccessLogSink: Sendable {
         var reopen = false
     }
     private let state = Locked(State())
-    private let signal: Semaphore
+    private let signal: CountingSemaphore
     private let target: AccessLogTarget
     private let thread = Locked<OwnedThread?>(nil)
     /// Held for a writer that does not keep up; beyond, lines are dropped and counted.
@@ -23,7 +23,7 @@ package final class AccessLogSink: Sendable {
 
     package init(_ target: AccessLogTarget) {
         self.target = target
-        signal = Semaphore()
+        signal = CountingSemaphore()
     }
 
     package var isOn: Bool { target != .off }

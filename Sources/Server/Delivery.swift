@@ -149,6 +149,9 @@ final class Delivery {
         isTerminated = true
     }
 
+    /// Nothing but the end of the connection tells where it ends.
+    var endsWithConnection: Bool { !isChunked && end == nil }
+
     /// Everything made so far goes out before more is made.
     var isTranscoded: Bool { transcoder != nil }
 

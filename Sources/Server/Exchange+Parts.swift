@@ -13,7 +13,9 @@ extension Exchange {
         // What is missing would be more than the store keeps.
         guard record.body.heldBytes + delivery.missingBytes <= request.objectSizeMax else { return forwardAlone() }
         switch record.body.claim(at: delivery.offset, limit: end) {
-        case .available: serve(record, as: service)
+        case .available:
+            let isHit = service == .hit || service == .stale
+            serve(record, as: isHit && delivery.missingBytes > 0 ? .part(status: 0) : service)
         case .awaited: serve(record, as: .collapsed)
         case .missing(let fill): fetch(fill, of: record)
         case .unavailable: forwardAlone()
@@ -48,7 +50,7 @@ extension Exchange {
     /// The origin gives what was missing; the answer begins, if it has not.
     func partBegan(_ record: StoredResponse) {
         guard !isAnswered else { return }
-        serve(record, as: .part)
+        serve(record, as: .part(status: 206))
     }
 
     /// All that the fetch had to bring is there, or will not come; what is missing beyond is somebody else's.

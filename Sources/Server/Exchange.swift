@@ -28,6 +28,8 @@ final class Exchange {
     var upload: RequestUpload?
     var denial: Denial?
 
+    /// When it began: what a leader publishes may be older than that, where its origin failed.
+    let startedAt: WallTime
     /// How the body of a response that is passed on is framed.
     var framing: ForwardedHead.Framing = .none
     /// All of the answer is queued, or in the hands of a delivery.
@@ -39,6 +41,7 @@ final class Exchange {
         self.client = client
         worker = client.worker
         snapshot = client.worker.snapshot
+        startedAt = client.worker.wallTime
         self.request = request
         awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
         transaction = Transaction(request.forTransaction(snapshot))
@@ -227,15 +230,35 @@ final class Exchange {
         switch transfer.outcome {
         case .published(let record):
             let record = unsafe unsafeDowncast(record, to: StoredResponse.self)
-            guard suits(record) else { return perform(transaction.on(.leaderPublished(suits: false))) }
+            guard suits(record), mayFollow(record) else {
+                return perform(transaction.on(.leaderPublished(suits: false)))
+            }
             _ = transaction.on(.leaderPublished(suits: true))
             if record.body.state == .partial { return servePart(record, as: .collapsed) }
             serve(record, as: .collapsed)
         case .failed(let code):
+            // The leader's wishes may have forbidden what this client's allow.
+            if let selected, mayServeStaleOnError(selected) {
+                _ = transaction.on(.leaderPublished(suits: true))
+                return serve(selected, as: .staleOnError(.stale, status: 0))
+            }
             perform(transaction.on(.leaderFailed(Refusal(rawValue: UInt8(code)) ?? .internalError)))
         case .notShared, nil:
             perform(transaction.on(.leaderNotShared))
         }
+    }
+
+    private func mayServeStaleOnError(_ record: StoredResponse) -> Bool {
+        record.body.state == .complete
+            && Caching.mayServeStaleOnError(
+                record.terms, for: request.cache, use: request.treatment(of: record, by: snapshot).use,
+                now: worker.wallTime)
+    }
+
+    /// Where the leader's origin failed it publishes what was stored before: whether stale will do, each decides for itself.
+    private func mayFollow(_ record: StoredResponse) -> Bool {
+        record.terms.responseTime >= startedAt || record.terms.isFresh(worker.wallTime)
+            || mayServeStaleOnError(record)
     }
 
     func serveSelected(ttl: Seconds) {

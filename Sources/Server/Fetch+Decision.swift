@@ -27,6 +27,7 @@ extension Fetch {
             // The answer to a POST can stand for its target (RFC 9110 §9.3.3); what was stored before can not any more.
             if invalidates(method: request.method, status: response.status) {
                 invalidate(response.fields, status: response.status)
+                invalidationsBefore = request.tier.invalidations
             }
             guard case .store(let cached) = storing, unsafe !store(response, cached, now, rest) else { return }
             relay(response, notStored: nil)
@@ -71,8 +72,8 @@ extension Fetch {
 
     var staleMayServe: Bool {
         guard let stored, stored.body.state != .failed, hole == nil else { return false }
-        return mayServeStaleOnError(
-            stored.terms, for: request.cache, use: request.treatment.use, now: worker.wallTime)
+        let use = request.treatment(of: stored, by: snapshot).use
+        return mayServeStaleOnError(stored.terms, for: request.cache, use: use, now: worker.wallTime)
     }
 
     /// - Returns: false where the store has no room for it; then it is passed on like any other.
@@ -85,8 +86,10 @@ extension Fetch {
         case .length(let count): expected = Int(clamping: count)
         case .chunked, .untilClose, .tunnel: break
         }
-        guard transfer?.isOutdated != true, expected ?? 0 <= request.objectSizeMax,
-            let body = request.tier.makeBody(expectedLength: expected)
+        let treatment = treatment(of: response)
+        guard !isOutdated,
+            let body = request.tier.makeBody(
+                expectedLength: expected, lengthMax: request.objectSizeMax(treatment))
         else {
             worker.counters.add(.storingRefused)
             return false
@@ -97,7 +100,7 @@ extension Fetch {
         let kept = storedFields(of: fields, as: cached)
         let record = StoredResponse(
             request: request, cached: cached, fields: kept, body: body, contentLength: expected,
-            treatment: treatment(of: response),
+            treatment: treatment,
             trailers: decoder == nil ? nil : TransientTrailers())
         guard request.tier.insert(record) else {
             worker.counters.add(.storingRefused)
@@ -125,6 +128,9 @@ extension Fetch {
         remaining -= UInt64(count)
     }
 
+    /// What the origin says now may be from before an unsafe request or a purge.
+    var isOutdated: Bool { transfer?.isOutdated ?? (request.tier.invalidations != invalidationsBefore) }
+
     /// The fields that go on, with what a proxy adds.
     func endToEndFields(_ response: ReceivedResponse, _ now: WallTime) -> Fields {
         ForwardedHead.responseFields(
@@ -139,11 +145,17 @@ extension Fetch {
     func freshen(_ response: ReceivedResponse, _ now: WallTime) {
         guard let stored else { preconditionFailure("a 304 to a question nobody asked") }
         let renewed = renewed(stored, by: response, now)
+        sink = .discard
+        guard mayStayStored(renewed.cached, request.treatment(of: stored, by: snapshot)) else {
+            request.tier.remove(stored)
+            transfer?.resolve(.notShared)
+            exchange?.serveRenewed(renewed, as: .revalidated(plan.reason))
+            return exchange = nil
+        }
         _ = request.tier.replace(stored, with: renewed)
         worker.counters.add(.freshened)
         let suiting = suiting(renewed)
         transfer?.resolve(.published(suiting))
-        sink = .discard
         exchange?.serveRenewed(suiting, as: .revalidated(plan.reason))
         exchange = nil
     }
@@ -168,7 +180,7 @@ extension Fetch {
 
     /// Of another variant's response that the origin says suits this request too, a record under this request's values.
     private func suiting(_ renewed: StoredResponse) -> StoredResponse {
-        guard !renewed.suits(request) else { return renewed }
+        guard !renewed.suits(request), !isOutdated else { return renewed }
         let alias = renewed.renewed(for: request)
         _ = request.tier.insert(alias)
         return alias
@@ -184,9 +196,11 @@ extension Fetch {
             received: now)
         {
         case .freshen:
-            if request.tier.replace(stored, with: renewed(stored, by: response, now)) {
-                worker.counters.add(.freshened)
+            let renewed = renewed(stored, by: response, now)
+            guard mayStayStored(renewed.cached, request.treatment(of: stored, by: snapshot)) else {
+                return request.tier.remove(stored)
             }
+            if request.tier.replace(stored, with: renewed) { worker.counters.add(.freshened) }
         case .markStale:
             if request.tier.replace(stored, with: stored.outdated) { worker.counters.add(.invalidated) }
         case .ignore:

@@ -20,7 +20,7 @@ extension Fetch {
     /// The answer to the question for a hole.
     func decidePart(_ response: ReceivedResponse) {
         guard let hole else { preconditionFailure("a part was asked for, and nobody knows of what") }
-        guard goesOn(response) else { return partIsGone(hole, response) }
+        guard case .goesOn = answerForPart(response) else { return partIsGone(hole, response) }
         sink = .fill(hole.fill, of: hole.record)
         exchange?.partBegan(hole.record)
     }
@@ -62,9 +62,9 @@ extension Fetch {
 
     /// Where the rules want the whole, the next hole is fetched behind everybody's back.
     private func fillRest(of record: StoredResponse) {
-        guard request.treatment.ranges == .whole, record.body.state == .partial,
-            let length = record.body.expectedLength,
-            length <= request.objectSizeMax
+        let treatment = request.treatment(of: record, by: snapshot)
+        guard treatment.ranges == .whole, record.body.state == .partial, let length = record.body.expectedLength,
+            length <= request.objectSizeMax(treatment)
         else { return }
         Fetch.fillHole(of: record, worker: worker, snapshot: snapshot, request: request, like: transaction.request)
     }
@@ -111,7 +111,7 @@ extension Fetch {
         switch decision {
         case .doNotStore(let reason): return reason
         case .store(let part):
-            guard transfer?.isOutdated != true, let (record, fill) = place(part, response, now) else {
+            guard !isOutdated, let (record, fill) = place(part, response, now) else {
                 worker.counters.add(.storingRefused)
                 return .partialContent
             }
@@ -130,7 +130,7 @@ extension Fetch {
             return nil
         }
         let range = Int(part.range.lowerBound)..<Int(part.range.upperBound)
-        guard record.body.heldBytes + range.count <= request.objectSizeMax,
+        guard record.body.heldBytes + range.count <= request.objectSizeMax(treatment(of: response)),
             case .missing(let fill) = record.body.claim(at: range.lowerBound, limit: range.upperBound)
         else { return nil }
         guard fill.range == range else {
@@ -155,7 +155,7 @@ extension Fetch {
             // What is whole, or will be, is worth more than a part.
             if isSame || known.body.state == .growing { return nil }
         }
-        guard let body = request.tier.makeSparseBody(length: length) else { return nil }
+        guard let body = request.tier.makeSparseBody(length: length, heldMax: request.objectSizeMax) else { return nil }
         let record = StoredResponse(
             request: request, cached: part.whole, fields: part.fields, body: body, contentLength: length,
             treatment: treatment(of: response))

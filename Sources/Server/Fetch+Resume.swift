@@ -84,15 +84,15 @@ extension Fetch {
     }
 
     /// Whether the answer is the part that was asked for, of the same representation.
-    func goesOn(_ response: ReceivedResponse) -> Bool {
-        guard let part else { return false }
-        let length = total == nil || hole != nil ? nil : total
+    func answerForPart(_ response: ReceivedResponse) -> ResumeAnswer {
+        guard let part else { preconditionFailure("no part was asked for") }
         let answer = continues(
             status: response.status, fields: response.fields, stored: part.stored, from: part.start, to: part.end,
-            total: length.map { Int(clamping: $0) })
-        guard case .goesOn(_, let whole) = answer else { return false }
-        if total == nil { total = UInt64(part.end.map { $0 - part.start } ?? whole) }
-        return true
+            total: hole.map { $0.record.body.expectedLength } ?? total.map { Int(clamping: $0) })
+        if case .goesOn(_, let whole) = answer, total == nil {
+            total = UInt64(part.end.map { $0 - part.start } ?? whole)
+        }
+        return answer
     }
 
     /// What came so far can not be completed.

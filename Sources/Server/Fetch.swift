@@ -59,6 +59,8 @@ final class Fetch: TimedObject {
     var requestIsSent = false
     var isPaused = false
     let requestTime: WallTime
+    /// Of the tier, when the fetch began.
+    var invalidationsBefore: Int
     var startedAt = MonotonicTime(nanoseconds: 0)
     /// Bytes of the body that went to the sink.
     var received: UInt64 = 0
@@ -88,6 +90,7 @@ final class Fetch: TimedObject {
         self.stored = stored
         self.transfer = transfer
         requestTime = worker.wallTime
+        invalidationsBefore = request.tier.invalidations
     }
 
     func start() {
@@ -294,9 +297,17 @@ final class Fetch: TimedObject {
             && !(response.fields.contains(.wwwAuthenticate)
                 && response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding))
         keepAlive = snapshot.configuration.timeouts.originKeepAlive
-        if let announced = Fetch.keepAlive(response.fields) { keepAlive = min(keepAlive, announced) }
+        // A second less, for the way.
+        if let announced = keepAliveTimeout(response.fields) {
+            keepAlive = min(keepAlive, .seconds(max(0, announced.count - 1)))
+        }
         if isResuming {
-            guard goesOn(response) else { return giveUp(keepsPart: false) }
+            switch answerForPart(response) {
+            case .goesOn: break
+            case .changed: return giveUp(keepsPart: false)
+            // An origin that is overloaded or just starting may do better in a moment.
+            case .refused: return response.status >= 500 ? breakOff() : giveUp()
+            }
         } else {
             self.response = response
             total = if case .length(let count) = length { count } else { nil }
@@ -311,17 +322,6 @@ final class Fetch: TimedObject {
         worker.counters.count(violation)
         exchange?.note(violation: violation)
         failBeforeHead(.responseInvalid)
-    }
-
-    /// `Keep-Alive: timeout=N` is heeded, less a second for the way (a convention since RFC 2068 §19.7.1).
-    static func keepAlive(_ fields: Fields) -> Duration? {
-        guard let value = fields.first(.keepAlive) else { return nil }
-        var seconds: Int?
-        forEachListElement(value) { element in
-            guard element.starts(with: "timeout=".utf8) else { return }
-            seconds = ForwardedHead.decimal(element.dropFirst(8))
-        }
-        return seconds.map { .seconds(max(0, $0 - 1)) }
     }
 
     func receiveInterim(_ response: ReceivedResponse) {
@@ -361,6 +361,11 @@ final class Fetch: TimedObject {
     func completeStored(_ record: StoredResponse, _ trailers: Fields?) {
         record.trailers?.set(ForwardedHead.trailers(trailers))
         guard record.body.state == .complete || record.body.finish() else { return dropStored(record) }
+        // What outgrew the store went to those who read it, and is gone.
+        guard !record.body.isWindowed else {
+            exchange?.bodyAdvanced()
+            return
+        }
         worker.counters.add(.stored)
         if !record.headHasLength {
             // Now that the length is known, hits are served with it and by the short way.

@@ -97,16 +97,10 @@ enum ForwardedHead {
     /// `Max-Forwards` counts down for TRACE and OPTIONS (RFC 9110 §7.6.2); elsewhere it passes unchanged.
     private static func appendMaxForwards(_ fields: Fields, _ method: Method, to out: inout [UInt8]) {
         guard let value = fields.first(.maxForwards) else { return }
-        guard method == .trace || method == .options, let count = decimal(value), count > 0 else {
+        guard method == .trace || method == .options, let count = parseDecimal(value), count > 0 else {
             return appendFieldLine(.maxForwards, value, to: &out)
         }
-        HeadWriter.append(.maxForwards, count - 1, to: &out)
-    }
-
-    /// A short decimal number, or nil.
-    static func decimal(_ text: ArraySlice<UInt8>) -> Int? {
-        guard !text.isEmpty, text.count <= 9, text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        HeadWriter.append(.maxForwards, Int(clamping: count - 1), to: &out)
     }
 
     private static func appendVia(_ fields: Fields, minorVersion: UInt8, instance: [UInt8], to out: inout [UInt8]) {

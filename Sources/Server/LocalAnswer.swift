@@ -52,7 +52,7 @@ enum LocalAnswer {
 
     /// `Max-Forwards: 0` (RFC 9110 §7.6.2).
     private static func isLastHop(_ request: OwnedRequest) -> Bool {
-        request.fields.first(.maxForwards).flatMap(ForwardedHead.decimal) == 0
+        request.fields.first(.maxForwards).flatMap { parseDecimal($0) } == 0
     }
 
     private static var options: LocalAnswer {

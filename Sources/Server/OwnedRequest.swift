@@ -28,6 +28,8 @@ final class OwnedRequest {
     var user: String?
     /// What is worth compressing; nil where nothing is compressed for this request.
     private var compressionSettings: CompressionSettings?
+    /// The configuration, where its rules look at the type of what is stored.
+    private var typeRules: Snapshot?
     private var cachedAccess: AccessRequest?
 
     init(
@@ -89,7 +91,9 @@ final class OwnedRequest {
         let rules = snapshot.cacheRules
         treatment = rules.treatment(of: access, clientPolicy: clientPolicy(rules))
         zone = zones[treatment.zone]
-        compressionSettings = treatment.compression == .no ? nil : snapshot.configuration.cache.compression
+        typeRules = rules.dependOnType ? snapshot : nil
+        let compresses = treatment.compression != .no || rules.dependOnType
+        compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
         guard let keyRules = rules.keyRules(for: treatment) else { return }
         keyBytes = uri
         keyRules.apply(to: &keyBytes)
@@ -117,8 +121,10 @@ final class OwnedRequest {
 
     /// Whether and when such a response is compressed for this client, by the rules.
     func compression(of record: StoredResponse) -> CompressionUse {
-        guard treatment.compression != .no, let settings = compressionSettings else { return .no }
-        guard let type = record.fields.first(.contentType), settings.types.contains(where: { $0.matches(type) })
+        guard let settings = compressionSettings else { return .no }
+        let treatment = typeRules.map { self.treatment(of: record, by: $0) } ?? treatment
+        guard treatment.compression != .no, let type = record.fields.first(.contentType),
+            settings.types.contains(where: { $0.matches(type) })
         else { return .no }
         return treatment.compression
     }

@@ -12,7 +12,7 @@ extension Proxy {
 
     private final class Answer: Sendable {
         private let found = Locked<Result<[SocketAddress], Refusal>?>(nil)
-        private let signal = Semaphore()
+        private let signal = CountingSemaphore()
 
         /// On the worker's thread.
         func ask(_ worker: Worker, _ host: String) {

@@ -170,7 +170,7 @@ package final class Proxy: Sendable {
     private final class Nursery: Sendable {
         typealias Parts = (inbox: Inbox, counters: Counters, worker: WorkerReference)
         private let outcome = Locked<Result<Parts, StartError>?>(nil)
-        private let signal = Semaphore()
+        private let signal = CountingSemaphore()
 
         func born(_ parts: Parts) {
             outcome.withLock { $0 = .success(parts) }
@@ -215,7 +215,7 @@ package final class Proxy: Sendable {
 
     private final class Gathering: Sendable {
         private let found = Locked<[FetchDescription]>([])
-        private let signal = Semaphore()
+        private let signal = CountingSemaphore()
 
         func add(_ descriptions: [FetchDescription]) {
             found.withLock { $0 += descriptions }

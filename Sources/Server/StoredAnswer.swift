@@ -6,8 +6,8 @@ import Storage
 /// By what way a stored response came to be served.
 enum Service: Equatable {
     case hit, stale, collapsed
-    /// Parts of it were stored; what was missing came from the origin.
-    case part
+    /// Parts of it were stored; what is missing comes from the origin, which has answered with `status`; 0: not yet.
+    case part(status: UInt16)
     /// The origin was asked and said 304.
     case revalidated(CacheStatus.ForwardReason)
     /// It is being stored right now, because of this request.
@@ -42,9 +42,9 @@ enum Service: Equatable {
             result = CacheStatus(.forwarded(reason))
             result.forwardStatus = status
             result.isStored = true
-        case .part:
+        case .part(let status):
             result = CacheStatus(.forwarded(.partial))
-            result.forwardStatus = 206
+            if status > 0 { result.forwardStatus = status }
             result.isStored = true
         case .staleOnError(let reason, let status):
             result = CacheStatus(.forwarded(reason))

@@ -8,8 +8,7 @@ package final class Zones: Sendable {
     private let zones: Locked<[Zone]>
 
     init(_ configuration: Configuration) {
-        let tier = Zones.makeTier(
-            configuration.cache.memory, objectSizeMax: configuration.cache.objectSizeMax, configuration)
+        let tier = Zones.makeTier(configuration.cache.memory, configuration)
         defaultTier = tier
         zones = Locked(Zones.made(configuration, from: [Zones.defaultZone(tier, configuration)]))
     }
@@ -31,8 +30,7 @@ package final class Zones: Sendable {
         return [defaultZone(tier, configuration)]
             + configuration.cache.zones.map { settings in
                 let tier =
-                    known.first { $0.name == settings.name }?.tier
-                    ?? makeTier(settings.memory, objectSizeMax: settings.objectSizeMax, configuration)
+                    known.first { $0.name == settings.name }?.tier ?? makeTier(settings.memory, configuration)
                 tier.setBudget(Int(clamping: settings.memory))
                 return Zone(
                     name: settings.name, tier: tier, objectSizeMax: Int(clamping: settings.objectSizeMax))
@@ -44,10 +42,10 @@ package final class Zones: Sendable {
             name: Zone.defaultName, tier: tier, objectSizeMax: Int(clamping: configuration.cache.objectSizeMax))
     }
 
-    private static func makeTier(_ budget: UInt64, objectSizeMax: UInt64, _ configuration: Configuration) -> MemoryTier
-    {
+    /// What a body may have is asked of the zone and the rules, which may allow any that fits.
+    private static func makeTier(_ budget: UInt64, _ configuration: Configuration) -> MemoryTier {
         MemoryTier(
-            budget: Int(clamping: budget), objectMax: Int(clamping: objectSizeMax),
+            budget: Int(clamping: budget), objectMax: Int(clamping: budget),
             variantsPerKeyMax: configuration.limits.variantsPerKeyMax)
     }
 }

@@ -150,7 +150,7 @@ extension Body {
 
     /// Whether a sparse body may take this page: one longer than the largest object holds no more than that of it.
     func mayHold(_ page: BodyLayout.Page) -> Bool {
-        guard let expectedLength, expectedLength > shelves.objectMax else { return true }
-        return held.load(ordering: .relaxed) + page.capacity <= shelves.objectMax
+        guard let expectedLength, expectedLength > lengthMax else { return true }
+        return held.load(ordering: .relaxed) + page.capacity <= lengthMax
     }
 }

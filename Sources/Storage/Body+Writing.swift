@@ -58,7 +58,7 @@ extension Body {
     /// Bytes that may still come.
     private func room(from start: Int) -> Int {
         if let expectedLength { return expectedLength - start }
-        return windowed.load(ordering: .relaxed) ? .max - start : shelves.objectMax - start
+        return windowed.load(ordering: .relaxed) ? .max - start : lengthMax - start
     }
 
     /// Copies into reserved pages.

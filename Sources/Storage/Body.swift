@@ -40,9 +40,12 @@ internal import Synchronization
     var blocks: BlockMap?
     /// Whether it began partial: its pages are smaller (`BodyLayout`).
     private let isSparse: Bool
+    /// Bytes it may have, or of a sparse one hold at once.
+    let lengthMax: Int
 
     /// The body is charged by whoever made it (`MemoryTier.makeBody`).
-    init(expectedLength: Int?, isSparse: Bool = false, shelves: Shelves) {
+    init(expectedLength: Int?, isSparse: Bool = false, lengthMax: Int? = nil, shelves: Shelves) {
+        self.lengthMax = lengthMax ?? shelves.objectMax
         self.expectedLength = expectedLength
         self.isSparse = isSparse
         self.shelves = shelves

@@ -45,18 +45,20 @@ package final class MemoryTier: Sendable {
         unsafe shelves.invalidate(key, keyBytes)
     }
 
-    /// Room for a body of this many bytes; nil as length: not known. nil: longer than `objectMax`, or no room.
-    package func makeBody(expectedLength: Int?) -> Body? {
-        if let length = expectedLength, length < 0 || length > shelves.objectMax { return nil }
-        let body = Body(expectedLength: expectedLength, shelves: shelves)
+    /// Room for a body of this many bytes; nil as length: not known. nil: longer than `lengthMax`, or no room.
+    /// - Parameter lengthMax: bytes it may have; nil: `objectMax`.
+    package func makeBody(expectedLength: Int?, lengthMax: Int? = nil) -> Body? {
+        if let length = expectedLength, length < 0 || length > lengthMax ?? shelves.objectMax { return nil }
+        let body = Body(expectedLength: expectedLength, lengthMax: lengthMax, shelves: shelves)
         return body.chargeObject() ? body : nil
     }
 
     /// A body of which any ranges may be there (`Body.claim`); only what is held counts, so it may be longer than
     /// `objectMax`, but holds no more than that at once. nil: longer than 1 TiB, or no room.
-    package func makeSparseBody(length: Int) -> Body? {
+    /// - Parameter heldMax: in place of `objectMax`.
+    package func makeSparseBody(length: Int, heldMax: Int? = nil) -> Body? {
         guard (0...BodyLayout.sparseLengthMax).contains(length) else { return nil }
-        let body = Body(expectedLength: length, isSparse: true, shelves: shelves)
+        let body = Body(expectedLength: length, isSparse: true, lengthMax: heldMax, shelves: shelves)
         guard body.chargeObject() else { return nil }
         if length == 0 { return body.finish() ? body : nil }
         return body.beginPartial() ? body : nil
@@ -99,6 +101,10 @@ extension MemoryTier {
         }
         return purged
     }
+
+    /// Counts invalidations and purges: what was asked for when it was another may be older than what it is now. For
+    /// fetches that lead no transfer; a transfer knows more exactly (`Transfer.isOutdated`).
+    package var invalidations: Int { shelves.invalidations.load(ordering: .acquiring) }
 
     /// Before a purge: what transfers bring that began before it is not stored, whatever it is, nor shared with requests
     /// that come after it.

@@ -31,6 +31,11 @@ extension Shelves {
     }
 
     func invalidate(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
+        invalidations.add(1, ordering: .releasing)
+        return unsafe invalidateNow(key, keyBytes)
+    }
+
+    private func invalidateNow(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
         change(shardIndex(key)) { shard, doomed in
             // Whoever asks from now on leads a transfer of its own.
             if let running = shard.transfers.removeValue(forKey: key) {
@@ -96,6 +101,7 @@ extension Shelves {
 
     /// Nobody joins the transfers under way any more, and what they bring is not stored.
     func outdateTransfers() {
+        invalidations.add(1, ordering: .releasing)
         for index in 0..<shardCount {
             read(index) { shard in
                 for transfer in shard.transfers.values { transfer.isOutdated.store(true, ordering: .releasing) }

@@ -14,6 +14,7 @@ internal import Synchronization
     let charged = Atomic<Int>(0)
     let refused = Atomic<Int>(0)
     let overdrawn = Atomic<Int>(0)
+    let invalidations = Atomic<Int>(0)
     private let cursor = Atomic<Int>(0)
     private let lastID = Atomic<UInt64>(0)
 

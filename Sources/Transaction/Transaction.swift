@@ -237,6 +237,7 @@ package struct Transaction: Sendable {
             return .tunnel
         }
         guard request.mayUseStore else {
+            if request.isForStoreOnly { return refuse(.onlyIfCached) }
             return fetchAlone(request.hasBody || !request.cache.method.isSafe ? .method : .bypass)
         }
         state = .lookingUp

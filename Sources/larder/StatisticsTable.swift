@@ -25,6 +25,14 @@ func statisticsTable(_ stats: JSONValue) -> String {
         $0.count("responses", stats["memory"]?["records"])
         $0.count("evicted", stats["memory"]?["evictions"])
     }
+    if let zones = stats["zones"]?.elements, zones.count > 1 {
+        table.section("Zones", stats["zones"]) {
+            for zone in zones { $0.size(zone["name"]?.text ?? "?", zone["used"]) }
+        }
+    }
+    table.section("Store", stats["store"]) {
+        for member in stats["store"]?.members ?? [] { $0.count(member.name, member.value) }
+    }
     table.section("Connections", stats["clients"]) {
         $0.count("clients", stats["clients"]?["open"])
         $0.count("origins", stats["origins"]?["open"])

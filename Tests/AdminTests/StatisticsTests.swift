@@ -29,6 +29,8 @@ let sampleStatistics: Statistics = {
     statistics.memory.used = 1 << 20
     statistics.memory.records = 18
     statistics.memory.evictions = 19
+    statistics.zones = [Statistics.ZoneRow(name: "default", memory: statistics.memory)]
+    statistics.store = [NamedCount("parts-stored", 24)]
     statistics.names.queries = 21
     statistics.names.cached = 22
     statistics.names.failures = 23
@@ -59,7 +61,8 @@ struct StatisticsJSONTests {
         ("clients.open", .integer(8)), ("clients.accepted", .integer(9)), ("origins.open", .integer(12)),
         ("origins.idle", .integer(10)), ("origins.opened", .integer(11)), ("origins.reused", .integer(13)),
         ("tunnels.opened", .integer(15)), ("tunnels.bytes_from_clients", .integer(16)),
-        ("memory.budget", .integer(1 << 28)), ("memory.evictions", .integer(19)), ("dns.cached", .integer(22)),
+        ("memory.budget", .integer(1 << 28)), ("memory.evictions", .integer(19)), ("store.parts-stored", .integer(24)),
+        ("dns.cached", .integer(22)),
         ("errors.connection_timeout", .integer(26)), ("refusals.te-with-cl", .integer(27)),
     ]
     @Test(arguments: rows) func `every number stands under its name`(_ row: (path: String, value: JSONValue)) throws {
@@ -108,7 +111,8 @@ struct MetricsTests {
         "larder_errors_total{type=\"dns_error\"} 25", "larder_refusals_total{reason=\"te-with-cl\"} 27",
         "larder_client_connections 8", "larder_origin_connections{state=\"busy\"} 2",
         "larder_origin_connections{state=\"idle\"} 10", "larder_tunnel_bytes_total{direction=\"to_client\"} 17",
-        "larder_memory_used_bytes 1048576", "larder_dns_failures_total 23",
+        "larder_memory_used_bytes 1048576", "larder_zone_memory_used_bytes{zone=\"default\"} 1048576",
+        "larder_store_events_total{event=\"parts-stored\"} 24", "larder_dns_failures_total 23",
     ]
     @Test(arguments: samples) func `every number is a sample`(_ line: String) {
         #expect(Self.lines.contains(line[...]))

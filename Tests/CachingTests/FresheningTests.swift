@@ -101,6 +101,10 @@ struct HeadFresheningTests {
         ("another tag", ["ETag: \"a\""], ["ETag: \"b\""], 200, .markStale),
         ("another date", ["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-8))"], 200, .markStale),
         ("the same date", ["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-9))"], 200, .freshen),
+        (
+            "the same tag, another date", ["ETag: \"a\"", "Last-Modified: \(date(-9))"],
+            ["ETag: \"a\"", "Last-Modified: \(date(-8))"], 200, .markStale
+        ),
         ("another length", ["ETag: \"a\""], ["ETag: \"a\"", "Content-Length: 4"], 200, .markStale),
         ("a length that is none", [], ["Content-Length: x"], 200, .markStale),
         ("only a 200 speaks", ["ETag: \"a\""], ["ETag: \"b\""], 404, .ignore),

@@ -79,7 +79,8 @@ struct ExplainTests {
             let said = try await explain(["\(nginx.url)/b.txt", "-H", "Accept-Encoding: gzip"], larder)
             #expect(said.decision == "hit", "\(said)")
             let first = "stored, variant 1 of 2"
-            #expect(said["\(first) Vary"] == "Accept-Encoding" && said["\(first) suits the request"] == "yes", "\(said)")
+            #expect(
+                said["\(first) Vary"] == "Accept-Encoding" && said["\(first) suits the request"] == "yes", "\(said)")
             #expect(said["stored, variant 2 of 2 suits the request"] == "no", "\(said)")
             #expect(said["\(first) asked with accept-encoding"] == "gzip", "\(said)")
             let other = try await explain(["\(nginx.url)/b.txt", "-H", "Accept-Encoding: br"], larder)

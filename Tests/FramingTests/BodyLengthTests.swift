@@ -153,3 +153,20 @@ struct ConnectionOptionsTests {
             ])
     }
 }
+
+@Suite("Keep-Alive (RFC 2068 §19.7.1)")
+struct KeepAliveTests {
+    static let rows: [(value: String?, seconds: Int64?)] = [
+        (nil, nil), ("timeout=5", 5), ("timeout=5, max=100", 5), ("max=100,timeout=15", 15), ("Timeout=7", 7),
+        ("timeout=", nil), ("timeout=-1", nil), ("timeout=5s", nil), ("max=3", nil), ("", nil),
+        ("timeout=99999999999999999999", 1 << 31),
+    ]
+
+    @Test(arguments: rows) func `for how long the other side keeps an idle connection`(
+        _ row: (value: String?, seconds: Int64?)
+    ) {
+        var fields = Fields()
+        if let value = row.value { fields.append(.keepAlive, value) }
+        #expect(keepAliveTimeout(fields)?.count == row.seconds)
+    }
+}

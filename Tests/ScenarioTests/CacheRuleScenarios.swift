@@ -9,7 +9,8 @@ struct CacheRuleScenarios {
     /// A rule, the answer of the origin, and whether the second request is answered from the store.
     static let rows: [(rule: String, status: Int, fields: [String], isHit: Bool)] = [
         ("ttl: 60s", 200, [], true), ("ttl: 0", 200, ["Cache-Control: max-age=60"], false),
-        ("ttl: 60s", 200, ["Cache-Control: max-age=0"], true), ("ttl: 60s", 200, ["Cache-Control: max-age=10", "Age: 30"], true),
+        ("ttl: 60s", 200, ["Cache-Control: max-age=0"], true),
+        ("ttl: 60s", 200, ["Cache-Control: max-age=10", "Age: 30"], true),
         ("ttl: 60s", 200, ["Cache-Control: no-store"], false), ("ttl: 60s", 200, ["Cache-Control: private"], false),
         ("ttl: 60s", 200, ["Expires: 0"], true), ("ttl: 60s", 200, ["Vary: *"], false),
         ("respect_cache_control: no", 200, ["Cache-Control: no-store, max-age=60"], true),
@@ -17,9 +18,14 @@ struct CacheRuleScenarios {
         ("respect_cache_control: no, ttl: 60s", 200, ["Cache-Control: private, no-cache"], true),
         ("respect_cache_control: no, ttl: 60s", 200, ["Cache-Control: no-store", "Vary: *"], false),
         ("respect_cache_control: no, ttl: 60s", 200, ["Cache-Control: private", "Set-Cookie: a=b"], false),
-        ("respect_cache_control: no, ttl: 60s, store_cookies: yes", 200, ["Cache-Control: private", "Set-Cookie: a=b"], true),
-        ("negative_ttl: 60s", 404, [], true), ("negative_ttl: 60s", 410, [], true), ("negative_ttl: 60s", 200, [], false),
-        ("negative_ttl: 60s", 404, ["Cache-Control: no-store"], false), ("negative_ttl: 60s", 404, ["Cache-Control: max-age=0"], false),
+        (
+            "respect_cache_control: no, ttl: 60s, store_cookies: yes", 200,
+            ["Cache-Control: private", "Set-Cookie: a=b"], true
+        ),
+        ("negative_ttl: 60s", 404, [], true), ("negative_ttl: 60s", 410, [], true),
+        ("negative_ttl: 60s", 200, [], false),
+        ("negative_ttl: 60s", 404, ["Cache-Control: no-store"], false),
+        ("negative_ttl: 60s", 404, ["Cache-Control: max-age=0"], false),
         ("negative_ttl: 60s", 403, [], false), ("negative_ttl: 0", 404, [], false),
         ("store_cookies: yes", 200, ["Cache-Control: max-age=60", "Set-Cookie: a=b"], true),
         ("store_cookies: yes", 200, ["Set-Cookie: a=b"], false),
@@ -29,9 +35,13 @@ struct CacheRuleScenarios {
         ("object_size_max: 3", 200, ["Cache-Control: max-age=60"], false),
     ]
 
-    @Test(arguments: rows) func `what they say of an answer`(_ row: (rule: String, status: Int, fields: [String], isHit: Bool)) throws {
+    @Test(arguments: rows) func `what they say of an answer`(
+        _ row: (rule: String, status: Int, fields: [String], isHit: Bool)
+    ) throws {
         try scenario(cache: "rules: [ { match: { path: /a }, \(row.rule) } ]") { s in
-            for _ in 0..<(row.isHit ? 1 : 2) { s.origin.expects("GET /a").replies(row.status, row.fields, Array("body".utf8)) }
+            for _ in 0..<(row.isHit ? 1 : 2) {
+                s.origin.expects("GET /a").replies(row.status, row.fields, Array("body".utf8))
+            }
             let client = try s.client()
             try client.get("/a")
             let second = try client.get("/a")
@@ -42,12 +52,18 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `a body that outgrows object_size_max on the way reaches its client whole and is not kept`() throws {
-        try scenario(cache: "rules: [ { match: { path: /a }, object_size_max: 20KiB } ]") { s in
+    @Test(arguments: ["{ path: /a }", "{ type: text/plain }"], ["Transfer-Encoding: chunked", "Connection: close"])
+    func `a body that outgrows object_size_max on the way reaches its client whole and is not kept`(
+        _ match: String, _ framing: String
+    ) throws {
+        try scenario(cache: "rules: [ { match: \(match), object_size_max: 20KiB } ]") { s in
             let body = String(repeating: "x", count: 30_000)
+            let isChunked = framing.contains("chunked")
             for _ in 0..<2 {
-                s.origin.expects("GET /a").replies(
-                    200, "Cache-Control: max-age=60", "Transfer-Encoding: chunked", body: "7530\r\n\(body)\r\n0\r\n\r\n")
+                s.origin.expects("GET /a").sends(
+                    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: max-age=60\r\n\(framing)\r\n\r\n"
+                        + (isChunked ? "7530\r\n\(body)\r\n0\r\n\r\n" : body)
+                ).closes()
             }
             let client = try s.client()
             for _ in 0..<2 {
@@ -58,18 +74,46 @@ struct CacheRuleScenarios {
         }
     }
 
+    @Test func `a rule by type bounds what its type is stored at`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/plain }, object_size_max: 3 } ]") { s in
+            for _ in 0..<2 {
+                s.origin.expects("GET /a").replies(
+                    200, "Content-Type: text/plain", "Cache-Control: max-age=60", body: "body")
+            }
+            let client = try s.client()
+            for _ in 0..<2 { #expect(try client.get("/a").text == "body") }
+        }
+    }
+
+    @Test func `a rule may take larger bodies than its zone does`() throws {
+        try scenario(
+            cache: """
+                zones: [ { name: z, memory: 8MiB } ]
+                rules: [ { match: { path: /a }, zone: z, object_size_max: 4MiB } ]
+                """
+        ) { s in
+            let body = [UInt8](repeating: 0x78, count: 2 << 20)
+            s.origin.expects("GET /a").replies(200, ["Cache-Control: max-age=60"], body)
+            let client = try s.client()
+            for _ in 0..<2 { #expect(try client.get("/a").body == body) }
+        }
+    }
+
     /// Conditions, and whether they hold for a GET of /pool/a by 127.0.0.1.
     static let conditions: [(match: String, holds: Bool)] = [
-        ("{ host: 127.0.0.1 }", true), ("{ host: example.org }", false), ("{ port: ORIGIN }", true), ("{ port: 1 }", false),
-        ("{ path: \"/pool/*\" }", true), ("{ path: /pool }", false), ("{ method: GET }", true), ("{ method: HEAD }", false),
+        ("{ host: 127.0.0.1 }", true), ("{ host: example.org }", false), ("{ port: ORIGIN }", true),
+        ("{ port: 1 }", false),
+        ("{ path: \"/pool/*\" }", true), ("{ path: /pool }", false), ("{ method: GET }", true),
+        ("{ method: HEAD }", false),
         ("{ method: [ HEAD, GET ] }", true), ("{ client: 127.0.0.0/8 }", true), ("{ client: 10.0.0.0/8 }", false),
         ("{ type: \"text/*\" }", true), ("{ type: text/css }", false), ("{ host: 127.0.0.1, path: /pool }", false),
-        ("{ user: alice }", false),
     ]
 
     @Test(arguments: conditions) func `all conditions must hold`(_ row: (match: String, holds: Bool)) throws {
         try scenario(cache: "rules: [ { match: \(row.match), ttl: 60s } ]") { s in
-            for _ in 0..<(row.holds ? 1 : 2) { s.origin.expects("GET /pool/a").replies(200, "Content-Type: text/plain", body: "body") }
+            for _ in 0..<(row.holds ? 1 : 2) {
+                s.origin.expects("GET /pool/a").replies(200, "Content-Type: text/plain", body: "body")
+            }
             let client = try s.client()
             try client.get("/pool/a")
             #expect(try client.get("/pool/a").cacheStatus.hasPrefix("larder; hit") == row.holds)
@@ -77,9 +121,11 @@ struct CacheRuleScenarios {
     }
 
     @Test func `by user: what alice's rule stores is anybody's`() throws {
-        try scenario(cache: "rules: [ { match: { user: alice }, ttl: 60s } ]", { configuration, files in
-            let users = try files.write("users", "alice:\(try hash(password: Array("a".utf8)))\nbob:\(try hash(password: Array("b".utf8)))\n")
+        try scenario({ configuration, files in
+            let users = try files.write(
+                "users", "alice:\(try hash(password: Array("a".utf8)))\nbob:\(try hash(password: Array("b".utf8)))\n")
             configuration.access.basicUsersFile = users
+            try configuration.read(cache: "rules: [ { match: { user: alice }, ttl: 60s } ]", files)
         }) { s in
             for _ in 0..<2 { s.origin.expects("GET /a", "!Proxy-Authorization").replies(200, body: "body") }
             let client = try s.client()
@@ -92,12 +138,14 @@ struct CacheRuleScenarios {
     }
 
     @Test func `the first that matches decides, what it leaves out is not looked for in a later one`() throws {
-        try scenario(cache: """
-            rules:
-              - { match: { path: "/a*" }, negative_ttl: 7s }
-              - { match: { path: /a }, ttl: 60s }
-              - { ttl: 0 }
-            """) { s in
+        try scenario(
+            cache: """
+                rules:
+                  - { match: { path: "/a*" }, negative_ttl: 7s }
+                  - { match: { path: /a }, ttl: 60s }
+                  - { ttl: 0 }
+                """
+        ) { s in
             for path in ["/a", "/b"] {
                 for _ in 0..<2 { s.origin.expects("GET \(path)").replies(200, body: "body") }
             }
@@ -133,6 +181,97 @@ struct CacheRuleScenarios {
             let client = try s.client()
             try client.get("/a")
             #expect(try client.get("/a").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `a lifetime by type holds again after a 304`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, ttl: 60s } ]") { s in
+            s.origin.expects("GET /a").replies(200, "Content-Type: text/html", "ETag: \"a\"", body: "page")
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(304, "ETag: \"a\"")
+            let client = try s.client()
+            try client.get("/a")
+            try client.get("/a", "Cache-Control: no-cache")
+            let third = try client.get("/a")
+            #expect(third.cacheStatus.hasPrefix("larder; hit; ttl="), "\(third.cacheStatus)")
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 503 Down\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\ndown", "nonsense\r\n\r\n",
+    ])
+    func `stale-on-error by type is asked of what is stored`(_ failure: String) throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, policy: stale-on-error } ]") { s in
+            s.origin.expects("GET /a").replies(
+                200, "Content-Type: text/html", "Cache-Control: max-age=10", "Age: 1000000", "ETag: \"a\"", body: "page"
+            )
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").sends(failure).closes()
+            let client = try s.client()
+            try client.get("/a")
+            let second = try client.get("/a")
+            #expect(second.text == "page")
+        }
+    }
+
+    @Test func `no-write by type keeps its type out, also what replaces something stored`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/plain }, policy: no-write } ]") { s in
+            s.origin.expects("GET /a").replies(
+                200, "Content-Type: text/html", "Cache-Control: max-age=10", "Age: 60", "ETag: \"a\"", body: "page")
+            for _ in 0..<2 {
+                s.origin.expects("GET /a").replies(
+                    200, "Content-Type: text/plain", "Cache-Control: max-age=60", body: "text")
+            }
+            let client = try s.client()
+            try client.get("/a")
+            for _ in 0..<2 { #expect(try client.get("/a").text == "text") }
+        }
+    }
+
+    @Test func `compress by type`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, compress: on-the-fly } ]") { s in
+            let body = String(repeating: "All work and no play. ", count: 200)
+            for (path, type) in [("/a", "text/html"), ("/b", "text/plain")] {
+                s.origin.expects("GET \(path)").replies(
+                    200, "Content-Type: \(type)", "Cache-Control: max-age=60", body: body)
+            }
+            let client = try s.client()
+            for _ in 0..<2 {
+                #expect(try client.get("/a", "Accept-Encoding: gzip")["Content-Encoding"] == "gzip")
+                #expect(try client.get("/b", "Accept-Encoding: gzip")["Content-Encoding"] == nil)
+            }
+        }
+    }
+
+    @Test func `ranges by type`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, ranges: pass } ]") { s in
+            let part = [
+                "Content-Type: text/html", "Cache-Control: max-age=60", "ETag: \"a\"", "Content-Range: bytes 0-1/10",
+            ]
+            for _ in 0..<2 { s.origin.expects("GET /a", "Range: bytes=0-1").replies(206, part, Array("01".utf8)) }
+            let client = try s.client()
+            for _ in 0..<2 {
+                let answer = try client.get("/a", "Range: bytes=0-1")
+                #expect(answer.status == 206)
+                #expect(answer.text == "01")
+            }
+        }
+    }
+
+    @Test func `ranges whole by type: the rest is fetched behind`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, ranges: whole } ]") { s in
+            let fields = { (range: String) in
+                [
+                    "Content-Type: text/html", "Cache-Control: max-age=60", "ETag: \"a\"",
+                    "Content-Range: bytes \(range)/10",
+                ]
+            }
+            s.origin.expects("GET /a", "Range: bytes=0-1").replies(206, fields("0-1"), Array("01".utf8))
+            s.origin.expects("GET /a", "Range: bytes=2-9").replies(206, fields("2-9"), Array("23456789".utf8))
+            let client = try s.client()
+            #expect(try client.get("/a", "Range: bytes=0-1").text == "01")
+            try s.expect(.stored, 1)
+            let whole = try client.get("/a")
+            #expect(whole.text == "0123456789")
+            #expect(whole.cacheStatus.hasPrefix("larder; hit"))
         }
     }
 }

@@ -36,23 +36,31 @@ struct PartScenarios {
         ),
         (
             "of an overlapping range, only what is missing",
-            [Step(range: "bytes=2-5", origin: [(2, 5)], body: "2345"), Step(range: "bytes=4-8", origin: [(6, 8)], body: "45678")]
+            [
+                Step(range: "bytes=2-5", origin: [(2, 5)], body: "2345"),
+                Step(range: "bytes=4-8", origin: [(6, 8)], body: "45678"),
+            ]
         ),
         (
             "a hole before what is there",
-            [Step(range: "bytes=4-5", origin: [(4, 5)], body: "45"), Step(range: "bytes=1-5", origin: [(1, 3)], body: "12345")]
+            [
+                Step(range: "bytes=4-5", origin: [(4, 5)], body: "45"),
+                Step(range: "bytes=1-5", origin: [(1, 3)], body: "12345"),
+            ]
         ),
         (
             "adjacent ones are one",
             [
-                Step(range: "bytes=2-3", origin: [(2, 3)], body: "23"), Step(range: "bytes=4-5", origin: [(4, 5)], body: "45"),
+                Step(range: "bytes=2-3", origin: [(2, 3)], body: "23"),
+                Step(range: "bytes=4-5", origin: [(4, 5)], body: "45"),
                 Step(range: "bytes=2-5", body: "2345"),
             ]
         ),
         (
             "one request for each hole of the whole",
             [
-                Step(range: "bytes=2-3", origin: [(2, 3)], body: "23"), Step(range: "bytes=6-7", origin: [(6, 7)], body: "67"),
+                Step(range: "bytes=2-3", origin: [(2, 3)], body: "23"),
+                Step(range: "bytes=6-7", origin: [(6, 7)], body: "67"),
                 Step(range: nil, origin: [(0, 1), (4, 5), (8, 9)], status: 200, body: content),
                 Step(range: nil, status: 200, body: content),
             ]
@@ -60,7 +68,8 @@ struct PartScenarios {
         (
             "from an offset to the end, the last bytes, more than there is",
             [
-                Step(range: "bytes=0-4", origin: [(0, 4)], body: "01234"), Step(range: "bytes=3-", origin: [(5, 9)], body: "3456789"),
+                Step(range: "bytes=0-4", origin: [(0, 4)], body: "01234"),
+                Step(range: "bytes=3-", origin: [(5, 9)], body: "3456789"),
                 Step(range: "bytes=-2", body: "89"), Step(range: "bytes=8-99", body: "89"),
             ]
         ),
@@ -124,7 +133,8 @@ struct PartScenarios {
 
     @Test func `several ranges of a whole one, in the order asked for, each with its type`() throws {
         try scenario { s in
-            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", "Content-Type: text/plain", body: content)
+            s.origin.expects("GET /a").replies(
+                200, "Cache-Control: max-age=60", "Content-Type: text/plain", body: content)
             let client = try s.client()
             try client.get("/a")
             let answer = try client.get("/a", "Range: bytes=-1, 0-1")
@@ -179,7 +189,8 @@ struct PartScenarios {
             let answer = try client.get("/a")
             #expect(answer.text == "0123")
             #expect(!answer.isWhole)
-            s.origin.expects("GET /a", "!Range").replies(200, "Cache-Control: max-age=60", "ETag: \"b\"", body: "ABCDEFGHIJ")
+            s.origin.expects("GET /a", "!Range").replies(
+                200, "Cache-Control: max-age=60", "ETag: \"b\"", body: "ABCDEFGHIJ")
             #expect(try s.client().get("/a").text == "ABCDEFGHIJ")
         }
     }
@@ -190,7 +201,8 @@ struct PartScenarios {
             try s.client().get("/a", "Range: bytes=0-1")
             let go = Gate("both wait")
             s.origin.expects("GET /a", "Range: bytes=2-9").waits(for: go).replies(
-                206, ["Cache-Control: max-age=60", "ETag: \"a\"", "Content-Range: bytes 2-9/10"], Array("23456789".utf8))
+                206, ["Cache-Control: max-age=60", "ETag: \"a\"", "Content-Range: bytes 2-9/10"], Array("23456789".utf8)
+            )
             let clients = try (0..<3).map { _ in try s.client() }
             for client in clients { try client.ask("GET", "/a") }
             for client in clients {

@@ -68,7 +68,9 @@ struct PolicyScenarios {
     ]
 
     @Test(arguments: rows, PolicyWay.allCases)
-    func `what becomes of a request`(_ row: (policy: String, stored: Stored, expected: Treated), _ way: PolicyWay) throws {
+    func `what becomes of a request`(_ row: (policy: String, stored: Stored, expected: Treated), _ way: PolicyWay)
+        throws
+    {
         try scenario(cache: way.cache(nil)) { s in
             let client = try s.client()
             if row.stored != .nothing {
@@ -95,11 +97,16 @@ struct PolicyScenarios {
             }
             let isHit = answer.cacheStatus.hasPrefix("larder; hit")
             #expect(isHit == (row.expected == .served), "\(answer.cacheStatus)")
-            #expect(answer.cacheStatus.hasSuffix("; zone=z") == (way == .zone && row.expected != .refused && !row.policy.contains("no-write")) || row.policy.contains("no-write"), "\(answer.cacheStatus)")
+            #expect(
+                answer.cacheStatus.hasSuffix("; zone=z")
+                    == (way == .zone && row.expected != .refused && !row.policy.contains("no-write"))
+                    || row.policy.contains("no-write"), "\(answer.cacheStatus)")
         }
     }
 
-    @Test(arguments: PolicyWay.allCases) func `no-read stores what it fetches, no-write does not`(_ way: PolicyWay) throws {
+    @Test(arguments: PolicyWay.allCases) func `no-read stores what it fetches, no-write does not`(_ way: PolicyWay)
+        throws
+    {
         for (policy, isStored) in [("no-read", true), ("no-write", false)] {
             try scenario(cache: way.cache(policy)) { s in
                 s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "1")
@@ -143,7 +150,9 @@ struct PolicyScenarios {
                 let answer = try client.response()
                 #expect((answer.text == "old") == row.isServed, "\(way) \(answer)")
                 #expect((answer.status == 200) == row.isServed, "\(way) \(answer)")
-                if row.isServed { #expect(answer.cacheStatus.contains("detail=stale-on-error"), "\(answer.cacheStatus)") }
+                if row.isServed {
+                    #expect(answer.cacheStatus.contains("detail=stale-on-error"), "\(answer.cacheStatus)")
+                }
             }
         }
     }
@@ -161,7 +170,8 @@ struct PolicyScenarios {
 
     @Test func `Larder-Policy is heeded from policy_clients alone, and forwarded for nobody`() throws {
         try scenario(cache: "policy_clients: 127.0.0.9") { s in
-            s.origin.expects("GET /a", "!Larder-Policy").replies(200, "Cache-Control: max-age=10", "Age: 60", "ETag: \"a\"", body: "old")
+            s.origin.expects("GET /a", "!Larder-Policy").replies(
+                200, "Cache-Control: max-age=10", "Age: 60", "ETag: \"a\"", body: "old")
             s.origin.expects("GET /a", "!Larder-Policy", "If-None-Match: \"a\"").replies(
                 304, "Cache-Control: max-age=10", "Age: 60", "ETag: \"a\"")
             let (stranger, trusted) = (try s.client(from: 0x7F00_0005), try s.client(from: 0x7F00_0009))
@@ -192,7 +202,9 @@ struct PolicyScenarios {
     @Test(arguments: members)
     func `its members`(_ row: (policy: String, fields: [String], status: Int, isHit: Bool)) throws {
         try scenario(cache: "policy_clients: 127.0.0.1\nnegative_ttl: 0") { s in
-            for _ in 0..<(row.isHit ? 1 : 2) { s.origin.expects("GET /a").replies(row.status, row.fields, Array("body".utf8)) }
+            for _ in 0..<(row.isHit ? 1 : 2) {
+                s.origin.expects("GET /a").replies(row.status, row.fields, Array("body".utf8))
+            }
             let client = try s.client()
             try client.get("/a", "Larder-Policy: \(row.policy)")
             let second = try client.get("/a", "Larder-Policy: \(row.policy)")

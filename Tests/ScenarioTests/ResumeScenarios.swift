@@ -14,7 +14,10 @@ struct ResumeScenarios {
         ("chunked", "\(cacheable)Transfer-Encoding: chunked\r\n", "4\r\n0123\r\n"),
         ("chunked, in the middle of a chunk", "\(cacheable)Transfer-Encoding: chunked\r\n", "a\r\n0123"),
         ("not stored", "Cache-Control: no-store\r\nETag: \"a\"\r\nContent-Length: 10\r\n", "0123"),
-        ("not stored, chunked", "Cache-Control: no-store\r\nETag: \"a\"\r\nTransfer-Encoding: chunked\r\n", "4\r\n0123\r\n"),
+        (
+            "not stored, chunked", "Cache-Control: no-store\r\nETag: \"a\"\r\nTransfer-Encoding: chunked\r\n",
+            "4\r\n0123\r\n"
+        ),
         (
             "a modification date that is strong",
             "Cache-Control: max-age=60\r\nDate: Fri, 20 Nov 2026 10:00:00 GMT\r\nLast-Modified: Thu, 19 Nov 2026 10:00:00 GMT\r\nContent-Length: 10\r\n",
@@ -40,7 +43,8 @@ struct ResumeScenarios {
 
     @Test func `more than once, also by several short parts`() throws {
         try scenario { s in
-            s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(Self.cacheable)Content-Length: 10\r\n\r\n01").resets()
+            s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(Self.cacheable)Content-Length: 10\r\n\r\n01")
+                .resets()
             s.origin.expects("GET /a", "Range: bytes=2-").sends(
                 "HTTP/1.1 206 Part\r\nETag: \"a\"\r\nContent-Range: bytes 2-9/10\r\nContent-Length: 8\r\n\r\n23"
             ).closes()
@@ -87,7 +91,8 @@ struct ResumeScenarios {
         how: (what: String, status: Int, fields: [String], body: String)
     ) throws {
         try scenario { s in
-            s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(Self.cacheable)Content-Length: 10\r\n\r\n0123").closes()
+            s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(Self.cacheable)Content-Length: 10\r\n\r\n0123")
+                .closes()
             s.origin.expects("GET /a", "Range: bytes=4-").replies(how.status, how.fields, Array(how.body.utf8))
             let answer = try s.client().get("/a")
             #expect(answer.text == "0123")
@@ -118,7 +123,8 @@ struct ResumeScenarios {
 
     @Test func `what broke off for good is kept, and the next request fetches the rest alone`() throws {
         try scenario { s in
-            s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(Self.cacheable)Content-Length: 10\r\n\r\n0123").closes()
+            s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(Self.cacheable)Content-Length: 10\r\n\r\n0123")
+                .closes()
             for _ in 0..<4 { s.origin.expects("GET /a", "Range: bytes=4-").closes() }
             let broken = try s.client().get("/a")
             #expect(!broken.isWhole)

@@ -53,6 +53,9 @@ struct AnswerDraft {
         guard status == 200 else { return }
         if let ifMatch = question.ifMatch, ifMatch != description.eTag || ifMatch.hasPrefix("W/") {
             fail(412)
+        } else if isConfused(question, &chance) {
+            status = 304
+            body = []
         } else if isNotModified(question) {
             status = 304
             body = []
@@ -61,6 +64,12 @@ struct AnswerDraft {
         } else if request.method == .get, !question.spans.isEmpty, resource.ranges != .none {
             takeParts(question, &chance)
         }
+    }
+
+    /// Says 304 to the tag of something else, but its own tag shows it.
+    private func isConfused(_ question: Origin.Question, _ chance: inout Chance) -> Bool {
+        guard resource.ranges == .careless, resource.tagKind == .strong else { return false }
+        return !question.ifNoneMatch.isEmpty && chance.oneIn(4)
     }
 
     private func isNotModified(_ question: Origin.Question) -> Bool {
@@ -113,7 +122,7 @@ struct AnswerDraft {
         return ifRange == httpDate(modified) && date - modified >= 1
     }
 
-    func finished(id: Int, step: Int, _ chance: inout Chance) -> OriginAnswer {
+    func finished(id: Int, step: Int, cuts: Int, _ chance: inout Chance) -> OriginAnswer {
         var head = Fields()
         let tellsLength = !chance.oneIn(4)
         let hasContent = request.method != .head && status != 304 && status != 204
@@ -133,7 +142,7 @@ struct AnswerDraft {
             head.append(.contentType, resource.isText ? "text/plain" : "image/png")
         }
         if tellsLength, status != 304, status != 204 { head.append(.contentLength, "\(body.count)") }
-        let cut = sent.count > 1 && chance.oneIn(7) ? chance.below(sent.count) : nil
+        let cut = sent.count > 1 && chance.percent(cuts) ? chance.below(sent.count) : nil
         return OriginAnswer(
             id: id, request: request, step: step, status: status, representation: representation,
             description: description, fields: head, body: sent, tellsLength: tellsLength, cut: cut,

@@ -1,3 +1,4 @@
+import Caching
 import Message
 
 /// One client: it asks, remembers what it got, and asks again with that.
@@ -8,20 +9,26 @@ struct Client {
 
     init(id: Int) { self.id = id }
 
-    mutating func request(_ chance: inout Chance, resourceCount: Int) -> ClientRequest {
+    mutating func request(_ chance: inout Chance, resourceCount: Int, ranges: Int, _ treatments: [CacheTreatment])
+        -> ClientRequest
+    {
         let uri = chance.below(resourceCount)
         let have = known.last { $0.uri == uri }
-        let method: Method = chance.percent(84) ? .get : chance.pick([.head, .head, .post, .put, .delete, .options])
+        let method: Method = chance.percent(90) ? .get : chance.pick([.head, .head, .post, .put, .delete, .options])
         let isConditional = chance.oneIn(6)
         var tags: [String] = []
         if isConditional, chance.percent(70) { tags = known.filter { $0.uri == uri }.suffix(2).compactMap(\.eTag) }
         let since = isConditional && chance.oneIn(2) ? have?.modified : nil
-        let spans = method == .get && chance.percent(25) ? Client.spans(&chance) : []
+        let spans = method == .get && chance.percent(ranges) ? Client.spans(&chance) : []
         var ifRange: String?
         if chance.oneIn(3) { ifRange = have?.eTag ?? have?.modified.map(httpDate) }
         let ifMatch = chance.oneIn(40) ? have?.eTag : nil
+        var treatment = treatments[uri]
+        // As with `Larder-Policy`.
+        if chance.percent(ranges / 4) { treatment.use = .noRead }
         return ClientRequest(
-            &chance, uri: uri, method: method, user: chance.oneIn(5) ? id : nil, spans: spans, ifRange: ifRange,
+            &chance, uri: uri, method: method, treatment: treatment, user: chance.oneIn(5) ? id : nil, spans: spans,
+            ifRange: ifRange,
             ifNoneMatch: tags, ifModifiedSince: since, ifMatch: ifMatch)
     }
 

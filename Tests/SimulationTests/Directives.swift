@@ -20,6 +20,11 @@ struct OriginDirectives: Equatable {
 
     static func random(_ chance: inout Chance) -> OriginDirectives {
         var result = OriginDirectives()
+        // Half of the world is simple.
+        if chance.oneIn(2) {
+            result.maxAge = chance.pick([5, 10, 30, 60, 300])
+            return result
+        }
         result.noStore = chance.oneIn(16)
         result.noCache = chance.oneIn(14)
         result.isPrivate = chance.oneIn(14)

@@ -33,8 +33,6 @@ struct Oracle {
         guard let exchange = fetch.exchange, !exchange.request.hasBody else { return }
         guard exchange.request.method == .get || exchange.request.method == .head else { return }
         guard !exchange.mayForward else { return }
-        let goesPast = exchange.request.ifMatch != nil || exchange.treatment.use.contains(.noRead)
-        if KnownFaults.storeOnlyGoesPast, goesPast { return }
         world.violated("the origin is asked, though it may not be", exchange)
     }
 
@@ -45,12 +43,20 @@ struct Oracle {
             record, treatment: exchange.treatment, policy: world.policy, now: world.cacheClock.secondsSinceEpoch)
         let objection =
             objectionToIdentity(exchange, record) ?? objectionToAudience(exchange, record, standing)
-            ?? objectionToHead(record, standing) ?? objectionToTime(exchange, record, standing)
+            ?? objectionToHead(record, standing, in: world)
+            ?? (exchange.isConfirmed(record) ? nil : objectionToTime(exchange, record, standing))
             ?? objectionToStatus(exchange, standing)
         world.trace(
             "exchange \(exchange.id) gets \(exchange.answer.status!) from \(record.lineage.map(\.id)), age "
                 + "\(standing.age) of \(standing.lifetime)\(standing.isOutdated ? ", outdated" : "")")
         if let objection { world.violated(objection, exchange) }
+    }
+
+    /// What is missing of it is to be fetched first. Whether it may be served is decided now: the part vouches for the rest.
+    func judgeBeforePart(of exchange: SimulatedExchange, _ record: Record, in world: World) {
+        let now = world.cacheClock.secondsSinceEpoch
+        let standing = Standing(record, treatment: exchange.treatment, policy: world.policy, now: now)
+        if let objection = objectionToTime(exchange, record, standing) { world.violated(objection, exchange) }
     }
 
     /// Another resource, or another variant.
@@ -106,15 +112,25 @@ struct Oracle {
     }
 
     /// The head that goes out is the stored one with all that renewed it, and nothing else.
-    private func objectionToHead(_ record: Record, _ standing: Standing) -> String? {
+    private func objectionToHead(_ record: Record, _ standing: Standing, in world: World) -> String? {
         func text(_ name: FieldName) -> String? {
             record.fields.first(name).map { String(decoding: $0, as: UTF8.self) }
         }
+        let tag = record.lineage[0].description.eTag.map(opaque)
+        if record.lineage.contains(where: { $0.description.eTag != nil && $0.description.eTag.map(opaque) != tag }) {
+            return "it was renewed by an answer about something else"
+        }
+        let now = world.cacheClock
+        if record.cached.currentAge(now).count != standing.age { return "its age is \(standing.age) s" }
+        if record.cached.remainingLifetime(now).count != standing.left { return "\(standing.left) s are left" }
         if text(.eTag) != standing.description.eTag { return "the ETag is another" }
         if text(.lastModified) != standing.description.lastModified.map(httpDate) { return "Last-Modified is another" }
         if text(.cacheControl) != standing.description.directives?.text { return "Cache-Control is another" }
         return nil
     }
+
+    /// As weak comparison sees it (RFC 9110 §8.8.3.2).
+    private func opaque(_ tag: String) -> Substring { tag.drop { $0 != "\"" } }
 
     /// Too old, or from before a change that its client may know of.
     private func objectionToTime(_ exchange: SimulatedExchange, _ record: Record, _ standing: Standing) -> String? {

@@ -5,9 +5,9 @@ struct Origin {
     var resources: [Resource]
     private(set) var answers: [OriginAnswer] = []
 
-    init(_ chance: inout Chance, resourceCount: Int, now: Int64) {
+    init(_ chance: inout Chance, resourceCount: Int, now: Int64, isSimple: Bool) {
         resources = []
-        for uri in 0..<resourceCount { resources.append(Resource(uri: uri, &chance, now: now)) }
+        for uri in 0..<resourceCount { resources.append(Resource(uri: uri, &chance, now: now, isSimple: isSimple)) }
     }
 
     /// What is asked for: the client's own conditions and ranges, or those the cache put in their place.
@@ -44,18 +44,19 @@ struct Origin {
     }
 
     mutating func answer(
-        _ request: ClientRequest, _ conditions: [(FieldName, [UInt8])]?, step: Int, now: Int64, _ chance: inout Chance
+        _ request: ClientRequest, _ conditions: [(FieldName, [UInt8])]?, step: Int, now: Int64, failures: Int,
+        cuts: Int, _ chance: inout Chance
     ) -> OriginAnswer {
         let question = Question(request, replacedBy: conditions)
         var draft = AnswerDraft(resources[request.uri], request, now: now, &chance)
-        if chance.oneIn(25) {
+        if chance.percent(failures) {
             draft.fail(chance.pick([500, 502, 503, 504]))
         } else if request.method.isSafe {
             draft.consider(question, &chance)
         } else {
             draft = change(request, now: now, &chance)
         }
-        let answer = draft.finished(id: answers.count, step: step, &chance)
+        let answer = draft.finished(id: answers.count, step: step, cuts: cuts, &chance)
         answers.append(answer)
         return answer
     }

@@ -4,7 +4,8 @@ import Message
 struct Resource {
     enum Varies: CaseIterable { case no, encoding, language, both, star }
     enum RangeHabit: CaseIterable { case honest, none, careless }
-    enum TagKind: CaseIterable { case strong, weak, none }
+    /// `shared`: one strong tag for all codings, against RFC 9110 §8.8.3.3, as deployed servers do.
+    enum TagKind: CaseIterable { case strong, shared, weak, none }
 
     let uri: Int
     let varies: Varies
@@ -24,19 +25,23 @@ struct Resource {
     private(set) var directives: OriginDirectives
     private(set) var expiresAfter: Int64?
 
-    init(uri: Int, _ chance: inout Chance, now: Int64) {
+    /// - Parameter isSimple: one representation, a strong tag, parts as they should be.
+    init(uri: Int, _ chance: inout Chance, now: Int64, isSimple: Bool) {
         self.uri = uri
-        varies = chance.pick([.no, .no, .encoding, .language, .both, .star])
-        ranges = chance.pick([.honest, .honest, .none, .careless])
-        tagKind = chance.pick([.strong, .strong, .weak, .none])
+        varies =
+            isSimple ? .no : chance.pick([.no, .no, .no, .encoding, .encoding, .language, .language, .both, .star])
+        ranges = isSimple ? .honest : chance.pick([.honest, .honest, .honest, .none, .careless])
+        tagKind = isSimple ? .strong : chance.pick([.strong, .strong, .strong, .shared, .weak, .none])
         tellsDate = !chance.oneIn(8)
         // An origin without a clock knows no dates of changes (RFC 9110 §8.8.2.1).
         tellsModified = tellsDate && chance.percent(70)
         isText = chance.oneIn(2)
-        isPersonal = chance.oneIn(5)
+        // One date for everybody's own would make them all the same.
+        isPersonal = tagKind != .none && chance.oneIn(4)
         ages = tellsDate && chance.oneIn(5)
         modified = now - Int64(chance.below(100_000))
         directives = OriginDirectives.random(&chance)
+        if isSimple { directives = OriginDirectives(maxAge: 300) }
     }
 
     /// Another version from now on. Now and then it is another kind of answer, too.
@@ -87,6 +92,8 @@ struct Resource {
         let form = "\(representation.language)\(representation.user ?? -1)\(representation.isGzip ? "z" : "")"
         switch tagKind {
         case .strong: return "\"\(uri).\(representation.version).\(form)\""
+        case .shared:
+            return "\"\(uri).\(representation.version).\(representation.language)\(representation.user ?? -1)\""
         case .weak: return "W/\"\(uri).\(representation.version / 2).\(form)\""
         case .none: return nil
         }

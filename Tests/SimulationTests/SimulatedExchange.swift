@@ -28,7 +28,7 @@ final class SimulatedExchange {
         self.client = client
         self.request = request
         arrivalStep = world.step
-        let treatment = world.treatments[request.uri]
+        let treatment = request.treatment
         transaction = Transaction(
             Transaction.Request(
                 cache: request.cache, isTunnel: request.method == .connect, isUpgrade: false, hasBody: request.hasBody,
@@ -36,7 +36,7 @@ final class SimulatedExchange {
                 collapses: world.collapses, use: treatment.use, storesParts: treatment.ranges != .pass))
     }
 
-    var treatment: CacheTreatment { world.treatments[request.uri] }
+    var treatment: CacheTreatment { request.treatment }
     var mayForward: Bool { !request.cache.directives.onlyIfCached && !treatment.use.contains(.cacheOnly) }
 
     func start() { perform(transaction.on(.head)) }
@@ -170,10 +170,14 @@ final class SimulatedExchange {
         world.note(.revalidatedBehind)
     }
 
+    /// A part of it has just come, as a part of the very same.
+    func isConfirmed(_ record: Record) -> Bool { fetch?.part != nil && fetch?.hole?.record === record }
+
     func fetchPart(_ fill: Fill?, of record: Record?) {
         let (transaction, plan) = Transaction.part(self.transaction.request)
         let fetch = SimulatedFetch(world, request, self, transaction, plan, stored: record)
         if let fill, let record {
+            if answer.status == nil { world.oracle.judgeBeforePart(of: self, record, in: world) }
             fetch.hole = (record, fill)
             fetch.part = PartAsked(stored: record.cached, start: fill.start, end: fill.end)
         }

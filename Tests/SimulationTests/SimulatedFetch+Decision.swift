@@ -16,7 +16,7 @@ extension SimulatedFetch {
         if response.status == 206, request.cache.hasRange, storePart(response) { return }
         let storing = decideStoring(
             of: request.cache, status: response.status, fields: response.fields, policy: world.policy,
-            treatment: world.treatments[request.uri], requestTime: requestTime, responseTime: now, target: target)
+            treatment: request.treatment, requestTime: requestTime, responseTime: now, target: target)
         var isStorable = false
         if case .store = storing { isStorable = true }
         let event = Transaction.Event.originHead(
@@ -58,7 +58,7 @@ extension SimulatedFetch {
         guard let stored, stored.body.state != .failed else { return false }
         let isForClient = exchange.map { $0.isCovered(by: stored) && $0.answer.status == nil } ?? true
         return isForClient
-            && mayServeStaleOnError(stored.cached, for: request.cache, use: world.treatments[request.uri].use, now: now)
+            && mayServeStaleOnError(stored.cached, for: request.cache, use: request.treatment.use, now: now)
     }
 
     /// What is on its way when the target is invalidated was asked for before: it is passed on and not kept.
@@ -103,8 +103,7 @@ extension SimulatedFetch {
 
     /// Where the update says that nobody else may have it, it goes. False: it is not stored any more.
     private func keep(_ renewed: Record, for stored: Record) -> Bool {
-        let isUnshared = renewed.cached.directives.noStore || renewed.cached.directives.isPrivate
-        if KnownFaults.updateToUnshared, isUnshared {
+        guard mayStayStored(renewed.cached, request.treatment) else {
             world.store.remove(stored)
             return false
         }
@@ -115,7 +114,7 @@ extension SimulatedFetch {
         let fields = freshened(stored.fields, by: response.fields, received: now)
         let cached = CachedResponse(
             status: stored.cached.status, fields: fields, requestTime: requestTime, responseTime: now,
-            policy: world.policy, treatment: world.treatments[request.uri])
+            policy: world.policy, treatment: request.treatment)
         return stored.renewed(cached, fields, by: response)
     }
 

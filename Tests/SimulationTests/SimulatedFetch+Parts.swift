@@ -39,7 +39,7 @@ extension SimulatedFetch {
     func storePart(_ response: OriginAnswer) -> Bool {
         let decision = decideStoringPart(
             of: request.cache, status: response.status, fields: withDate(response.fields), policy: world.policy,
-            treatment: world.treatments[request.uri], requestTime: requestTime, responseTime: world.cacheClock)
+            treatment: request.treatment, requestTime: requestTime, responseTime: world.cacheClock)
         guard case .store(let part) = decision, !world.oracle.wasInvalidated(request.uri, since: response.step),
             let record = partialRecord(part, response)
         else { return false }
@@ -105,7 +105,7 @@ extension SimulatedFetch {
     /// The body ended before its end: the rest is asked for, or it is given up.
     func breakOff() {
         guard !isFinished else { return }
-        guard let rest = restAsked, inVain < 4 else { return giveUp() }
+        guard let rest = restAsked, inVain < world.resumptionsMax else { return giveUp() }
         inVain += 1
         part = rest
         state = .asking
@@ -114,13 +114,11 @@ extension SimulatedFetch {
     /// Whether the answer is the part that was asked for, of the same representation.
     func goesOn(_ response: OriginAnswer) -> Bool {
         guard let part else { return false }
-        let length = total == nil || hole != nil ? nil : total
+        let length = hole.map { $0.record.body.expected } ?? total
         let judged = continues(
             status: response.status, fields: response.fields, stored: part.stored, from: part.start, to: part.end,
             total: length)
         guard case .goesOn(_, let whole) = judged else { return false }
-        let hasCoding = response.fields.contains(.contentEncoding)
-        if KnownFaults.partWithoutCoding, !hasCoding, !part.stored.contentEncoding.isEmpty { return false }
         if total == nil { total = part.end.map { $0 - part.start } ?? whole }
         return true
     }

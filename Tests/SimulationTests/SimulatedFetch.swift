@@ -68,12 +68,13 @@ final class SimulatedFetch {
     }
 
     private func ask() {
-        if world.chance.oneIn(25) {
+        if world.chance.percent(world.failures) {
             world.trace("fetch of /\(request.uri): no connection")
             return failBeforeHead(world.chance.pick([.connectionRefused, .nameTimeout, .responseTimeout]))
         }
         let answer = world.origin.answer(
-            request, conditions, step: world.step, now: world.originClock, &world.chance)
+            request, conditions, step: world.step, now: world.originClock,
+            failures: world.failures, cuts: world.cuts, &world.chance)
         world.oracle.judgeQuestion(of: self, in: world)
         world.trace("origin, asked with \(conditionText): \(answer.summary)")
         state = .waiting(answer)
@@ -93,7 +94,7 @@ final class SimulatedFetch {
     }
 
     private func receive(_ answer: OriginAnswer) {
-        if world.chance.oneIn(40) {
+        if world.chance.percent(world.failures / 3) {
             world.trace("answer \(answer.id): lost")
             return failBeforeHead(.connectionTerminated)
         }
@@ -142,74 +143,5 @@ final class SimulatedFetch {
             if fill.append(byte) { world.ledger.stored += 1 } else { world.ledger.dropped += 1; giveUp() }
         case .discard, .undecided: world.ledger.dropped += 1
         }
-    }
-
-    // MARK: ends
-
-    private func complete() {
-        if let total, received < total, restAsked != nil { return breakOff() }
-        state = .finished
-        switch sink {
-        case .relay: exchange?.relayEnd()
-        case .store(let record): if !record.body.finish() { drop(record) }
-        case .fill(let fill, _):
-            fill.close()
-            exchange?.fetch = nil
-        case .discard, .undecided: break
-        }
-        leaveExchange()
-    }
-
-    func drop(_ record: Record) {
-        record.body.fail()
-        world.store.remove(record)
-    }
-
-    /// The exchange goes on by itself, with what is there.
-    func leaveExchange() {
-        if let exchange, exchange.fetch === self { exchange.fetch = nil }
-        exchange = nil
-    }
-
-    func failBeforeHead(_ refusal: Refusal) {
-        if isResuming { return breakOff() }
-        state = .finished
-        hole?.fill.close()
-        world.oracle.originFailed(request.uri, step: world.step)
-        let staleMayServe = self.staleMayServe
-        let exchange = self.exchange
-        leaveExchange()
-        let action = transaction.on(.originFailed(refusal, staleMayServe: staleMayServe))
-        if case .serveStale = action, let stored {
-            resolve(.fallback(stored, failure: refusal.rawValue))
-            exchange?.serveFallback(stored)
-        } else {
-            resolve(.failed(refusal.rawValue))
-            guard let exchange else { return }
-            exchange.answer.status == nil ? exchange.refuse(refusal) : exchange.end(.broken, refusal.name)
-        }
-    }
-
-    func abort() {
-        state = .finished
-        resolve(.notShared)
-        leaveExchange()
-    }
-
-    func clientLeft() {
-        exchange = nil
-        switch sink {
-        case .store, .fill: break
-        case .undecided where transfer.map { !$0.followers.isEmpty } == true: break
-        case .undecided, .relay, .discard:
-            hole?.fill.close()
-            abort()
-        }
-    }
-
-    func resolve(_ outcome: ModelTransfer.Outcome) {
-        guard let transfer, transfer.outcome == nil else { return }
-        transfer.resolve(outcome, in: &world.store)
-        world.resolved.append(transfer)
     }
 }

@@ -64,6 +64,7 @@ struct Standing {
     /// Whether the client and the origin take it as it is, without the origin having been asked; nil: yes.
     /// - Parameter originFailed: it was asked, in vain.
     func objection(_ wishes: Wishes, use: CacheUse, originFailed: Bool) -> String? {
+        if use.contains(.noRead) { return "the policy is no-read" }
         if use.contains(.cacheOnly) { return nil }
         if use.contains(.cacheFirst), !use.contains(.revalidateAlways) { return nil }
         if wishes.noCache { return "the client says no-cache" }

@@ -88,7 +88,8 @@ struct TransactionTests {
             "a miss fetches at once where collapsing is off", request(collapses: false), [.head, allow, .stored(nil)],
             expect: [decide, .lookUp, fetch(.uriMiss)]),
         Row(
-            "stored in other variants only", request(), [.head, allow, .variantMissing(hasValidators: false), .leading],
+            "stored in other variants only", request(),
+            [.head, allow, .variantMissing(hasValidators: false), .leading],
             expect: [decide, .lookUp, .lead, fetch(.varyMiss, leading: true)]),
         Row(
             "the store may have changed before the lead was taken", request(),

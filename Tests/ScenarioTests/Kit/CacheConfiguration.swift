@@ -26,7 +26,9 @@ extension Configuration {
     mutating func read(cache text: String, _ files: Scenario.Files) throws {
         let text = text.replacing("ORIGIN", with: "\(files.origin.port)")
         let lines = text.split(separator: "\n").map { "  \($0)\n" }.joined()
-        let root = try parseYAML(Array("cache:\n\(lines)".utf8)).map { ConfigurationNode($0) }
+        // Rules by user want to know that users are asked for.
+        let users = access.basicUsersFile.map { "access: { authentication: { basic: { users: \"\($0)\" } } }\n" } ?? ""
+        let root = try parseYAML(Array("\(users)cache:\n\(lines)".utf8)).map { ConfigurationNode($0) }
         let (loaded, errors, _) = loadConfiguration(root, file: "larder.yaml")
         guard let loaded else { throw WireError("\(errors)") }
         let memory = cache.memory

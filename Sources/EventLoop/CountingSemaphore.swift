@@ -1,21 +1,28 @@
 import Glibc
 
-/// A POSIX semaphore.
-@safe final class Semaphore: @unchecked Sendable {
+/// A POSIX semaphore: counts signals, `wait` takes one or sleeps.
+@safe package final class CountingSemaphore: @unchecked Sendable {
     private let raw: UnsafeMutablePointer<sem_t>
-    init() {
+
+    package init() {
         unsafe raw = .allocate(capacity: 1)
-        _ = unsafe sem_init(raw, 0, 0)
+        let status = unsafe sem_init(raw, 0, 0)
+        precondition(status == 0, "a semaphore at zero is always possible")
     }
+
     deinit {
-        _ = unsafe sem_destroy(raw)
+        unsafe sem_destroy(raw)
         unsafe raw.deallocate()
     }
-    func signal() { _ = unsafe sem_post(raw) }
-    func wait() { while unsafe sem_wait(raw) != 0 && errno == EINTR {} }
+
+    package func signal() { unsafe sem_post(raw) }
+
+    package func wait() {
+        while unsafe sem_wait(raw) != 0 { precondition(errno == EINTR, "a semaphore fails only when interrupted") }
+    }
 
     /// - Returns: false where the time ran out.
-    func wait(timeout: Duration) -> Bool {
+    package func wait(timeout: Duration) -> Bool {
         var until = timespec()
         _ = unsafe clock_gettime(CLOCK_REALTIME, &until)
         let nanoseconds = until.tv_nsec + Int(timeout.components.attoseconds / 1_000_000_000)

@@ -1,0 +1,343 @@
+import Compression
+import Foundation
+import Server
+import Testing
+
+/// Compresses well, and is longer than what is compressed at all.
+private let text = String(repeating: "All work and no play makes Jack a dull boy.\n", count: 200)
+private let zipped = gzip(Array(text.utf8))
+
+@Suite("Content codings: one stored copy serves who accepts it and who does not (RFC 9110 §8.4, §12.5.3)")
+struct ContentCodingScenarios {
+    private static let fields = [
+        "Cache-Control: max-age=60", "Content-Type: text/plain", "Content-Encoding: gzip", "Vary: Accept-Encoding",
+        "ETag: \"a\"", "Accept-Ranges: bytes", "Repr-Digest: sha-256=:AAAA:", "Content-MD5: AAAA",
+    ]
+
+    private func withStored(
+        _ fields: [String] = Self.fields, _ body: [UInt8] = zipped, cache: String = "rules: []",
+        _ play: (Scenario, ScriptedClient) throws -> Void
+    ) throws {
+        try scenario(cache: cache) { s in
+            s.origin.expects("GET /a").replies(200, fields, body)
+            let client = try s.client()
+            try client.get("/a", "Accept-Encoding: gzip")
+            try play(s, client)
+        }
+    }
+
+    /// What the client says it accepts (nil: nothing), and whether it gets the stored gzip.
+    static let accepted: [(field: String?, isStored: Bool)] = [
+        ("gzip", true), ("gzip, deflate", true), ("gzip;q=0.5, identity;q=0.1", true), ("*", true), ("x-gzip", true),
+        (nil, false), ("", false), ("identity", false), ("gzip;q=0", false), ("*;q=0, identity", false),
+        ("gzip;q=0.5, identity", false),
+    ]
+
+    @Test(arguments: accepted)
+    func `gzip goes to who accepts it, inflated to the others`(_ row: (field: String?, isStored: Bool)) throws {
+        try withStored { _, client in
+            try client.ask("GET", "/a", row.field.map { ["Accept-Encoding: \($0)"] } ?? [])
+            let answer = try client.response()
+            #expect(answer.isWhole)
+            #expect(answer.body == (row.isStored ? zipped : Array(text.utf8)))
+            #expect(answer.cacheStatus.hasPrefix("larder; hit"))
+            #expect(answer["Vary"] == "Accept-Encoding")
+            #expect(answer["Content-Encoding"] == (row.isStored ? "gzip" : nil))
+            #expect(answer["ETag"] == (row.isStored ? "\"a\"" : "W/\"a\""))
+            #expect(answer["Content-Length"] == (row.isStored ? "\(zipped.count)" : nil))
+            #expect(answer["Transfer-Encoding"] == (row.isStored ? nil : "chunked"))
+            for name in ["Accept-Ranges", "Repr-Digest", "Content-MD5"] {
+                #expect((answer[name] != nil) == row.isStored, "\(name)")
+            }
+        }
+    }
+
+    @Test func `an HTTP/1.0 client gets it inflated up to the end of the connection`() throws {
+        try withStored { s, _ in
+            let client = try s.client()
+            try client.ask("GET", "/a", version: "1.0")
+            let answer = try client.response()
+            #expect(answer.text == text)
+            #expect(answer["Transfer-Encoding"] == nil)
+            #expect(answer["Content-Length"] == nil)
+            try client.expectClosed()
+        }
+    }
+
+    /// Requests for what was inflated before, without `Accept-Encoding`.
+    static let requests: [(method: String, fields: [String], status: Int, isText: Bool)] = [
+        ("GET", ["If-None-Match: W/\"a\""], 304, false), ("GET", ["If-None-Match: \"a\""], 304, false),
+        ("GET", ["If-None-Match: W/\"b\""], 200, true), ("HEAD", [], 200, false),
+        ("HEAD", ["If-None-Match: W/\"a\""], 304, false), ("GET", ["Range: bytes=0-9"], 200, true),
+        ("GET", ["Range: bytes=0-9", "If-Range: W/\"a\""], 200, true),
+        ("GET", ["Range: bytes=0-9", "If-Range: \"a\""], 200, true), ("GET", ["Range: bytes=100000-"], 200, true),
+        ("GET", ["Range: bytes=0-1,5-6"], 200, true),
+    ]
+
+    @Test(arguments: requests)
+    func `conditions, HEAD and ranges of the inflated`(
+        _ row: (method: String, fields: [String], status: Int, isText: Bool)
+    ) throws {
+        try withStored { _, client in
+            try client.ask(row.method, "/a", ["Accept-Encoding: identity;q=1, gzip;q=0"] + row.fields)
+            let answer = try client.response(to: row.method)
+            #expect(answer.status == row.status)
+            #expect(answer.text == (row.isText ? text : ""))
+            #expect(answer["ETag"] == "W/\"a\"")
+            #expect(answer["Content-Range"] == nil)
+            #expect(answer["Content-Encoding"] == nil)
+            #expect(answer["Content-Length"] == nil)
+            // The connection goes on where the answer said it ends.
+            #expect(try client.get("/a").text == text)
+        }
+    }
+
+    @Test func `a range goes to who accepts gzip, of the stored bytes`() throws {
+        try withStored { _, client in
+            let answer = try client.get("/a", "Accept-Encoding: gzip", "Range: bytes=0-1")
+            #expect(answer.status == 206)
+            #expect(answer.body == Array(zipped[0..<2]))
+            #expect(answer["ETag"] == "\"a\"")
+            #expect(answer["Content-Encoding"] == "gzip")
+        }
+    }
+
+    @Test func `no-transform of the origin: another variant is asked for (RFC 9110 §7.7)`() throws {
+        let fields = Self.fields.map { $0.replacingOccurrences(of: "max-age=60", with: "max-age=60, no-transform") }
+        try withStored(fields) { s, client in
+            s.origin.expects("GET /a", "!Accept-Encoding").replies(
+                200, "Cache-Control: max-age=60", "Vary: Accept-Encoding", "ETag: \"b\"", body: text)
+            let answer = try client.get("/a")
+            #expect(answer.text == text)
+            #expect(answer["ETag"] == "\"b\"")
+            #expect(try client.get("/a", "Accept-Encoding: gzip").body == zipped)
+        }
+    }
+
+    @Test func `no-transform of the client: the origin chooses`() throws {
+        try withStored { s, client in
+            s.origin.expects("GET /a", "Cache-Control: no-transform").replies(
+                200, "Cache-Control: max-age=60", "Vary: Accept-Encoding", body: text)
+            let answer = try client.get("/a", "Cache-Control: no-transform")
+            #expect(answer.text == text)
+        }
+    }
+
+    @Test func `the lists of three browsers share one variant`() throws {
+        try withStored { s, client in
+            for list in ["gzip, deflate, br, zstd", "gzip, deflate, br", "gzip,deflate"] {
+                let answer = try client.get("/a", "Accept-Encoding: \(list)")
+                #expect(answer.status == 200, "\(list)")
+                #expect(answer.body == zipped, "\(list)")
+            }
+            #expect(s.origin.requests.count == 1)
+        }
+    }
+
+    // MARK: what grows, breaks, expands
+
+    @Test func `a body that arrives is inflated as far as it is there`() throws {
+        try scenario { s in
+            let rest = Gate("the first half is read")
+            let half = zipped.count / 2
+            s.origin.expects("GET /a").sends(
+                "HTTP/1.1 200 OK\r\n" + Self.fields.joined(separator: "\r\n")
+                    + "\r\nContent-Length: \(zipped.count)\r\n\r\n"
+            ).sends(Array(zipped[..<half])).waits(for: rest).sends(Array(zipped[half...]))
+            let leader = try s.client()
+            try leader.ask("GET", "/a", ["Accept-Encoding: gzip"])
+            _ = try leader.head()
+            let client = try s.client()
+            try client.ask("GET", "/a")
+            var answer = SeenMessage(head: try client.head())
+            #expect(answer["Transfer-Encoding"] == "chunked")
+            let first = try client.reader.line()
+            #expect(Int(first ?? "", radix: 16) ?? 0 > 0, "\(first ?? "")")
+            let count = Int(first ?? "", radix: 16) ?? 0
+            let start = try client.reader.bytes(count + 2)
+            rest.open()
+            try client.reader.body(of: &answer, untilClose: false)
+            #expect(answer.isWhole)
+            #expect(String(decoding: start.dropLast(2) + answer.body, as: UTF8.self) == text)
+            #expect(try leader.reader.bytes(zipped.count) == zipped)
+        }
+    }
+
+    /// Whether a gzip transfer that breaks off in the middle can be taken up again.
+    @Test(arguments: [true, false], ["1.1", "1.0"])
+    func `who gets it inflated while it breaks off gets the whole, or sees that it is not`(
+        _ isResumed: Bool, _ version: String
+    ) throws {
+        try scenario { s in
+            let (go, half) = (Gate("both read"), zipped.count / 2)
+            let head = Self.fields.filter { isResumed || !$0.hasPrefix("ETag") }.joined(separator: "\r\n")
+            s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(head)\r\nContent-Length: \(zipped.count)\r\n\r\n")
+                .sends(Array(zipped[..<half])).waits(for: go).closes()
+            if isResumed {
+                s.origin.expects("GET /a", "Range: bytes=\(half)-").replies(
+                    206, ["ETag: \"a\"", "Content-Range: bytes \(half)-\(zipped.count - 1)/\(zipped.count)"],
+                    Array(zipped[half...]))
+            }
+            let (leader, client) = (try s.client(), try s.client())
+            try leader.ask("GET", "/a", ["Accept-Encoding: gzip"])
+            _ = try leader.head()
+            try client.ask("GET", "/a", version: version)
+            var answer = SeenMessage(head: try client.head())
+            go.open()
+            do { try client.reader.body(of: &answer, untilClose: true) } catch { answer.isWhole = false }
+            #expect(answer.isWhole == isResumed)
+            if isResumed { #expect(answer.text == text) }
+        }
+    }
+
+    /// What is stored as gzip, and none or not all of it.
+    enum Corrupt: String, CaseIterable, Sendable {
+        case none, cutShort, wrongChecksum, brokenInside, emptyMember
+
+        var body: [UInt8] {
+            switch self {
+            case .none: Array(text.utf8)
+            case .cutShort: Array(zipped.dropLast(9))
+            case .wrongChecksum: zipped.dropLast(8) + [UInt8](repeating: 7, count: 8)
+            case .brokenInside: zipped[..<40] + [UInt8](repeating: 0xFF, count: 60)
+            case .emptyMember: Array(zipped[..<10])
+            }
+        }
+    }
+
+    @Test(arguments: Corrupt.allCases, ["1.1", "1.0"])
+    func `what can not be inflated ends visibly`(_ how: Corrupt, _ version: String) throws {
+        try withStored(Self.fields, how.body) { s, _ in
+            let client = try s.client()
+            try client.ask("GET", "/a", version: version)
+            var isWhole = false
+            do { isWhole = try client.response().isWhole } catch {
+                // A body that the end of the connection ends breaks off by a reset; one that never began, without an answer.
+                #expect("\(error)".contains("reset") || "\(error)".contains("closed without an answer"), "\(error)")
+            }
+            #expect(!isWhole)
+            // Who takes it as it is gets it.
+            #expect(try s.client().get("/a", "Accept-Encoding: gzip").body == how.body)
+        }
+    }
+
+    /// 200 MiB of zeros.
+    private static let bomb = (0..<4).flatMap { _ in gzip([UInt8](repeating: 0, count: 50 << 20)) }
+
+    @Test func `a bomb and a slow reader take no memory, and hold nobody up`() throws {
+        try withStored(Self.fields, Self.bomb) { s, _ in
+            let before = residentBytes()
+            let client = try s.client(receiveBuffer: 4096)
+            try client.ask("GET", "/a")
+            var count = 0
+            while count < 1 << 20 { count += try client.wire.read(max: 4096).count }
+            #expect(residentBytes() < before + 16 << 20)
+            #expect(try s.client().get("/a", "Accept-Encoding: gzip").body == Self.bomb)
+        }
+    }
+
+    @Test func `a bomb ends visibly where it expands beyond the bound`() throws {
+        try withStored(Self.fields, Self.bomb) { s, client in
+            try client.ask("GET", "/a")
+            var (count, last) = (0, [UInt8]())
+            while case let bytes = try client.wire.read(max: 1 << 20), !bytes.isEmpty {
+                count += bytes.count
+                last = (last + bytes).suffix(5)
+            }
+            #expect((64 << 20..<70 << 20).contains(count), "\(count)")
+            #expect(String(decoding: last, as: UTF8.self) != "0\r\n\r\n")
+        }
+    }
+
+    // MARK: compressing
+
+    private static let plain = [
+        "Cache-Control: max-age=60", "Content-Type: text/plain", "ETag: \"a\"", "Accept-Ranges: bytes",
+    ]
+
+    @Test func `on-the-fly: gzip for who accepts it, each time anew`() throws {
+        try withStored(Self.plain, Array(text.utf8), cache: "rules: [ { compress: on-the-fly } ]") { _, client in
+            for _ in 0..<2 {
+                let answer = try client.get("/a", "Accept-Encoding: gzip, br")
+                #expect(answer["Content-Encoding"] == "gzip")
+                #expect(answer["Transfer-Encoding"] == "chunked")
+                #expect(answer["Vary"] == "Accept-Encoding")
+                #expect(answer["ETag"] == "W/\"a\"")
+                #expect(answer["Accept-Ranges"] == nil)
+                #expect(answer.body.count < text.utf8.count / 4)
+                #expect(try inflated(answer.body) == Array(text.utf8))
+            }
+            let plain = try client.get("/a")
+            #expect(plain.text == text)
+            #expect(plain["ETag"] == "\"a\"")
+            #expect(plain["Vary"] == "Accept-Encoding")
+            #expect(try client.get("/a", "Accept-Encoding: gzip", "If-None-Match: W/\"a\"").status == 304)
+            #expect(try client.get("/a", "Accept-Encoding: gzip", "Range: bytes=0-2").text == "All")
+            #expect(try client.request("HEAD", "/a", "Accept-Encoding: gzip")["Content-Encoding"] == "gzip")
+        }
+    }
+
+    @Test func `once: as stored first, then the copy, with its length`() throws {
+        try withStored(Self.plain, Array(text.utf8), cache: "rules: [ { compress: once } ]") { s, client in
+            var answer = try client.get("/a", "Accept-Encoding: gzip")
+            #expect(answer["Content-Encoding"] == nil)
+            #expect(answer.text == text)
+            try s.eventually("the copy is made") {
+                answer = try client.get("/a", "Accept-Encoding: gzip")
+                return answer["Content-Encoding"] == "gzip"
+            }
+            #expect(answer["Content-Length"] == "\(answer.body.count)")
+            #expect(answer["ETag"] == "W/\"a\"")
+            #expect(try inflated(answer.body) == Array(text.utf8))
+            #expect(try client.get("/a").text == text)
+        }
+    }
+
+    /// What is not compressed, whatever the rule says.
+    static let untouched: [(what: String, cache: String, fields: [String], body: String)] = [
+        ("no rule", "rules: []", plain, text),
+        ("short", "rules: [ { compress: on-the-fly } ]", plain, "short"),
+        (
+            "no-transform", "rules: [ { compress: on-the-fly } ]",
+            ["Cache-Control: max-age=60, no-transform", "Content-Type: text/plain"], text
+        ),
+        (
+            "another type", "rules: [ { compress: on-the-fly } ]",
+            ["Cache-Control: max-age=60", "Content-Type: image/png"], text
+        ),
+        ("no type", "rules: [ { compress: on-the-fly } ]", ["Cache-Control: max-age=60"], text),
+        (
+            "a type that is not named", "compression: { types: [ text/css ] }\nrules: [ { compress: on-the-fly } ]",
+            plain, text
+        ),
+        ("below size_min", "compression: { size_min: 1MiB }\nrules: [ { compress: on-the-fly } ]", plain, text),
+        ("another coding", "rules: [ { compress: on-the-fly } ]", plain + ["Content-Encoding: br"], text),
+    ]
+
+    @Test(arguments: untouched)
+    func `what is left as it is`(_ row: (what: String, cache: String, fields: [String], body: String)) throws {
+        try withStored(row.fields, Array(row.body.utf8), cache: row.cache) { _, client in
+            let answer = try client.get("/a", "Accept-Encoding: gzip")
+            #expect(answer.text == row.body)
+            #expect(answer["Content-Length"] == "\(row.body.utf8.count)")
+            #expect(answer.cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    private func inflated(_ bytes: [UInt8]) throws -> [UInt8] {
+        var inflator = Inflator(outputMax: 1 << 20)
+        var output: [UInt8] = []
+        try inflator.decompress(bytes, into: &output)
+        try inflator.finish()
+        return output
+    }
+}
+
+/// VmRSS of this process, which Larder and the origin are part of.
+private func residentBytes() -> Int {
+    guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
+        let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS:") }),
+        let kibibytes = line.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
+    else { return .max }
+    return kibibytes << 10
+}

@@ -38,6 +38,10 @@ package func appendFieldLine(
 }
 
 package func appendFieldLine(_ name: FieldName, _ value: some Collection<UInt8>, to bytes: inout [UInt8]) {
+    appendFieldLine(name, Array(value), to: &bytes)
+}
+
+package func appendFieldLine(_ name: FieldName, _ value: [UInt8], to bytes: inout [UInt8]) {
     precondition(name != .other, "a field that Larder does not know is appended by its spelling")
     bytes.append(name.text)
     bytes.append(": ")

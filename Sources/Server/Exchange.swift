@@ -176,7 +176,7 @@ final class Exchange {
         if isFarAhead(of: selected) { return transaction.on(.farAhead) }
         let use = request.treatment(of: selected, by: snapshot).use
         let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: worker.wallTime)
-        if case .validate(let why) = reuse, !selected.cached.hasValidator { return transaction.on(.outdated(why)) }
+        if case .validate(let why) = reuse, !selected.hasValidator { return transaction.on(.outdated(why)) }
         return transaction.on(.stored(reuse))
     }
 

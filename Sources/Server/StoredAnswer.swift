@@ -218,8 +218,9 @@ struct StoredAnswer {
             hasLength = record.headHasLength
         }
         if addsVary { HeadWriter.append(.vary, "Accept-Encoding", to: &out) }
-        HeadWriter.append(.age, Int(clamping: age.count), to: &out)
-        HeadWriter.append("Cache-Status: ", to: &out)
+        HeadWriter.append("Age: ", to: &out)
+        HeadWriter.append(decimal: Int(clamping: age.count), to: &out)
+        HeadWriter.append("\r\nCache-Status: ", to: &out)
         cacheStatus.append(to: &out)
         out.append(contentsOf: zone.label)
         HeadWriter.append("\r\n", to: &out)

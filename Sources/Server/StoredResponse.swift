@@ -9,6 +9,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package let cached: CachedResponse
     /// What of it decides on reuse: integers alone, for the path of a hit.
     let terms: ReuseTerms
+    let hasValidator: Bool
     /// The end-to-end fields with their bytes; `head` holds the same in wire form.
     package let fields: Fields
     /// Nil where the response does not vary; then the record suits every request for its key.
@@ -45,6 +46,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         self.coding = coding ?? CodingTerms(cached, fields: fields, uri: keyBytes)
         self.codingVariant = codingVariant
         terms = cached.terms
+        hasValidator = cached.hasValidator
         self.fields = fields
         self.secondaryKey = secondaryKey
         headHasLength = contentLength != nil

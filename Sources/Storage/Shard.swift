@@ -68,8 +68,12 @@ struct Shard {
         new.setHits(old.hits)
         new.weight = new.currentWeight
         if old.place == .main { main.substitute(new, for: old) } else { small.substitute(new, for: old) }
-        variants.remove(at: index)
-        variants.insert(new, at: 0)
+        if variants.count == 1 {
+            variants = [new]
+        } else {
+            variants.remove(at: index)
+            variants.insert(new, at: 0)
+        }
         table.set(variants, new.key, new.keyBytes, into: &doomed)
         return true
     }

@@ -30,8 +30,6 @@ final class Exchange {
     var upload: RequestUpload?
     var denial: Denial?
 
-    /// When it began: what a leader publishes may be older than that, where its origin failed.
-    let startedAt: WallTime
     /// How the body of a response that is passed on is framed.
     var framing: ForwardedHead.Framing = .none
     /// All of the answer is queued, or in the hands of a delivery.
@@ -43,7 +41,6 @@ final class Exchange {
         self.client = client
         worker = client.worker
         snapshot = client.worker.snapshot
-        startedAt = client.worker.wallTime
         zones = client.worker.zones
         self.request = request
         awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
@@ -262,8 +259,7 @@ final class Exchange {
     /// before: whether stale will do, each decides for itself.
     private func mayFollow(_ record: StoredResponse) -> Bool {
         guard isEligible(record.terms, for: request.cache) else { return false }
-        return record.terms.responseTime >= startedAt || record.terms.isFresh(worker.wallTime)
-            || mayServeStaleOnError(record)
+        return record !== selected || mayServeStaleOnError(record)
     }
 
     func serveSelected(ttl: Seconds) {

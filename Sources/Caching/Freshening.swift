@@ -40,15 +40,6 @@ private func merged(_ stored: Fields, by notModified: Fields, _ received: WallTi
     return droppingListed(result)
 }
 
-/// Whether a stored response may stay in a shared store with the fields that a 304 or the answer to a HEAD gave it: these can
-/// say `no-store` or `private` where the first response did not (§5.2.2.5, §5.2.2.7), or `Vary: *`.
-package func mayStayStored(_ renewed: CachedResponse, _ treatment: CacheTreatment) -> Bool {
-    guard renewed.vary != .star else { return false }
-    let directives = renewed.directives
-    return !treatment.respectsCacheControl
-        || (!directives.isPrivate && (!directives.noStore || directives.mustUnderstand))
-}
-
 /// Fields on which the stored bytes depend (§3.2).
 func isKept(_ name: FieldName) -> Bool {
     switch name {

@@ -148,4 +148,7 @@ private func ineligibility(_ terms: ReuseTerms, for request: CacheRequest) -> Fe
     return nil
 }
 
-func isEligible(_ terms: ReuseTerms, for request: CacheRequest) -> Bool { ineligibility(terms, for: request) == nil }
+/// Whether the response is for this request at all, however fresh it is.
+package func isEligible(_ terms: ReuseTerms, for request: CacheRequest) -> Bool {
+    ineligibility(terms, for: request) == nil
+}

@@ -84,11 +84,21 @@ private func objectionOfStatus(_ status: UInt16, _ directives: ResponseDirective
 private func objectionOfDirectives(
     _ directives: ResponseDirectives, _ treatment: CacheTreatment, _ request: CacheRequest
 ) -> NotStoredReason? {
-    // §5.2.2.3: where the status is understood, must-understand takes no-store back: it is for those who know neither.
-    if directives.noStore, !directives.mustUnderstand { return .noStore }
-    if directives.isPrivate { return .isPrivate }
+    if let reason = objectionOfOrigin(directives) { return reason }
     if request.hasAuthorization, !allowsAuthorization(directives, treatment) { return .authorization }
     return nil
+}
+
+private func objectionOfOrigin(_ directives: ResponseDirectives) -> NotStoredReason? {
+    // §5.2.2.3: where the status is understood, must-understand takes no-store back: it is for those who know neither.
+    if directives.noStore, !directives.mustUnderstand { return .noStore }
+    return directives.isPrivate ? .isPrivate : nil
+}
+
+/// Why a stored response may not stay, now that a 304 or the answer to a HEAD has brought these fields (§4.3.4): the origin takes
+/// back that it may be stored. Nil: it stays.
+package func objectionToKeeping(_ fields: Fields, treatment: CacheTreatment) -> NotStoredReason? {
+    objectionOfOrigin(HeededDirectives(fields, treatment).directives)
 }
 
 /// §3, last rule: something says that it may be reused. A status unknown to us will do where it is explicit.
@@ -117,7 +127,7 @@ private func objectionOfOurs(
 
 /// A cookie is mostly one client's own: shared only where the origin means a shared cache, or where a rule says so and
 /// there is an explicit lifetime, the rule's own `ttl` included. What `private="Set-Cookie"` keeps out of the store does no harm.
-private func maySetCookie(_ response: CachedResponse, _ treatment: CacheTreatment) -> Bool {
+package func maySetCookie(_ response: CachedResponse, _ treatment: CacheTreatment) -> Bool {
     let directives = response.directives
     if directives.isPublic || directives.sMaxAge != nil { return true }
     let isLeftOut = (directives.privateFields + directives.noCacheFields).contains {

@@ -26,9 +26,9 @@ final class Delivery {
     /// The last chunk is out, or queued.
     private var isTerminated = false
     /// A growing body is told how far its readers are, in case it has to stream through a window.
-    private let reader: ReaderID?
-    /// The bytes it should begin with were let go a moment before.
-    private let isLost: Bool
+    private var reader: ReaderID?
+    /// The bytes it should go on with were let go a moment before.
+    private var isLost: Bool
     var ticket: WaitTicket?
 
     /// Makes another coding of the body on the way.
@@ -62,7 +62,7 @@ final class Delivery {
         isChunked = false
         offset = parts[0].range.lowerBound
         end = parts[0].range.upperBound
-        (reader, isLost) = Delivery.attach(to: record.body, at: parts.map(\.range.lowerBound).min() ?? 0)
+        (reader, isLost) = Delivery.attach(to: record.body, at: offset)
     }
 
     private static func attach(to body: Body, at offset: Int) -> (ReaderID?, isLost: Bool) {
@@ -98,6 +98,8 @@ final class Delivery {
             framing += part.head
             offset = part.range.lowerBound
             end = part.range.upperBound
+            moveReader()
+            if isLost { return .broken }
         }
         // The state is read first: a body that is complete by then has its whole length published.
         let state = body.state
@@ -120,6 +122,14 @@ final class Delivery {
             terminate(&framing)
             return .finished
         }
+    }
+
+    /// The next range may lie before the one that is done. To hold all until then would hold up those who read in order.
+    private func moveReader() {
+        guard let left = reader else { return }
+        reader = body.attach(at: offset)
+        isLost = reader == nil
+        body.detach(left)
     }
 
     private func transcode(_ transcoder: Transcoder, framing: inout [UInt8]) -> Next {
@@ -161,23 +171,20 @@ final class Delivery {
     /// - Parameter framing: gets the end of a chunk that is out.
     func advance(by count: Int, framing: inout [UInt8]) {
         offset += count
-        // Of several ranges, later ones may lie before earlier ones.
-        if let reader, following.isEmpty { body.advance(reader, to: offset) }
+        if let reader { body.advance(reader, to: offset) }
         guard isChunked else { return }
         chunkRemaining -= count
         if chunkRemaining == 0 { HeadWriter.append("\r\n", to: &framing) }
     }
 
     /// Nothing that it will send is missing.
-    var isAllThere: Bool { missingBytes == 0 }
+    var isAllThere: Bool { missing.isEmpty }
 
-    /// Bytes of what it will send that are not there.
-    var missingBytes: Int {
+    /// What of that which it will send is not there.
+    var missing: [Range<Int>] {
         let extents = body.extents
-        let ranges = following.map(\.range) + (endNeeded.map { [offset..<max(offset, $0)] } ?? [])
-        return ranges.reduce(0) { sum, range in
-            sum + range.count - extents.reduce(0) { $0 + range.clamped(to: $1).count }
-        }
+        let ranges = (endNeeded.map { [offset..<max(offset, $0)] } ?? []) + following.map(\.range)
+        return ranges.flatMap { gaps(in: $0, between: extents) }
     }
 
     /// It stands before bytes that nobody has fetched.
@@ -189,7 +196,25 @@ final class Delivery {
     }
 }
 
+/// What of a range lies in none of the extents, which are in order.
+private func gaps(in range: Range<Int>, between extents: [Range<Int>]) -> [Range<Int>] {
+    var gaps: [Range<Int>] = []
+    var start = range.lowerBound
+    for extent in extents where extent.overlaps(range) {
+        if start < extent.lowerBound { gaps.append(start..<extent.lowerBound) }
+        start = extent.upperBound
+    }
+    if start < range.upperBound { gaps.append(start..<range.upperBound) }
+    return gaps
+}
+
 extension Body {
+    /// Whether these ranges, none of which is there, can be kept beside what is.
+    /// - Parameter lengthMax: bytes of one body that may be kept.
+    func mayKeep(_ ranges: [Range<Int>], lengthMax: Int) -> Bool {
+        heldBytes + ranges.reduce(0) { $0 + $1.count } <= lengthMax && hasRoom(for: ranges)
+    }
+
     /// All bytes that are there, in whatever order they came.
     var heldBytes: Int { extents.reduce(0) { $0 + $1.count } }
 }

@@ -1,4 +1,5 @@
 import Caching
+import Message
 import Storage
 import Transaction
 
@@ -11,11 +12,11 @@ extension Exchange {
             let end = delivery.endNeeded
         else { return serve(record, as: service) }
         // What is missing would be more than the store keeps.
-        guard record.body.heldBytes + delivery.missingBytes <= request.objectSizeMax else { return forwardAlone() }
+        guard record.body.mayKeep(delivery.missing, lengthMax: request.objectSizeMax) else { return forwardAlone() }
         switch record.body.claim(at: delivery.offset, limit: end) {
         case .available:
             let isHit = service == .hit || service == .stale
-            serve(record, as: isHit && delivery.missingBytes > 0 ? .part(status: 0) : service)
+            serve(record, as: isHit && !delivery.isAllThere ? .part(status: 0) : service)
         case .awaited: serve(record, as: .collapsed)
         case .missing(let fill): fetch(fill, of: record)
         case .unavailable: forwardAlone()
@@ -33,9 +34,10 @@ extension Exchange {
     }
 
     /// Just validated: as it is, or with its holes filled.
-    func serveRenewed(_ record: StoredResponse, as service: Service) {
+    func serveRenewed(_ record: StoredResponse, as service: Service, ownFields: Fields? = nil) {
         fetch = nil
-        record.body.state == .partial ? servePart(record, as: service) : serve(record, as: service)
+        record.body.state == .partial
+            ? servePart(record, as: service) : serve(record, as: service, ownFields: ownFields)
     }
 
     private func fetch(_ fill: Fill, of record: StoredResponse) {

@@ -12,6 +12,8 @@ final class Exchange {
     let client: ClientConnection
     let worker: Worker
     let snapshot: Snapshot
+    /// Those of the snapshot, whatever a reload makes of them meanwhile.
+    private let zones: [Zone]
     let request: OwnedRequest
     var transaction: Transaction
     var selected: StoredResponse?
@@ -42,6 +44,7 @@ final class Exchange {
         worker = client.worker
         snapshot = client.worker.snapshot
         startedAt = client.worker.wallTime
+        zones = client.worker.zones
         self.request = request
         awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
         transaction = Transaction(request.forTransaction(snapshot))
@@ -120,7 +123,7 @@ final class Exchange {
     private func become(_ user: String?) {
         request.user = user
         guard snapshot.cacheRules.dependOnUser else { return }
-        request.treat(by: snapshot, zones: worker.zones, worker.shared)
+        request.treat(by: snapshot, zones: zones, worker.shared)
         transaction.treat(use: request.treatment.use, storesParts: request.treatment.ranges != .pass)
     }
 
@@ -255,9 +258,11 @@ final class Exchange {
                 now: worker.wallTime)
     }
 
-    /// Where the leader's origin failed it publishes what was stored before: whether stale will do, each decides for itself.
+    /// Whether what the leader got is for this request as well. Where the leader's origin failed it publishes what was stored
+    /// before: whether stale will do, each decides for itself.
     private func mayFollow(_ record: StoredResponse) -> Bool {
-        record.terms.responseTime >= startedAt || record.terms.isFresh(worker.wallTime)
+        guard isEligible(record.terms, for: request.cache) else { return false }
+        return record.terms.responseTime >= startedAt || record.terms.isFresh(worker.wallTime)
             || mayServeStaleOnError(record)
     }
 

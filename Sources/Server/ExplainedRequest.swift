@@ -3,9 +3,9 @@ import Framing
 import Message
 
 /// Makes of a question the request that a client would have sent, read by the parser that reads clients.
-func explainedRequest(_ question: ExplainQuestion, shared: Shared, snapshot: Snapshot) throws(ExplainError)
-    -> OwnedRequest
-{
+func explainedRequest(
+    _ question: ExplainQuestion, shared: Shared, snapshot: Snapshot, zones: [Zone]
+) throws(ExplainError) -> OwnedRequest {
     let bytes = try requestBytes(question)
     var head = RequestHead()
     var progress = HeadProgress()
@@ -26,7 +26,6 @@ func explainedRequest(_ question: ExplainQuestion, shared: Shared, snapshot: Sna
     var keyBytes: [UInt8] = []
     appendNormalisedURI(head.target, of: bytes.span, to: &keyBytes)
     var destinations = Destinations()
-    let zones = shared.zones.current
     let request = OwnedRequest(
         bytes: bytes, head: head, cache: cache, bodyLength: bodyLength,
         options: ConnectionOptions(head.fields, bytes: bytes.span), keyBytes: keyBytes, key: shared.key(of: keyBytes),

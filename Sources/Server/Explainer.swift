@@ -13,9 +13,10 @@ extension Proxy {
     /// Nothing is sent to an origin and nothing in the store changes, use marks included. Names are looked up, on a worker, since
     /// what may be reached depends on their addresses; that can take `Explainer.lookUpTimeMax`.
     package func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation {
-        let snapshot = self.snapshot
-        let request = try explainedRequest(question, shared: shared, snapshot: snapshot)
-        var explainer = Explainer(proxy: self, snapshot: snapshot, request: request, user: question.user)
+        let (snapshot, zones) = snapshotAndZones
+        let request = try explainedRequest(question, shared: shared, snapshot: snapshot, zones: zones)
+        var explainer = Explainer(
+            proxy: self, snapshot: snapshot, zones: zones, request: request, user: question.user)
         return explainer.run()
     }
 }
@@ -26,6 +27,7 @@ struct Explainer {
 
     let proxy: Proxy
     let snapshot: Snapshot
+    private let zones: [Zone]
     let request: OwnedRequest
     /// Taken for authenticated.
     let user: String?
@@ -40,8 +42,9 @@ struct Explainer {
     /// The machine wanted to lead a transfer: others under way would be joined.
     private var mayJoin = false
 
-    init(proxy: Proxy, snapshot: Snapshot, request: OwnedRequest, user: String?) {
+    init(proxy: Proxy, snapshot: Snapshot, zones: [Zone], request: OwnedRequest, user: String?) {
         self.proxy = proxy
+        self.zones = zones
         self.snapshot = snapshot
         self.request = request
         self.user = user
@@ -97,7 +100,7 @@ struct Explainer {
         guard let user else { return .refused(.authenticationRequired) }
         request.user = user
         if snapshot.cacheRules.dependOnUser {
-            request.treat(by: snapshot, zones: proxy.shared.zones.current, proxy.shared)
+            request.treat(by: snapshot, zones: zones, proxy.shared)
         }
         return .identified
     }

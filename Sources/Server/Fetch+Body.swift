@@ -10,7 +10,7 @@ import Transaction
 /// The body of a response on its way from the origin to its sink.
 extension Fetch {
     func readBody(_ connection: OriginConnection) -> Bool {
-        if decoder == nil, let page = unsafe writablePage {
+        if isBounded, let page = unsafe writablePage {
             return unsafe readIntoStore(connection, page)
         }
         switch unsafe connection.read(into: worker.readBuffer) {
@@ -28,6 +28,15 @@ extension Fetch {
         case .failed:
             breakOff()
             return false
+        }
+    }
+
+    /// No more can come than is to come: the framing says it, or nobody knows how much that is.
+    private var isBounded: Bool {
+        switch length {
+        case .length: true
+        case .untilClose: total == nil
+        case .none, .tunnel, .chunked: false
         }
     }
 
@@ -114,6 +123,9 @@ extension Fetch {
     }
 
     func deliver(_ bytes: UnsafeRawBufferPointer) {
+        // A part in chunks may carry more than its Content-Range says. Passed on, that would be taken for the answer to the
+        // client's next request.
+        if let total, UInt64(bytes.count) > total - received { return giveUp(keepsPart: false) }
         received += UInt64(bytes.count)
         switch sink {
         case .relay:

@@ -16,7 +16,9 @@ extension Fetch {
             guard let confirmed = confirmed(by: response, now) else { return askForTheWhole() }
             stored = confirmed
         }
-        if response.status == 206, request.cache.hasRange { return decideAnswerToRange(response, now) }
+        if response.status == 206, request.method == .get, request.cache.hasRange {
+            return decideAnswerToRange(response, now)
+        }
         let storing = storing(response, now)
         var isStorable = false
         if case .store = storing { isStorable = true }
@@ -115,6 +117,9 @@ extension Fetch {
         return true
     }
 
+    /// What the origin says now may be from before an unsafe request or a purge.
+    var isOutdated: Bool { transfer?.isOutdated ?? (request.tier.invalidations != invalidationsBefore) }
+
     /// A body that came whole together with its head, as most small ones do: it is stored before anybody reads it, so nobody
     /// has to wait for it nor be told how far it is.
     private func wholeBody(in rest: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
@@ -127,9 +132,6 @@ extension Fetch {
         received += UInt64(count)
         remaining -= UInt64(count)
     }
-
-    /// What the origin says now may be from before an unsafe request or a purge.
-    var isOutdated: Bool { transfer?.isOutdated ?? (request.tier.invalidations != invalidationsBefore) }
 
     /// The fields that go on, with what a proxy adds.
     func endToEndFields(_ response: ReceivedResponse, _ now: WallTime) -> Fields {
@@ -145,19 +147,33 @@ extension Fetch {
     func freshen(_ response: ReceivedResponse, _ now: WallTime) {
         guard let stored else { preconditionFailure("a 304 to a question nobody asked") }
         let renewed = renewed(stored, by: response, now)
-        sink = .discard
-        guard mayStayStored(renewed.cached, request.treatment(of: stored, by: snapshot)) else {
+        var answer = renewed
+        if mayStay(renewed) {
+            _ = request.tier.replace(stored, with: renewed)
+            worker.counters.add(.freshened)
+            answer = suiting(renewed)
+            transfer?.resolve(.published(answer))
+        } else {
             request.tier.remove(stored)
             transfer?.resolve(.notShared)
-            exchange?.serveRenewed(renewed, as: .revalidated(plan.reason))
-            return exchange = nil
         }
-        _ = request.tier.replace(stored, with: renewed)
-        worker.counters.add(.freshened)
-        let suiting = suiting(renewed)
-        transfer?.resolve(.published(suiting))
-        exchange?.serveRenewed(suiting, as: .revalidated(plan.reason))
+        sink = .discard
+        exchange?.serveRenewed(
+            answer, as: .revalidated(plan.reason), ownFields: fieldsOfOne(response, beside: renewed))
         exchange = nil
+    }
+
+    /// Whether the fields that came now let it be stored still.
+    private func mayStay(_ renewed: StoredResponse) -> Bool {
+        objectionToKeeping(renewed.fields, treatment: request.treatment(of: renewed, by: snapshot)) == nil
+    }
+
+    /// Cookies that came with a 304 are of the client whose request it answers; nil: there are none, or they are for all.
+    private func fieldsOfOne(_ response: ReceivedResponse, beside renewed: StoredResponse) -> Fields? {
+        guard response.fields.contains(.setCookie), !renewed.fields.contains(.setCookie) else { return nil }
+        var fields = renewed.fields
+        for value in response.fields.all(.setCookie) { fields.append(.setCookie, Array(value)) }
+        return fields
     }
 
     private func renewed(_ stored: StoredResponse, by response: ReceivedResponse, _ now: WallTime) -> StoredResponse {
@@ -166,16 +182,26 @@ extension Fetch {
 
     /// - Parameter update: end-to-end fields.
     func renewed(_ stored: StoredResponse, by update: Fields, _ now: WallTime) -> StoredResponse {
-        let freshened = freshening(stored.fields, of: stored.cached, by: update, received: now)
         let treatment = request.treatment(of: stored, by: snapshot)
+        var freshened = freshening(stored.fields, of: stored.cached, by: update, received: now)
         let times = stored.cached.renewed(
             freshened, requestTime: requestTime, responseTime: now, policy: snapshot.cachePolicy, treatment: treatment)
         if let times { return stored.renewed(times: times, fields: freshened.fields) }
-        return stored.renewed(
-            cached: CachedResponse(
-                status: stored.cached.status, fields: freshened.fields, requestTime: requestTime, responseTime: now,
-                policy: snapshot.cachePolicy, treatment: treatment),
-            fields: freshened.fields)
+        var cached = cachedAnew(stored, freshened.fields, treatment, now)
+        if update.contains(.setCookie), !maySetCookie(cached, treatment) {
+            let others = update.dropping { $0.name == .setCookie }
+            freshened = freshening(stored.fields, of: stored.cached, by: others, received: now)
+            cached = cachedAnew(stored, freshened.fields, treatment, now)
+        }
+        return stored.renewed(cached: cached, fields: freshened.fields)
+    }
+
+    private func cachedAnew(
+        _ stored: StoredResponse, _ fields: Fields, _ treatment: CacheTreatment, _ now: WallTime
+    ) -> CachedResponse {
+        CachedResponse(
+            status: stored.cached.status, fields: fields, requestTime: requestTime, responseTime: now,
+            policy: snapshot.cachePolicy, treatment: treatment)
     }
 
     /// Of another variant's response that the origin says suits this request too, a record under this request's values.
@@ -188,7 +214,8 @@ extension Fetch {
 
     /// RFC 9111 §4.3.5: what the answer to a HEAD tells of the stored response to GET.
     private func updateStored(by response: ReceivedResponse, _ now: WallTime) {
-        guard let stored, stored.body.state == .complete || stored.body.state == .partial,
+        guard let stored, isEligible(stored.terms, for: request.cache),
+            stored.body.state == .complete || stored.body.state == .partial,
             let length = stored.body.expectedLength ?? (stored.body.state == .complete ? stored.body.length : nil)
         else { return }
         switch headUpdate(
@@ -197,10 +224,11 @@ extension Fetch {
         {
         case .freshen:
             let renewed = renewed(stored, by: response, now)
-            guard mayStayStored(renewed.cached, request.treatment(of: stored, by: snapshot)) else {
-                return request.tier.remove(stored)
+            if mayStay(renewed) {
+                if request.tier.replace(stored, with: renewed) { worker.counters.add(.freshened) }
+            } else {
+                request.tier.remove(stored)
             }
-            if request.tier.replace(stored, with: renewed) { worker.counters.add(.freshened) }
         case .markStale:
             if request.tier.replace(stored, with: stored.outdated) { worker.counters.add(.invalidated) }
         case .ignore:

@@ -130,7 +130,11 @@ extension Fetch {
             return nil
         }
         let range = Int(part.range.lowerBound)..<Int(part.range.upperBound)
-        guard record.body.heldBytes + range.count <= request.objectSizeMax(treatment(of: response)),
+        // Where the origin gives less than was asked for, the client is promised all of it, and the rest is fetched.
+        let promised =
+            StoredAnswer(record, to: request, service: .part(status: 206), worker: worker).delivery?.missing ?? []
+        let beyond = promised.filter { $0.clamped(to: range) != $0 }
+        guard record.body.mayKeep([range] + beyond, lengthMax: request.objectSizeMax(treatment(of: response))),
             case .missing(let fill) = record.body.claim(at: range.lowerBound, limit: range.upperBound)
         else { return nil }
         guard fill.range == range else {

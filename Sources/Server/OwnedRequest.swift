@@ -28,8 +28,8 @@ final class OwnedRequest {
     var user: String?
     /// What is worth compressing; nil where nothing is compressed for this request.
     private var compressionSettings: CompressionSettings?
-    /// The configuration, where its rules look at the type of what is stored.
-    private var typeRules: Snapshot?
+    /// The rules, where they look at the type of what is stored.
+    private var snapshotOfTypes: Snapshot?
     private var cachedAccess: AccessRequest?
 
     init(
@@ -91,12 +91,14 @@ final class OwnedRequest {
         let rules = snapshot.cacheRules
         treatment = rules.treatment(of: access, clientPolicy: clientPolicy(rules))
         zone = zones[treatment.zone]
-        typeRules = rules.dependOnType ? snapshot : nil
+        snapshotOfTypes = rules.dependOnType ? snapshot : nil
         let compresses = treatment.compression != .no || rules.dependOnType
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
-        guard let keyRules = rules.keyRules(for: treatment) else { return }
+        let keyRules = rules.keyRules(for: treatment)
+        // The rules of an earlier asking may have made it.
+        if keyRules == nil && keyBytes == uri { return }
         keyBytes = uri
-        keyRules.apply(to: &keyBytes)
+        keyRules?.apply(to: &keyBytes)
         key = shared.key(of: keyBytes)
     }
 
@@ -122,7 +124,7 @@ final class OwnedRequest {
     /// Whether and when such a response is compressed for this client, by the rules.
     func compression(of record: StoredResponse) -> CompressionUse {
         guard let settings = compressionSettings else { return .no }
-        let treatment = typeRules.map { self.treatment(of: record, by: $0) } ?? treatment
+        let treatment = snapshotOfTypes.map { self.treatment(of: record, by: $0) } ?? treatment
         guard treatment.compression != .no, let type = record.fields.first(.contentType),
             settings.types.contains(where: { $0.matches(type) })
         else { return .no }

@@ -20,6 +20,8 @@ package final class Proxy: Sendable {
 
     private struct State {
         var snapshot: Snapshot
+        /// Those of the snapshot.
+        var zones: [Zone]
         var workers: [WorkerHandle] = []
         var addresses: [SocketAddress] = []
         var isDraining = false
@@ -51,7 +53,7 @@ package final class Proxy: Sendable {
     private init(shared: Shared, snapshot: Snapshot) {
         self.shared = shared
         startedAt = WallTime(secondsSinceEpoch: Int64(time(nil)))
-        state = Locked(State(snapshot: snapshot))
+        state = Locked(State(snapshot: snapshot, zones: shared.zones.current))
     }
 
     // MARK: start
@@ -197,6 +199,8 @@ package final class Proxy: Sendable {
         state.withLock { $0.workers.allSatisfy { $0.counters.gauges[Gauge.isFinished.rawValue] == 1 } }
     }
     package var snapshot: Snapshot { state.withLock { $0.snapshot } }
+    /// The configuration and the zones that belong to it.
+    var snapshotAndZones: (Snapshot, [Zone]) { state.withLock { ($0.snapshot, $0.zones) } }
     package var isDraining: Bool { state.withLock { $0.isDraining } }
     package var counters: [Counters] { state.withLock { $0.workers.map(\.counters) } }
 
@@ -232,12 +236,13 @@ package final class Proxy: Sendable {
 
     /// A new configuration for every request that begins from now on; those under way keep theirs.
     package func adopt(_ snapshot: Snapshot) {
+        let zones = shared.zones.adopt(snapshot.configuration)
         let workers = state.withLock { state in
             state.snapshot = snapshot
+            state.zones = zones
             return state.workers
         }
-        shared.zones.adopt(snapshot.configuration)
-        for worker in workers { worker.inbox.post { worker.worker.value.adopt(snapshot) } }
+        for worker in workers { worker.inbox.post { worker.worker.value.adopt(snapshot, zones: zones) } }
         shared.accessLog.reopen()
     }
 

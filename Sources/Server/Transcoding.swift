@@ -97,7 +97,8 @@ final class Transcoder {
         let length = body.length
         var (inputLeft, roomLeft) = (Self.stepBytesMax, limit)
         while roomLeft >= Self.roomMin {
-            let input = unsafe piece(of: body, from: offset, limit: inputLeft)
+            // What is published meanwhile is for the next step: there `length` and `state` know of it.
+            let input = unsafe piece(of: body, from: offset, limit: min(inputLeft, length - offset))
             let isAll = offset + input.count == length
             guard unsafe isAll || !input.isEmpty else { throw .bodyFailed }
             let made = unsafe try step(input, flush(state, isAll: isAll), room: roomLeft, into: &out)

@@ -146,9 +146,10 @@ import Synchronization
 
     // MARK: reload, drain, stop
 
-    func adopt(_ snapshot: Snapshot) {
+    /// - Parameter zones: those of the snapshot; by now there may be a newer one with others.
+    func adopt(_ snapshot: Snapshot, zones: [Zone]) {
         self.snapshot = snapshot
-        zones = shared.zones.current
+        self.zones = zones
         unfold(snapshot)
         credentials = Worker.credentialMemory(snapshot, shared)
     }

@@ -17,11 +17,13 @@ package final class Zones: Sendable {
     package var current: [Zone] { zones.withLock { $0 } }
 
     /// Zones that stay keep what they hold; those that are gone from the configuration are emptied.
-    func adopt(_ configuration: Configuration) {
+    /// - Returns: the zones there are now, as `current`.
+    func adopt(_ configuration: Configuration) -> [Zone] {
         let known = current
         let made = Zones.made(configuration, from: known)
         zones.withLock { $0 = made }
         for zone in known where !made.contains(where: { $0.tier === zone.tier }) { zone.tier.removeAll() }
+        return made
     }
 
     private static func made(_ configuration: Configuration, from known: [Zone]) -> [Zone] {

@@ -148,6 +148,17 @@ extension Body {
         for wake in due { wake() }
     }
 
+    /// Whether these ranges can very likely be filled: they count with all their pages, although some may be there, and no body
+    /// takes the last quarter of the budget, of which others want some as well.
+    package func hasRoom(for ranges: [Range<Int>]) -> Bool {
+        var bytes = held.load(ordering: .relaxed)
+        for range in ranges where !range.isEmpty {
+            bytes += layout.page(at: range.upperBound - 1).end - layout.page(at: range.lowerBound).start
+        }
+        if let expectedLength, expectedLength > lengthMax, bytes > lengthMax { return false }
+        return bytes <= shelves.limit.load(ordering: .relaxed) / 4 * 3
+    }
+
     /// Whether a sparse body may take this page: one longer than the largest object holds no more than that of it.
     func mayHold(_ page: BodyLayout.Page) -> Bool {
         guard let expectedLength, expectedLength > lengthMax else { return true }

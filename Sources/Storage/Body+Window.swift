@@ -74,7 +74,8 @@ extension Body {
             guard let audience, audience.window != nil else { return nil }
             let length = published.load(ordering: .relaxed)
             let end = min(audience.slowest ?? length, length)
-            while case let place = layout.page(at: audience.freedEnd), place.end <= end {
+            // Behind the last byte there is no page, and asking for it would give one without end.
+            while audience.freedEnd < end, case let place = layout.page(at: audience.freedEnd), place.end <= end {
                 freed.append(place.index)
                 audience.freedEnd = place.end
             }

@@ -175,7 +175,11 @@ struct ContentCodingScenarios {
                 .sends(Array(zipped[..<half])).waits(for: go).closes()
             if isResumed {
                 s.origin.expects("GET /a", "Range: bytes=\(half)-").replies(
-                    206, ["ETag: \"a\"", "Content-Range: bytes \(half)-\(zipped.count - 1)/\(zipped.count)"],
+                    206,
+                    [
+                        "Content-Encoding: gzip", "ETag: \"a\"",
+                        "Content-Range: bytes \(half)-\(zipped.count - 1)/\(zipped.count)",
+                    ],
                     Array(zipped[half...]))
             }
             let (leader, client) = (try s.client(), try s.client())
@@ -277,11 +281,10 @@ struct ContentCodingScenarios {
         }
     }
 
-    @Test func `once: as stored first, then the copy, with its length`() throws {
+    @Test func `once: as stored until there is a copy, then that, with its length`() throws {
         try withStored(Self.plain, Array(text.utf8), cache: "rules: [ { compress: once } ]") { s, client in
             var answer = try client.get("/a", "Accept-Encoding: gzip")
-            #expect(answer["Content-Encoding"] == nil)
-            #expect(answer.text == text)
+            if answer["Content-Encoding"] == nil { #expect(answer.text == text) }
             try s.eventually("the copy is made") {
                 answer = try client.get("/a", "Accept-Encoding: gzip")
                 return answer["Content-Encoding"] == "gzip"

@@ -143,8 +143,11 @@ struct FaultScenarios {
 
     @Test(arguments: rows) func `nobody takes a part for the whole`(_ row: Row) throws {
         try scenario({ configuration, _ in
-            configuration.timeouts.firstByte = .milliseconds(150)
-            configuration.timeouts.idle = .milliseconds(150)
+            // Short only where the fault is silence: on a busy machine anything else may take as long.
+            if row.what.contains("silent") {
+                configuration.timeouts.firstByte = .milliseconds(300)
+                configuration.timeouts.idle = .milliseconds(300)
+            }
             // A silent origin shall not have three who wait part from each other first.
             configuration.timeouts.collapse = .seconds(5)
         }) { s in

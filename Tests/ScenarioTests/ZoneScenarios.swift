@@ -99,8 +99,10 @@ struct ZoneScenarios {
             }
             #expect(s.proxy.shared.zones.current[2].tier.statistics.usedBytes <= 1 << 20)
             // It goes, and what it held with it, also when one of the same name comes again.
+            let tier = s.proxy.shared.zones.current[2].tier
             try s.adopt(
                 cache: "zones: [ { name: pages, memory: 8MiB } ]\nrules: [ { match: { path: \"/a\" }, zone: pages } ]")
+            #expect(tier.statistics.recordCount == 0)
             #expect(try client.get("/a").cacheStatus.hasSuffix("zone=pages"))
             s.origin.expects("GET /pool/a").replies(200, "Cache-Control: max-age=60", body: "in the default one")
             #expect(try client.get("/pool/a").cacheStatus.contains("zone") == false)

@@ -104,6 +104,23 @@ struct TranscodingTests {
         #expect(seen == pieces.flatMap { $0 })
     }
 
+    @Test func `what is published during a step is for the next one`() async throws {
+        let content = text(3_000_000)
+        let growing = try body([], isComplete: false)
+        let writer = Task.detached {
+            for start in stride(from: 0, to: content.count, by: 100) {
+                guard append(Array(content[start..<min(start + 100, content.count)]), to: growing) else { return false }
+            }
+            return growing.finish()
+        }
+        let transcoder = Transcoder(.compress(level: 1))
+        var (offset, output): (Int, [UInt8]) = (0, [])
+        while try transcoder.next(from: growing, offset: &offset, into: &output) != .done {}
+        #expect(await writer.value)
+        let isSame = try inflated(output) == content
+        #expect(isSame)
+    }
+
     @Test func `gzip that grows byte by byte is inflated as it comes`() throws {
         let content = text(2000)
         let growing = try body([], isComplete: false)

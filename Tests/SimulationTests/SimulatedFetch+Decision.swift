@@ -103,7 +103,7 @@ extension SimulatedFetch {
 
     /// Where the update says that nobody else may have it, it goes. False: it is not stored any more.
     private func keep(_ renewed: Record, for stored: Record) -> Bool {
-        guard mayStayStored(renewed.cached, request.treatment) else {
+        guard objectionToKeeping(renewed.fields, treatment: request.treatment) == nil else {
             world.store.remove(stored)
             return false
         }

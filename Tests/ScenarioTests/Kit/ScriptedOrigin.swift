@@ -119,11 +119,14 @@ final class ScriptedOrigin: Sendable {
     }
 
     func end() {
-        let wires = state.withLock { state in
+        let wires: [Wire]? = state.withLock { state in
+            // The second time the listener's number may be somebody else's.
+            guard !state.isEnding else { return nil }
             state.isEnding = true
             defer { state.wires = [] }
             return state.wires
         }
+        guard let wires else { return }
         _ = shutdown(listener, CInt(SHUT_RDWR))
         for wire in wires { wire.hangUp() }
     }
@@ -134,7 +137,8 @@ final class ScriptedOrigin: Sendable {
         defer { close(listener) }
         while !isEnding {
             var entry = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-            guard unsafe poll(&entry, 1, -1) > 0, entry.revents & Int16(POLLHUP) == 0 else { return }
+            if unsafe poll(&entry, 1, -1) < 0, errno == EINTR { continue }
+            guard entry.revents & Int16(POLLHUP) == 0 else { return }
             guard case .accepted(let descriptor, _) = Sockets.accept(listener) else { continue }
             let wire = Wire(adopting: descriptor.release(), "origin")
             let number = state.withLock { state in

@@ -74,7 +74,8 @@ final class TLSOrigin: Sendable {
         defer { close(listener) }
         while true {
             var entry = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-            guard unsafe poll(&entry, 1, -1) > 0, entry.revents & Int16(POLLHUP) == 0 else { return }
+            if unsafe poll(&entry, 1, -1) < 0, errno == EINTR { continue }
+            guard entry.revents & Int16(POLLHUP) == 0 else { return }
             guard case .accepted(let descriptor, _) = Sockets.accept(listener) else { continue }
             let fd = descriptor.release()
             seen.withLock {

@@ -8,7 +8,7 @@ struct WireError: Error, CustomStringConvertible {
 }
 
 /// Every wait of the kit ends after this.
-let patience: CInt = 5000  // ms
+let patience: CInt = 20_000  // ms
 
 /// A connected socket, read with a deadline and written whole. Used by both ends of a scenario.
 final class Wire: Sendable {
@@ -43,7 +43,8 @@ final class Wire: Sendable {
 
     private func wait(for events: Int32) throws {
         var entry = pollfd(fd: fd, events: Int16(events), revents: 0)
-        let count = unsafe poll(&entry, 1, patience)
+        var count: CInt
+        repeat { count = unsafe poll(&entry, 1, patience) } while count < 0 && errno == EINTR
         guard count > 0 else { throw WireError("\(who): nothing happened within \(patience) ms") }
     }
 

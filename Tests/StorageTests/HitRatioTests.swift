@@ -12,8 +12,8 @@ struct HitRatioTests {
     @Test func `S3-FIFO keeps more of what is asked for than LRU would`() {
         let measured = Self.s3FIFO()
         let lru = Self.lru()
-        #expect(measured >= 0.62, "S3-FIFO \(measured), LRU \(lru)")
-        #expect(measured >= lru + 0.05, "S3-FIFO \(measured), LRU \(lru)")
+        #expect(measured >= 0.64, "S3-FIFO \(measured), LRU \(lru)")
+        #expect(measured >= lru + 0.09, "S3-FIFO \(measured), LRU \(lru)")
     }
 
     /// Share of the last 60 % of the requests that were hits.

@@ -5,8 +5,8 @@ import Testing
 
 private func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
 
-@Suite("Found in review")
-struct ReviewScenarios {
+@Suite("Regressions: caching")
+struct CachingRegressions {
     static let framings = [
         "Transfer-Encoding: chunked\r\n\r\n6\r\n456789\r\n40\r\n", "\r\n456789",
     ]

@@ -5,7 +5,7 @@ import Testing
 @testable import larder
 
 @Suite("What strangers write neither traps nor hangs")
-struct ReviewFuzzTests {
+struct RandomInputTests {
     private static let words = [
         "<", ">", "</", "<!--", "-->", "--!>", "<style>", "</style>", "<script", "src=", "href", "'", "\"", "=", " ",
         "/", "url(", ")", "@import ",

@@ -19,7 +19,7 @@ private struct Noise {
 }
 
 @Suite("Parsers of hostile fields neither trap nor lie")
-struct ReviewFuzzTests {
+struct RandomFieldTests {
     @Test func `Larder-Policy`() {
         var noise = Noise(state: 1)
         let words = [

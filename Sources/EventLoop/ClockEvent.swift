@@ -16,7 +16,8 @@ import Glibc
 
     deinit {
         guard let raw = unsafe raw else { return }
-        unsafe event_del(raw)
+        // Of a stopped one the loop may be gone already: libevent must not look for it there.
+        if isAdded { unsafe event_del(raw) }
         unsafe raw.deallocate()
     }
 

@@ -13,21 +13,27 @@ extension Fetch {
         if isBounded, let page = unsafe writablePage {
             return unsafe readIntoStore(connection, page)
         }
-        switch unsafe connection.read(into: worker.readBuffer) {
+        guard let count = unsafe read(connection, into: worker.readBuffer) else { return false }
+        unsafe consume(UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
+        endOfTurn()
+        return state == .streaming
+    }
+
+    /// - Returns: how many bytes came; nil: none, and where that was the end it is dealt with.
+    private func read(_ connection: OriginConnection, into room: UnsafeMutableRawBufferPointer) -> Int? {
+        switch unsafe connection.read(into: room) {
         case .bytes(let count):
             worker.counters.add(.bytesFromOrigins, count)
             worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
-            unsafe consume(UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
-            endOfTurn()
-            return state == .streaming
+            return count
         case .wouldBlock:
-            return false
+            return nil
         case .closed:
             bodyClosed()
-            return false
+            return nil
         case .failed:
             breakOff()
-            return false
+            return nil
         }
     }
 
@@ -64,26 +70,14 @@ extension Fetch {
         if case .length = length, UInt64(page.count) > remaining {
             unsafe room = unsafe UnsafeMutableRawBufferPointer(rebasing: page[..<Int(remaining)])
         }
-        switch unsafe connection.read(into: room) {
-        case .bytes(let count):
-            worker.counters.add(.bytesFromOrigins, count)
-            worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
-            commit(count)
-            if case .length = length {
-                remaining -= UInt64(count)
-                if remaining == 0 { complete(leftover: 0) }
-            }
-            endOfTurn()
-            return state == .streaming
-        case .wouldBlock:
-            return false
-        case .closed:
-            bodyClosed()
-            return false
-        case .failed:
-            breakOff()
-            return false
+        guard let count = unsafe read(connection, into: room) else { return false }
+        commit(count)
+        if case .length = length {
+            remaining -= UInt64(count)
+            if remaining == 0 { complete(leftover: 0) }
         }
+        endOfTurn()
+        return state == .streaming
     }
 
     func consume(_ bytes: UnsafeRawBufferPointer) {

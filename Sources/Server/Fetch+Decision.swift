@@ -73,7 +73,10 @@ extension Fetch {
     }
 
     var staleMayServe: Bool {
-        guard let stored, stored.body.state != .failed, hole == nil else { return false }
+        // What misses parts that the client wants can not stand in for an origin that fails.
+        guard let stored, stored.body.state != .failed, hole == nil, exchange?.isCovered(by: stored) != false else {
+            return false
+        }
         let use = request.treatment(of: stored, by: snapshot).use
         return mayServeStaleOnError(stored.terms, for: request.cache, use: use, now: worker.wallTime)
     }

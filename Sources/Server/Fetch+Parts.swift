@@ -29,7 +29,6 @@ extension Fetch {
     private func partIsGone(_ hole: Hole, _ response: ReceivedResponse) {
         self.hole = nil
         part = nil
-        // What misses parts can not stand in for an origin that fails.
         stored = nil
         hole.fill.abandon()
         if response.status == 200 || response.status == 404 || response.status == 410 || response.status == 416 {
@@ -126,27 +125,37 @@ extension Fetch {
 
     /// The record the part belongs to, and the hole that it fills to the byte; nil where there is no such hole, or no room.
     private func place(_ part: StorablePart, _ response: ReceivedResponse, _ now: WallTime) -> (StoredResponse, Fill)? {
-        guard let length = Int(exactly: part.total), let record = partialRecord(part, length, response, now) else {
+        let lengthMax = request.objectSizeMax(treatment(of: response))
+        guard let length = Int(exactly: part.total),
+            let record = partialRecord(part, length, heldMax: lengthMax, response, now)
+        else { return nil }
+        guard let fill = hole(for: part, in: record, lengthMax: lengthMax) else {
+            // A record without a byte is none.
+            if record.body.extents.isEmpty { request.tier.remove(record) }
             return nil
         }
+        return (record, fill)
+    }
+
+    private func hole(for part: StorablePart, in record: StoredResponse, lengthMax: Int) -> Fill? {
         let range = Int(part.range.lowerBound)..<Int(part.range.upperBound)
         // Where the origin gives less than was asked for, the client is promised all of it, and the rest is fetched.
         let promised =
             StoredAnswer(record, to: request, service: .part(status: 206), worker: worker).delivery?.missing ?? []
         let beyond = promised.filter { $0.clamped(to: range) != $0 }
-        guard record.body.mayKeep([range] + beyond, lengthMax: request.objectSizeMax(treatment(of: response))),
+        guard record.body.mayKeep([range] + beyond, lengthMax: lengthMax),
             case .missing(let fill) = record.body.claim(at: range.lowerBound, limit: range.upperBound)
         else { return nil }
         guard fill.range == range else {
             fill.abandon()
             return nil
         }
-        return (record, fill)
+        return fill
     }
 
     /// What is stored of the same representation, or a new record without a byte.
     private func partialRecord(
-        _ part: StorablePart, _ length: Int, _ response: ReceivedResponse, _ now: WallTime
+        _ part: StorablePart, _ length: Int, heldMax: Int, _ response: ReceivedResponse, _ now: WallTime
     ) -> StoredResponse? {
         let records = request.zone.lookup(request.key, request.keyBytes).compactMap { $0 as? StoredResponse }
         if let known = records.first(where: { $0.suits(request) }) {
@@ -159,7 +168,7 @@ extension Fetch {
             // What is whole, or will be, is worth more than a part.
             if isSame || known.body.state == .growing { return nil }
         }
-        guard let body = request.tier.makeSparseBody(length: length, heldMax: request.objectSizeMax) else { return nil }
+        guard let body = request.tier.makeSparseBody(length: length, heldMax: heldMax) else { return nil }
         let record = StoredResponse(
             request: request, cached: part.whole, fields: part.fields, body: body, contentLength: length,
             treatment: treatment(of: response))

@@ -128,9 +128,9 @@ final class Fetch: TimedObject {
             uri: request.uri, age: worker.loop.now.duration(since: startedAt), received: received, expected: nil,
             readers: readers, isStored: false)
         result.expected = total
-        if case .store(let record) = sink {
-            result.isStored = true
-            result.received = UInt64(record.body.length)
+        switch sink {
+        case .store, .fill: result.isStored = true
+        case .undecided, .relay, .discard: break
         }
         return result
     }

@@ -10,7 +10,7 @@ func explainCommand(_ arguments: Arguments, _ console: Console) throws(UsageErro
             console.error("larder: \(refusalText(answer))")
             return answer.status == 400 ? ExitStatus.usage : ExitStatus.failed
         }
-        return show(answer.body, arguments, console)
+        return show(answer.body, arguments, console, as: explanationText)
     } catch {
         console.error("larder: \(error.text)")
         return ExitStatus.failed
@@ -34,20 +34,6 @@ func explainBody(_ arguments: Arguments) throws(UsageError) -> [UInt8] {
         if let client = arguments[.client] { writer.member("client", client) }
     }
     return writer.bytes
-}
-
-private func show(_ body: [UInt8], _ arguments: Arguments, _ console: Console) -> Int32 {
-    if arguments.has(.json) {
-        console.print(String(decoding: body, as: UTF8.self).trimmingNewline)
-        return ExitStatus.done
-    }
-    do throws(JSONError) {
-        console.print(explanationText(try JSONValue(parsing: body)))
-        return ExitStatus.done
-    } catch {
-        console.error("larder: the answer is not JSON: \(error.text)")
-        return ExitStatus.failed
-    }
 }
 
 /// The sections with their lines, names to the left; the decision at the end.

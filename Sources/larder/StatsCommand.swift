@@ -10,23 +10,9 @@ func statsCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
             console.error("larder: the admin server answers with status \(answer.status)")
             return ExitStatus.failed
         }
-        return show(answer.body, arguments, console)
+        return show(answer.body, arguments, console, as: statisticsTable)
     } catch {
         console.error("larder: \(error.text)")
-        return ExitStatus.failed
-    }
-}
-
-private func show(_ body: [UInt8], _ arguments: Arguments, _ console: Console) -> Int32 {
-    if arguments.has(.json) {
-        console.print(String(decoding: body, as: UTF8.self).trimmingNewline)
-        return ExitStatus.done
-    }
-    do throws(JSONError) {
-        console.print(statisticsTable(try JSONValue(parsing: body)))
-        return ExitStatus.done
-    } catch {
-        console.error("larder: the answer is not JSON: \(error.text)")
         return ExitStatus.failed
     }
 }

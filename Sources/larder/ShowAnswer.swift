@@ -1,0 +1,19 @@
+import Admin
+
+/// What a command shows of an answer of the admin server: the JSON as it came, or a text made of it.
+/// - Returns: the exit status.
+func show(
+    _ body: [UInt8], _ arguments: Arguments, _ console: Console, as text: (JSONValue) -> String
+) -> Int32 {
+    if arguments.has(.json) {
+        console.print(String(decoding: body, as: UTF8.self).trimmingNewline)
+        return ExitStatus.done
+    }
+    do throws(JSONError) {
+        console.print(text(try JSONValue(parsing: body)))
+        return ExitStatus.done
+    } catch {
+        console.error("larder: the answer is not JSON: \(error.text)")
+        return ExitStatus.failed
+    }
+}

@@ -58,7 +58,8 @@ extension Refusal {
     package var isOfOrigin: Bool {
         switch self {
         case .nameNotFound, .nameTimeout, .connectionRefused, .connectionTimeout, .destinationUnroutable,
-            .connectionTerminated, .responseTimeout, .responseIncomplete, .responseInvalid, .tlsCertificate,
+            .connectionTerminated, .responseTimeout, .responseIncomplete, .responseInvalid, .contentCodingInvalid,
+            .tlsCertificate,
             .tlsProtocol, .originQueueFull:
             true
         case .notAProxyRequest, .hostInvalid, .accessDenied, .destinationForbidden, .tunnelPortForbidden,

@@ -144,9 +144,22 @@ extension ClientConnection {
             if unsentBytes > 0 { return write(bodyBytes: 0) }
             return awaitBody()
         case .broken:
+            return breakDelivery(delivery)
+        }
+    }
+
+    /// The body can not be completed. Where nothing of the answer is out, an error can take its place; otherwise the client must
+    /// see it by the end of the connection (RFC 9112 §8).
+    private func breakDelivery(_ broken: Delivery) -> Step {
+        guard answerBytesSent == 0, let exchange else {
             exchange?.broke()
             return .failed
         }
+        endDelivery()
+        takeBackQueued()
+        account.bodyBytes = 0
+        exchange.refuse(broken.isTranscoded ? .contentCodingInvalid : .responseIncomplete)
+        return .progressed
     }
 
     func write(bodyBytes: Int) -> Step {

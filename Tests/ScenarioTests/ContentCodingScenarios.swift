@@ -214,12 +214,19 @@ struct ContentCodingScenarios {
         try withStored(Self.fields, how.body) { s, _ in
             let client = try s.client()
             try client.ask("GET", "/a", version: version)
-            var isWhole = false
-            do { isWhole = try client.response().isWhole } catch {
-                // A body that the end of the connection ends breaks off by a reset; one that never began, without an answer.
-                #expect("\(error)".contains("reset") || "\(error)".contains("closed without an answer"), "\(error)")
+            do {
+                let answer = try client.response()
+                if answer.status == 502 {
+                    // Nothing of it could be made.
+                    #expect(answer["Proxy-Status"]?.contains("http_response_content_coding") == true)
+                    #expect(how == .none)
+                } else {
+                    #expect(!answer.isWhole)
+                }
+            } catch {
+                // A body that the end of the connection ends breaks off by a reset.
+                #expect("\(error)".contains("reset") && version == "1.0", "\(error)")
             }
-            #expect(!isWhole)
             // Who takes it as it is gets it.
             #expect(try s.client().get("/a", "Accept-Encoding: gzip").body == how.body)
         }

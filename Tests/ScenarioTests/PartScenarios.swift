@@ -309,6 +309,31 @@ struct PartScenarios {
         }
     }
 
+    @Test func `what misses parts is no stale answer where the origin fails (RFC 5861 §4)`() throws {
+        try scenario { s in
+            let fields = ["Cache-Control: max-age=0, stale-if-error=600", "ETag: \"a\""]
+            s.origin.expects("GET /a", "Range: bytes=0-3").replies(
+                206, fields + ["Content-Range: bytes 0-3/10"], Array("0123".utf8))
+            let client = try s.client()
+            try client.get("/a", "Range: bytes=0-3")
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(503, body: "sorry")
+            let whole = try client.get("/a")
+            #expect(whole.status == 503 && whole.text == "sorry")
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(503, body: "sorry")
+            let part = try client.get("/a", "Range: bytes=1-2")
+            #expect(part.status == 206 && part.text == "12")
+        }
+    }
+
+    @Test func `a part that is too much for the store leaves nothing there`() throws {
+        try scenario({ configuration, _ in configuration.cache.writtenObjectSizeMax = 4 }) { s in
+            let client = try s.client()
+            s.origin.givesPart(0, 5)
+            #expect(try client.get("/a", "Range: bytes=0-5").text == "012345")
+            #expect(s.proxy.shared.tier.statistics.recordCount == 0)
+        }
+    }
+
     @Test func `a range far ahead of a transfer under way is fetched by itself`() throws {
         try scenario { s in
             let go = Gate("the range is answered")

@@ -129,7 +129,8 @@ extension ClientConnection {
             guard unsentBytes > 0 else { return .done }
             return write(bodyBytes: 0)
         }
-        if delivery.isTranscoded && unsentBytes > 0 { return write(bodyBytes: 0) }
+        // The head waits for the first piece: where none can be made, an error takes its place.
+        if delivery.isTranscoded && unsentBytes > 0 && answerBytesSent > 0 { return write(bodyBytes: 0) }
         switch delivery.next(framing: &pending) {
         case .bytes(let count):
             return write(bodyBytes: count)

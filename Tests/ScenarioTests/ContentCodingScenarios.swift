@@ -216,12 +216,12 @@ struct ContentCodingScenarios {
             try client.ask("GET", "/a", version: version)
             do {
                 let answer = try client.response()
-                if answer.status == 502 {
-                    // Nothing of it could be made.
+                // Where nothing of it can be made, no head has gone out.
+                if how == .none || how == .emptyMember {
+                    #expect(answer.status == 502)
                     #expect(answer["Proxy-Status"]?.contains("http_response_content_coding") == true)
-                    #expect(how == .none)
                 } else {
-                    #expect(!answer.isWhole)
+                    #expect(answer.status == 200 && !answer.isWhole)
                 }
             } catch {
                 // A body that the end of the connection ends breaks off by a reset.

@@ -23,8 +23,11 @@ final class ObjectListing: Sendable {
     private let now: WallTime
     private let place = Locked(Place())
 
-    init(_ selection: Selection, zones: [(name: String, tier: MemoryTier)], now: WallTime) {
-        matcher = SelectionMatcher(selection, now: now)
+    init(
+        _ selection: Selection, zones: [(name: String, tier: MemoryTier)], now: WallTime,
+        key: (TargetURI) -> [UInt8] = \.normalised
+    ) {
+        matcher = SelectionMatcher(selection, now: now, key: key)
         self.zones = zones.filter { [matcher] in matcher.mayBe(inZone: $0.name) }
         self.now = now
     }

@@ -5,8 +5,8 @@ import Storage
 /// Carries out a purge in one zone.
 ///
 /// A response that is still arriving is taken out as well: those who read it get the rest of it, nobody else does, and what
-/// its fetch stores at its end goes nowhere. What is asked for and not answered yet is not stored either. A soft purge does the same with it, since its fetch knows the record by its
-/// identity.
+/// its fetch stores at its end goes nowhere. What is asked for and not answered yet is not stored either. A soft purge does
+/// the same with it, since its fetch knows the record by its identity.
 func purge(_ request: PurgeRequest, _ matcher: SelectionMatcher, in tier: MemoryTier) -> PurgeResult {
     if !request.dryRun { tier.outdateTransfers() }
     switch request.kind {

@@ -103,7 +103,10 @@ package final class RunningHouse: House {
     // MARK: the store
 
     package func purge(_ request: PurgeRequest) -> PurgeResult {
-        let matcher = SelectionMatcher(request.selection, now: WallTime(secondsSinceEpoch: wallClockSeconds()))
+        let snapshot = proxy.snapshot
+        let matcher = SelectionMatcher(
+            request.selection, now: WallTime(secondsSinceEpoch: wallClockSeconds()),
+            key: { snapshot.keyBytes(toGet: $0) })
         var sum = PurgeResult(records: 0, bytes: 0)
         for (name, tier) in proxy.storedZones where matcher.mayBe(inZone: name) {
             let result = Admin.purge(request, matcher, in: tier)
@@ -114,7 +117,9 @@ package final class RunningHouse: House {
 
     package func objects(_ selection: Selection) -> @Sendable () -> [ObjectDescription]? {
         let now = WallTime(secondsSinceEpoch: wallClockSeconds())
-        let listing = ObjectListing(selection, zones: proxy.storedZones, now: now)
+        let listing = ObjectListing(
+            selection, zones: proxy.storedZones, now: now,
+            key: { [snapshot = proxy.snapshot] in snapshot.keyBytes(toGet: $0) })
         return { listing.nextPage() }
     }
 

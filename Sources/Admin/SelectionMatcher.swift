@@ -6,7 +6,8 @@ import Server
 /// Whether a stored response is among those that a selection means: the conditions, made ready to be asked often.
 struct SelectionMatcher: Sendable {
     private enum URIRule: Sendable {
-        case exactly([UInt8])
+        /// The URI, and the key that the rules of the cache make of it.
+        case exactly([UInt8], key: [UInt8])
         case prefix([UInt8])
         /// The selection is no URI: nothing is stored under it.
         case nothing
@@ -15,10 +16,13 @@ struct SelectionMatcher: Sendable {
     private var uris: [URIRule] = []
     private let now: WallTime
 
-    init(_ selection: Selection, now: WallTime) {
+    /// - Parameter key: under what the proxy stores a GET of the URI.
+    init(_ selection: Selection, now: WallTime, key: (TargetURI) -> [UInt8] = \.normalised) {
         self.selection = selection
         self.now = now
-        if let url = selection.url { uris.append(TargetURI(url.utf8).map { .exactly($0.normalised) } ?? .nothing) }
+        if let url = selection.url {
+            uris.append(TargetURI(url.utf8).map { .exactly($0.normalised, key: key($0)) } ?? .nothing)
+        }
         if let prefix = selection.prefix { uris.append(.prefix(normalisedPrefix(prefix))) }
     }
 
@@ -30,7 +34,7 @@ struct SelectionMatcher: Sendable {
         uris.allSatisfy { rule in
             switch rule {
             case .nothing: false
-            case .exactly(let wanted): uri == wanted
+            case .exactly(let wanted, let key): uri == wanted || uri == key
             case .prefix(let prefix): uri.starts(with: prefix)
             }
         } && (selection.host.map { matchesHost($0, uri) } ?? true)

@@ -260,22 +260,10 @@ extension Fetch {
     func invalidate(_ fields: Fields, status: UInt16) {
         guard let target = TargetURI(request.uri) else { return }
         for uri in invalidatedURIs(target: target, status: status, fields: fields) {
-            let bytes = keyBytes(toGet: uri)
+            let bytes = snapshot.keyBytes(toGet: uri, asker: request.access)
             let key = worker.shared.key(of: bytes)
             for zone in worker.zones { worker.counters.add(.invalidated, zone.invalidate(key, bytes)) }
         }
-    }
-
-    private func keyBytes(toGet uri: TargetURI) -> [UInt8] {
-        var bytes = uri.normalised
-        let rules = snapshot.cacheRules
-        guard !rules.isTrivial else { return bytes }
-        var get = request.access
-        get.method = .get
-        get.methodText = "GET"
-        get = get.with(pathAndQuery: uri.pathAndQuery[...])
-        rules.keyRules(for: rules.treatment(of: get))?.apply(to: &bytes)
-        return bytes
     }
 
     func switchProtocols(_ response: ReceivedResponse, rest: UnsafeRawBufferPointer) {

@@ -91,7 +91,7 @@ enum Settings {
                 "cache.compression.size_min", \.cache.compression.sizeMin, .size(0...1 << 30), reload: .live,
                 "Smallest body that is compressed."),
             Setting(
-                "cache.zones", \.cache.zones, .zones, reload: .restart,
+                "cache.zones", \.cache.zones, .zones, reload: .live,
                 "Caches of their own beside the default one, each with its budget; rules send requests there.",
                 example: [
                     "zones:",

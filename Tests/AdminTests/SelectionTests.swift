@@ -159,6 +159,15 @@ struct PurgingTests {
         #expect(larder.lookUp(other).count == 1)
     }
 
+    @Test func `a URL is found under the key that the rules make of it, and as it is`() {
+        var selection = Selection()
+        selection.url = "http://a/x?y"
+        let matcher = SelectionMatcher(selection, now: Larder.now, key: { _ in Array("http://a/x".utf8) })
+        for (key, isMeant) in [("http://a/x", true), ("http://a/x?y", true), ("http://a/x?z", false)] {
+            #expect(matcher.matches(uri: Array(key.utf8)) == isMeant, "\(key)")
+        }
+    }
+
     @Test func `soft leaves it there, stale from now on, with its validators and its body`() throws {
         let larder = Larder()
         let record = try larder.store("http://a/x")

@@ -1,3 +1,4 @@
+import Message
 import Server
 import Testing
 
@@ -95,6 +96,13 @@ struct KeyScenarios {
             let client = try s.client()
             #expect(try client.get("/a?utm_x=1").text == "0123456789")
             #expect(try client.get("/a?utm_x=2", "Range: bytes=8-").text == "89")
+        }
+    }
+
+    @Test func `purges look for a URL under the key that a GET of it has`() throws {
+        try scenario(cache: "rules: [ { key: { drop: [ '*' ] } } ]") { s in
+            let uri = try #require(TargetURI(s.origin.url("/a?x=2").utf8))
+            #expect(s.proxy.snapshot.keyBytes(toGet: uri) == Array(s.origin.url("/a").utf8))
         }
     }
 }

@@ -49,6 +49,8 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
+        .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+        .systemLibrary(name: "CISAL", pkgConfig: "libisal", providers: [.apt(["libisal-dev"])]),
         .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
         // Shims for macros, variadics and GNU-only calls: no logic.
         .target(name: "CLarder", dependencies: ["COpenSSL"]),
@@ -64,7 +66,8 @@ let package = Package(
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
         edge("TLS", ["COpenSSL", "CLarder"]),
         edge("Compression", ["CZlib", "CLarder"]),
-        edge("Storage", ["CLarder"]),
+        edge("Disk", ["EventLoop", "CLMDB", "CISAL", "CLarder"]),
+        edge("Storage", ["Disk", "CLarder"]),
         edge("Passwords", ["CCrypt"]),
         edge("YAML", ["CYAML"]),
 
@@ -104,6 +107,7 @@ let package = Package(
         tests("SettingsTests", ["Settings", "Access", "Caching", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("StorageTests", ["Storage"]),
+        tests("DiskTests", ["Disk", "EventLoop"]),
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
         tests("CompressionTests", ["Compression"]),

@@ -57,6 +57,6 @@ struct SourceFile: CustomTestStringConvertible, Sendable {
 /// The rooms, as docs/architecture.md draws them.
 enum Rooms {
     static let core: Set<String> = ["Message", "Framing", "Rules", "Caching", "Access", "Transaction", "Settings"]
-    static let edge: Set<String> = ["EventLoop", "TLS", "Compression", "Storage", "Passwords", "YAML"]
+    static let edge: Set<String> = ["EventLoop", "TLS", "Compression", "Disk", "Storage", "Passwords", "YAML"]
     static let drivers: Set<String> = ["Server", "Admin", "larder"]
 }

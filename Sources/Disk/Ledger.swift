@@ -286,7 +286,7 @@ struct Ledger: Sendable {
             return take(number, usedBytesMax: .max, isSparse: true)
         }
         for _ in 0..<Self.stepsMax {
-            if fruitless > units.count { return roundEnded() }
+            if fruitless >= units.count { return roundEnded() }
             guard let turn = clock.popFirst() else { return roundEnded() }
             guard let unit = units[turn.unit], unit.ticket == turn.ticket, !unit.isVictim else { continue }
             if let victim = victim(turn.unit, unit) { return victim }

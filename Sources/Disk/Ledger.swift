@@ -136,6 +136,9 @@ struct Ledger: Sendable {
         (usedBytes + reserveBytes + wantedBytes).saturatingMinus(limits.size + leavingBytes)
     }
 
+    /// Those who store are about to wait.
+    var isTight: Bool { usedBytes + floorBytes + limits.segment / 2 > limits.size }
+
     mutating func setLimits(_ new: Limits) {
         limits = new
         changed()

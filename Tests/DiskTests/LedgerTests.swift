@@ -191,6 +191,16 @@ struct LedgerTests {
         #expect(ledger.claim(40 << 20, for: .storing) == .granted)
     }
 
+    @Test func `what was wanted and is granted is not wanted any more`() {
+        var ledger = Ledger(limits: Self.limits)
+        for number in 1...8 { Self.add(UInt32(number), to: &ledger, permanent: 4 << 20) }
+        #expect(ledger.claim(40 << 20, for: .storing) == .wait)
+        #expect(ledger.shortfall > 0)
+        for number in 1...6 { ledger.delete(UInt32(number)) }
+        #expect(ledger.claim(40 << 20, for: .storing) == .granted)
+        #expect(ledger.shortfall == 0)
+    }
+
     @Test func `when all is pinned it says so, and goes on when something is removed`() {
         var ledger = Self.full {
             for number in 1...10 { Self.add(UInt32(number), to: &$0, pinned: (4 << 20) - 64) }

@@ -168,7 +168,7 @@ struct LedgerTests {
             #expect(ledger.nextVictim() == .large(UInt32(number)))
             ledger.delete(UInt32(number))
         }
-                #expect(ledger.nextVictim() == .large(1), "it was the oldest, and is now the youngest")
+        #expect(ledger.nextVictim() == .large(1), "it was the oldest, and is now the youngest")
     }
 
     @Test func `what is on its way out is not reclaimed twice`() {

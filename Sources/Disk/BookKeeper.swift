@@ -148,14 +148,9 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
 
     /// Commits, as `commit`; blocks.
     func commitNow() -> Bool {
-        let done = CountingSemaphore()
-        let outcome = Locked(false)
-        commit { isDone in
-            outcome.withLock { $0 = isDone }
-            done.signal()
-        }
-        done.wait()
-        return outcome.withLock { $0 }
+        let answer = BlockingAnswer()
+        commit { answer.give($0) }
+        return answer.wait()
     }
 
     /// Changes that wait: those who make many at once hold back.
@@ -170,6 +165,9 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         state.withLock { $0.life = life }
         wake.signal()
     }
+
+    /// Reserves numbers in the book. Before the thread begins; where it fails the store is off.
+    func commitBeforeStart() { _ = commitBatch() }
 
     // MARK: the thread
 
@@ -203,7 +201,8 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             return state.isAsleep
         }
         guard isIdle else { return }
-        _ = wake.wait(timeout: min(parts.options.syncInterval, parts.health.isOn ? .seconds(60) : parts.tuning.probeInterval))
+        _ = wake.wait(
+            timeout: min(parts.options.syncInterval, parts.health.isOn ? .seconds(60) : parts.tuning.probeInterval))
         state.withLock { $0.isAsleep = false }
     }
 

@@ -45,16 +45,28 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     /// Until the queue ends. The body of a thread.
     func run() {
         while case .jobs(let urgent, let jobs, let bytes) = queue.take() {
-            for job in urgent { perform(job) }
-            for job in jobs {
-                if queue.isAbandoned { break }
-                perform(job)
+            for job in urgent + jobs {
+                if queue.isAbandoned { fail(job) } else { perform(job) }
             }
-            finishBlocks()
-            writeBatch()
+            if !queue.isAbandoned {
+                finishBlocks()
+                writeBatch()
+            }
             queue.done(bytes)
         }
         if !queue.isAbandoned { closeActive() }
+        for job in queue.finish() { fail(job) }
+    }
+
+    /// Nobody will write it: who waits for it is told.
+    private func fail(_ job: WriterJob) {
+        switch job {
+        case .object, .drop, .renew, .lostBlock: break
+        case .makeLarge(let object): object.fail()
+        case .block(_, _, _, _, let then): then(false)
+        case .call(let call): call()
+        case .move(_, _, let done), .carry(_, _, let done): done(false)
+        }
     }
 
     private func perform(_ job: WriterJob) {
@@ -154,7 +166,9 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         let segmentBytes = parts.ledger.withLock { $0.limits.segment }
         if let active, let batch {
             let end = active.end + UInt64(batch.byteCount) + length
-            if end <= segmentBytes || active.end + UInt64(batch.byteCount) <= UInt64(SegmentFile.headerBytes) { return true }
+            if end <= segmentBytes || active.end + UInt64(batch.byteCount) <= UInt64(SegmentFile.headerBytes) {
+                return true
+            }
             closeActive()
         }
         return openActive()

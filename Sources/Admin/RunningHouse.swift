@@ -52,7 +52,9 @@ package final class RunningHouse: House {
         result.names.queries = gauge(.nameQueries)
         result.names.cached = gauge(.nameHits)
         result.names.failures = gauge(.nameFailures)
-        result.zones = proxy.storedZones.map { Statistics.ZoneRow(name: $0.name, memory: .init($0.tier.memory.statistics)) }
+        result.zones = proxy.storedZones.map {
+            Statistics.ZoneRow(name: $0.name, memory: .init($0.tier.memory.statistics))
+        }
         result.memory = result.zones.reduce(into: Statistics.MemoryUse()) { $0.add($1.memory) }
         result.store = RunningHouse.storeEvents.map { NamedCount($0.name, sum($0.counter)) }
         result.errors = errorCounts(counters)

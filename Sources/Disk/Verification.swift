@@ -8,6 +8,8 @@ struct Verification: ~Copyable {
     let repairs: Bool
     var report = VerifyReport()
     private var known = KnownObjects()
+    /// Files of large objects that are whole.
+    private var largeGood: Set<UInt32> = []
     private var covered: [UInt32: BookSegment] = [:]
     private let files: [VerifiedStore.File]
     private var progress: VerifyProgress
@@ -232,6 +234,7 @@ struct Verification: ~Copyable {
             _ = known.saw(large.head)
             report.objectsGood += 1
             report.largeGood += 1
+            largeGood.insert(file.number)
         } catch .failed(errno: ENOENT) {
             // A proxy deleted it.
         } catch .header(let error) {
@@ -309,7 +312,13 @@ struct Verification: ~Copyable {
             if entry.place.kind == .large { report.largeGood += 1 }
             return repair.keep(entry)
         }
-        if let blocks = problem.blocks { repair.lost(blocks, of: entry) } else { repair.remove(entry) }
+        if let blocks = problem.blocks {
+            repair.lost(blocks, of: entry)
+        } else {
+            repair.remove(entry)
+            let number = entry.place.segment
+            if entry.place.kind == .large, !largeGood.contains(number) { repair.deletions.append(number) }
+        }
         let file = store.name(of: entry.place.segment, isLarge: entry.place.kind == .large)
         add(
             VerifyFinding(problem.kind, key: entry.key, file: file, offset: problem.offset, text: problem.text),

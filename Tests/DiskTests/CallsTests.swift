@@ -44,6 +44,20 @@ struct CallsTests {
         }
     }
 
+    @Test func `a directory may be a link, and need not be one that can be synchronized`() throws {
+        let room = try SegmentTestRoom()
+        #expect(unsafe symlink(room.path, room.path + "/link") == 0)
+        try DiskFile.synchronizeDirectory(of: room.path + "/link/file", calls: room.calls)
+        room.calls.inject(.fail(EINVAL), into: [.synchronize], times: 1)
+        room.calls.inject(.fail(EIO), into: [.synchronize], after: 1, times: 1)
+        try DiskFile.synchronizeDirectory(of: room.path + "/file", calls: room.calls)
+        #expect(throws: DiskFileError.failed(errno: EIO)) {
+            try DiskFile.synchronizeDirectory(of: room.path + "/file", calls: room.calls)
+        }
+        try DiskFile.synchronizeDirectory(of: "/file", calls: SystemCalls())
+        try DiskFile.synchronizeDirectory(of: "file", calls: SystemCalls())
+    }
+
     @Test func `a descriptor is closed with its last reference`() throws {
         let room = try SegmentTestRoom()
         var file: DiskFile? = try CallsTests.file(room, "file", [1])

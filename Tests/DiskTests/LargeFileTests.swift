@@ -215,6 +215,30 @@ struct LargeFileTests {
         #expect(try LargeFile.open(file.path, room.identity, calls: room.calls).isComplete)
     }
 
+    @Test func `several write, several read, and all that is read is right`() throws {
+        let room = try SegmentTestRoom()
+        let length = 64 * blockBytes + 5
+        let body = SegmentTestBody(length: length, seed: 4)
+        let file = try room.makeLarge(length: length)
+        DispatchQueue.concurrentPerform(iterations: 6) { worker in
+            if worker < 2 {
+                for block in 0..<file.blockCount where block % 2 == worker {
+                    do { try file.fill(block..<block + 1, from: body) } catch { Issue.record(error) }
+                }
+            } else {
+                for _ in 0..<40 {
+                    for extent in file.extents {
+                        let end = min(extent.upperBound, extent.lowerBound + 4 * blockBytes)
+                        let (read, bytes) = file.bytes(extent.lowerBound..<end, waits: worker == 2)
+                        if read == .wouldBlock && worker != 2 { continue }
+                        #expect(read == .done && bytes == Array(body.bytes[extent.lowerBound..<end]))
+                    }
+                }
+            }
+        }
+        #expect(file.isComplete && file.bytes(0..<length).read == .done)
+    }
+
     @Test func `for reading alone nothing is written`() throws {
         let room = try SegmentTestRoom()
         try room.makeLarge(length: 100).fill(0..<1, from: SegmentTestBody(length: 100, seed: 1))

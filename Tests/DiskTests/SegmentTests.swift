@@ -308,6 +308,21 @@ struct SegmentTests {
         #expect(room.calls.count(.read) == reads + 1)
     }
 
+    @Test func `a batch is used again, for another place or file`() throws {
+        let room = try SegmentTestRoom()
+        let file = try room.makeSegment()
+        var batch = RecordBatch(SegmentIdentity(store: .random(), number: 1), at: 0)
+        for (id, body) in [100, 50_000, 0].enumerated() {
+            batch.restart(file.identity, at: file.end)
+            #expect(batch.isEmpty && batch.end == file.end)
+            let object = PackedObject.sample(UInt64(id), body: body)
+            let place = try batch.add(object)
+            try file.append(batch)
+            #expect(file.end == batch.end)
+            #expect(try file.record(place).body == object.bodyBytes)
+        }
+    }
+
     @Test func `a batch may have more vectors than one call takes`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()

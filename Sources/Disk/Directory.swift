@@ -6,8 +6,7 @@ import Glibc
 /// lock (`flock`) is on the marker. Where the directory is refused, nothing in it was touched.
 final class Directory: Sendable {
     let path: String
-    /// Names this store: 32 hexadecimal digits, made once.
-    let storeID: String
+    let storeID: StoreID
     /// It was made by this call: there is nothing in it.
     let isNew: Bool
     private let lock: LockedFile
@@ -19,6 +18,40 @@ final class Directory: Sendable {
     var bookPath: String { path + "/book" }
     var segmentsPath: String { path + "/segments" }
     var largePath: String { path + "/large" }
+
+    func segmentPath(_ number: UInt32) -> String { "\(segmentsPath)/\(hexadecimal(number, digits: 8)).seg" }
+
+    /// In one of 256 directories, by the lowest 8 bits of its number.
+    func largePath(_ number: UInt32) -> String { "\(largeDirectory(number))/\(hexadecimal(number, digits: 8)).seg" }
+
+    func largeDirectory(_ number: UInt32) -> String { "\(largePath)/\(hexadecimal(number & 0xFF, digits: 2))" }
+
+    /// Numbers of the files of shared segments, and of large objects, that are there: in no order.
+    func fileNumbers() throws(DiskRefusal) -> (segments: [UInt32], large: [UInt32]) {
+        let segments = try Self.entries(segmentsPath).compactMap(Self.fileNumber)
+        var large: [UInt32] = []
+        for name in try Self.entries(largePath) where UInt8(name, radix: 16) != nil && name.utf8.count == 2 {
+            large += try Self.entries("\(largePath)/\(name)").compactMap(Self.fileNumber)
+        }
+        return (segments, large)
+    }
+
+    /// Makes what is not there yet below the directory.
+    func makeRooms() throws(DiskRefusal) {
+        for room in [segmentsPath, largePath] { try Self.makeDirectory(room) }
+        let status = Self.synchronize(path)
+        guard status == 0 else { throw Self.refusal(path, status) }
+    }
+
+    private static func fileNumber(_ name: String) -> UInt32? {
+        guard name.hasSuffix(".seg"), name.utf8.count == 12 else { return nil }
+        return UInt32(name.dropLast(4), radix: 16)
+    }
+
+    private func hexadecimal(_ number: UInt32, digits: Int) -> String {
+        let text = String(number, radix: 16)
+        return String(repeating: "0", count: digits - text.utf8.count) + text
+    }
 
     static let markerName = "larder-store"
     /// What the marker is called until it is whole and on the medium.
@@ -61,7 +94,7 @@ final class Directory: Sendable {
         return fsync(fd) == 0 ? 0 : errno
     }
 
-    private init(path: String, storeID: String, isNew: Bool, lock: LockedFile) {
+    private init(path: String, storeID: StoreID, isNew: Bool, lock: LockedFile) {
         self.path = path
         self.storeID = storeID
         self.isNew = isNew
@@ -91,15 +124,15 @@ final class Directory: Sendable {
             let version = UInt32(first.dropFirst(versionPrefix.count))
         else { throw .foreign(path: path) }
         guard version == formatVersion else { throw .unknownVersion(path: path, version: version) }
-        guard lines.count >= 2, isStoreID(lines[1]) else { throw .foreign(path: path) }
-        return Directory(path: path, storeID: String(lines[1]), isNew: false, lock: file)
+        guard lines.count >= 2, let id = StoreID(String(lines[1])) else { throw .foreign(path: path) }
+        return Directory(path: path, storeID: id, isNew: false, lock: file)
     }
 
     /// Whole or not at all: the marker gets its name when it is on the medium, and the lock on it goes with it.
     private static func mark(_ path: String) throws(DiskRefusal) -> Directory {
         let new = path + "/" + newMarkerName
         let file = try LockedFile.open(new, flags: O_RDWR | O_CREAT, in: path)
-        let id = makeStoreID()
+        let id = StoreID.random()
         try file.write("\(versionPrefix)\(formatVersion)\n\(id)\n", in: path)
         guard unsafe rename(new, path + "/" + markerName) == 0 else { throw refusal(path, errno) }
         let status = synchronize(path)
@@ -109,23 +142,18 @@ final class Directory: Sendable {
 
     private static let versionPrefix = "larder store "
 
-    private static func makeStoreID() -> String {
-        var generator = SystemRandomNumberGenerator()
-        return (0..<2).map { _ in
-            let digits = String(UInt64.random(in: .min ... .max, using: &generator), radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
-    }
-
-    private static func isStoreID(_ text: Substring) -> Bool {
-        text.utf8.count == 32 && text.allSatisfy { $0.isASCII && $0.isHexDigit }
-    }
-
     static func refusal(_ path: String, _ code: CInt) -> DiskRefusal {
         switch code {
         case EACCES, EPERM, EROFS: .notAllowed(path: path, errno: code)
         default: .failed(path: path, errno: code)
         }
+    }
+}
+
+extension StoreID {
+    /// As the book has it: 16 bytes, in the order of the digits.
+    var bytes: [UInt8] {
+        [high, low].flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) } }
     }
 }
 

@@ -74,10 +74,15 @@ import EventLoop
         update(hash, where: { $0.stands(at: place) }, { $0.uses &+= 1 })
     }
 
+    /// There is a renewed head in the book from now on.
+    /// - Parameter storageClass: what it is kept under from now on.
     /// - Returns: false where there is no such object.
     @discardableResult
-    func setRenewed(_ hash: UInt64, _ id: ObjectID, _ isRenewed: Bool) -> Bool {
-        update(hash, where: { $0.id == id }, { $0.isRenewed = isRenewed })
+    func setRenewed(_ hash: UInt64, _ id: ObjectID, _ storageClass: StorageClass) -> Bool {
+        update(hash, where: { $0.id == id }) { entry in
+            entry.isRenewed = true
+            entry.storageClass = storageClass
+        }
     }
 
     /// Sees all entries, shard by shard, each as it was at one moment. Slow, and for what is rare. `body` must not call the index.

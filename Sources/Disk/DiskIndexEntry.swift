@@ -71,7 +71,10 @@ struct DiskIndexEntry: Equatable {
         segment == place.segment && UInt64(offset16) << 4 == place.offset
     }
 
-    var storageClass: StorageClass { flags & Flag.pinned == 0 ? .permanent : .pinned }
+    var storageClass: StorageClass {
+        get { flags & Flag.pinned == 0 ? .permanent : .pinned }
+        set { flags = newValue == .pinned ? flags | Flag.pinned : flags & ~Flag.pinned }
+    }
 
     var isRenewed: Bool {
         get { flags & Flag.renewed != 0 }

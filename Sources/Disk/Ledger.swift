@@ -136,6 +136,9 @@ struct Ledger: Sendable {
         (usedBytes + reserveBytes + wantedBytes).saturatingMinus(limits.size + leavingBytes)
     }
 
+    /// Those who store are about to wait.
+    var isTight: Bool { usedBytes + floorBytes + limits.segment / 2 > limits.size }
+
     mutating func setLimits(_ new: Limits) {
         limits = new
         changed()
@@ -286,7 +289,7 @@ struct Ledger: Sendable {
             return take(number, usedBytesMax: .max, isSparse: true)
         }
         for _ in 0..<Self.stepsMax {
-            if fruitless > units.count { return roundEnded() }
+            if fruitless >= units.count { return roundEnded() }
             guard let turn = clock.popFirst() else { return roundEnded() }
             guard let unit = units[turn.unit], unit.ticket == turn.ticket, !unit.isVictim else { continue }
             if let victim = victim(turn.unit, unit) { return victim }

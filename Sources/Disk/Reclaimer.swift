@@ -1,86 +1,217 @@
+import EventLoop
+import Synchronization
+
 /// Frees units, one after the other, on a thread of its own: decides which records are copied forward, has the writer
 /// write them, and lets the file go when the book no longer needs it.
 ///
 ///     victim ──scan──▶ wanted: copied forward, then found at the new place    ──book's commit──▶ file deleted
 ///                      not wanted: out of the index and out of the book
 ///
-/// It knows nothing of queues, index or book: `ReclaimerHouse` is what it needs of the running store.
+/// A crash at any moment finds the old file whole, or a book that no longer points into it. It knows nothing of queues, index
+/// or book: `ReclaimerHouse` is what it needs of the running store.
 final class Reclaimer: Sendable {
+    private let ledger: Locked<Ledger>
     private let house: any ReclaimerHouse
+    private let work = CountingSemaphore()
+    private let isAsleep = Atomic(false)
+    private let isStopped = Atomic(false)
 
-    init(house: any ReclaimerHouse) { self.house = house }
-}
+    /// Bytes of records that are read and given to the writer at a time: what is stored meanwhile waits behind no more.
+    static let batchBytes = 1 << 20
+    /// Objects of drop records that are carried forward at a time.
+    static let dropsMax = 4096
 
-/// A record as the scan of a victim meets it.
-enum VictimRecord: Sendable {
-    case object(id: ObjectID, key: [UInt8], place: Place, storageClass: StorageClass)
-    /// Objects that were removed, and the file that each stood in.
-    case drops([DroppedObject])
-}
+    init(ledger: Locked<Ledger>, house: any ReclaimerHouse) {
+        self.ledger = ledger
+        self.house = house
+    }
 
-struct DroppedObject: Sendable, Hashable {
-    var id: ObjectID
-    var segment: UInt32
-}
+    // MARK: the thread
 
-/// What the index says of a live record.
-struct RecordStanding: Sendable, Equatable {
-    /// 0: not used since it was looked at last; at most 3.
-    var useMark: UInt8
-    /// It has a renewed head in the book.
-    var isRenewed: Bool
-}
+    /// Reclaims until `stop`. The body of a thread.
+    func run() {
+        while !isStopped.load(ordering: .acquiring) {
+            while !isStopped.load(ordering: .acquiring), turn() == .worked {}
+            isAsleep.store(true, ordering: .sequentiallyConsistent)
+            // Between the last look and this line something may have been asked for: a second is the longest it waits.
+            _ = work.wait(timeout: .seconds(1))
+            isAsleep.store(false, ordering: .sequentiallyConsistent)
+        }
+    }
 
-/// A record to be written anew, at a place that the writer chooses.
-struct MovedRecord: Sendable {
-    var id: ObjectID
-    var hash: UInt64
-    var key: [UInt8]
-    var from: Place
-    var attributes: ObjectAttributes
-    /// The renewed one, where there is one.
-    var head: [UInt8]
-    var checksums: [UInt32]
-    var body: any BodyBytes
-    /// Says which renewal is in `head`: with a later one the record stays marked as renewed. Nil: none.
-    var renewal: UInt64?
-}
+    /// There may be something to reclaim. Costs a system call only where the thread sleeps.
+    func wake() {
+        if isAsleep.exchange(false, ordering: .sequentiallyConsistent) { work.signal() }
+    }
 
-/// What reclaiming needs of the running store. All is called on the reclaimer's thread, and may block.
-protocol ReclaimerHouse: AnyObject, Sendable {
-    /// The ledger, under its lock.
-    func withLedger<Result>(_ body: (inout Ledger) -> Result) -> Result
+    /// Ends `run` after the batch it is at; a victim that is half empty stays as it is.
+    func stop() {
+        isStopped.store(true, ordering: .releasing)
+        work.signal()
+    }
 
-    /// Walks all whole records of a closed segment, in order; those that are damaged are passed over.
-    func scan(_ segment: UInt32, _ visit: (VictimRecord) -> Void) throws(DiskReadError)
+    // MARK: one victim
 
-    /// What the index says; nil: no live record stands at that place.
-    func standing(of key: [UInt8], at place: Place) -> RecordStanding?
+    enum Turn: Sendable, Equatable {
+        /// There may be more to do.
+        case worked
+        case idle
+        /// All that is there is pinned, and it is full.
+        case allPinned
+        /// Reading or writing failed, or it was stopped: the victim stays. Not at once again.
+        case failed
+    }
 
-    /// A live record with its renewed head and its body, all checked.
-    func read(_ id: ObjectID, _ key: [UInt8], at place: Place) throws(DiskReadError) -> MovedRecord
+    /// Reclaims one unit, where it is needed. For one thread at a time.
+    func turn() -> Turn {
+        switch ledger.withLock({ $0.nextVictim() }) {
+        case .notNeeded: return .idle
+        case .allPinned: return .allPinned
+        case .askAgain: return .worked
+        case .large(let number):
+            reclaim(large: number)
+            return .worked
+        case .segment(let number, let usedBytesMax, let isSparse):
+            do throws(Interruption) {
+                let plan = try plan(number, usedBytesMax: usedBytesMax, isSparse: isSparse)
+                try empty(number, plan)
+            } catch {
+                ledger.withLock { $0.keep(number) }
+                return .failed
+            }
+            release(number)
+            return .worked
+        }
+    }
 
-    /// Has records written into the active segment, and then, one by one: where the index still has it at `from`, puts the new
-    /// place there, tells the ledger (`move`) and the book's batch; where not, the object was removed meanwhile: then a drop
-    /// record for the new place is written, so that no rebuilding of the book brings it back. Room was claimed for them
-    /// (`recordLength` of each): unclaimed where it is not used.
-    /// - Returns: once they are written. False: they could not be.
-    func move(_ records: [MovedRecord]) -> Bool
+    private struct Interruption: Error {}
 
-    /// Has a drop record written for objects whose files are still there. Room was claimed for it.
-    func carry(_ drops: [DroppedObject]) -> Bool
+    private func reclaim(large number: UInt32) {
+        if let standing = house.standing(ofLarge: number), standing.useMark > 0 {
+            house.forgive(large: number)
+            return ledger.withLock { $0.keep(number) }
+        }
+        house.evict(large: number)
+        release(number)
+    }
 
-    /// Takes a live record out of index and book, where it still stands at that place, and tells the ledger. It need not be
-    /// written that it is gone: its file goes too.
-    func evict(_ id: ObjectID, _ key: [UInt8], at place: Place)
+    private func release(_ number: UInt32) {
+        house.deleteAfterCommit(number)
+        if ledger.withLock({ $0.isTight }) { house.commitSoon() }
+    }
 
-    /// A large object: what the index says. Nil: it is not there any more.
-    func standing(ofLarge segment: UInt32) -> RecordStanding?
-    /// Takes one use mark from a large object.
-    func forgive(large segment: UInt32)
-    /// Takes a large object out of index and book.
-    func evict(large segment: UInt32)
+    // MARK: what is kept
 
-    /// Once all that was asked for so far is in the book and on the medium: deletes the file, and has it out of the ledger.
-    func deleteAfterCommit(_ segment: UInt32)
+    private func plan(
+        _ number: UInt32, usedBytesMax: UInt64, isSparse: Bool
+    ) throws(Interruption) -> KeepPlan {
+        if isSparse { return .all }
+        var plan = KeepPlan(usedBytesMax: usedBytesMax)
+        guard usedBytesMax > 0 else { return plan }
+        try scan(number) { record throws(Interruption) in
+            guard case .object(let head) = record, head.attributes.storageClass != .pinned,
+                let standing = house.standing(of: head)
+            else { return }
+            plan.count(head.place.recordLength, standing.useMark)
+        }
+        plan.decide()
+        return plan
+    }
+
+    private func empty(_ number: UInt32, _ plan: KeepPlan) throws(Interruption) {
+        var plan = plan
+        var heads: [StoredHead] = []
+        var bytes = 0
+        var drops: [DroppedObject] = []
+        try scan(number) { record throws(Interruption) in
+            switch record {
+            case .object(let head):
+                guard let standing = house.standing(of: head) else { return }
+                let length = head.place.recordLength
+                // The class of a renewed object is what the index says: the record's may be older.
+                guard standing.isPinned || plan.keeps(length, standing.useMark) else { return house.evict(head) }
+                heads.append(head)
+                bytes += Int(length)
+                if bytes >= Self.batchBytes {
+                    try move(heads)
+                    heads.removeAll(keepingCapacity: true)
+                    bytes = 0
+                }
+            case .drops(let list):
+                drops += needed(list, in: number)
+                if drops.count >= Self.dropsMax {
+                    try carry(drops)
+                    drops.removeAll(keepingCapacity: true)
+                }
+            }
+        }
+        try move(heads)
+        try carry(drops)
+    }
+
+    private func scan(
+        _ number: UInt32, _ visit: (VictimRecord) throws(Interruption) -> Void
+    ) throws(Interruption) {
+        var interruption: Interruption?
+        do throws(DiskReadError) {
+            try house.scan(number) { record in
+                if isStopped.load(ordering: .relaxed) { interruption = Interruption() }
+                if interruption != nil { return false }
+                do throws(Interruption) { try visit(record) } catch { interruption = error }
+                return interruption == nil
+            }
+        } catch { throw Interruption() }
+        if let interruption { throw interruption }
+    }
+
+    // MARK: copying forward
+
+    private func move(_ heads: [StoredHead]) throws(Interruption) {
+        var records: [MovedRecord] = []
+        var bytes: UInt64 = 0
+        for head in heads {
+            do throws(DiskReadError) {
+                guard let record = try house.read(head) else { continue }
+                records.append(record)
+                bytes += record.recordLength
+            } catch {
+                if error != .damaged { throw Interruption() }
+                house.dropDamaged(head)
+            }
+        }
+        guard !records.isEmpty else { return }
+        // What is removed while it is copied needs a drop record at the new place.
+        let room = bytes + Self.dropsBytes(records.count)
+        if claim(room) {
+            guard house.move(records, room: room) else { throw Interruption() }
+        } else if records.contains(where: { $0.attributes.storageClass == .pinned }) {
+            throw Interruption()
+        } else {
+            for head in heads { house.evict(head) }
+        }
+    }
+
+    /// Those that still mean something: with the file their record stands in they can go.
+    private func needed(_ drops: [DroppedObject], in number: UInt32) -> [DroppedObject] {
+        ledger.withLock { ledger in
+            drops.filter { $0.segment != number && ledger.units[$0.segment] != nil }
+        }
+    }
+
+    private func carry(_ drops: [DroppedObject]) throws(Interruption) {
+        guard !drops.isEmpty else { return }
+        let room = Self.dropsBytes(drops.count)
+        guard claim(room), house.carry(drops, room: room) else { throw Interruption() }
+    }
+
+    /// Where other victims still wait for the book, room comes with its commit.
+    private func claim(_ bytes: UInt64) -> Bool {
+        if ledger.withLock({ $0.claim(bytes, for: .moving) }) == .granted { return true }
+        house.commitAndDelete()
+        return ledger.withLock { $0.claim(bytes, for: .moving) } == .granted
+    }
+
+    private static func dropsBytes(_ count: Int) -> UInt64 {
+        UInt64(RecordHeader.byteCount + count * DroppedObject.byteCount)
+    }
 }

@@ -14,10 +14,7 @@ extension RawSpan {
     }
 
     func isZero(_ range: Range<Int>) -> Bool {
-        unsafe extracting(range).withUnsafeBytes { bytes in
-            for unsafebyte in unsafe bytes where byte != 0 { return false }
-            return true
-        }
+        unsafe extracting(range).withUnsafeBytes { unsafe $0.allSatisfy { $0 == 0 } }
     }
 }
 

@@ -87,7 +87,7 @@ struct Ledger: Sendable {
     private(set) var largeCount = 0
     /// Bytes of the units that are being emptied: gone soon.
     private(set) var leavingBytes: UInt64 = 0
-    /// What copying forward may reach while the files are still above a size that was lowered.
+    /// What copying forward may reach after the size was lowered; zero: the size.
     private var overhang: UInt64 = 0
     /// Closed shared segments of which little is live.
     private var sparse: Set<UInt32> = []
@@ -142,10 +142,13 @@ struct Ledger: Sendable {
     mutating func setLimits(_ new: Limits) {
         limits = new
         changed()
-        overhang = usedBytes > limits.size ? usedBytes + floorBytes : 0
+        overhang = overhangNow
     }
 
     mutating func setBook(bytes: UInt64) { bookBytes = bytes }
+
+    /// Where a size was lowered so far that the floor is gone, one victim may be copied all the same: else nothing could go.
+    private var overhangNow: UInt64 { usedBytes + floorBytes > limits.size ? usedBytes + floorBytes : 0 }
 
     // MARK: growing
 
@@ -189,7 +192,7 @@ struct Ledger: Sendable {
         insert(number, Unit(kind: kind, fileBytes: bytes, isClosed: isClosed))
         fileBytes += bytes
         if kind == .shared { longestSegment = max(longestSegment, bytes) }
-        if usedBytes > limits.size { overhang = usedBytes + floorBytes }
+        overhang = overhangNow
         refresh(number, wasSparse: false, wasEmpty: false)
     }
 
@@ -205,7 +208,7 @@ struct Ledger: Sendable {
 
     // MARK: objects
 
-    /// A record is live from now on.
+    /// A record is live from now on. Of a large object all bytes of its file count, here and in `remove`.
     mutating func add(_ bytes: UInt64, _ storageClass: StorageClass, to number: UInt32, wasPromised: Bool) {
         objectCount += 1
         if wasPromised { withdraw(bytes, storageClass) }
@@ -271,7 +274,7 @@ struct Ledger: Sendable {
         if unit.kind == .shared, unit.fileBytes == longestSegment {
             longestSegment = units.values.reduce(0) { $1.kind == .shared ? max($0, $1.fileBytes) : $0 }
         }
-        overhang = usedBytes > limits.size ? min(overhang, usedBytes + floorBytes) : 0
+        overhang = min(overhang, overhangNow)
         changed()
     }
 

@@ -104,7 +104,7 @@ struct LedgerTests {
         // With each file that goes, the line that may be reached is lower.
         ledger.delete(1)
         #expect(ledger.claim(ledger.floorBytes + 1, for: .moving) == .wait)
-        for number in 2...5 { ledger.delete(UInt32(number)) }
+        for number in 2...6 { ledger.delete(UInt32(number)) }
         #expect(ledger.claim((32 << 20) - ledger.usedBytes + 1, for: .moving) == .wait)
         #expect(ledger.claim((32 << 20) - ledger.usedBytes, for: .moving) == .granted)
     }

@@ -25,6 +25,12 @@ final class LargeCopy: @unchecked Sendable {
 extension Body {
     package var isLarge: Bool { large != nil }
 
+    /// By whoever makes the body, before others know it.
+    func attach(_ copy: LargeCopy) {
+        large = copy
+        resident.store(false, ordering: .releasing)
+    }
+
     /// Bytes of a body as `piece` gives them.
     @safe package enum Piece {
         /// Valid until the room is used for something else, or the body is let go.
@@ -169,7 +175,8 @@ extension Body {
             if !onDisk.contains(where: { $0.contains(start) }) { lost.append(start..<end) }
             start = end
         }
-        guard !lost.isEmpty else { return }
+        // What can not be read and is not known to be damaged is a hole as well: to ask for it again would go on for ever.
+        if lost.isEmpty { lost = [range] }
         let made = BlockMap(published: expectedLength ?? 0)
         // What was complete has a map again, beyond the budget if need be.
         shelves.overdraw(made.footprint)

@@ -40,6 +40,7 @@ package final class Tiers: Sendable {
     private let format: RecordFormat?
     /// Bodies over large objects, so that two requests for one have the same body.
     private let largeBodies = LargeBodies()
+    private let turnedAway = SeenKeys()
 
     package init(memory: MemoryTier, disk: DiskStore? = nil, format: RecordFormat? = nil) {
         precondition(disk == nil || format != nil, "what goes to the disk has a format")
@@ -59,8 +60,9 @@ package final class Tiers: Sendable {
 
     /// Counts one use of a record.
     package func touch(_ record: StoredRecord) {
+        // Where it is counted as used often there is nothing to tell.
+        if let disk, record.frequency < StoredRecord.usesMax, record.diskID != nil { disk.touch(record.key.folded) }
         memory.touch(record)
-        if let disk, let packed = record.body.packed { disk.touch(packed.hash, packed.place) }
     }
 
     /// As `MemoryTier.insert`; those it takes the place of leave the disk, too.
@@ -121,37 +123,44 @@ package final class Tiers: Sendable {
 // MARK: To the disk
 
 extension Tiers {
-    /// Writes a complete record to the disk soon, if that is where it belongs and it is not there.
-    /// - Returns: nil: nothing is to be done.
-    package func persist(_ record: StoredRecord) -> DiskStore.StoreOutcome? {
+    /// Writes a complete record to the disk soon, if that is where it belongs and it is not there. What the disk does not take now is
+    /// not written: it counts that.
+    package func persist(_ record: StoredRecord) {
         guard let disk, record.diskID == nil, !record.isRevoked, record.body.state == .complete,
-            record.body.isResident, !record.body.isLarge, let form = format?.form(record)
-        else { return nil }
+            record.body.isResident, var form = format?.form(record)
+        else { return }
         let id = disk.nextID()
         record.diskID = id
-        let outcome: DiskStore.StoreOutcome
-        if record.body.length <= Self.packedLengthMax {
-            outcome = disk.store(
-                PackedObject(
-                    id: id, hash: record.key.folded, key: record.keyBytes, attributes: form.attributes,
-                    head: form.head, body: record.body))
-        } else {
-            outcome = persistLarge(record, id, form, disk)
+        var outcome = write(record, id, form, disk)
+        if outcome == .pinnedQuotaFull {
+            // Kept as long as there is room: the store has counted and said that it was to be pinned.
+            form.attributes.storageClass = .permanent
+            outcome = write(record, id, form, disk)
         }
         if outcome != .taken { record.diskID = nil }
         // Who took it out meanwhile may not have seen its number.
         if record.isRevoked { disk.remove(id, hash: record.key.folded, key: record.keyBytes) }
-        return outcome
+    }
+
+    /// Whether something under the key was turned away before: for what is admitted at the second time and too large to wait in memory
+    /// for that.
+    package func hasSeen(_ key: StorageKey) -> Bool { turnedAway.hasSeen(key) }
+
+    private func write(
+        _ record: StoredRecord, _ id: ObjectID, _ form: DiskForm, _ disk: DiskStore
+    ) -> DiskStore.StoreOutcome {
+        guard record.body.length <= Self.packedLengthMax else { return persistLarge(record, id, form, disk) }
+        return disk.store(
+            PackedObject(
+                id: id, hash: record.key.folded, key: record.keyBytes, attributes: form.attributes, head: form.head,
+                body: record.body))
     }
 
     /// What became large in memory, because its length was not known.
     private func persistLarge(
         _ record: StoredRecord, _ id: ObjectID, _ form: DiskForm, _ disk: DiskStore
     ) -> DiskStore.StoreOutcome {
-        let made = disk.makeLarge(
-            id: id, hash: record.key.folded, key: record.keyBytes, attributes: form.attributes, head: form.head,
-            length: record.body.length)
-        switch made {
+        switch makeLarge(record, id, form, record.body.length, disk) {
         case .failure(let refusal): return refusal.outcome
         case .success(let object):
             for block in 0..<object.blockCount {
@@ -167,23 +176,32 @@ extension Tiers {
     ///   - make: the record over the body.
     /// - Returns: nil: the disk does not take it.
     package func makeLargeRecord(
-        length: Int, heldMax: Int, _ make: (Body) -> StoredRecord
-    ) -> Result<StoredRecord, DiskStore.StoreRefusal>? {
+        length: Int, _ make: (Body) -> StoredRecord
+    ) -> StoredRecord? {
         guard let disk, length > Self.packedLengthMax,
-            let body = memory.makeSparseBody(length: length, heldMax: max(heldMax, length))
+            let body = memory.makeSparseBody(length: length, heldMax: length)
         else { return nil }
         let record = make(body)
-        guard let form = format?.form(record) else { return nil }
+        guard var form = format?.form(record) else { return nil }
         let id = disk.nextID()
-        let made = disk.makeLarge(
+        var made = makeLarge(record, id, form, length, disk)
+        if case .failure(let refusal) = made, refusal.outcome == .pinnedQuotaFull {
+            form.attributes.storageClass = .permanent
+            made = makeLarge(record, id, form, length, disk)
+        }
+        guard case .success(let object) = made else { return nil }
+        body.attach(LargeCopy(object))
+        largeBodies.add(body, id)
+        record.diskID = id
+        return record
+    }
+
+    private func makeLarge(
+        _ record: StoredRecord, _ id: ObjectID, _ form: DiskForm, _ length: Int, _ disk: DiskStore
+    ) -> Result<LargeObject, DiskStore.StoreRefusal> {
+        disk.makeLarge(
             id: id, hash: record.key.folded, key: record.keyBytes, attributes: form.attributes, head: form.head,
             length: length)
-        return made.map { object in
-            body.large = LargeCopy(object)
-            largeBodies.add(body, id)
-            record.diskID = id
-            return record
-        }
     }
 }
 
@@ -230,7 +248,10 @@ extension Tiers {
     private func adopt(_ head: StoredHead, _ key: StorageKey, _ disk: DiskStore) throws(DiskReadError) -> Bool {
         let known = unsafe head.key.withUnsafeBytes { unsafe memory.lookup(key, $0) }
         if known.contains(where: { $0.diskID == head.id }) { return false }
-        guard let body = try body(of: head, key, disk), let record = format?.record(key, head, body) else {
+        guard let body = try body(of: head, key, disk) else { return false }
+        guard let record = format?.record(key, head, body) else {
+            // Of no use to this version.
+            disk.remove(head.id, hash: key.folded, key: head.key)
             return false
         }
         record.diskID = head.id
@@ -271,7 +292,7 @@ extension Body {
     convenience init?(_ object: LargeObject, shelves: Shelves) {
         self.init(expectedLength: object.length, isSparse: true, lengthMax: object.length, shelves: shelves)
         guard chargeObject() else { return nil }
-        large = LargeCopy(object)
+        attach(LargeCopy(object))
         let map = BlockMap(extents: object.extents)
         if map.prefix == object.length {
             published.store(object.length, ordering: .relaxed)
@@ -319,4 +340,25 @@ private final class LargeBodies: @unchecked Sendable {
 extension StorageKey {
     /// What identifies the key in the disk tier's index, while the process lives.
     package var folded: UInt64 { high ^ low }
+}
+
+/// The keys seen lately, some thousands of them.
+@safe private final class SeenKeys: @unchecked Sendable {
+    private static let countMax = 16_384
+    private let lock = LockBank(count: 1)
+    private var keys = GhostQueue()
+
+    deinit { keys.free() }
+
+    /// Remembers the key, or forgets it if it was remembered.
+    func hasSeen(_ key: StorageKey) -> Bool {
+        var doomed = Doomed()
+        let isKnown = lock.withLock(0) {
+            if keys.take(key) { return true }
+            keys.note(key, limit: Self.countMax, into: &doomed)
+            return false
+        }
+        doomed.destroy()
+        return isKnown
+    }
 }

@@ -19,6 +19,13 @@ package final class RunningHouse: House {
 
     package var isDraining: Bool { proxy.isDraining }
 
+    package var disksOff: [DiskOff] {
+        proxy.storedDisks.compactMap { zone, store in
+            guard case .off(let reason) = store.state else { return nil }
+            return DiskOff(zone: zone, reason: reason)
+        }
+    }
+
     // MARK: numbers
 
     package func statistics() -> Statistics {
@@ -52,7 +59,10 @@ package final class RunningHouse: House {
         result.names.queries = gauge(.nameQueries)
         result.names.cached = gauge(.nameHits)
         result.names.failures = gauge(.nameFailures)
-        result.zones = proxy.storedZones.map { Statistics.ZoneRow(name: $0.name, memory: .init($0.tier.statistics)) }
+        let disks = Dictionary(uniqueKeysWithValues: proxy.storedDisks.map { ($0.zone, $0.store) })
+        result.zones = proxy.storedZones.map { name, tier in
+            Statistics.ZoneRow(name: name, memory: .init(tier.statistics), disk: disks[name].map { DiskUse($0) })
+        }
         result.memory = result.zones.reduce(into: Statistics.MemoryUse()) { $0.add($1.memory) }
         result.store = RunningHouse.storeEvents.map { NamedCount($0.name, sum($0.counter)) }
         result.errors = errorCounts(counters)

@@ -20,9 +20,9 @@ package final class RunningHouse: House {
     package var isDraining: Bool { proxy.isDraining }
 
     package var disksOff: [DiskOff] {
-        proxy.storedDisks.compactMap { zone, store in
-            guard case .off(let reason) = store.state else { return nil }
-            return DiskOff(zone: zone, reason: reason)
+        proxy.storedZones.compactMap { name, tier in
+            guard case .off(let reason) = tier.disk?.state else { return nil }
+            return DiskOff(zone: name, reason: reason)
         }
     }
 
@@ -59,9 +59,8 @@ package final class RunningHouse: House {
         result.names.queries = gauge(.nameQueries)
         result.names.cached = gauge(.nameHits)
         result.names.failures = gauge(.nameFailures)
-        let disks = Dictionary(uniqueKeysWithValues: proxy.storedDisks.map { ($0.zone, $0.store) })
         result.zones = proxy.storedZones.map { name, tier in
-            Statistics.ZoneRow(name: name, memory: .init(tier.statistics), disk: disks[name].map { DiskUse($0) })
+            Statistics.ZoneRow(name: name, memory: .init(tier.memory.statistics), disk: tier.disk.map { DiskUse($0) })
         }
         result.memory = result.zones.reduce(into: Statistics.MemoryUse()) { $0.add($1.memory) }
         result.store = RunningHouse.storeEvents.map { NamedCount($0.name, sum($0.counter)) }
@@ -119,7 +118,7 @@ package final class RunningHouse: House {
             key: { snapshot.keyBytes(toGet: $0) })
         var sum = PurgeResult(records: 0, bytes: 0)
         for (name, tier) in proxy.storedZones where matcher.mayBe(inZone: name) {
-            let result = Admin.purge(request, matcher, in: tier)
+            let result = Admin.purge(request, matcher, in: tier, key: { proxy.shared.key(of: $0) })
             sum = PurgeResult(records: sum.records + result.records, bytes: sum.bytes + result.bytes)
         }
         return sum
@@ -129,7 +128,8 @@ package final class RunningHouse: House {
         let now = WallTime(secondsSinceEpoch: wallClockSeconds())
         let listing = ObjectListing(
             selection, zones: proxy.storedZones, now: now,
-            key: { [snapshot = proxy.snapshot] in snapshot.keyBytes(toGet: $0) })
+            key: { [snapshot = proxy.snapshot] in snapshot.keyBytes(toGet: $0) },
+            hash: { [shared = proxy.shared] in shared.key(of: $0) })
         return { listing.nextPage() }
     }
 

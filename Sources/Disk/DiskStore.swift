@@ -206,8 +206,12 @@ package final class DiskStore: @unchecked Sendable {
     /// Entries of the book in the order of host and path. Blocks. What was stored before the call is in it after `flush`.
     /// - Parameters:
     ///   - cursor: where the page before ended; nil: the beginning.
-    ///   - prefix: of the key; nil: all.
-    package func page(after cursor: BookCursor?, prefix: [UInt8]?, limit: Int) -> (
+    package func page(after cursor: BookCursor?, in range: BookRange, limit: Int) -> (
+        entries: [BookEntry], next: BookCursor?
+    ) { fatalError() }
+
+    /// The same for the objects that have a tag.
+    package func page(after cursor: BookCursor?, tag: [UInt8], limit: Int) -> (
         entries: [BookEntry], next: BookCursor?
     ) { fatalError() }
 }

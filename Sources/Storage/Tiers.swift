@@ -89,7 +89,7 @@ package final class Tiers: Sendable {
         removeFromDisk(record)
     }
 
-    private func removeFromDisk(_ record: StoredRecord) {
+    func removeFromDisk(_ record: StoredRecord) {
         guard let disk, let id = record.diskID else { return }
         disk.remove(id, hash: record.key.folded, key: record.keyBytes)
     }

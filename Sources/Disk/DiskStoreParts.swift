@@ -11,7 +11,7 @@ final class DiskStoreParts: Sendable {
     let tuning: DiskStoreTuning
     let calls: any DiskCalls
     let directory: Directory
-    let book: Locked<Book>
+    let book: Book
     let index = DiskIndex()
     let pending = Pending()
     let renewals = DiskStoreRenewals()
@@ -32,7 +32,7 @@ final class DiskStoreParts: Sendable {
         self.tuning = tuning
         self.calls = calls
         self.directory = directory
-        self.book = Locked(book)
+        self.book = book
         self.lastID = Atomic(lastID)
         self.lastNumber = Atomic(lastNumber)
         ledger = Locked(Ledger(limits: Self.limits(options.size, options.pinned, tuning)))

@@ -37,7 +37,7 @@ final class WriterQueue: Sendable {
         case end
     }
     private enum Sleep { case awake, nap, sleep }
-    private enum Life { case open, closing, abandoned }
+    private enum Life { case open, closing, abandoned, ended }
     private struct State {
         var jobs: [WriterJob] = []
         var urgent: [WriterJob] = []
@@ -89,7 +89,7 @@ final class WriterQueue: Sendable {
     func putUrgent(_ job: WriterJob) -> Bool {
         var mustWake = false
         let isTaken = state.withLock { state in
-            guard state.life != .abandoned else { return false }
+            guard state.life == .open || state.life == .closing else { return false }
             state.urgent.append(job)
             mustWake = state.sleep != .awake
             state.sleep = .awake
@@ -128,6 +128,18 @@ final class WriterQueue: Sendable {
 
     // MARK: the writer's side
 
+    /// Nothing is taken any more; returns what nobody will write.
+    func finish() -> [WriterJob] {
+        state.withLock { state in
+            state.life = .ended
+            defer {
+                state.urgent = []
+                state.jobs = []
+            }
+            return state.urgent + state.jobs
+        }
+    }
+
     /// Bytes that were taken are written.
     func done(_ bytes: Int) { state.withLock { $0.bytes -= bytes } }
 
@@ -143,7 +155,7 @@ final class WriterQueue: Sendable {
     private func takeNow() -> Taken? {
         state.withLock { state in
             switch state.life {
-            case .abandoned: return .end
+            case .abandoned, .ended: return .end
             case .closing where state.jobs.isEmpty && state.urgent.isEmpty: return .end
             case .open where state.jobs.isEmpty && state.urgent.isEmpty: return nil
             case .open, .closing: break

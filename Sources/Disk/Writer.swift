@@ -20,10 +20,10 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     private var claimed: UInt64 = 0
     private var removals: [Removal] = []
     /// Blocks that are written and not yet in their table, all of one object.
-    private var blocks = BlockRun()
+    var blocks = BlockRun()
     /// Waiting for room came to nothing: until some is granted nobody waits again.
     private var isRoomHopeless = false
-    private var madeDirectories: Set<UInt32> = []
+    var madeDirectories: Set<UInt32> = []
 
     private enum Step {
         case publish(PackedObject, Place)
@@ -31,13 +31,6 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         case dropped([Removal])
         case renew(ObjectID, hash: UInt64, key: [UInt8], ObjectAttributes, head: [UInt8], serial: UInt64)
         case change(BookChange)
-    }
-
-    struct BlockRun {
-        var object: LargeObject?
-        var written: [LargeFile.WrittenBlock] = []
-        var calls: [@Sendable (Bool) -> Void] = []
-        var bytes = 0
     }
 
     init(parts: DiskStoreParts, keeper: BookKeeper, queue: WriterQueue, wakeReclaimer: @escaping @Sendable () -> Void) {
@@ -52,16 +45,28 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     /// Until the queue ends. The body of a thread.
     func run() {
         while case .jobs(let urgent, let jobs, let bytes) = queue.take() {
-            for job in urgent { perform(job) }
-            for job in jobs {
-                if queue.isAbandoned { break }
-                perform(job)
+            for job in urgent + jobs {
+                if queue.isAbandoned { fail(job) } else { perform(job) }
             }
-            finishBlocks()
-            writeBatch()
+            if !queue.isAbandoned {
+                finishBlocks()
+                writeBatch()
+            }
             queue.done(bytes)
         }
         if !queue.isAbandoned { closeActive() }
+        for job in queue.finish() { fail(job) }
+    }
+
+    /// Nobody will write it: who waits for it is told.
+    private func fail(_ job: WriterJob) {
+        switch job {
+        case .object, .drop, .renew, .lostBlock: break
+        case .makeLarge(let object): object.fail()
+        case .block(_, _, _, _, let then): then(false)
+        case .call(let call): call()
+        case .move(_, _, let done), .carry(_, _, let done): done(false)
+        }
     }
 
     private func perform(_ job: WriterJob) {
@@ -129,7 +134,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     }
 
     /// Waits for the reclaimer, and serves it meanwhile.
-    private func waitForRoom(_ bytes: UInt64) -> Bool {
+    func waitForRoom(_ bytes: UInt64) -> Bool {
         let begin = ContinuousClock.now
         while true {
             let (claim, isTight) = parts.ledger.withLock { ($0.claim(bytes, for: .storing), $0.shortfall > 0) }
@@ -161,7 +166,9 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         let segmentBytes = parts.ledger.withLock { $0.limits.segment }
         if let active, let batch {
             let end = active.end + UInt64(batch.byteCount) + length
-            if end <= segmentBytes || active.end + UInt64(batch.byteCount) <= UInt64(SegmentFile.headerBytes) { return true }
+            if end <= segmentBytes || active.end + UInt64(batch.byteCount) <= UInt64(SegmentFile.headerBytes) {
+                return true
+            }
             closeActive()
         }
         return openActive()
@@ -207,7 +214,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         keeper.record([], touched: .segment(file), end: BookSegment(coveredEnd: file.end, isClosed: true))
     }
 
-    private func failed(_ error: DiskFileError, _ what: String) {
+    func failed(_ error: DiskFileError, _ what: String) {
         parts.counters.writeErrors.count()
         parts.health.turnOff("\(what): \(error)")
     }
@@ -215,7 +222,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     // MARK: the batch
 
     /// Writes what was gathered, with the drops at its end, and does what was to be done then.
-    private func writeBatch() {
+    func writeBatch() {
         repeat {
             addDrops()
             let done = steps
@@ -394,7 +401,7 @@ extension Writer {
         let head = StoredHead(
             id: record.id, place: record.from, key: record.key, attributes: record.attributes, head: record.head,
             checksums: record.checksums)
-        do { return try batch?.add(copyOf: head, body: record.body.bytes) } catch { return nil }
+        do { return try batch?.add(copyOf: head, body: record.body.allBytes) } catch { return nil }
     }
 
     private func moved(_ record: MovedRecord, _ place: Place, _ changes: inout [BookChange]) {
@@ -432,48 +439,5 @@ extension Writer {
         let isWritten = flushed()
         writeBatch()
         return isWritten
-    }
-}
-
-// MARK: large objects
-
-extension Writer {
-    private func make(_ object: LargeObject) {
-        writeBatch()
-        let spec = object.spec
-        guard parts.pending.contains(object.hash, object.id), parts.health.isOn, claimLarge(object) else {
-            return refuse(object)
-        }
-        let number = object.place.segment
-        do throws(DiskFileError) {
-            makeDirectory(of: number)
-            let file = try LargeFile.create(
-                parts.directory.largePath(number), parts.identity(number), id: object.id, key: spec.key,
-                attributes: spec.attributes, head: spec.head, length: object.length, calls: parts.calls)
-            begin(object, file)
-        } catch {
-            parts.ledger.withLock { $0.unclaim(object.fileBytes) }
-            failed(error, "a large object could not be made")
-            refuse(object)
-        }
-    }
-
-    private func claimLarge(_ object: LargeObject) -> Bool { object.isClaimed || waitForRoom(object.fileBytes) }
-
-    private func refuse(_ object: LargeObject) {
-        // Where its claim was granted at once and nothing came of it.
-        if object.isClaimed, !parts.pending.contains(object.hash, object.id) || !parts.health.isOn {
-            parts.ledger.withLock { $0.unclaim(object.fileBytes) }
-        }
-        parts.pending.cancel(object.hash, object.id)
-        parts.ledger.withLock { $0.withdraw(object.place.recordLength, object.spec.attributes.storageClass) }
-        object.fail()
-    }
-
-    private func makeDirectory(of number: UInt32) {
-        guard madeDirectories.insert(number & 0xFF).inserted else { return }
-        // Where it fails the file can not be made, and that is told.
-        _ = unsafe mkdir(parts.directory.largeDirectory(number), 0o700)
-        keeper.touch(directory: parts.directory.largePath)
     }
 }

@@ -19,9 +19,9 @@ let isFuzzing = Context.environment["LARDER_FUZZ"] == "1"
 let fuzzFlags = ["-sanitize=fuzzer,address", "-parse-as-library"]
 let parserSettings = house + explicitImports + (isFuzzing ? [.unsafeFlags(fuzzFlags)] : [])
 
-func fuzzTarget(_ name: String) -> Target {
+func fuzzTarget(_ name: String, of parsers: [Target.Dependency] = ["Framing", "Message"]) -> Target {
     .executableTarget(
-        name: name, dependencies: ["Framing", "Message", "FuzzSupport"], path: "FuzzTesting/\(name)",
+        name: name, dependencies: parsers + ["FuzzSupport"], path: "FuzzTesting/\(name)",
         swiftSettings: parserSettings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])])
 }
 
@@ -135,5 +135,7 @@ if isFuzzing {
         fuzzTarget("FuzzRequestHead"),
         fuzzTarget("FuzzResponseHead"),
         fuzzTarget("FuzzChunkedBody"),
+        fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
     ]
+    package.targets.first { $0.name == "Disk" }?.swiftSettings = house + [.unsafeFlags(fuzzFlags)]
 }

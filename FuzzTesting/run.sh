@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzDiskRecord
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -25,6 +25,11 @@ seed FuzzResponseHead bare 'HTTP/1.0 304\r\n\r\n'
 seed FuzzResponseHead chunked 'HTTP/1.1 404 Not\tFound\r\nTransfer-Encoding: gzip, chunked\r\n\r\n'
 seed FuzzChunkedBody plain '5\r\nhello\r\nA\r\n0123456789\r\n0\r\n\r\n'
 seed FuzzChunkedBody rich '1;a;b=c ; d="e\\"f"\r\nx\r\n0\r\nTrailer-Name: value\r\nX: y\r\n\r\n'
+# Way, then what it makes a head part of: see FuzzDiskRecord.swift.
+seed FuzzDiskRecord object '\002\001\001\000\003\001abc\000\000\000\000\000\000\000\000\310\000\001a\001\000\000\000\003tagHEAD'
+seed FuzzDiskRecord large '\002\003\002\000\003\001abc\000\000\000\000\000\000\000\000\310\000\000\000\000\000\000HEAD'
+seed FuzzDiskRecord drops '\002\002\000\001\000\000\001\000\000\000\000\000\000\000\007\000\000\000\000\000\000\000'
+seed FuzzDiskRecord raw '\001LREC\001\001\001'
 
 for target in "$@"; do
     swift build -c release --package-path "$here/.." --scratch-path "$scratch" --product "$target"

@@ -13,9 +13,10 @@ package final class DiskFile: Sendable {
 
     deinit { calls.close(fd) }
 
-    /// Follows no symbolic link; what it makes is for our user alone.
+    /// What it makes is for our user alone. It follows no symbolic link in the place of a file.
     static func open(_ path: String, flags: CInt, calls: any DiskCalls) throws(DiskFileError) -> DiskFile {
-        DiskFile(CInt(try succeed { calls.open(path, flags: flags | O_NOFOLLOW, mode: 0o600) }), calls: calls)
+        let links = flags & O_DIRECTORY == 0 ? O_NOFOLLOW : 0
+        return DiskFile(CInt(try succeed { calls.open(path, flags: flags | links, mode: 0o600) }), calls: calls)
     }
 
     /// Fills `vectors`, which it uses up, from `offset` on.
@@ -104,7 +105,9 @@ package final class DiskFile: Sendable {
         let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let parent = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let directory = try open(parent, flags: O_RDONLY | O_DIRECTORY, calls: calls)
-        try directory.synchronize()
+        do throws(DiskFileError) {
+            try directory.synchronize()
+        } catch .failed(errno: EINVAL) {}  // a file system that can not, and so need not
     }
 
     /// `IOV_MAX` of Linux.
@@ -125,7 +128,7 @@ package final class DiskFile: Sendable {
 /// Why a file can not be made, opened or written.
 package enum DiskFileError: Error, Equatable, Sendable {
     case failed(errno: CInt)
-    /// It is there, and does not begin as it should.
+    /// It is there and does not begin as it should; or what is to be written has no such beginning (`tooLarge`).
     case header(RecordError)
 }
 

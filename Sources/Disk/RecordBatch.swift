@@ -6,9 +6,9 @@ import Glibc
 ///     let place = try batch.add(object)
 ///     try file.append(batch)
 package struct RecordBatch: Sendable {
-    package let identity: SegmentIdentity
+    package private(set) var identity: SegmentIdentity
     /// Where its first record will stand.
-    package let start: UInt64
+    package private(set) var start: UInt64
     /// Bytes of all records, padding included.
     package private(set) var byteCount = 0
 
@@ -28,6 +28,16 @@ package struct RecordBatch: Sendable {
         precondition(start % 16 == 0, "a record stands on a multiple of 16")
         self.identity = identity
         self.start = start
+    }
+
+    /// Empties it for the next records, and keeps its memory: a new megabyte for each batch costs more than filling it.
+    package mutating func restart(_ identity: SegmentIdentity, at start: UInt64) {
+        precondition(start % 16 == 0, "a record stands on a multiple of 16")
+        self.identity = identity
+        self.start = start
+        byteCount = 0
+        bytes.removeAll(keepingCapacity: true)
+        pieces.removeAll(keepingCapacity: true)
     }
 
     package var isEmpty: Bool { byteCount == 0 }

@@ -90,11 +90,12 @@ package enum RecordCodec {
         let header = try RecordHeader(bytes)
         guard bytes.byteCount >= header.headPartLength else { throw .incomplete(needs: header.headPartLength) }
         let part = bytes.extracting(0..<header.headPartLength)
-        guard unsafe part.withUnsafeBytes({ unsafe headChecksum($0, segment) }) == header.checksum else {
-            throw .checksum
-        }
+        // First what costs nothing: a search meets many that are none.
         guard header.segment == segment.number, header.storeTag == segment.tag, header.offset == offset else {
             throw .elsewhere
+        }
+        guard unsafe part.withUnsafeBytes({ unsafe headChecksum($0, segment) }) == header.checksum else {
+            throw .checksum
         }
         return (header, try header.kind == .drops ? .drops(drops(part, header)) : .object(object(part, header)))
     }
@@ -128,7 +129,6 @@ extension RecordCodec {
             throw .tooLarge
         }
         let start = bytes.count
-        bytes.reserveCapacity(start + length)
         appendHeader(
             kind, classCode: attributes.storageClass.rawValue, id, storedAt: attributes.storedAt,
             bodyLength: UInt64(bodyLength),

@@ -167,8 +167,9 @@ private struct BookWriter: ~Copyable {
         _ old: [[UInt8]], by new: [[UInt8]], _ id: ObjectID, _ key: [UInt8], _ transaction: borrowing BookTransaction
     ) throws(BookError) {
         guard old != new else { return }
-        for tag in old where !new.contains(tag) { try transaction.remove(.tags, BookCodec.tagKey(tag, id)) }
-        for tag in new where !old.contains(tag) {
+        let (gone, come) = (Set(old).subtracting(new), Set(new).subtracting(old))
+        for tag in gone { try transaction.remove(.tags, BookCodec.tagKey(tag, id)) }
+        for tag in come {
             let tagKey = BookCodec.tagKey(tag, id)
             try transaction.put(.tags, tagKey, BookCodec.encodeTag(tagKey, bookKey: key))
         }

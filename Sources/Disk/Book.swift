@@ -38,19 +38,20 @@ package final class Book: Sendable {
         damage: @escaping @Sendable (BookDefect) -> Void = { _ in }
     ) throws(BookError) -> Book {
         if access == .readWrite, unsafe mkdir(directory, 0o700) != 0, errno != EEXIST { throw .failed(errno: errno) }
-        if try BookCheck.run(directory) == nil, access == .readOnly { throw .failed(errno: ENOENT) }
-        return try Book(directory, storeID, access, sizeMax, calls, damage)
+        let check = try BookCheck.run(directory)
+        if check == nil, access == .readOnly { throw .failed(errno: ENOENT) }
+        return try Book(directory, storeID, access, sizeMax, calls, damage, inUse: check?.bytes ?? 0)
     }
 
     private init(
         _ directory: String, _ storeID: [UInt8], _ access: Access, _ sizeMax: UInt64, _ calls: any DiskCalls,
-        _ damage: @escaping @Sendable (BookDefect) -> Void
+        _ damage: @escaping @Sendable (BookDefect) -> Void, inUse: UInt64
     ) throws(BookError) {
         self.directory = directory
         self.calls = calls
         self.damage = damage
         self.sizeMax = Atomic(sizeMax)
-        let mapBytes = min(Self.firstMapBytes, Self.wholePages(sizeMax))
+        let mapBytes = Self.wholePages(min(max(Self.firstMapBytes, 2 * inUse), sizeMax))
         environment = try BookEnvironment(directory, isReadOnly: access == .readOnly, mapBytes: mapBytes) {
             transaction throws(BookError) in try Self.prepare(transaction, storeID)
         }
@@ -70,7 +71,7 @@ package final class Book: Sendable {
     deinit { close() }
 
     /// Ends it. Waits for readers; calls that follow fail.
-    package func close() { environment.close() }
+    package func close() { writing.withLock { _ in environment.close() } }
 
     /// What a new book begins with.
     private static func prepare(_ transaction: borrowing BookTransaction, _ storeID: [UInt8]) throws(BookError) {
@@ -90,7 +91,7 @@ package final class Book: Sendable {
 
     // MARK: bounds
 
-    private static let firstMapBytes = 64 << 20
+    private static let firstMapBytes: UInt64 = 64 << 20
 
     /// Takes effect with the next commit.
     package func setSizeMax(_ bytes: UInt64) { sizeMax.store(bytes, ordering: .relaxed) }

@@ -1,4 +1,4 @@
-/// One change of the book. Those of one batch are carried out as if in the order in which they were given.
+/// One change of the book. Those of one batch are carried out as if in the order in which they were given: an id has one key, always.
 package enum BookChange: Sendable, Equatable {
     /// Adds an object, or replaces what the book has of it (same id and key), its tags too. Where `hasRenewedHead` is false a
     /// renewed head that the book has is dropped: the record at the new place is taken to have it.

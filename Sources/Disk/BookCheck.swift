@@ -8,6 +8,8 @@ package struct BookCheck: Sendable, Equatable {
     package var pageCount: UInt64
     package var freePageCount: UInt64
     package var objectCount: UInt64
+    /// Of the pages.
+    package var bytes: UInt64
 
     /// - Parameter directory: of the book. It may be in use meanwhile, by this process or another.
     /// - Returns: nil where there is no book.
@@ -15,13 +17,13 @@ package struct BookCheck: Sendable, Equatable {
         var attemptsLeft = 5
         while true {
             guard let pages = try BookPages(directory) else { return nil }
-            let roots = try BookRoots(pages)
+            let beginning = try pages.beginning()
             do throws(BookError) {
-                return try check(roots, pages)
+                return try check(BookRoots(pages), pages)
             } catch {
-                // Pages of a root are used again when it is three transactions old: what was found may be of a newer one.
+                // Who writes meanwhile uses the pages of a root again when it is three transactions old.
                 attemptsLeft -= 1
-                guard attemptsLeft > 0, case .damaged = error, try BookRoots(pages) != roots else { throw error }
+                guard attemptsLeft > 0, case .damaged = error, try pages.beginning() != beginning else { throw error }
             }
         }
     }
@@ -31,7 +33,8 @@ package struct BookCheck: Sendable, Equatable {
         let trees = try walk.databases()
         try checkMeta(walk, trees, roots.newer)
         try checkOlder(roots.older, pages)
-        var check = BookCheck(pageCount: roots.newer.lastPage + 1, freePageCount: 0, objectCount: 0)
+        var check = BookCheck(pageCount: roots.newer.lastPage + 1, freePageCount: 0, objectCount: 0, bytes: 0)
+        check.bytes = check.pageCount * UInt64(roots.newer.pageBytes)
         for database in BookDatabase.allCases where database != .meta {
             guard let tree = trees[database] else { continue }
             try walk.walk(tree)

@@ -98,7 +98,7 @@ enum BookCodec {
     // MARK: attributes
 
     private static func append(_ attributes: ObjectAttributes, _ flags: Flags, to value: inout [UInt8]) {
-        precondition(attributes.mediaType.count < 128 && attributes.tags.count < 256, "attributes keep their bounds")
+        precondition(attributes.mediaType.count < 128, "a media type keeps its bound")
         var flags = flags
         if attributes.storageClass == .pinned { flags.insert(.isPinned) }
         value.append(flags.rawValue)
@@ -106,7 +106,7 @@ enum BookCodec {
         value.appendLittleEndian(attributes.status)
         value.appendLittleEndian(attributes.storedAt)
         value.appendLittleEndian(attributes.expiresAt)
-        value.append(UInt8(attributes.tags.count))
+        value.appendLittleEndian(UInt32(attributes.tags.count))
         value.append(contentsOf: attributes.mediaType)
         for tag in attributes.tags {
             precondition(tag.count < 256, "tags keep their bounds")
@@ -120,7 +120,7 @@ enum BookCodec {
     ) -> (ObjectAttributes, Flags)? {
         guard let flags = fields.number(UInt8.self), let typeBytes = fields.number(UInt8.self), typeBytes < 128,
             let status = fields.number(UInt16.self), let storedAt = fields.number(Int64.self),
-            let expiresAt = fields.number(Int64.self), let tagCount = fields.number(UInt8.self),
+            let expiresAt = fields.number(Int64.self), let tagCount = fields.number(UInt32.self),
             let mediaType = fields.array(Int(typeBytes), sharing: &shared)
         else { return nil }
         var tags: [[UInt8]] = []

@@ -33,6 +33,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     private(set) var mapBytes: Int
     /// A commit went wrong: to be opened anew before the next. For the thread that writes.
     private(set) var hasFailed = false
+    private var isClosed = false
 
     /// Readers at once, over all processes.
     private static let readerCountMax: UInt32 = 1022
@@ -62,7 +63,10 @@ enum BookDatabase: Int, CaseIterable, Sendable {
 
     /// Transactions fail from then on. Waits for those under way.
     func close() {
-        exclusively { closeEnvironment() }
+        exclusively {
+            isClosed = true
+            closeEnvironment()
+        }
     }
 
     // MARK: transactions
@@ -71,13 +75,14 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     func read<Result>(
         _ body: (borrowing BookTransaction) throws(BookError) -> Result
     ) throws(BookError) -> Result {
-        while true {
+        for _ in 0..<8 {
             if let result = try readOnce(body) { return result }
             // Another process writes, and its map is larger by now.
             exclusively {
                 if let environment = unsafe environment { _ = unsafe mdb_env_set_mapsize(environment, 0) }
             }
         }
+        throw .failed(errno: EAGAIN)
     }
 
     /// Nil: the map is to be made larger first.
@@ -100,6 +105,9 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         _ body: (borrowing BookTransaction) throws(BookError) -> Result
     ) throws(BookError) -> Result {
         guard let environment = unsafe environment else { throw .failed(errno: EBADF) }
+        // Pages that a reader may see are not used again, even if its process was killed.
+        var dead: CInt = 0
+        try BookError.check(unsafe mdb_reader_check(environment, &dead))
         var raw: OpaquePointer?
         let status = unsafe mdb_txn_begin(environment, nil, 0, &raw)
         if status == MDB_PANIC { hasFailed = true }
@@ -134,11 +142,12 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     /// After an error that LMDB does not go on from (MDB_PANIC).
     func reopen() throws(BookError) {
         let result = exclusively { () -> Result<Void, BookError> in
+            if isClosed { return .failure(.failed(errno: EBADF)) }
             closeEnvironment()
-            hasFailed = false
             do throws(BookError) { return .success(try openEnvironment()) } catch { return .failure(error) }
         }
         try result.get()
+        hasFailed = false
     }
 
     private func exclusively<Result>(_ body: () -> Result) -> Result {
@@ -163,8 +172,6 @@ enum BookDatabase: Int, CaseIterable, Sendable {
             try BookError.check(unsafe mdb_env_open(made, directory, UInt32(flags), 0o600))
             precondition(
                 unsafe mdb_env_get_maxkeysize(made) >= BookOrder.bookKeyBytesMax, "LMDB as it is built by default")
-            var dead: CInt = 0
-            try BookError.check(unsafe mdb_reader_check(made, &dead))
             try openDatabases()
             var info = unsafe MDB_envinfo()
             unsafe mdb_env_info(made, &info)

@@ -31,6 +31,15 @@ import Glibc
 
     deinit { close(fd) }
 
+    /// Bytes in which both meta pages are, whatever the page size: they change with each commit.
+    func beginning() throws(BookError) -> [UInt8] {
+        let count = Int(min(fileBytes, UInt64(BookRoot.pageBytesMax + BookRoot.metaBytes)))
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 8)
+        defer { unsafe room.deallocate() }
+        unsafe try read(room, at: 0, page: 0)
+        return unsafe [UInt8](room)
+    }
+
     /// Fills `room` from the file.
     func read(_ room: UnsafeMutableRawBufferPointer, at offset: UInt64, page: UInt64) throws(BookError) {
         guard offset <= fileBytes, UInt64(room.count) <= fileBytes - offset else {
@@ -118,6 +127,8 @@ struct BookRoot: Equatable {
     /// Of the data format.
     static let version: UInt32 = 1
     static let metaBytes = 16 + 136
+    /// LMDB's bound.
+    static let pageBytesMax = 32768
     static let integerKeys: UInt16 = 0x08
 
     /// 0 or 1.
@@ -142,7 +153,8 @@ struct BookRoot: Equatable {
         transaction = bytes.load(144, as: UInt64.self)
         pageBytes = Int(free.padding)
         try check(
-            (512...32768).contains(pageBytes) && pageBytes.nonzeroBitCount == 1, "it has a page size that can not be")
+            (512...Self.pageBytesMax).contains(pageBytes) && pageBytes.nonzeroBitCount == 1,
+            "it has a page size that can not be")
         try check(free.flags == Self.integerKeys && main.flags == 0, "it has flags that are not ours")
         try check(lastPage >= 1, "it has too few pages")
     }

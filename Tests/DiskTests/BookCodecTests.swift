@@ -51,7 +51,8 @@ struct BookCodecTests {
         for count in 0..<key.count { #expect(decode(Array(key.prefix(count)), value) == nil) }
     }
 
-    @Test(arguments: 0..<4) func `any bytes with a right checksum give an entry or none, without a trap`(_ seed: UInt64) {
+    @Test(arguments: 0..<4) func `any bytes with a right checksum give an entry or none, without a trap`(_ seed: UInt64)
+    {
         var random = BookRandom(seed)
         for _ in 0..<5000 {
             let (key, whole) = BookCodec.encode(.random(seed, using: &random))
@@ -64,7 +65,9 @@ struct BookCodecTests {
             _ = decode(key, value)
             _ = unsafe key.withUnsafeBytes { key in
                 unsafe value.withUnsafeBytes { value in
-                    unsafe (BookCodec.renewal(bookKey: key, value: value), BookCodec.segment(bookKey: key, value: value))
+                    unsafe (
+                        BookCodec.renewal(bookKey: key, value: value), BookCodec.segment(bookKey: key, value: value)
+                    )
                 }
             }
         }

@@ -65,7 +65,9 @@ struct BookOrderTests {
 
     @Test(arguments: 0..<20) func `any key leads back to itself, and each prefix's bounds hold it`(_ seed: UInt64) {
         var random = BookRandom(seed)
-        let pieces = ["http://", "https://", "a", "b.c", ".", ":", "8", "80", "/", "?", "[", "]", "::1", "A", "\0", "!", "@"]
+        let pieces = [
+            "http://", "https://", "a", "b.c", ".", ":", "8", "80", "/", "?", "[", "]", "::1", "A", "\0", "!", "@",
+        ]
         for _ in 0..<2000 {
             let text = (0..<Int.random(in: 0...7, using: &random)).map { _ in pieces.randomElement(using: &random)! }
             let key = Array(text.joined().utf8)

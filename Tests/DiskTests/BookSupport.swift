@@ -1,4 +1,5 @@
 import Disk
+import EventLoop
 import Glibc
 import Synchronization
 
@@ -121,4 +122,11 @@ extension BookEntry {
         }
         return entry
     }
+}
+
+/// Collects what the book tells of damage.
+final class BookTold: Sendable {
+    private let told = Locked<[BookDefect]>([])
+    var defects: [BookDefect] { told.withLock { $0 } }
+    func add(_ defect: BookDefect) { told.withLock { $0.append(defect) } }
 }

@@ -32,17 +32,15 @@ package struct VerifyFinding: Sendable, Equatable {
         case entryDamaged = "entry-damaged"
         /// The book knows an object whose file is not there.
         case segmentMissing = "segment-missing"
-        /// The file's header is not what it should be.
+        /// The file's header, or bytes between its records, are not what they should be; nothing that is live needs them.
         case segmentDamaged = "segment-damaged"
-        /// The book knows an object, and at its place stands something else.
+        /// The book knows an object, and at its place stands something else, or nothing.
         case recordDamaged = "record-damaged"
         /// A block's checksum is wrong.
         case blockDamaged = "block-damaged"
-        /// A record that is whole, was not removed, and of which the book knows nothing.
-        case recordUnknown = "record-unknown"
-        /// A file that belongs to nothing.
+        /// A file that nothing refers to, and of which nothing can be made.
         case fileUnknown = "file-unknown"
-        /// A tag that names an object that is not there, or an object that its tag does not name.
+        /// An object that is not found by one of its tags.
         case tagWrong = "tag-wrong"
         /// The file could not be read.
         case readFailed = "read-failed"
@@ -89,6 +87,8 @@ package struct VerifyReport: Sendable, Equatable {
     package var repairedCount: UInt64 = 0
     /// The first of them, at most `findingsMax`.
     package var findings: [VerifyFinding] = []
+    /// Objects that are whole and not in the book: written after its last commit, and taken in at the next start.
+    package var objectsNew: UInt64 = 0
     /// Where the damaged book was moved to, below the store's directory.
     package var bookMovedTo: String?
 
@@ -109,10 +109,22 @@ package struct VerifyReport: Sendable, Equatable {
 /// Reads all of a store and says what is wrong. Blocks, for as long as it takes to read everything.
 ///
 /// Without `repair` nothing is changed, and a proxy may be using the store: what changes meanwhile is looked up again in
-/// the book before it is called wrong. `repair` needs the store for itself: `.inUse` is thrown where a proxy has it.
+/// the book before it is called wrong. `repair` needs the store for itself (`.inUse` is thrown where a proxy has it): what is
+/// damaged is dropped, a damaged book is made anew; where that fails it throws, and what was dropped till then stays so.
+///
+/// An object in a record that was superseded, or removed, is nothing to the book, and nothing here either. What a crash left at the
+/// end of a segment is no damage: the next start takes in what is whole of it.
 /// - Parameter progress: called on the same thread, about every MiB.
 package func verify(
     path: String, repair: Bool, progress: (VerifyProgress) -> Void
 ) throws(DiskRefusal) -> VerifyReport {
-    fatalError()
+    try verify(path: path, repair: repair, calls: SystemCalls(), progress: progress)
+}
+
+func verify(
+    path: String, repair: Bool, calls: any DiskCalls, progress: (VerifyProgress) -> Void
+) throws(DiskRefusal) -> VerifyReport {
+    let store = try VerifiedStore.open(path, locks: repair, calls: calls)
+    var verification = try Verification(store, repairs: repair)
+    return try verification.run(progress)
 }

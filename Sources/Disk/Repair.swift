@@ -1,0 +1,167 @@
+import Glibc
+
+/// What a verification found to be put right, and how: first in the files, then in the book. Everything that is dropped is what
+/// can be fetched again.
+///
+/// Bytes between records that are none are overwritten with drop records that name no object: whoever walks through the segment
+/// later finds its way, and the next verification nothing to complain about.
+struct BookRepair: Sendable {
+    private var removals: [BookEntry] = []
+    private var lostBlocks: [(entry: BookEntry, blocks: [Int])] = []
+    private var ends: [UInt32: UInt64] = [:]
+    private var fills: [UInt32: [Range<UInt64>]] = [:]
+    /// Shared segments whose header is to be written anew.
+    var headers: [UInt32] = []
+    /// Files of large objects that are to be deleted.
+    var deletions: [UInt32] = []
+    /// There is something in the book that can not be addressed: all that is good goes into a new one.
+    var mustRewrite = false
+
+    mutating func remove(_ entry: BookEntry) {
+        removals.append(entry)
+        guard entry.place.kind == .packed else { return }
+        fill(Self.range(entry), of: entry.place.segment)
+    }
+
+    /// On the second look it is whole: nothing of it is overwritten.
+    mutating func keep(_ entry: BookEntry) {
+        guard entry.place.kind == .packed else { return }
+        fills[entry.place.segment]?.removeAll { $0.overlaps(Self.range(entry)) }
+    }
+
+    mutating func lost(_ blocks: [Int], of entry: BookEntry) { lostBlocks.append((entry, blocks)) }
+
+    /// The book knows more of a segment than there is.
+    mutating func cover(_ number: UInt32, _ end: UInt64) { ends[number] = end }
+
+    mutating func fill(_ range: Range<UInt64>, of number: UInt32) { fills[number, default: []].append(range) }
+
+    private static func range(_ entry: BookEntry) -> Range<UInt64> {
+        entry.place.offset..<entry.place.offset + entry.place.recordLength
+    }
+
+    // MARK: carrying out
+
+    /// - Returns: where the book was moved to, which was made anew; nil: it was not.
+    func carryOut(
+        in store: VerifiedStore, hasBook: Bool, files: [VerifiedStore.File]
+    ) throws(DiskRefusal) -> String? {
+        do throws(DiskFileError) {
+            for number in headers { try writeHeader(number, store) }
+            for (number, ranges) in fills { try fill(ranges, number, store) }
+            for (entry, blocks) in lostBlocks { try remove(blocks, of: entry, store) }
+            for number in deletions { try delete(number, store) }
+        } catch .failed(let code) { throw Directory.refusal(store.path, code) } catch {
+            throw .failed(path: store.path, errno: EIO)
+        }
+        do throws(BookError) {
+            guard hasBook, !mustRewrite else {
+                return hasBook || !files.isEmpty ? try replaceBook(in: store, hasBook: hasBook, files: files) : nil
+            }
+            try changeBook(in: store)
+            return nil
+        } catch .failed(let code) { throw Directory.refusal(store.bookPath, code) } catch .full {
+            throw .failed(path: store.bookPath, errno: ENOSPC)
+        } catch { throw .failed(path: store.bookPath, errno: EIO) }
+    }
+
+    private var changes: [BookChange] {
+        removals.map { .remove($0.id, key: $0.key) }
+            + lostBlocks.map { entry, _ in
+                var entry = entry
+                entry.isComplete = false
+                return .put(entry)
+            } + ends.map { .segment($0, BookSegment(coveredEnd: $1, isClosed: true)) }
+    }
+
+    private func changeBook(in store: VerifiedStore) throws(BookError) {
+        guard !changes.isEmpty else { return }
+        let book = try Book.open(
+            store.bookPath, storeID: store.id.bytes, sizeMax: BookRebuild.sizeMax, calls: store.calls)
+        defer { book.close() }
+        try BookRebuild.commit(changes, to: book)
+    }
+
+    private func replaceBook(
+        in store: VerifiedStore, hasBook: Bool, files: [VerifiedStore.File]
+    ) throws(BookError) -> String? {
+        let rebuild = try BookRebuild(store)
+        if hasBook {
+            try rebuild.copy(without: Set(removals.map(\.id)))
+            try rebuild.commit(changes)
+        } else {
+            try rebuild.gather(files)
+        }
+        return try rebuild.finish()
+    }
+
+    // MARK: files
+
+    private func writeHeader(_ number: UInt32, _ store: VerifiedStore) throws(DiskFileError) {
+        let file = try DiskFile.open(store.path(of: number, isLarge: false), flags: O_RDWR, calls: store.calls)
+        try file.write(SegmentHeader(identity: store.identity(number), created: now()).bytes, at: 0)
+        try file.synchronize()
+    }
+
+    private func fill(_ ranges: [Range<UInt64>], _ number: UInt32, _ store: VerifiedStore) throws(DiskFileError) {
+        let file: DiskFile
+        do throws(DiskFileError) {
+            file = try DiskFile.open(store.path(of: number, isLarge: false), flags: O_RDWR, calls: store.calls)
+        } catch .failed(errno: ENOENT) { return }
+        let length = UInt64(try file.length())
+        for range in Self.joined(ranges) where range.upperBound <= length {
+            try file.write(filler(range, store.identity(number)), at: Int(range.lowerBound))
+        }
+        try file.synchronize()
+    }
+
+    /// What overlaps or touches, as one.
+    static func joined(_ ranges: [Range<UInt64>]) -> [Range<UInt64>] {
+        var joined: [Range<UInt64>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = joined.last, range.lowerBound <= last.upperBound {
+                joined[joined.count - 1] = last.lowerBound..<max(last.upperBound, range.upperBound)
+            } else {
+                joined.append(range)
+            }
+        }
+        return joined
+    }
+
+    /// Drop records over the whole range. The object they name is number zero, which is never given. Zeros where not even one fits.
+    private func filler(_ range: Range<UInt64>, _ segment: SegmentIdentity) -> [UInt8] {
+        let nobody = DroppedObject(id: ObjectID(rawValue: 0), segment: 0)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(range.count)
+        while range.count - bytes.count >= RecordHeader.byteCount {
+            let left = (range.count - bytes.count - RecordHeader.byteCount) / DroppedObject.byteCount
+            // What is left behind a record must have room for another one.
+            let most = RecordCodec.dropsMax - RecordHeader.byteCount / DroppedObject.byteCount
+            let count = left <= RecordCodec.dropsMax ? left : most
+            do throws(RecordError) {
+                try RecordCodec.append(
+                    drops: repeatElement(nobody, count: count), storedAt: now(), in: segment,
+                    at: range.lowerBound + UInt64(bytes.count), to: &bytes)
+            } catch { preconditionFailure("so many fit into one record") }
+        }
+        bytes.append(zeros: range.count - bytes.count)
+        return bytes
+    }
+
+    private func remove(_ blocks: [Int], of entry: BookEntry, _ store: VerifiedStore) throws(DiskFileError) {
+        let number = entry.place.segment
+        let large = try LargeFile.open(
+            store.path(of: number, isLarge: true), store.identity(number), calls: store.calls)
+        for block in blocks { try large.remove(block: block) }
+        try large.synchronize()
+    }
+
+    private func delete(_ number: UInt32, _ store: VerifiedStore) throws(DiskFileError) {
+        let path = store.path(of: number, isLarge: true)
+        let status = store.calls.unlink(path)
+        guard status == 0 || status == Int(-ENOENT) else { throw .failed(errno: CInt(-status)) }
+        try DiskFile.synchronizeDirectory(of: path, calls: store.calls)
+    }
+
+    private func now() -> Int64 { Int64(time(nil)) }
+}

@@ -1,0 +1,168 @@
+import Glibc
+
+/// A book that is made anew, beside the old one, and takes its place when it is whole: from what is good of the old one, or from
+/// the segments alone.
+struct BookRebuild: ~Copyable {
+    private let store: VerifiedStore
+    private let book: Book
+
+    private var path: String { store.path + "/book.new" }
+
+    /// As large as it gets: the store's size is held when it runs.
+    static let sizeMax: UInt64 = 1 << 40
+    private static let batchChanges = 16_384
+    /// Numbers that may have been given without leaving a trace: as many as a store reserves at a time.
+    private static let idsSkipped: UInt64 = 1 << 20
+
+    init(_ store: VerifiedStore) throws(BookError) {
+        self.store = store
+        // An attempt before this one may have been broken off.
+        try Self.discard(store.path + "/book.new")
+        book = try Book.open(
+            store.path + "/book.new", storeID: store.id.bytes, sizeMax: Self.sizeMax, calls: store.calls)
+    }
+
+    func commit(_ changes: [BookChange]) throws(BookError) { try Self.commit(changes, to: book) }
+
+    static func commit(_ changes: [BookChange], to book: Book) throws(BookError) {
+        for start in stride(from: 0, to: changes.count, by: batchChanges) {
+            try book.commit(Array(changes[start..<min(start + batchChanges, changes.count)]))
+        }
+    }
+
+    // MARK: from the old book
+
+    /// All that can be read in it.
+    func copy(without removed: Set<ObjectID>) throws(BookError) {
+        let old = try Book.open(
+            store.bookPath, storeID: store.id.bytes, access: .readOnly, sizeMax: .max, calls: store.calls)
+        defer { old.close() }
+        var changes: [BookChange] = [.reserveIDs(below: old.reservedIDs)]
+        changes += try old.segments().map { .segment($0, $1) }
+        var cursor: BookCursor?
+        repeat {
+            let page = try old.page(after: cursor, limit: 1024)
+            for entry in page.entries where !removed.contains(entry.id) {
+                var plain = entry
+                plain.hasRenewedHead = false
+                changes.append(.put(plain))
+                guard entry.hasRenewedHead, let renewal = try old.renewal(of: entry.id) else { continue }
+                changes.append(.renew(entry.id, key: entry.key, renewal.attributes, head: renewal.head))
+            }
+            cursor = page.next
+            if changes.count >= Self.batchChanges {
+                try commit(changes)
+                changes = []
+            }
+        } while cursor != nil
+        try commit(changes)
+    }
+
+    // MARK: from the segments
+
+    private struct Standing {
+        var segment: UInt32
+        var offset: UInt64
+    }
+
+    /// Every object of which there is a whole record, and that was not dropped. Of one that was copied forward the later record counts:
+    /// it has the head that was renewed by then. Heads that were renewed later are lost with the book.
+    func gather(_ files: [VerifiedStore.File]) throws(BookError) {
+        var dropped: Set<ObjectID> = []
+        var standing: [ObjectID: Standing] = [:]
+        var last = ObjectID(rawValue: 0)
+        for file in files where !file.isLarge {
+            scan(file.number, .everything) { found in
+                switch found {
+                case .object(let head):
+                    standing[head.id] = Standing(segment: file.number, offset: head.place.offset)
+                    last = max(last, head.id)
+                case .drops(let drops, _, _):
+                    dropped.formUnion(drops.map(\.id))
+                    last = max(last, drops.map(\.id).max() ?? last)
+                case .damagedObject, .damaged: break
+                }
+            }
+        }
+        for file in files where !file.isLarge {
+            var changes: [BookChange] = []
+            scan(file.number, .heads) { found in
+                guard case .object(let head) = found, !dropped.contains(head.id),
+                    let place = standing[head.id], place.segment == file.number, place.offset == head.place.offset
+                else { return }
+                changes.append(
+                    .put(BookEntry(id: head.id, key: head.key, place: head.place, attributes: head.attributes)))
+            }
+            changes.append(.segment(file.number, BookSegment(coveredEnd: file.bytes, isClosed: true)))
+            try commit(changes)
+        }
+        last = max(last, try gatherLarge(files, dropped))
+        try commit([.reserveIDs(below: ObjectID(rawValue: last.rawValue + Self.idsSkipped))])
+    }
+
+    /// Returns the highest number of any of them.
+    private func gatherLarge(
+        _ files: [VerifiedStore.File], _ dropped: Set<ObjectID>
+    ) throws(BookError) -> ObjectID {
+        var last = ObjectID(rawValue: 0)
+        var changes: [BookChange] = []
+        for file in files where file.isLarge {
+            do throws(DiskFileError) {
+                let large = try LargeFile.open(
+                    store.path(of: file.number, isLarge: true), store.identity(file.number), writes: false,
+                    calls: store.calls)
+                last = max(last, large.id)
+                // Its file is known, and its object is not: the next start deletes it.
+                changes.append(.segment(file.number, BookSegment(coveredEnd: large.fileBytes, isClosed: true)))
+                guard !dropped.contains(large.id) else { continue }
+                changes.append(
+                    .put(
+                        BookEntry(
+                            id: large.id, key: large.head.key, place: large.place, attributes: large.head.attributes,
+                            isComplete: large.isComplete)))
+            } catch { continue }  // it was reported, and there is nothing to be made of it
+        }
+        try commit(changes)
+        return last
+    }
+
+    private func scan(_ number: UInt32, _ depth: RecordScan.Depth, _ visit: (RecordScan.Found) -> Void) {
+        do throws(DiskFileError) {
+            let file = try SegmentFile.open(
+                store.path(of: number, isLarge: false), store.identity(number), checksHeader: false, calls: store.calls)
+            var scan = RecordScan(file, depth: depth, mode: .search)
+            do throws(DiskReadError) {
+                while let found = try scan.next() { visit(found) }
+            } catch { return }  // it was reported; what stands before it counts
+        } catch { return }
+    }
+
+    // MARK: taking its place
+
+    /// - Returns: where the old one is now, below the store's directory; nil: there was none.
+    consuming func finish() throws(BookError) -> String? {
+        book.close()
+        var moved: String?
+        if store.bytes(of: store.bookPath) != nil {
+            let name = "book.damaged-\(time(nil))"
+            try Self.check(store.calls.rename(store.bookPath, to: "\(store.path)/\(name)"))
+            moved = name
+        }
+        try Self.check(store.calls.rename(path, to: store.bookPath))
+        try Self.check(Int(-Directory.synchronize(store.path)))
+        return moved
+    }
+
+    private static func discard(_ path: String) throws(BookError) {
+        for name in ["data.mdb", "lock.mdb"] {
+            guard unsafe unlink("\(path)/\(name)") == 0 || errno == ENOENT || errno == ENOTDIR else {
+                throw .failed(errno: errno)
+            }
+        }
+        guard unsafe rmdir(path) == 0 || errno == ENOENT else { throw .failed(errno: errno) }
+    }
+
+    private static func check(_ status: Int) throws(BookError) {
+        if status < 0 { throw .failed(errno: CInt(-status)) }
+    }
+}

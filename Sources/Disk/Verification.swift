@@ -1,0 +1,411 @@
+import EventLoop
+import Glibc
+
+/// One verification of a store: first all files are read from their beginning to their end, then the objects of the book that were
+/// not met on the way are looked at one by one, as somebody may have moved or removed them meanwhile.
+struct Verification: ~Copyable {
+    let store: VerifiedStore
+    let repairs: Bool
+    var report = VerifyReport()
+    private var known = KnownObjects()
+    /// Files of large objects that are whole.
+    private var largeGood: Set<UInt32> = []
+    private var covered: [UInt32: BookSegment] = [:]
+    private let files: [VerifiedStore.File]
+    private var progress: VerifyProgress
+    /// What is to be changed in the book, and in the files.
+    private var repair = BookRepair()
+
+    private static let pageEntries = 1024
+    private static let stepBytes: UInt64 = 1 << 20
+
+    init(_ store: VerifiedStore, repairs: Bool) throws(DiskRefusal) {
+        self.store = store
+        self.repairs = repairs
+        files = try store.files()
+        let bookBytes = store.bytes(of: store.bookPath + "/data.mdb") ?? 0
+        report.bookBytes = bookBytes
+        progress = VerifyProgress(
+            phase: .book, bytesDone: 0, bytesTotal: files.reduce(bookBytes) { $0 + $1.bytes })
+    }
+
+    mutating func run(_ tell: (VerifyProgress) -> Void) throws(DiskRefusal) -> VerifyReport {
+        report.wasInUse = store.isInUse
+        tell(progress)
+        let defects = Locked<[BookDefect]>([])
+        let book = try openBook(defects)
+        if let book { try load(book) }
+        go(report.bookBytes, tell)
+        progress.phase = .segments
+        for file in files {
+            if file.isLarge { readLarge(file, book) } else { readSegment(file, book, tell) }
+            report.segmentsRead += 1
+            report.bytesRead += file.bytes
+        }
+        progress.phase = .entries
+        progress.bytesDone = progress.bytesTotal
+        tell(progress)
+        if let book {
+            try readEntries(book)
+            for defect in defects.withLock({ $0 }) {
+                repair.mustRewrite = true
+                add(VerifyFinding(.entryDamaged, file: "book", text: defect.description), isRepairable: true)
+            }
+            book.close()
+        }
+        report.wasInUse = report.wasInUse || store.isInUse
+        if repairs {
+            progress.phase = .repair
+            tell(progress)
+            report.bookMovedTo = try repair.carryOut(in: store, hasBook: book != nil, files: files)
+        }
+        return report
+    }
+
+    private mutating func add(_ finding: VerifyFinding, isRepairable: Bool) {
+        var finding = finding
+        finding.isRepaired = repairs && isRepairable
+        report.add(finding)
+    }
+
+    private mutating func go(_ bytes: UInt64, _ tell: (VerifyProgress) -> Void) {
+        let before = progress.bytesDone / Self.stepBytes
+        progress.bytesDone = min(progress.bytesDone + bytes, progress.bytesTotal)
+        if progress.bytesDone / Self.stepBytes != before { tell(progress) }
+    }
+
+    // MARK: the book
+
+    /// nil: there is none that can be read.
+    private mutating func openBook(_ defects: Locked<[BookDefect]>) throws(DiskRefusal) -> Book? {
+        guard report.bookBytes > 0 else {
+            if !files.isEmpty { bookIsDamaged("there is no book, but there are objects") }
+            return nil
+        }
+        do throws(BookError) {
+            return try Book.open(
+                store.bookPath, storeID: store.id.bytes, access: .readOnly, sizeMax: .max, calls: store.calls
+            ) { defect in
+                defects.withLock { $0.append(defect) }
+            }
+        } catch {
+            switch error {
+            case .damaged(let defect): bookIsDamaged(defect.description)
+            case .unknownVersion(let version): throw .unknownVersion(path: store.bookPath, version: version)
+            case .failed(let code):
+                // Of a book that can not be read nothing else can be made than of one that is damaged.
+                guard code == EIO else { throw Directory.refusal(store.bookPath, code) }
+                bookIsDamaged("it can not be read: errno \(code)")
+            case .full: throw .failed(path: store.bookPath, errno: ENOSPC)
+            }
+            return nil
+        }
+    }
+
+    private mutating func bookIsDamaged(_ text: String) {
+        add(VerifyFinding(.bookDamaged, file: "book", text: text), isRepairable: true)
+    }
+
+    private mutating func load(_ book: borrowing Book) throws(DiskRefusal) {
+        var twice: [BookEntry] = []
+        var known = KnownObjects()
+        do throws(BookError) {
+            covered = try book.segments()
+            try book.load { entry in
+                if !known.insert(entry) { twice.append(entry) }
+                return true
+            }
+        } catch { throw refusal(error) }
+        self.known = known
+        for entry in twice {
+            repair.remove(entry)
+            add(
+                VerifyFinding(.entryDamaged, key: entry.key, file: "book", text: "two objects have one number"),
+                isRepairable: true)
+        }
+    }
+
+    private func refusal(_ error: BookError) -> DiskRefusal {
+        switch error {
+        case .failed(let code): Directory.refusal(store.bookPath, code)
+        case .unknownVersion(let version): .unknownVersion(path: store.bookPath, version: version)
+        case .damaged, .full: .failed(path: store.bookPath, errno: EIO)
+        }
+    }
+
+    // MARK: files
+
+    private mutating func readSegment(
+        _ file: VerifiedStore.File, _ book: Book?, _ tell: (VerifyProgress) -> Void
+    ) {
+        let name = store.name(of: file.number, isLarge: false)
+        guard let segment = openSegment(file.number) else { return go(file.bytes, tell) }
+        // What a crash left behind what the book knows is no damage. Without a book there is no such end.
+        let end = book == nil ? file.bytes : covered[file.number]?.coveredEnd ?? 0
+        if file.bytes < end {
+            repair.cover(file.number, file.bytes)
+            add(
+                VerifyFinding(
+                    .segmentDamaged, file: name, offset: file.bytes, text: "it is shorter than the book says"),
+                isRepairable: true)
+        }
+        var scan = RecordScan(segment, depth: .everything, mode: .search)
+        var told: UInt64 = 0
+        do throws(DiskReadError) {
+            while let found = try scan.next() {
+                saw(found, in: file, coveredEnd: end)
+                go(min(scan.end, file.bytes) - told, tell)
+                told = min(scan.end, file.bytes)
+            }
+        } catch {
+            // A proxy that deletes the file while it is read is no hindrance: it stays open.
+            add(VerifyFinding(.readFailed, file: name, offset: scan.end, text: "\(error)"), isRepairable: false)
+        }
+        go(file.bytes - told, tell)
+    }
+
+    /// With a header that is damaged the records are still there, and say themselves where they belong.
+    private mutating func openSegment(_ number: UInt32) -> SegmentFile? {
+        let name = store.name(of: number, isLarge: false)
+        let path = store.path(of: number, isLarge: false)
+        do throws(DiskFileError) {
+            do throws(DiskFileError) {
+                return try SegmentFile.open(path, store.identity(number), calls: store.calls)
+            } catch .header(let error) {
+                repair.headers.append(number)
+                add(VerifyFinding(.segmentDamaged, file: name, text: "its header: \(error)"), isRepairable: true)
+                return try SegmentFile.open(path, store.identity(number), checksHeader: false, calls: store.calls)
+            }
+        } catch {
+            if error != .failed(errno: ENOENT) {
+                add(VerifyFinding(.readFailed, file: name, text: "\(error)"), isRepairable: false)
+            }
+            return nil
+        }
+    }
+
+    private mutating func saw(_ found: RecordScan.Found, in file: VerifiedStore.File, coveredEnd: UInt64) {
+        switch found {
+        case .object(let head):
+            report.blocksRead += UInt64(head.checksums.count)
+            if known.saw(head) {
+                report.objectsGood += 1
+            } else if head.place.offset >= coveredEnd, !known.contains(head.id) {
+                report.objectsNew += 1
+            }
+        case .drops: break
+        case .damagedObject(let head, let error):
+            report.blocksRead += UInt64(head.checksums.count)
+            // One that is live is looked at again with those that were not met.
+            guard !known.isLive(head) else { break }
+            let end = head.place.offset + head.place.recordLength
+            damaged(
+                head.place.offset..<end, in: file, coveredEnd, key: head.key,
+                "a record that is not live is damaged: \(error)")
+        case .damaged(let range, let error):
+            damaged(range, in: file, coveredEnd, "\(range.count) bytes are no records: \(error)")
+        }
+    }
+
+    /// Not at the end of the file, or of what the book knows of it: that is what a crash left.
+    private mutating func damaged(
+        _ range: Range<UInt64>, in file: VerifiedStore.File, _ coveredEnd: UInt64, key: [UInt8] = [], _ text: String
+    ) {
+        guard range.upperBound < file.bytes, range.upperBound <= coveredEnd else { return }
+        repair.fill(range, of: file.number)
+        let name = store.name(of: file.number, isLarge: false)
+        add(
+            VerifyFinding(.segmentDamaged, key: key, file: name, offset: range.lowerBound, text: text),
+            isRepairable: true)
+    }
+
+    private mutating func readLarge(_ file: VerifiedStore.File, _ book: Book?) {
+        let name = store.name(of: file.number, isLarge: true)
+        do throws(DiskFileError) {
+            let large = try LargeFile.open(
+                store.path(of: file.number, isLarge: true), store.identity(file.number), writes: false,
+                calls: store.calls)
+            guard known.isLive(large.head) else {
+                if book != nil, !known.contains(large.id) { report.objectsNew += 1 }
+                return
+            }
+            let damage = readBlocks(large)
+            guard damage.isEmpty else { return }  // looked at again with those that were not met
+            _ = known.saw(large.head)
+            report.objectsGood += 1
+            report.largeGood += 1
+            largeGood.insert(file.number)
+        } catch .failed(errno: ENOENT) {
+            // A proxy deleted it.
+        } catch .header(let error) {
+            // Where the book knows of it, it is met again as an object that was not seen.
+            guard !known.largeFiles.contains(file.number) else { return }
+            repair.deletions.append(file.number)
+            add(VerifyFinding(.fileUnknown, file: name, text: "its head: \(error)"), isRepairable: true)
+        } catch {
+            add(VerifyFinding(.readFailed, file: name, text: "\(error)"), isRepairable: false)
+        }
+    }
+
+    /// Blocks that are said to be there, and are damaged or can not be read.
+    private mutating func readBlocks(_ large: LargeFile) -> [Int] {
+        var damaged: [Int] = []
+        for extent in large.extents {
+            for start in stride(from: extent.lowerBound, to: extent.upperBound, by: blockBytes) {
+                let count = min(blockBytes, extent.upperBound - start)
+                let outcome = unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) {
+                    unsafe large.read(from: start, into: $0, waits: true)
+                }
+                report.blocksRead += 1
+                if outcome != .done { damaged.append(start / blockBytes) }
+            }
+        }
+        return damaged
+    }
+
+    // MARK: entries
+
+    /// All entries once more: those whose record was not met, renewed heads, tags.
+    private mutating func readEntries(_ book: Book) throws(DiskRefusal) {
+        var tags: [[UInt8]: Int] = [:]
+        do throws(BookError) {
+            var cursor: BookCursor?
+            repeat {
+                let page = try book.page(after: cursor, limit: Self.pageEntries)
+                for entry in page.entries {
+                    // One that the book did not have at first is newer than this verification.
+                    guard let wasSeen = known.wasSeen(entry.id) else { continue }
+                    if !wasSeen { try examine(entry, book) }
+                    if entry.hasRenewedHead { try checkRenewal(entry, book) }
+                    for tag in Set(entry.attributes.tags) { tags[tag, default: 0] += 1 }
+                }
+                cursor = page.next
+            } while cursor != nil
+            if !store.isInUse { try check(tags, book) }
+        } catch { throw refusal(error) }
+    }
+
+    /// An object may move as often as it is looked at, and the file it was in may go.
+    private static let attemptsMax = 5
+
+    private mutating func examine(_ listed: BookEntry, _ book: Book) throws(BookError) {
+        var entry = listed
+        for _ in 0..<Self.attemptsMax {
+            let problem = problem(of: entry)
+            guard let now = try book.entry(entry.id, key: entry.key) else { return }
+            if now.place == entry.place || problem == nil { return conclude(entry, problem) }
+            entry = now
+        }
+    }
+
+    private struct Problem {
+        var kind: VerifyFinding.Kind
+        var offset: UInt64
+        var text: String
+        /// Of a large object: only these are lost.
+        var blocks: [Int]?
+    }
+
+    private mutating func conclude(_ entry: BookEntry, _ problem: Problem?) {
+        guard let problem else {
+            report.objectsGood += 1
+            if entry.place.kind == .large { report.largeGood += 1 }
+            return repair.keep(entry)
+        }
+        if let blocks = problem.blocks {
+            repair.lost(blocks, of: entry)
+        } else {
+            repair.remove(entry)
+            let number = entry.place.segment
+            if entry.place.kind == .large, !largeGood.contains(number) { repair.deletions.append(number) }
+        }
+        let file = store.name(of: entry.place.segment, isLarge: entry.place.kind == .large)
+        add(
+            VerifyFinding(problem.kind, key: entry.key, file: file, offset: problem.offset, text: problem.text),
+            isRepairable: true)
+    }
+
+    private mutating func problem(of entry: BookEntry) -> Problem? {
+        let isLarge = entry.place.kind == .large
+        let path = store.path(of: entry.place.segment, isLarge: isLarge)
+        let identity = store.identity(entry.place.segment)
+        do throws(DiskFileError) {
+            if isLarge {
+                let large = try LargeFile.open(path, identity, writes: false, calls: store.calls)
+                guard large.id == entry.id, large.head.key == entry.key else { return elsewhere(entry) }
+                let damaged = readBlocks(large)
+                guard let first = damaged.first else { return nil }
+                let text =
+                    damaged.count == 1
+                    ? "block \(first) is damaged" : "\(damaged.count) blocks are damaged, the first is \(first)"
+                return Problem(kind: .blockDamaged, offset: UInt64(first * blockBytes), text: text, blocks: damaged)
+            }
+            return problem(of: entry, in: try SegmentFile.open(path, identity, checksHeader: false, calls: store.calls))
+        } catch .failed(errno: ENOENT) {
+            return Problem(kind: .segmentMissing, offset: entry.place.offset, text: "its file is not there")
+        } catch .failed(let code) {
+            return Problem(
+                kind: .readFailed, offset: entry.place.offset, text: "its file can not be read: errno \(code)")
+        } catch {
+            return Problem(kind: .recordDamaged, offset: entry.place.offset, text: "\(error)")
+        }
+    }
+
+    private mutating func problem(of entry: BookEntry, in file: SegmentFile) -> Problem? {
+        let head: StoredHead
+        do throws(DiskReadError) {
+            head = try file.readHead(entry.place, waits: true)
+        } catch .failed(let code) {
+            return Problem(kind: .readFailed, offset: entry.place.offset, text: "it can not be read: errno \(code)")
+        } catch { return elsewhere(entry) }
+        guard head.id == entry.id, head.key == entry.key, head.place == entry.place else { return elsewhere(entry) }
+        for block in head.checksums.indices {
+            let start = block * blockBytes
+            let count = min(blockBytes, Int(head.place.bodyLength) - start)
+            let outcome = unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) {
+                unsafe file.readBody(of: head.place, checksums: head.checksums, offset: start, into: $0, waits: true)
+            }
+            report.blocksRead += 1
+            switch outcome {
+            case .done: continue
+            case .failed(let code):
+                return Problem(kind: .readFailed, offset: entry.place.offset, text: "it can not be read: errno \(code)")
+            case .damaged, .wouldBlock:
+                return Problem(kind: .blockDamaged, offset: entry.place.offset, text: "block \(block) is damaged")
+            }
+        }
+        return nil
+    }
+
+    private func elsewhere(_ entry: BookEntry) -> Problem {
+        Problem(kind: .recordDamaged, offset: entry.place.offset, text: "its record does not stand there")
+    }
+
+    private mutating func checkRenewal(_ listed: BookEntry, _ book: Book) throws(BookError) {
+        guard try book.renewal(of: listed.id) == nil else { return }
+        guard try book.entry(listed.id, key: listed.key)?.hasRenewedHead == true else { return }
+        guard try book.renewal(of: listed.id) == nil else { return }
+        repair.remove(listed)
+        add(
+            VerifyFinding(.entryDamaged, key: listed.key, file: "book", text: "its renewed head is missing or damaged"),
+            isRepairable: true)
+    }
+
+    /// - Parameter tags: how many objects should be found by each.
+    private mutating func check(_ tags: [[UInt8]: Int], _ book: Book) throws(BookError) {
+        for (tag, count) in tags {
+            var found = 0
+            var cursor: BookCursor?
+            repeat {
+                let page = try book.page(after: cursor, tag: tag, limit: Self.pageEntries)
+                found += page.entries.count
+                cursor = page.next
+            } while cursor != nil
+            guard found != count else { continue }
+            repair.mustRewrite = true
+            let text =
+                "by the tag \(String(decoding: tag, as: UTF8.self)) \(found) objects are found, and \(count) have it"
+            add(VerifyFinding(.tagWrong, file: "book", text: text), isRepairable: true)
+        }
+    }
+}

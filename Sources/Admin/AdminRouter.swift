@@ -33,7 +33,7 @@ package struct AdminRouter: Sendable {
         var meaning: String {
             switch self {
             case .dashboard: "the dashboard, for people"
-            case .health: "200 ok, or 503 while draining"
+            case .health: "200 ok, 200 degraded while a disk is off, or 503 while draining"
             case .metrics: "all numbers, for Prometheus"
             case .explain: "what would become of a request, and why"
             case .objects: "what is stored, as JSON lines"
@@ -59,7 +59,7 @@ package struct AdminRouter: Sendable {
         }
         switch route {
         case .dashboard: return dashboardResponse
-        case .health: return house.isDraining ? .text("draining", status: 503) : .text("ok")
+        case .health: return health
         case .metrics:
             return AdminResponse(
                 status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8",
@@ -70,6 +70,13 @@ package struct AdminRouter: Sendable {
         case .stats: return .json(house.statistics().json())
         case .transfers: return .json(TransferDescription.json(house.transfers()))
         }
+    }
+
+    /// A disk that is off is no reason to send clients elsewhere: they are served all the same.
+    private var health: AdminResponse {
+        if house.isDraining { return .text("draining", status: 503) }
+        let lines = house.disksOff.map { "degraded: the disk of zone \($0.zone) is off: \($0.reason)" }
+        return .text(lines.isEmpty ? "ok" : lines.joined(separator: "\n"))
     }
 
     private func purge(_ request: AdminRequest) -> AdminResponse {

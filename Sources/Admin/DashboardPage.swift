@@ -82,6 +82,10 @@ private let dashboardBody = """
           <span class="quiet" id="memory-percent"></span></div>
           <div class="bar"><svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
           <rect id="memory-fill" width="0" height="10"/></svg></div><table id="memory"></table></section>
+        <section class="card" id="disk-card" hidden><div class="title"><h2>Disk tier</h2><span class="spring"></span>
+          <span class="quiet" id="disk-percent"></span></div><p class="alarm" id="disk-alarm" role="alert" hidden></p>
+          <div class="bar"><svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+          <rect id="disk-fill" width="0" height="10"/></svg></div><table id="disk"></table></section>
         <section class="card"><div class="title"><h2>Names</h2></div><table id="names"></table></section>
       </div>
       <div class="stack">

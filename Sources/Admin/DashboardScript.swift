@@ -101,8 +101,9 @@ let dashboardScript = #"""
 
       text("version", s.version);
       text("uptime", `up ${span(s.uptime_seconds)}`);
-      byId("state").className = s.draining ? "pill bad" : "pill good";
-      text("state", s.draining ? "draining" : "serving");
+      const disksOff = s.zones.filter(z => z.disk && z.disk.state !== "on");
+      byId("state").className = s.draining || disksOff.length ? "pill bad" : "pill good";
+      text("state", s.draining ? "draining" : disksOff.length ? "disk off" : "serving");
       text("ratio", percent(s.hit_ratio.requests));
       text("ratio-bytes", `${percent(s.hit_ratio.bytes)} of bytes`);
       byId("ring").setAttribute("stroke-dasharray", `${((s.hit_ratio.requests || 0) * 100).toFixed(1)} 100`);
@@ -127,6 +128,7 @@ let dashboardScript = #"""
       pairs("memory", [["used", size(s.memory.used)], ["budget", size(s.memory.budget)],
         ["responses", count(s.memory.records)], ["evicted", count(s.memory.evictions)]]
         .concat(s.zones.length > 1 ? s.zones.map(z => ["zone " + z.name, `${size(z.used)} of ${size(z.budget)}`]) : []));
+      drawDisks(s.zones.filter(z => z.disk), disksOff);
       const lent = s.origins.reused + s.origins.opened;
       pairs("connections", [["clients", count(s.clients.open)], ["clients, all told", count(s.clients.accepted)],
         ["origins", `${count(s.origins.open)} (${count(s.origins.idle)} idle)`],
@@ -141,6 +143,23 @@ let dashboardScript = #"""
       byId("workers").replaceChildren(row(["worker", "requests", "clients", "origins"], "th"),
         ...s.workers.map(w => row([`${w.number}`, count(w.requests), count(w.clients_open), count(w.origins_open)])));
       drawTransfers(transfers);
+    }
+
+    function drawDisks(zones, off) {
+      byId("disk-card").hidden = !zones.length;
+      byId("disk-alarm").hidden = !off.length;
+      text("disk-alarm", off.map(z => `Zone ${z.name}: nothing is written: ${z.disk.reason}`).join(". "));
+      const sum = name => zones.reduce((total, z) => total + z.disk[name], 0);
+      const used = sum("size_bytes") ? sum("used_bytes") / sum("size_bytes") : 0;
+      text("disk-percent", percent(used));
+      byId("disk-fill").setAttribute("width", Math.min(100, used * 100));
+      const loading = zones.filter(z => !z.disk.loaded).map(z => ["zone " + z.name, "reads its book"]);
+      pairs("disk", [["used", size(sum("used_bytes"))], ["size", size(sum("size_bytes"))],
+        ["pinned", `${size(sum("pinned_bytes"))} of ${size(sum("pinned_limit_bytes"))}`],
+        ["responses", count(sum("objects"))], ["written", size(sum("stored_bytes"))],
+        ["evicted", count(sum("evicted_objects"))], ["damaged", count(sum("damaged_objects"))]]
+        .concat(zones.length > 1 ? zones.map(z => ["zone " + z.name,
+          `${size(z.disk.used_bytes)} of ${size(z.disk.size_bytes)}`]) : [], loading));
     }
 
     function drawTransfers(transfers) {

@@ -70,6 +70,7 @@ let dashboardStyle = """
     }
     .bar svg { display: block; width: 100%; height: 10px; }
     .meter rect { fill: var(--a); }
+    .alarm { color: var(--bad); font-weight: 600; font-size: 14px; overflow-wrap: anywhere; }
     table { width: 100%; border-collapse: collapse; font-size: 14px; }
     td, th { padding: 5px 0; border-top: 1px solid var(--line); text-align: left; font-weight: 400; }
     tr:first-child > * { border-top: 0; }

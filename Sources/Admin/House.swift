@@ -19,6 +19,8 @@ package protocol House: Sendable {
     func transfers() -> [TransferDescription]
     /// No new connections are accepted and the process ends when the last one is done.
     var isDraining: Bool { get }
+    /// The disks that are off: the proxy serves without writing to them. Answers at once.
+    var disksOff: [DiskOff] { get }
 }
 
 /// What a purge removed, or would have removed.

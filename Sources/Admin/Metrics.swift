@@ -47,6 +47,7 @@ extension Statistics {
         writeTraffic(to: &metrics)
         writeConnections(to: &metrics)
         writeMemory(to: &metrics)
+        writeDisks(to: &metrics)
         writeNames(to: &metrics)
         return metrics.bytes
     }

@@ -19,6 +19,13 @@ package final class RunningHouse: House {
 
     package var isDraining: Bool { proxy.isDraining }
 
+    package var disksOff: [DiskOff] {
+        proxy.storedZones.compactMap { name, tier in
+            guard case .off(let reason) = tier.disk?.state else { return nil }
+            return DiskOff(zone: name, reason: reason)
+        }
+    }
+
     // MARK: numbers
 
     package func statistics() -> Statistics {
@@ -52,8 +59,8 @@ package final class RunningHouse: House {
         result.names.queries = gauge(.nameQueries)
         result.names.cached = gauge(.nameHits)
         result.names.failures = gauge(.nameFailures)
-        result.zones = proxy.storedZones.map {
-            Statistics.ZoneRow(name: $0.name, memory: .init($0.tier.memory.statistics))
+        result.zones = proxy.storedZones.map { name, tier in
+            Statistics.ZoneRow(name: name, memory: .init(tier.memory.statistics), disk: tier.disk.map { DiskUse($0) })
         }
         result.memory = result.zones.reduce(into: Statistics.MemoryUse()) { $0.add($1.memory) }
         result.store = RunningHouse.storeEvents.map { NamedCount($0.name, sum($0.counter)) }

@@ -99,9 +99,12 @@ extension Statistics {
     package struct ZoneRow: Sendable, Equatable {
         package var name: String
         package var memory: MemoryUse
-        package init(name: String, memory: MemoryUse) {
+        /// Nil where it has none.
+        package var disk: DiskUse?
+        package init(name: String, memory: MemoryUse, disk: DiskUse? = nil) {
             self.name = name
             self.memory = memory
+            self.disk = disk
         }
     }
 

@@ -103,6 +103,10 @@ extension Statistics.ZoneRow {
         json.object {
             $0.member("name", name)
             memory.writeMembers(to: &$0)
+            if let disk {
+                $0.key("disk")
+                disk.write(to: &$0)
+            }
         }
     }
 }

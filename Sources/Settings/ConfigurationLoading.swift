@@ -21,11 +21,11 @@ package func changesNeedingRestart(from old: Configuration, to new: Configuratio
         + diskChangesNeedingRestart(from: old.cache, to: new.cache)
 }
 
-/// A store is opened at start: what is read again is how large it may be, not whether and where it is.
+/// Of a zone that stays what is read again is how large its store may be, not whether and where it is.
 private func diskChangesNeedingRestart(from old: CacheSettings, to new: CacheSettings) -> [String] {
     var keys: [String] = []
     if (old.diskSize == 0) != (new.diskSize == 0) { keys.append("cache.disk.size") }
-    for (index, zone) in new.zones.enumerated() {
+    for (index, zone) in new.zones.enumerated() where old.zones.contains(where: { $0.name == zone.name }) {
         let (before, after) = (old.disk(ofZone: zone.name), new.disk(ofZone: zone.name))
         if before?.path != after?.path { keys.append("cache.zones[\(index + 1)].disk") }
     }

@@ -70,6 +70,9 @@ extension Command {
         case .du: return try usageCommand(arguments, console)
         case .top: return try topCommand(arguments, console)
         case .explain: return try explainCommand(arguments, console)
+        case .verify: return try verifyCommand(arguments, console)
+        case .export: return try exportCommand(arguments, console)
+        case .import: return try importCommand(arguments, console)
         case .ca, .doctor:
             preconditionFailure("refused before: \(self) is not part of this version")
         }

@@ -4,6 +4,7 @@ enum Option: String, CaseIterable {
     case url, prefix, host, tag, type, zone, storage, all, soft
     case olderThan = "older-than"
     case dryRun = "dry-run"
+    case repair
     case by, count, header, `as`, client, from, page, proxy, jobs, retries, user
 
     /// Which stored responses are meant; all that are given must hold.
@@ -42,7 +43,7 @@ enum Option: String, CaseIterable {
         case .count, .jobs, .retries: "N"
         case .header: "LINE"
         case .client, .proxy: "ADDRESS"
-        case .json, .help, .verbose, .all, .delete, .dryRun, .soft: nil
+        case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair: nil
         }
     }
 
@@ -65,6 +66,7 @@ enum Option: String, CaseIterable {
         case .socket: "admin socket of the running proxy (default: as configured)"
         case .delete: "delete the user"
         case .dryRun: "only count, change nothing"
+        case .repair: "put right what can be; no proxy may be using the disk"
         case .by: "hits (default) or bytes"
         case .count: "how many to show (default: 10)"
         case .header: "a field of the request, \"Name: value\"; may be repeated"

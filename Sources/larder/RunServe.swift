@@ -1,5 +1,6 @@
 import Access
 import Admin
+import Disk
 import EventLoop
 import Glibc
 import Server
@@ -34,6 +35,9 @@ func runServe(_ configuration: Configuration, reload: @escaping () -> Configurat
         control.run()
         admin.close()
         return ExitStatus.done
+    } catch let refusal as DiskRefusal {
+        console.error("larder: the disk tier can not be opened: \(text(of: refusal))")
+        return ExitStatus.failed
     } catch {
         console.error("larder: \(error)")
         return ExitStatus.failed

@@ -30,6 +30,10 @@ func statisticsTable(_ stats: JSONValue) -> String {
             for zone in zones { $0.size(zone["name"]?.text ?? "?", zone["used"]) }
         }
     }
+    for zone in stats["zones"]?.elements ?? [] {
+        guard let disk = zone["disk"] else { continue }
+        table.section("Disk of zone \(zone["name"]?.text ?? "?")", disk) { $0.disk(disk) }
+    }
     table.section("Store", stats["store"]) {
         for member in stats["store"]?.members ?? [] { $0.count(member.name, member.value) }
     }
@@ -59,6 +63,25 @@ private struct Table {
         guard value != nil else { return }
         lines += ["", title]
         body(&self)
+    }
+
+    /// `state` first, and what is wrong with it: the rest of a disk that is off is of little interest.
+    mutating func disk(_ disk: JSONValue) {
+        let state = disk["state"]?.text ?? "?"
+        row("state", disk["loaded"]?.flag == false ? "\(state), reads its book" : state)
+        if let reason = disk["reason"]?.text { lines.append("  nothing is written: \(reason)") }
+        size("used", disk["used_bytes"])
+        size("size", disk["size_bytes"])
+        size("pinned", disk["pinned_bytes"])
+        size("pinned, at most", disk["pinned_limit_bytes"])
+        size("waiting", disk["waiting_bytes"])
+        count("responses", disk["objects"])
+        count("written", disk["stored_objects"])
+        count("evicted", disk["evicted_objects"])
+        for (name, key) in [
+            ("not written, busy", "refused_busy"), ("not pinned, full", "refused_pinned"),
+            ("damaged", "damaged_objects"), ("read errors", "read_errors"), ("write errors", "write_errors"),
+        ] where (disk[key]?.integer ?? 0) > 0 { count(name, disk[key]) }
     }
 
     mutating func count(_ name: String, _ value: JSONValue?) {

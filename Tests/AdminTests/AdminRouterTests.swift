@@ -8,9 +8,13 @@ import Testing
 /// A house that remembers what it was asked to purge.
 final class ScriptedHouse: House {
     let isDraining: Bool
+    let disksOff: [DiskOff]
     let purges = Mutex<[PurgeRequest]>([])
 
-    init(isDraining: Bool = false) { self.isDraining = isDraining }
+    init(isDraining: Bool = false, disksOff: [DiskOff] = []) {
+        self.isDraining = isDraining
+        self.disksOff = disksOff
+    }
 
     func statistics() -> Statistics { sampleStatistics }
 
@@ -121,6 +125,17 @@ struct AdminRouterTests {
     @Test func `health says ok, and 503 while draining`() {
         #expect(ask("GET", "/health").text == "ok\n")
         #expect(ask("GET", "/health", house: ScriptedHouse(isDraining: true)).status == 503)
+    }
+
+    @Test func `a disk that is off degrades health, and leaves it a 200`() {
+        let off = [DiskOff(zone: "default", reason: "no space"), DiskOff(zone: "layers", reason: "I/O error")]
+        let answer = ask("GET", "/health", house: ScriptedHouse(disksOff: off))
+        #expect(answer.status == 200)
+        #expect(
+            answer.text
+                == "degraded: the disk of zone default is off: no space\ndegraded: the disk of zone layers is off: I/O error\n"
+        )
+        #expect(ask("GET", "/health", house: ScriptedHouse(isDraining: true, disksOff: off)).status == 503)
     }
 
     @Test func `a transfer of unknown length says null, and its URL is escaped`() throws {

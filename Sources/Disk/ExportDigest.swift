@@ -1,0 +1,45 @@
+/// What says that an archive is whole: SHA-256 over the SHA-256 of each MiB of it, as lines of hexadecimal digits. So it is had from
+/// pieces, and without Larder:
+///
+///     head -c BYTES FILE.tar | split -b 1M --filter='sha256sum | cut -c1-64' | sha256sum
+struct ExportDigest {
+    static let pieceBytes = 1 << 20
+    private let sha256: @Sendable ([UInt8]) -> [UInt8]
+    /// Of the whole pieces: 32 bytes each.
+    private var digests: [UInt8] = []
+    private var piece: [UInt8] = []
+
+    init(sha256: @escaping @Sendable ([UInt8]) -> [UInt8]) { self.sha256 = sha256 }
+
+    /// Bytes that went in.
+    var byteCount: UInt64 { UInt64(digests.count / 32 * Self.pieceBytes + piece.count) }
+
+    mutating func add(_ bytes: [UInt8]) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let part = rest.prefix(Self.pieceBytes - piece.count)
+            piece += part
+            rest = rest.dropFirst(part.count)
+            guard piece.count == Self.pieceBytes else { return }
+            digests += sha256(piece)
+            piece.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// 64 hexadecimal digits.
+    var value: String {
+        let all = piece.isEmpty ? digests : digests + sha256(piece)
+        var lines: [UInt8] = []
+        lines.reserveCapacity(all.count / 32 * 65)
+        for start in stride(from: 0, to: all.count, by: 32) {
+            lines += hexadecimal(all[start..<start + 32])
+            lines.append(0x0A)
+        }
+        return String(decoding: hexadecimal(sha256(lines)[...]), as: UTF8.self)
+    }
+}
+
+private func hexadecimal(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    let digits = Array("0123456789abcdef".utf8)
+    return bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+}

@@ -1,0 +1,39 @@
+import Disk
+
+/// What export and import take: one file.
+func archivePath(_ arguments: Arguments, _ command: Command) throws(UsageError) -> String {
+    guard arguments.words.count == 1 else {
+        throw UsageError(
+            "\(command.rawValue) takes one file", hint: "larder \(command.rawValue) \(command.synopsis)")
+    }
+    return arguments.words[0]
+}
+
+/// Why an export or an import was not done, for the operator.
+func text(of error: ArchiveError, zone: String) -> String {
+    switch error {
+    case .noStore(let path): "zone \(zone): \(path) holds no store yet"
+    case .store(.inUse(let path)):
+        "zone \(zone): \(path) is in use by another process: stop the proxy to import; export and verify need no stop"
+    case .store(let refusal): "zone \(zone): \(text(of: refusal))"
+    case .book(let path, .failed(let code)): FileError(path: "\(path)/book", code: code).text
+    case .book(let path, let error): "\(path): \(error)"
+    case .archive(let path, let code): FileError(path: path, code: code).text
+    case .notAnExport(let path): "\(path) is no export of Larder's"
+    case .unknownVersion(let path, let version):
+        "\(path) is an export of version \(version), which this version does not know"
+    case .alreadyWhole(let path): "\(path) holds a whole export already: remove it, or name another file"
+    case .another(let path):
+        "\(path) is the beginning of another export, of another store or another choice: remove it, or name another file"
+    case .storeOff(let reason): "zone \(zone): nothing can be written: \(reason)"
+    case .notWritten: "zone \(zone): what was taken could not all be written"
+    }
+}
+
+/// `1 object`, `2,000 objects`.
+func objects(_ count: UInt64) -> String { "\(counted(count)) \(count == 1 ? "object" : "objects")" }
+
+/// Lines for what is not 0.
+func lines(_ counts: [(count: UInt64, text: String)]) -> [String] {
+    counts.filter { $0.count > 0 }.map { "  \(counted($0.count)) \($0.text)" }
+}

@@ -1,0 +1,56 @@
+import Disk
+import Settings
+
+/// The disks that `--zone` names, of all zones without it; nil after errors were printed.
+func zoneDisks(_ arguments: Arguments, _ console: Console) throws(UsageError) -> [ZoneDisk]? {
+    let reading = readConfiguration(arguments)
+    guard let configuration = reading.configuration else {
+        for error in reading.errors { console.error("larder: \(error)") }
+        return nil
+    }
+    return try zoneDisks(named: arguments[.zone], in: configuration, name: reading.name)
+}
+
+/// - Parameter name: of the configuration.
+func zoneDisks(
+    named zone: String?, in configuration: Configuration, name: String
+) throws(UsageError) -> [ZoneDisk] {
+    let disks = configuration.cache.disks
+    guard !disks.isEmpty else {
+        throw UsageError("no zone has a disk in \(name)", hint: "--config names another configuration file")
+    }
+    guard let zone else { return disks }
+    if let disk = configuration.cache.disk(ofZone: zone) { return [disk] }
+    let names = ["default"] + configuration.cache.zones.map(\.name)
+    guard names.contains(zone) else { throw .unknown("zone", zone, among: names) }
+    throw UsageError(
+        "zone \(zone) has no disk", hint: "zones with one: \(disks.map(\.zone).joined(separator: ", "))")
+}
+
+/// The one disk that is meant: that of `--zone`, or the only one there is.
+func zoneDisk(_ arguments: Arguments, _ console: Console) throws(UsageError) -> ZoneDisk? {
+    guard let disks = try zoneDisks(arguments, console) else { return nil }
+    guard disks.count == 1 else {
+        throw UsageError("which zone?", hint: "--zone takes one of \(disks.map(\.zone).joined(separator: ", "))")
+    }
+    return disks[0]
+}
+
+/// Why a store can not be had, for the operator.
+func text(of refusal: DiskRefusal) -> String {
+    switch refusal {
+    case .notAllowed(let path, let code), .failed(let path, let code): FileError(path: path, code: code).text
+    case .tooSmall(let path, let sizeMin): "\(path): a store needs at least \(renderSize(sizeMin))"
+    case .foreign, .unknownVersion, .inUse, .openToOthers: refusal.description
+    }
+}
+
+/// A key, a member's name or the like as it can be shown: no byte of it steers the terminal.
+func printable(_ bytes: some Collection<UInt8>) -> String {
+    var text = ""
+    for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
+        let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+        text += isControl ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+    }
+    return text
+}

@@ -126,6 +126,7 @@ let package = Package(
                 "CLarder", "larder",
             ]),
         tests("ClientTests", ["larder"]),
+        tests("CrashTests", ["larder"]),
     ]
 )
 

@@ -9,17 +9,21 @@ enum SocketError: Error, Equatable {
 }
 
 /// One blocking stream socket; closed when it goes away. Used by one thread at a time, but for `shutDown`.
-final class Stream: @unchecked Sendable {
+@safe final class Stream: @unchecked Sendable {
     let fd: CInt
     private var buffer: [UInt8] = []
     private var bufferStart = 0
+    private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
 
     init(adopting fd: CInt) {
         self.fd = fd
         setTimeout(seconds: 20)
     }
 
-    deinit { close(fd) }
+    deinit {
+        close(fd)
+        unsafe scratch.deallocate()
+    }
 
     /// Ends all that waits on it.
     func shutDown() { _ = shutdown(fd, CInt(SHUT_RDWR)) }
@@ -112,20 +116,14 @@ final class Stream: @unchecked Sendable {
             buffer.removeFirst(bufferStart)
             bufferStart = 0
         }
-        let before = buffer.count
-        let received = try receive(into: &buffer, at: before, 16_384)
-        guard received > 0 else { throw .gone }
+        guard try receive(into: &buffer, 16_384) > 0 else { throw .gone }
     }
 
-    /// Appends what comes; leaves `bytes` with what was received.
-    private func receive(into bytes: inout [UInt8], at start: Int, _ count: Int) throws(SocketError) -> Int {
-        bytes.append(contentsOf: repeatElement(0, count: count))
-        let received = unsafe bytes.withUnsafeMutableBytes {
-            unsafe recv(fd, $0.baseAddress! + start, count, 0)
-        }
-        let code = errno
-        bytes.removeLast(count - max(0, received))
-        if received < 0 { throw error(code) }
+    /// Appends what comes.
+    private func receive(into bytes: inout [UInt8], _ count: Int) throws(SocketError) -> Int {
+        let received = unsafe recv(fd, scratch.baseAddress!, min(count, scratch.count), 0)
+        if received < 0 { throw lastError() }
+        unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: scratch[..<received]))
         return received
     }
 
@@ -140,20 +138,18 @@ final class Stream: @unchecked Sendable {
             told(body.count)
         }
         while rest > 0 {
-            let received = try receive(into: &body, at: body.count, min(rest, 256 << 10))
+            let received = try receive(into: &body, rest)
             guard received > 0 else { throw .gone }
             rest -= received
             told(body.count)
         }
     }
 
-    private func lastError() -> SocketError { error(errno) }
-
-    private func error(_ code: CInt) -> SocketError {
-        switch code {
+    private func lastError() -> SocketError {
+        switch errno {
         case EPIPE, ECONNRESET, 0: .gone
         case EAGAIN: .timedOut
-        default: .failed(errno: code)
+        case let code: .failed(errno: code)
         }
     }
 }

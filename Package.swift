@@ -75,7 +75,7 @@ let package = Package(
             name: "Server",
             dependencies: [
                 "Message", "Framing", "Rules", "Caching", "Access", "Transaction", "Settings",
-                "EventLoop", "TLS", "Compression", "Storage", "Passwords", "CLarder",
+                "EventLoop", "TLS", "Compression", "Disk", "Storage", "Passwords", "CLarder",
             ], swiftSettings: house),
         .target(
             name: "Admin",

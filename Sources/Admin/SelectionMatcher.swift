@@ -73,31 +73,4 @@ func matchesType(_ wanted: String, _ type: String?) -> Bool {
     return wanted.hasSuffix("/*") ? type.hasPrefix(wanted.dropLast()) : type == wanted
 }
 
-/// The media type without parameters, in lower case; nil where there is none.
-func mediaType(_ fields: Fields) -> String? {
-    guard let value = fields.first(.contentType) else { return nil }
-    let type = trimOWS(value.prefix { $0 != UInt8(ascii: ";") })
-    return type.isEmpty ? nil : String(decoding: type, as: UTF8.self).lowercased()
-}
-
-/// `Surrogate-Key` separates its tags by spaces, `Cache-Tag` by commas.
-func hasTag(_ tag: String, _ fields: Fields) -> Bool {
-    let wanted = Array(tag.utf8)
-    for line in fields.lines {
-        switch line.name {
-        case .surrogateKey:
-            let tags = fields.value(of: line).split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-            if tags.contains(where: { $0.elementsEqual(wanted) }) { return true }
-        case .other where equalsIgnoringCase(fields.name(of: line), cacheTag):
-            var isThere = false
-            forEachListElement(fields.value(of: line)) { isThere = isThere || $0.elementsEqual(wanted) }
-            if isThere { return true }
-        default: continue
-        }
-    }
-    return false
-}
-
-private let cacheTag = Array("Cache-Tag".utf8)
-
 func wallClockSeconds() -> Int64 { Int64(time(nil)) }

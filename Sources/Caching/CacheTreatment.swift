@@ -30,6 +30,13 @@ package enum StoragePolicy: String, CaseIterable, Sendable {
     case pinned
 }
 
+/// What goes to the disk of what may go there.
+package enum AdmissionUse: String, CaseIterable, Sendable {
+    case all
+    /// What is asked for a second time; until then it is in memory only. Keeps what is wanted once from wearing the disk.
+    case secondHit = "second-hit"
+}
+
 /// What becomes of requests for parts (RFC 9110 §14).
 package enum RangeUse: String, CaseIterable, Sendable {
     /// Parts are stored as they come, and what is missing is fetched when it is asked for.
@@ -59,6 +66,8 @@ package struct CacheTreatment: Sendable, Equatable {
     package var keyRule: Int?
     package var use: CacheUse = []
     package var storage: StoragePolicy = .session
+    /// Of what `storage` sends to the disk.
+    package var admission: AdmissionUse = .all
     /// Takes the place of the lifetime the origin gave; nil: that holds.
     package var ttl: Seconds?
     /// False: stored and reused in spite of `no-store`, `private`, `no-cache`, `must-revalidate`, `Vary: *` excepted.

@@ -44,13 +44,10 @@ package struct CachedResponse: Sendable, Equatable {
         self.status = status
         directives = heeded.directives
         hasOriginDirectives = treatment.heedsOriginDirectives
-        eTag = fields.first(.eTag).flatMap { EntityTag(parsing: $0) }
-        let modified = lastModifiedField(fields, received: responseTime)
-        lastModified = modified?.time
-        lastModifiedBytes = modified.map { Array($0.bytes) } ?? []
-        vary = Vary(fields)
-        contentEncoding = fields.joined(.contentEncoding)?.map(asciiLowercased) ?? []
-        refusesRanges = fields.joined(.acceptRanges).map { equalsIgnoringCase(trimOWS($0[...]), "none") } ?? false
+        let described = FieldsDescribingContent(fields, received: responseTime)
+        (eTag, lastModified, lastModifiedBytes) = (described.eTag, described.lastModified, described.lastModifiedBytes)
+        (vary, contentEncoding) = (described.vary, described.contentEncoding)
+        refusesRanges = described.refusesRanges
         let times = CachedTimes(
             status: status, fields: fields, directives: directives, countsExpires: !heeded.isTargeted,
             lastModified: lastModified, requestTime: requestTime, responseTime: responseTime, policy: policy,
@@ -90,6 +87,34 @@ package struct CachedResponse: Sendable, Equatable {
         .lastModified, .surrogateControl, .surrogateKey, .vary,
     ]
 
+    /// What can not be told from the fields, and what was decided when it came: by rules that may be others by now.
+    package func write(to form: inout StoredFormWriter) {
+        form.write(status)
+        directives.write(to: &form)
+        lifetime.write(to: &form)
+        form.write(date)
+        form.write(ageValue)
+        form.write(requestTime)
+        form.write(flags: hasOriginDirectives)
+        terms.write(to: &form)
+    }
+
+    /// - Parameter fields: those it was made from.
+    package init(from form: inout StoredFormReader, fields: Fields) throws(StoredFormError) {
+        status = try form.read()
+        directives = try ResponseDirectives(from: &form)
+        lifetime = try FreshnessLifetime(from: &form)
+        date = try form.readTime()
+        ageValue = try form.readSeconds()
+        requestTime = try form.readTime()
+        hasOriginDirectives = try form.readFlags()[0]
+        terms = try ReuseTerms(from: &form)
+        let described = FieldsDescribingContent(fields, received: terms.responseTime)
+        (eTag, lastModified, lastModifiedBytes) = (described.eTag, described.lastModified, described.lastModifiedBytes)
+        (vary, contentEncoding) = (described.vary, described.contentEncoding)
+        refusesRanges = described.refusesRanges
+    }
+
     package var lifetimeSeconds: Seconds { terms.lifetime }
     package var correctedInitialAge: Seconds { terms.correctedInitialAge }
     package var responseTime: WallTime { terms.responseTime }
@@ -106,5 +131,25 @@ package struct CachedResponse: Sendable, Equatable {
         var result = self
         result.terms = terms.outdated()
         return result
+    }
+}
+
+/// What the fields alone say of the content.
+private struct FieldsDescribingContent {
+    let eTag: EntityTag?
+    let lastModified: WallTime?
+    let lastModifiedBytes: [UInt8]
+    let vary: Vary
+    let contentEncoding: [UInt8]
+    let refusesRanges: Bool
+
+    init(_ fields: Fields, received: WallTime) {
+        eTag = fields.first(.eTag).flatMap { EntityTag(parsing: $0) }
+        let modified = lastModifiedField(fields, received: received)
+        lastModified = modified?.time
+        lastModifiedBytes = modified.map { Array($0.bytes) } ?? []
+        vary = Vary(fields)
+        contentEncoding = fields.joined(.contentEncoding)?.map(asciiLowercased) ?? []
+        refusesRanges = fields.joined(.acceptRanges).map { equalsIgnoringCase(trimOWS($0[...]), "none") } ?? false
     }
 }

@@ -28,6 +28,10 @@ package struct AcceptedCodings: Sendable, Equatable {
         }
     }
 
+    func write(to form: inout StoredFormWriter) { form.write(weights) }
+
+    init(from form: inout StoredFormReader) throws(StoredFormError) { weights = try form.read() }
+
     package init(_ request: Fields) { self.init(request.section, bytes: request.bytes.span) }
 
     /// In thousandths; 0: not acceptable.

@@ -17,6 +17,16 @@ package struct CodingVariant: Sendable, Equatable {
         offered = AcceptedCodings(request)
     }
 
+    package func write(to form: inout StoredFormWriter) {
+        others.write(to: &form)
+        offered.write(to: &form)
+    }
+
+    package init(from form: inout StoredFormReader) throws(StoredFormError) {
+        others = try SecondaryKey(from: &form)
+        offered = try AcceptedCodings(from: &form)
+    }
+
     /// Whether the variant, stored under these terms, may be used for the request; `chooseCoding` then says in what form.
     package func serves(_ fields: Fields, _ request: CacheRequest, _ terms: CodingTerms) -> Bool {
         others.matches(fields) && suits(AcceptedCodings(fields), request, terms)

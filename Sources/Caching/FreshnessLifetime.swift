@@ -20,6 +20,32 @@ package enum FreshnessLifetime: Equatable, Sendable {
         package var isOrigin: Bool { self == .sMaxAge || self == .maxAge || self == .expires }
     }
 
+    /// In this order they are numbered where they are stored; new ones come last.
+    private static let storedSources: [Source] = [.sMaxAge, .maxAge, .expires, .policy, .negative]
+
+    func write(to form: inout StoredFormWriter) {
+        switch self {
+        case .unknown: form.write(UInt8(0))
+        case .heuristic(let seconds):
+            form.write(UInt8(1))
+            form.write(seconds)
+        case .explicit(let seconds, by: let source):
+            form.write(UInt8(2 + (Self.storedSources.firstIndex(of: source) ?? 0)))
+            form.write(seconds)
+        }
+    }
+
+    init(from form: inout StoredFormReader) throws(StoredFormError) {
+        let kind = Int(try form.read(UInt8.self))
+        switch kind {
+        case 0: self = .unknown
+        case 1: self = .heuristic(try form.readSeconds())
+        default:
+            guard kind - 2 < Self.storedSources.count else { throw StoredFormError() }
+            self = .explicit(try form.readSeconds(), by: Self.storedSources[kind - 2])
+        }
+    }
+
     package var seconds: Seconds {
         switch self {
         case .explicit(let seconds, by: _), .heuristic(let seconds): seconds

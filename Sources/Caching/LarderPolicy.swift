@@ -32,7 +32,7 @@ package enum LarderPolicy {
 
     /// The members beside the policies.
     private enum Member: String {
-        case storage, ttl, ranges, compress
+        case storage, admission, ttl, ranges, compress
         case respectCacheControl = "respect-cache-control"
         case negativeTTL = "negative-ttl"
         case objectSizeMax = "object-size-max"
@@ -41,6 +41,7 @@ package enum LarderPolicy {
         func set(_ item: StructuredItem, in changes: inout TreatmentChanges) {
             switch self {
             case .storage: if let value: StoragePolicy = choice(item) { changes.storage = value }
+            case .admission: if let value: AdmissionUse = choice(item) { changes.admission = value }
             case .ranges: if let value: RangeUse = choice(item) { changes.ranges = value }
             case .compress: if let value: CompressionUse = choice(item) { changes.compression = value }
             case .ttl: if let value = seconds(item) { changes.ttl = value }

@@ -43,6 +43,28 @@ package struct ResponseDirectives: Sendable, Equatable {
         }
     }
 
+    func write(to form: inout StoredFormWriter) {
+        form.write(
+            flags: noStore, noCache, isPrivate, isPublic, mustRevalidate, proxyRevalidate, mustUnderstand, noTransform,
+            immutable)
+        form.write(noCacheFields)
+        form.write(privateFields)
+        for seconds in [maxAge, sMaxAge, staleWhileRevalidate, staleIfError] { form.write(seconds) }
+    }
+
+    init(from form: inout StoredFormReader) throws(StoredFormError) {
+        let flags = try form.readFlags()
+        (noStore, noCache, isPrivate, isPublic) = (flags[0], flags[1], flags[2], flags[3])
+        (mustRevalidate, proxyRevalidate, mustUnderstand) = (flags[4], flags[5], flags[6])
+        (noTransform, immutable) = (flags[7], flags[8])
+        noCacheFields = try form.readList()
+        privateFields = try form.readList()
+        maxAge = try form.readSecondsIfAny()
+        sMaxAge = try form.readSecondsIfAny()
+        staleWhileRevalidate = try form.readSecondsIfAny()
+        staleIfError = try form.readSecondsIfAny()
+    }
+
     private mutating func apply(_ directive: Directive, _ bytes: borrowing Span<UInt8>) {
         guard let name = DirectiveName(directive.name, of: bytes) else { return }  // unknown: ignored (§5.2.3)
         apply(

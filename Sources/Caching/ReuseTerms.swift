@@ -42,6 +42,27 @@ package struct ReuseTerms: Sendable, Equatable {
         isError = status >= 400
     }
 
+    func write(to form: inout StoredFormWriter) {
+        form.write(lifetime)
+        form.write(correctedInitialAge)
+        form.write(responseTime)
+        form.write(staleWhileRevalidate)
+        form.write(staleOnError)
+        form.write(flags: noCache, forbidsStale, allowsAuthorization, immutable, isError, isOutdated)
+    }
+
+    init(from form: inout StoredFormReader) throws(StoredFormError) {
+        lifetime = try form.readSeconds()
+        correctedInitialAge = try form.readSeconds()
+        responseTime = try form.readTime()
+        staleWhileRevalidate = try form.readSeconds()
+        staleOnError = try form.readSeconds()
+        let flags = try form.readFlags()
+        (noCache, forbidsStale, allowsAuthorization) = (flags[0], flags[1], flags[2])
+        (immutable, isError, isOutdated) = (flags[3], flags[4], flags[5])
+        needsValidation = noCache || isOutdated
+    }
+
     func outdated() -> ReuseTerms {
         var result = self
         result.isOutdated = true

@@ -34,6 +34,28 @@ package struct SecondaryKey: Sendable, Equatable {
         }
     }
 
+    package func write(to form: inout StoredFormWriter) {
+        form.write(flags: matchesNothing)
+        form.write(UInt16(selections.count))
+        for selection in selections {
+            form.write(selection.name.spelling)
+            form.write(selection.received)
+            form.write(selection.normalised)
+        }
+    }
+
+    package init(from form: inout StoredFormReader) throws(StoredFormError) {
+        matchesNothing = try form.readFlags()[0]
+        let count = try form.read(UInt16.self)
+        var selections: [Selection] = []
+        for _ in 0..<count {
+            let name = VaryName(try form.readBytes())
+            let received = try form.readBytesIfAny()
+            selections.append(Selection(name: name, received: received, normalised: try form.readBytesIfAny()))
+        }
+        self.selections = selections
+    }
+
     /// No field was nominated: any request matches.
     package var isEmpty: Bool { selections.isEmpty && !matchesNothing }
 

@@ -5,6 +5,7 @@ package struct TreatmentChanges: Sendable, Equatable {
     /// All policies at once: who names any names all.
     package var use: CacheUse?
     package var storage: StoragePolicy?
+    package var admission: AdmissionUse?
     package var ttl: Seconds?
     package var respectsCacheControl: Bool?
     package var negativeTTL: Seconds?
@@ -19,6 +20,7 @@ package struct TreatmentChanges: Sendable, Equatable {
     package func apply(to treatment: inout CacheTreatment) {
         if let use { treatment.use = use }
         if let storage { treatment.storage = storage }
+        if let admission { treatment.admission = admission }
         if let ttl { treatment.ttl = ttl }
         if let respectsCacheControl { treatment.respectsCacheControl = respectsCacheControl }
         if let negativeTTL { treatment.negativeTTL = negativeTTL }

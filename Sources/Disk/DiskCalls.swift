@@ -12,6 +12,10 @@ package protocol DiskCalls: Sendable {
     func truncate(_ fd: CInt, to length: Int) -> Int
     /// Takes room for the range without changing the file's length.
     func allocate(_ fd: CInt, offset: Int, length: Int) -> Int
+    /// Bytes of the file.
+    func length(_ fd: CInt) -> Int
+    /// Tells the kernel that the range will be wanted soon. A hint: nobody is told where it fails.
+    func readAhead(_ fd: CInt, offset: Int, length: Int)
     func unlink(_ path: String) -> Int
     func rename(_ from: String, to: String) -> Int
     /// Asked before each transaction of the book is committed: 0, or `-errno` to let it fail. LMDB makes its calls itself.

@@ -150,7 +150,7 @@ package final class DiskStore: @unchecked Sendable {
     ) -> DiskRead { fatalError() }
 
     /// Counts one use: what is used is kept longer.
-    package func touch(_ hash: UInt64, _ place: Place) { fatalError() }
+    package func touch(_ hash: UInt64) { fatalError() }
 
     /// Runs `work`, which may block, on a thread for that. False: too many wait.
     package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { fatalError() }

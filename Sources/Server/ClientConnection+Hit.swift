@@ -27,8 +27,14 @@ extension ClientConnection {
             case .serve(let age, let ttl) = reuse(of: record.terms, for: cache, now: worker.wallTime),
             record.body.state == .complete
         {
-            zone.tier.touch(record)
-            return unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes)
+            if record.body.isResident || method == .head {
+                zone.tier.touch(record)
+                return unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes)
+            }
+            if let body = unsafe bodyFromDisk(record, zone) {
+                zone.tier.touch(record)
+                return unsafe writeHit(record, body, age: age, ttl: ttl, request: bytes)
+            }
         }
         unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
     }
@@ -98,10 +104,30 @@ extension ClientConnection {
         exchange.start()
     }
 
-    /// Head and body of a complete stored response in one system call, and nothing else.
-    func writeHit(
-        _ record: StoredResponse, age: Seconds, ttl: Seconds, isHead: Bool, request: UnsafeBufferPointer<UInt8>
+    /// The body of a record that is on the disk, in the worker's buffer; nil: it takes the longer way, because it is not in the
+    /// page cache, too long for the buffer, damaged, or worth the memory.
+    private func bodyFromDisk(_ record: StoredResponse, _ zone: Zone) -> UnsafeRawBufferPointer? {
+        let body = record.body
+        guard !body.isLarge, body.length <= Worker.diskBufferBytes, !zone.tier.deservesMemory(record) else { return nil }
+        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: worker.diskBuffer[..<body.length])
+        return unsafe body.read(into: room) == .done ? UnsafeRawBufferPointer(room) : nil
+    }
+
+    /// A hit whose body was read from the disk just now.
+    private func writeHit(
+        _ record: StoredResponse, _ body: UnsafeRawBufferPointer, age: Seconds, ttl: Seconds,
+        request: UnsafeBufferPointer<UInt8>
     ) {
+        let headBytes = beginHit(record, age: age, ttl: ttl, length: body.count).count
+        let vectors = unsafe worker.vectors
+        unsafe vectors[0] = unsafe iovec(iov_base: worker.outBuffer.baseAddress, iov_len: headBytes)
+        unsafe vectors[1] = unsafe iovec(iov_base: .init(mutating: body.baseAddress), iov_len: body.count)
+        let sent = unsafe IO.writev(fd, vectors.baseAddress!, 2)
+        unsafe hitSent(sent, headBytes: headBytes, length: body.count, record, request)
+    }
+
+    /// Writes the head into the worker's buffer.
+    private func beginHit(_ record: StoredResponse, age: Seconds, ttl: Seconds, length: Int) -> OutputCursor {
         var out = unsafe OutputCursor(worker.outBuffer)
         out.append(record.head)
         out.append("Age: ")
@@ -109,13 +135,21 @@ extension ClientConnection {
         out.append("\r\nCache-Status: larder; hit; ttl=")
         out.append(decimal: ttl.count)
         out.append(persists ? "\r\n\r\n" : "\r\nConnection: close\r\n\r\n")
-        let headBytes = out.count
-        let body = record.body
-        let length = isHead ? 0 : body.length
         worker.counters.add(.hits)
         account.status = record.cached.status
         account.outcome = .hit
         account.bodyBytes = length
+        return out
+    }
+
+    /// Head and body of a complete stored response in one system call, and nothing else.
+    func writeHit(
+        _ record: StoredResponse, age: Seconds, ttl: Seconds, isHead: Bool, request: UnsafeBufferPointer<UInt8>
+    ) {
+        let body = record.body
+        let length = isHead ? 0 : body.length
+        var out = beginHit(record, age: age, ttl: ttl, length: length)
+        let headBytes = out.count
         let sent: IOResult
         if length <= ClientConnection.copiedBodyMax {
             let vectors = unsafe worker.vectors
@@ -163,6 +197,8 @@ extension ClientConnection {
         if written < headBytes {
             unsafe pending.append(contentsOf: UnsafeRawBufferPointer(rebasing: worker.outBuffer[written..<headBytes]))
         }
+        // What was read into the worker's buffer is gone by then.
+        guard record.body.isResident || record.body.load(waits: false) == .done else { return close() }
         delivery = Delivery(record, range: max(0, written - headBytes)..<length, isChunked: false)
         waitForRoom()
     }

@@ -143,6 +143,7 @@ extension ClientConnection {
             return .done
         case .wait:
             if unsentBytes > 0 { return write(bodyBytes: 0) }
+            if delivery.isTranscoded, delivery.body.isLarge, !delivery.isBeforeHole { return awaitDisk(delivery) }
             return awaitBody()
         case .broken:
             return breakDelivery(delivery)
@@ -165,6 +166,16 @@ extension ClientConnection {
 
     func write(bodyBytes: Int) -> Step {
         let queued = unsentBytes
+        var piece = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+        if bodyBytes > 0, let delivery, delivery.body.isLarge {
+            switch unsafe delivery.piece(limit: bodyBytes, room: worker.diskBuffer) {
+            case .bytes(let bytes): unsafe piece = unsafe bytes
+            // What is queued goes out first.
+            case .wouldBlock where queued == 0: return awaitDisk(delivery)
+            case .nothing where queued == 0: return awaitBody()
+            case .wouldBlock, .nothing: break
+            }
+        }
         let result = unsafe pending.withUnsafeBytes { bytes in
             let vectors = unsafe worker.vectors
             var used = 0
@@ -173,7 +184,11 @@ extension ClientConnection {
                 unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: head.baseAddress), iov_len: head.count)
                 used = 1
             }
-            if bodyBytes > 0, let delivery {
+            if unsafe !piece.isEmpty {
+                unsafe vectors[used] = unsafe iovec(
+                    iov_base: .init(mutating: piece.baseAddress), iov_len: piece.count)
+                used += 1
+            } else if bodyBytes > 0, let delivery, !delivery.body.isLarge {
                 used += unsafe delivery.body.vectors(
                     from: delivery.offset, limit: bodyBytes,
                     into: UnsafeMutableBufferPointer(rebasing: vectors[used...]))
@@ -200,6 +215,24 @@ extension ClientConnection {
         case .closed, .failed:
             return .failed
         }
+    }
+
+    /// The bytes are on the disk: somebody who may block reads them.
+    private func awaitDisk(_ delivery: Delivery) -> Step {
+        if delivery.isReading { return .waiting }
+        let reading = delivery.beginReading()
+        let inbox = worker.loop.inbox
+        let worker = WorkerReference(worker)
+        let id = id
+        let isAccepted = exchange?.request.tier.disk?.perform {
+            reading.read()
+            inbox.post { worker.value.clients[id]?.flush() }
+        }
+        guard isAccepted == true else {
+            exchange?.broke()
+            return .failed
+        }
+        return .waiting
     }
 
     /// The body is not there yet: its writer, on whatever thread, will say when there is more.

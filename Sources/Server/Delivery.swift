@@ -33,6 +33,8 @@ final class Delivery {
 
     /// Makes another coding of the body on the way.
     private let transcoder: Transcoder?
+    /// What is being read from the disk on another thread, or was.
+    private var reading: DiskReading?
 
     /// One range, or all of the body where `range` is nil.
     /// - Parameters:
@@ -136,7 +138,12 @@ final class Delivery {
         var out: [UInt8] = []
         let progress: Transcoder.Progress
         do throws(TranscodingError) {
-            progress = try transcoder.next(from: body, offset: &offset, into: &out)
+            if body.isLarge {
+                guard let source = unsafe pieceToTranscode() else { return .wait }
+                progress = try transcoder.next(from: source, offset: &offset, into: &out)
+            } else {
+                progress = try transcoder.next(from: body, offset: &offset, into: &out)
+            }
         } catch { return .broken }
         if let reader { body.advance(reader, to: offset) }
         if !out.isEmpty {
@@ -152,6 +159,48 @@ final class Delivery {
             terminate(&framing)
             return .finished
         }
+    }
+
+    // MARK: bytes from the disk
+
+    /// Bytes to send of a large body, from where it stands; for the moment.
+    /// - Parameter room: at least `blockBytes`.
+    func piece(limit: Int, room: UnsafeMutableRawBufferPointer) -> Body.Piece {
+        if let reading {
+            guard let read = unsafe reading.result else { return .wouldBlock }
+            if let bytes = unsafe read.bytes(from: offset) {
+                return unsafe .bytes(UnsafeRawBufferPointer(rebasing: bytes.prefix(limit)))
+            }
+            self.reading = nil
+        }
+        return unsafe body.piece(from: offset, limit: limit, room: room, waits: false)
+    }
+
+    /// The piece under way is being read by somebody who may block.
+    var isReading: Bool {
+        guard let reading else { return false }
+        return unsafe reading.result == nil
+    }
+
+    /// What stands at the offset, to be read on a thread that may block.
+    func beginReading() -> DiskReading {
+        let made = DiskReading(body: body, offset: offset)
+        reading = made
+        return made
+    }
+
+    /// nil: it has to be waited for.
+    private func pieceToTranscode() -> TranscodedPiece? {
+        let isAtEnd = body.expectedLength == offset
+        if isAtEnd { return TranscodedPiece(state: .complete, start: offset, bytes: []) }
+        var room = [UInt8](repeating: 0, count: Transcoder.stepBytesMax)
+        let bytes: [UInt8]? = unsafe room.withUnsafeMutableBytes { room in
+            guard case .bytes(let bytes) = unsafe piece(limit: room.count, room: room) else { return nil }
+            return unsafe Array(bytes)
+        }
+        guard let bytes else { return nil }
+        let isLast = offset + bytes.count == body.expectedLength
+        return TranscodedPiece(state: isLast ? .complete : .growing, start: offset, bytes: bytes)
     }
 
     private func terminate(_ framing: inout [UInt8]) {

@@ -11,6 +11,9 @@ import Transaction
 extension Exchange {
     /// - Parameter ownFields: of the response that just came for this client, where they are more than what is stored.
     func serve(_ record: StoredResponse, as service: Service, ownFields: Fields? = nil) {
+        guard isReady(record, else: { [unowned self] in serve(record, as: service, ownFields: ownFields) }) else {
+            return
+        }
         isAnswered = true
         switch service {
         case .miss, .part: break

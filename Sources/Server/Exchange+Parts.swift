@@ -89,14 +89,17 @@ extension Exchange {
 
     /// What the request wants of a response that is still arriving lies so far ahead that asking for it is quicker.
     func isFarAhead(of record: StoredResponse) -> Bool {
-        guard request.cache.hasRange, record.body.state == .growing, let length = record.body.expectedLength,
-            request.mayForward
+        let state = record.body.state
+        guard request.cache.hasRange, state == .growing || state == .partial, request.mayForward,
+            let length = record.body.expectedLength
         else { return false }
         let ranges = selectRange(
             request.fields, method: request.method, stored: record.cached, length: UInt64(length),
             now: worker.wallTime)
         guard case .single(let range) = ranges else { return false }
-        return Int(range.lowerBound) > record.body.length + Exchange.waitedForBytesMax
+        let offset = Int(range.lowerBound)
+        let before = state == .growing ? offset - record.body.length : record.body.bytesBefore(offset) ?? 0
+        return before > Exchange.waitedForBytesMax
     }
 
     /// A transfer of some megabytes takes about as long as a connection.

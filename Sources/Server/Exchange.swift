@@ -32,6 +32,12 @@ final class Exchange {
 
     /// How the body of a response that is passed on is framed.
     var framing: ForwardedHead.Framing = .none
+    /// The disk was asked for what memory does not hold.
+    var hasAskedDisk = false
+    /// How often the disk had to be waited for, or did not have what it promised.
+    var losses = 0
+    /// What is done when the disk has read.
+    var afterDisk: (() -> Void)?
     /// All of the answer is queued, or in the hands of a delivery.
     var isAnswered = false
     /// The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
@@ -68,7 +74,8 @@ final class Exchange {
                 guard let next = decide(resolved: resolved) else { return }
                 action = next
             case .lookUp:
-                action = lookUp()
+                guard let next = lookUp() else { return }
+                action = next
             case .lead:
                 action = lead()
             case .follow:
@@ -161,15 +168,15 @@ final class Exchange {
 
     // MARK: the store
 
-    func lookUp() -> Transaction.Action {
-        let records = request.zone.lookup(request.key, request.keyBytes)
-        newest = records.first
-        selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
-        guard let selected else {
-            guard newest != nil else { return transaction.on(.stored(nil)) }
-            candidates = records.compactMap { $0 as? StoredResponse }.filter(\.isCandidate)
-            return transaction.on(.variantMissing(hasValidators: !candidates.isEmpty))
-        }
+    /// No record suits.
+    func decide(among records: [StoredRecord]) -> Transaction.Action {
+        guard newest != nil else { return transaction.on(.stored(nil)) }
+        candidates = records.compactMap { $0 as? StoredResponse }.filter(\.isCandidate)
+        return transaction.on(.variantMissing(hasValidators: !candidates.isEmpty))
+    }
+
+    /// One is selected, and its body is at hand.
+    func judge(_ selected: StoredResponse) -> Transaction.Action {
         if isFarAhead(of: selected) { return transaction.on(.farAhead) }
         let use = request.treatment(of: selected, by: snapshot).use
         let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: worker.wallTime)
@@ -265,6 +272,8 @@ final class Exchange {
     func serveSelected(ttl: Seconds) {
         guard let selected else { preconditionFailure("nothing is selected") }
         request.tier.touch(selected)
+        // Asked for a second time: what was kept from the disk until then goes there.
+        if selected.diskID == nil, selected.storage != .session { request.tier.persist(selected) }
         let service = ttl > .zero ? Service.hit : .stale
         if selected.body.state == .partial { return servePart(selected, as: service) }
         serve(selected, as: service)

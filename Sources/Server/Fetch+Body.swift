@@ -156,18 +156,22 @@ extension Fetch {
         case .store(let record):
             exchange?.bodyAdvanced()
             if state == .streaming && isForNobody(record) { return abortStored(record) }
-            if state == .streaming && record.body.writerShouldPause {
-                pause()
-                let inbox = worker.loop.inbox
-                let worker = WorkerReference(worker)
-                guard let id else { return }
-                record.body.awaitRoom(Wake { inbox.post { worker.value.fetches[id]?.resume() } })
-            }
-        case .fill:
+            holdBack(record.body)
+        case .fill(let fill, _):
             exchange?.bodyAdvanced()
+            holdBack(fill.body)
         case .discard, .undecided:
             break
         }
+    }
+
+    /// Where those who take the body are behind, the origin waits.
+    private func holdBack(_ body: Body) {
+        guard state == .streaming, body.writerShouldPause, let id else { return }
+        pause()
+        let inbox = worker.loop.inbox
+        let worker = WorkerReference(worker)
+        body.awaitRoom(Wake { inbox.post { worker.value.fetches[id]?.resume() } })
     }
 
     /// It is no longer stored, and nobody reads it.

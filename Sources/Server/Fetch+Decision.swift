@@ -92,9 +92,10 @@ extension Fetch {
         case .chunked, .untilClose, .tunnel: break
         }
         let treatment = treatment(of: response)
+        if let expected, storeLarge(response, cached, expected, treatment, now) { return true }
         guard !isOutdated,
             let body = request.tier.makeBody(
-                expectedLength: expected, lengthMax: request.objectSizeMax(treatment))
+                expectedLength: expected, lengthMax: request.memoryObjectSizeMax(treatment))
         else {
             worker.counters.add(.storingRefused)
             return false
@@ -118,6 +119,43 @@ extension Fetch {
             record, as: .miss(plan.reason, status: response.status),
             ownFields: kept.lines.count == fields.lines.count ? nil : fields)
         return true
+    }
+
+    /// What is large goes to the disk as it comes: a partial response whose first hole is all of it. It does not take memory, others read it
+    /// while it comes, and what has come outlives the process.
+    /// - Returns: false: it does not go there.
+    private func storeLarge(
+        _ response: ReceivedResponse, _ cached: CachedResponse, _ length: Int, _ treatment: CacheTreatment,
+        _ now: WallTime
+    ) -> Bool {
+        guard !isOutdated, length <= request.objectSizeMax(treatment) else { return false }
+        let fields = endToEndFields(response, now)
+        let kept = storedFields(of: fields, as: cached)
+        guard
+            let record = largeRecord(length, treatment, cached, kept),
+            request.tier.insert(record), case .missing(let fill) = record.body.claim(at: 0, limit: length)
+        else { return false }
+        sink = .fill(fill, of: record)
+        transfer?.resolve(.published(record))
+        exchange?.serve(
+            record, as: .miss(plan.reason, status: response.status),
+            ownFields: kept.lines.count == fields.lines.count ? nil : fields)
+        return true
+    }
+
+    /// A record without a byte whose blocks go to the disk; nil: it does not belong there, or the disk does not take it.
+    func largeRecord(
+        _ length: Int, _ treatment: CacheTreatment, _ cached: CachedResponse, _ fields: Fields
+    ) -> StoredResponse? {
+        guard length > Tiers.packedLengthMax, treatment.storage != .session,
+            treatment.admission == .all || request.tier.hasSeen(request.key)
+        else { return nil }
+        let record = request.tier.makeLargeRecord(length: length) { body in
+            StoredResponse(
+                request: request, cached: cached, fields: fields, body: body, contentLength: length,
+                treatment: treatment)
+        }
+        return record.map { unsafe unsafeDowncast($0, to: StoredResponse.self) }
     }
 
     /// What the origin says now may be from before an unsafe request or a purge.

@@ -53,8 +53,11 @@ extension Fetch {
 
     func completePart(_ fill: Fill, of record: StoredResponse) {
         _ = fill.finish()
-        worker.counters.add(.partsStored)
-        if record.body.state == .complete { worker.counters.add(.stored) }
+        if fill.range.count != record.body.expectedLength { worker.counters.add(.partsStored) }
+        if record.body.state == .complete {
+            worker.counters.add(.stored)
+            persist(record)
+        }
         exchange?.fetchEnded()
         fillRest(of: record)
     }
@@ -167,6 +170,9 @@ extension Fetch {
             }
             // What is whole, or will be, is worth more than a part.
             if isSame || known.body.state == .growing { return nil }
+        }
+        if let large = largeRecord(length, treatment(of: response), part.whole, part.fields) {
+            return request.tier.insert(large) ? large : nil
         }
         guard let body = request.tier.makeSparseBody(length: length, heldMax: heldMax) else { return nil }
         let record = StoredResponse(

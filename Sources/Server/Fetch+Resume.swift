@@ -105,7 +105,7 @@ extension Fetch {
         case .store(let record): keepsPart ? keepPart(record) : dropStored(record)
         case .fill(let fill, let record):
             fill.abandon()
-            if !keepsPart { request.tier.remove(record) }
+            if !keepsPart || partConditions(for: record.cached, from: 0, to: nil) == nil { request.tier.remove(record) }
             exchange?.partFailed()
         case .discard, .undecided: break
         }

@@ -367,11 +367,23 @@ final class Fetch: TimedObject {
             return
         }
         worker.counters.add(.stored)
+        var kept = record
         if !record.headHasLength {
             // Now that the length is known, hits are served with it and by the short way.
-            _ = request.tier.replace(record, with: record.renewed(cached: record.cached, fields: record.fields))
+            let renewed = record.renewed(cached: record.cached, fields: record.fields)
+            if request.tier.replace(record, with: renewed) { kept = renewed }
         }
+        persist(kept)
         exchange?.bodyAdvanced()
+    }
+
+    /// What is whole goes to the disk, at once or when it is asked for again.
+    func persist(_ record: StoredResponse) {
+        guard record.storage != .session, request.tier.disk != nil else { return }
+        switch request.treatment(of: record, by: snapshot).admission {
+        case .all: request.tier.persist(record)
+        case .secondHit: break
+        }
     }
 
     func dropStored(_ record: StoredResponse) {

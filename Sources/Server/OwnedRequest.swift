@@ -23,7 +23,7 @@ final class OwnedRequest {
     /// The cache it uses, and how.
     private(set) var zone: Zone
     private(set) var treatment: CacheTreatment
-    var tier: MemoryTier { zone.tier }
+    var tier: Tiers { zone.tier }
     /// Who the client proved to be.
     var user: String?
     /// What is worth compressing; nil where nothing is compressed for this request.
@@ -139,6 +139,13 @@ final class OwnedRequest {
     /// - Parameter treatment: with what the rules say of the response's type.
     func objectSizeMax(_ treatment: CacheTreatment) -> Int {
         treatment.objectSizeMax.map { Int(clamping: $0) } ?? zone.objectSizeMax
+    }
+
+    /// The same of what memory alone takes.
+    ///
+    /// - Parameter treatment: as above.
+    func memoryObjectSizeMax(_ treatment: CacheTreatment) -> Int {
+        min(objectSizeMax(treatment), zone.memoryObjectSizeMax ?? .max)
     }
 
     /// What its transaction has to know.

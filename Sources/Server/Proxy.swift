@@ -1,6 +1,7 @@
 import Access
 import CLarder
 import Caching
+package import Disk
 package import EventLoop
 import Glibc
 package import Message
@@ -40,11 +41,13 @@ package final class Proxy: Sendable {
         case listen(String, String)
         case worker(String)
         case log(path: String, errno: CInt)
+        case disk(DiskRefusal)
 
         package var description: String {
             switch self {
             case .listen(let address, let reason): "can not listen on \(address): \(reason)"
             case .worker(let reason): "can not start a worker: \(reason)"
+            case .disk(let refusal): "the disk tier: \(refusal)"
             case .log(let path, let code): "can not open the access log \(path): \(systemErrorText(code))"
             }
         }
@@ -71,11 +74,24 @@ package final class Proxy: Sendable {
             guard case .cannotOpen(let path, let code) = error else { throw error }
             throw StartError.log(path: path, errno: code)
         }
+        let hasher = Shared.Hasher()
+        let zones: Zones
+        do throws(DiskRefusal) {
+            zones = try Zones(configuration, hasher: hasher)
+        } catch {
+            log.stop()
+            throw StartError.disk(error)
+        }
         let shared = Shared(
-            zones: Zones(configuration),
+            zones: zones, hasher: hasher,
             pool: try BlockingPool(threads: 2, queueMax: 256), accessLog: log)
         let proxy = Proxy(shared: shared, snapshot: snapshot)
-        try proxy.startWorkers(snapshot)
+        do {
+            try proxy.startWorkers(snapshot)
+        } catch {
+            shared.zones.close()
+            throw error
+        }
         return proxy
     }
 
@@ -270,6 +286,7 @@ package final class Proxy: Sendable {
             return state.workers
         }
         for worker in workers { worker.thread.join() }
+        shared.zones.close()
         shared.pool.shutdown()
         shared.accessLog.stop()
     }

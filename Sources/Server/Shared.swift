@@ -9,22 +9,36 @@ import Synchronization
 /// What the workers have in common, and nothing else: the store, the threads for what blocks, the log.
 package final class Shared: Sendable {
     /// The zone that is always there; the others are in `Worker.zones`.
-    package var tier: MemoryTier { zones.defaultTier }
+    package var tier: Tiers { zones.defaultTier }
     package let zones: Zones
     let pool: BlockingPool
     let accessLog: AccessLogSink
-    private let hasher: CacheKeyHasher
+    private let hasher: Hasher
     /// What tells this process from other Larders in `Via`.
     let instance: [UInt8]
     /// The key of the digests that stand for verified credentials.
     let digestKey: [UInt8]
 
-    init(zones: Zones, pool: BlockingPool, accessLog: AccessLogSink) {
+    /// The keyed hash of cache keys, with a secret of this process.
+    struct Hasher: Sendable {
+        private let hasher: CacheKeyHasher
+
+        init() {
+            let secret = Shared.random(16)
+            hasher = CacheKeyHasher(secret: (Shared.word(secret[0..<8]), Shared.word(secret[8..<16])))
+        }
+
+        func key(of uri: [UInt8]) -> StorageKey {
+            let key = unsafe hasher.key(of: uri.span.bytes)
+            return StorageKey(high: key.high, low: key.low)
+        }
+    }
+
+    init(zones: Zones, hasher: Hasher, pool: BlockingPool, accessLog: AccessLogSink) {
         self.zones = zones
         self.pool = pool
         self.accessLog = accessLog
-        let secret = Shared.random(16)
-        hasher = CacheKeyHasher(secret: (Shared.word(secret[0..<8]), Shared.word(secret[8..<16])))
+        self.hasher = hasher
         digestKey = Shared.random(32)
         instance = Shared.random(6).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
     }
@@ -60,8 +74,5 @@ package final class Shared: Sendable {
         random(16).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
     }
 
-    func key(of uri: [UInt8]) -> StorageKey {
-        let key = unsafe hasher.key(of: uri.span.bytes)
-        return StorageKey(high: key.high, low: key.low)
-    }
+    func key(of uri: [UInt8]) -> StorageKey { hasher.key(of: uri) }
 }

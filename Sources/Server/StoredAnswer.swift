@@ -165,7 +165,7 @@ struct StoredAnswer {
             return Transcoder.mayCompress ? Coding(form: form, length: nil, work: Transcoder.Work(form)) : asStored
         case .gzippedCopy:
             let copy = record.compressedCopy?.body(
-                of: record.body, in: request.tier, on: worker.shared.pool, inbox: worker.loop.inbox)
+                of: record.body, in: request.tier.memory, on: worker.shared.pool, inbox: worker.loop.inbox)
             return copy.map { Coding(form: form, length: $0.length, copy: $0) } ?? asStored
         }
     }

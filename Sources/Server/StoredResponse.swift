@@ -20,7 +20,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     let coding: CodingTerms
     /// How it serves those whose `Accept-Encoding` is another than that of the request it answered; nil where it does not
     /// vary by that.
-    private let codingVariant: CodingVariant?
+    let codingVariant: CodingVariant?
     /// The gzip copy, where the rules want one; records with a renewed head share it.
     let compressedCopy: CompressedCopy?
     /// Under which storage policy it is kept.

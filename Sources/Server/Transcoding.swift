@@ -76,7 +76,7 @@ final class Transcoder {
     /// a step takes. What can be made is handed over before an error is thrown.
     /// - Parameter limit: at least 16 bytes.
     func next(
-        from body: Body, offset: inout Int, limit: Int = stepBytesMax, into out: inout [UInt8]
+        from body: some TranscodedSource, offset: inout Int, limit: Int = stepBytesMax, into out: inout [UInt8]
     ) throws(TranscodingError) -> Progress {
         precondition(limit >= Self.roomMin, "a step needs room")
         let start = out.count
@@ -90,7 +90,7 @@ final class Transcoder {
     }
 
     private func advance(
-        _ body: Body, _ offset: inout Int, _ limit: Int, _ out: inout [UInt8]
+        _ body: some TranscodedSource, _ offset: inout Int, _ limit: Int, _ out: inout [UInt8]
     ) throws(TranscodingError) -> Progress {
         // The state is read first: a body that is complete by then has its whole length published.
         let state = body.state
@@ -98,7 +98,7 @@ final class Transcoder {
         var (inputLeft, roomLeft) = (Self.stepBytesMax, limit)
         while roomLeft >= Self.roomMin {
             // What is published meanwhile is for the next step: there `length` and `state` know of it.
-            let input = unsafe piece(of: body, from: offset, limit: min(inputLeft, length - offset))
+            let input = unsafe body.transcodedPiece(from: offset, limit: min(inputLeft, length - offset))
             let isAll = offset + input.count == length
             guard unsafe isAll || !input.isEmpty else { throw .bodyFailed }
             let made = unsafe try step(input, flush(state, isAll: isAll), room: roomLeft, into: &out)
@@ -128,17 +128,6 @@ final class Transcoder {
         return state == .complete ? .finish : .sync
     }
 
-    /// The published bytes from `offset` to the end of their page.
-    private func piece(of body: Body, from offset: Int, limit: Int) -> UnsafeRawBufferPointer {
-        var vector = unsafe iovec()
-        let used = unsafe withUnsafeMutablePointer(to: &vector) {
-            unsafe body.vectors(from: offset, limit: limit, into: UnsafeMutableBufferPointer(start: $0, count: 1))
-        }
-        return unsafe used == 0
-            ? UnsafeRawBufferPointer(start: nil, count: 0)
-            : UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len)
-    }
-
     private func step(
         _ input: UnsafeRawBufferPointer, _ flush: Deflator.Flush, room: Int, into out: inout [UInt8]
     ) throws(TranscodingError) -> StreamStep {
@@ -155,5 +144,52 @@ final class Transcoder {
         // Deployed servers label content they do not send: nothing at all stands for nothing.
         guard length > 0 else { return }
         do throws(InflateError) { try inflator?.finish() } catch { throw .inflating(error) }
+    }
+}
+
+/// What is transcoded: a stored body, or a piece of it.
+protocol TranscodedSource {
+    var state: Body.State { get }
+    /// One past the last byte that is there.
+    var length: Int { get }
+    /// Bytes from `offset`, at most `limit`; empty: none.
+    func transcodedPiece(from offset: Int, limit: Int) -> UnsafeRawBufferPointer
+}
+
+extension Body: TranscodedSource {
+    /// To the end of their page.
+    func transcodedPiece(from offset: Int, limit: Int) -> UnsafeRawBufferPointer {
+        var vector = unsafe iovec()
+        let used = unsafe withUnsafeMutablePointer(to: &vector) {
+            unsafe vectors(from: offset, limit: limit, into: UnsafeMutableBufferPointer(start: $0, count: 1))
+        }
+        return unsafe used == 0
+            ? UnsafeRawBufferPointer(start: nil, count: 0)
+            : UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len)
+    }
+}
+
+/// A piece of a body that is not in memory, as it was read: complete where it is the last.
+@safe final class TranscodedPiece: TranscodedSource {
+    let state: Body.State
+    private let start: Int
+    private let count: Int
+    private let bytes: UnsafeMutableRawBufferPointer
+
+    init(state: Body.State, start: Int, bytes: [UInt8]) {
+        self.state = state
+        self.start = start
+        count = bytes.count
+        unsafe self.bytes = .allocate(byteCount: max(1, bytes.count), alignment: 16)
+        unsafe self.bytes.copyBytes(from: bytes)
+    }
+
+    deinit { unsafe bytes.deallocate() }
+
+    var length: Int { start + count }
+
+    func transcodedPiece(from offset: Int, limit: Int) -> UnsafeRawBufferPointer {
+        let first = min(max(0, offset - start), count)
+        return unsafe UnsafeRawBufferPointer(rebasing: bytes[first..<min(count, first + limit)])
     }
 }

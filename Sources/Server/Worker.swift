@@ -26,6 +26,8 @@ import Synchronization
     let scratch: UnsafeMutablePointer<Scratch>
     /// Whatever a socket has to say lands here first.
     let readBuffer: UnsafeMutableRawBufferPointer
+    /// What is read from the disk on its way to a client: `readBuffer` may hold requests that are not answered yet.
+    let diskBuffer: UnsafeMutableRawBufferPointer
     /// Heads and small bodies on their way out.
     let outBuffer: UnsafeMutableRawBufferPointer
     /// For gathering writes.
@@ -61,6 +63,7 @@ import Synchronization
 
     static let readBufferBytes = 256 << 10
     static let outBufferBytes = 256 << 10
+    static let diskBufferBytes = 256 << 10
     /// 256 pages of 256 KiB: 64 MiB in one call, far beyond any socket buffer.
     static let vectorsMax = 256
 
@@ -75,6 +78,7 @@ import Synchronization
         unsafe scratch = .allocate(capacity: 1)
         unsafe scratch.initialize(to: Scratch())
         unsafe readBuffer = .allocate(byteCount: Worker.readBufferBytes, alignment: 64)
+        unsafe diskBuffer = .allocate(byteCount: Worker.diskBufferBytes, alignment: 4096)
         unsafe outBuffer = .allocate(byteCount: Worker.outBufferBytes, alignment: 64)
         unsafe vectors = .allocate(capacity: Worker.vectorsMax)
         credentials = Worker.credentialMemory(snapshot, shared)
@@ -105,6 +109,7 @@ import Synchronization
         unsafe scratch.deinitialize(count: 1)
         unsafe scratch.deallocate()
         unsafe readBuffer.deallocate()
+        unsafe diskBuffer.deallocate()
         unsafe outBuffer.deallocate()
         unsafe vectors.deallocate()
     }

@@ -7,16 +7,19 @@ package final class Zone: Sendable {
     package static let defaultName = "default"
 
     package let name: String
-    package let tier: MemoryTier
+    package let tier: Tiers
     /// Bytes of the largest body stored, where no rule says otherwise.
     let objectSizeMax: Int
+    /// Bytes of the largest that memory takes, where a disk takes what is larger; nil: there is none.
+    let memoryObjectSizeMax: Int?
     /// What `Cache-Status` says of it: nothing of the default one.
     let label: [UInt8]
 
-    init(name: String, tier: MemoryTier, objectSizeMax: Int) {
+    init(name: String, tier: Tiers, objectSizeMax: Int, memoryObjectSizeMax: Int?) {
         self.name = name
         self.tier = tier
         self.objectSizeMax = objectSizeMax
+        self.memoryObjectSizeMax = memoryObjectSizeMax
         label = name == Zone.defaultName ? [] : Array("; zone=\(name)".utf8)
     }
 
@@ -29,6 +32,6 @@ package final class Zone: Sendable {
     }
 
     func invalidate(_ key: StorageKey, _ uri: [UInt8]) -> Int {
-        unsafe uri.withUnsafeBytes { unsafe tier.invalidate(key, $0) }
+        tier.invalidate(key, uri)
     }
 }

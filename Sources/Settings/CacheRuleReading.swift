@@ -10,7 +10,7 @@ extension SettingKind where Value == [CacheRule] {
 }
 
 /// `cache.zones`.
-extension SettingKind where Value == [CacheZone] {
+extension SettingKind where Value == [WrittenZone] {
     static var zones: SettingKind {
         .elements("zones", allowed: "a list of name: …, memory: … and what holds in the zone", read: readZone)
     }
@@ -37,7 +37,7 @@ private func readRule(_ node: ConfigurationNode, number: Int, _ problems: inout 
 }
 
 @Sendable
-private func readZone(_ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]) -> CacheZone? {
+private func readZone(_ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]) -> WrittenZone? {
     guard var reader = MappingReader(node, expected: "keys such as name: … and memory: …", problems: &problems) else {
         return nil
     }
@@ -50,8 +50,9 @@ private func readZone(_ node: ConfigurationNode, number: Int, _ problems: inout 
             "name", "this zone is always there", hint: "its size is cache.memory; say the rest in a last rule")
     }
     guard reader.finish("key", into: &problems), let name, let memory else { return nil }
-    return CacheZone(
+    let zone = CacheZone(
         name: name, memory: memory, changes: changes, diskPath: disk?.path, diskSize: disk?.size ?? 0, line: node.line)
+    return WrittenZone(zone, diskPinned: disk?.pinned)
 }
 
 /// What rules and zones can say alike.
@@ -59,6 +60,7 @@ private func readChanges(_ reader: inout MappingReader) -> TreatmentChanges {
     var changes = TreatmentChanges()
     changes.use = reader.value("policy", .policies)
     changes.storage = reader.value("storage", .choice)
+    changes.admission = reader.value("admission", .choice)
     changes.ttl = reader.value("ttl", .seconds(.zero ... .days(3650)))
     changes.respectsCacheControl = reader.value("respect_cache_control", .flag)
     changes.negativeTTL = reader.value("negative_ttl", .seconds(.zero ... .days(1)))

@@ -10,14 +10,7 @@ func cacheRuleErrors(_ configuration: Configuration, _ reader: ConfigurationRead
 func cacheRuleWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
     let cache = configuration.cache
     var warnings =
-        unreachableWarnings(cache.rules.map(\.conditions), "cache.rules", reader) + storageWarnings(cache, reader)
-        + sizeWarnings(cache, reader)
-    for (index, zone) in cache.zones.enumerated() where zone.diskSize > 0 {
-        warnings.append(
-            reader.error(
-                "cache.zones[\(index + 1)].disk", "the disk tier is not part of this version; leave disk out",
-                hint: "the zone is kept in memory only"))
-    }
+        unreachableWarnings(cache.rules.map(\.conditions), "cache.rules", reader) + sizeWarnings(cache, reader)
     if cache.policyClients.contains(where: \.isEverything) {
         warnings.append(
             reader.error(
@@ -70,32 +63,23 @@ private func unreachableWarnings(
     ]
 }
 
-private func storageWarnings(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
-    let places =
-        cache.zones.enumerated().map { ("cache.zones[\($0 + 1)].storage", $1.changes.storage) }
-        + cache.rules.map { ("cache.rules[\($0.number)].storage", $0.changes.storage) }
-    return places.compactMap { key, storage in
-        guard let storage, storage != .session else { return nil }
-        return reader.error(
-            key, "\(storage.rawValue) needs the disk tier, which is not part of this version",
-            hint: "until then it is kept in memory, as session")
-    }
-}
-
 /// Limits that no budget has room for.
 private func sizeWarnings(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
-    let budgets = Dictionary(cache.zones.map { ($0.name, $0.memory) }, uniquingKeysWith: { first, _ in first })
+    let budgets = Dictionary(
+        cache.zones.map { ($0.name, max($0.memory, $0.diskSize)) }, uniquingKeysWith: { first, _ in first })
     let places =
-        cache.zones.enumerated().map { ("cache.zones[\($0 + 1)]", $1.changes.objectSizeMax, $1.memory) }
+        cache.zones.enumerated().map {
+            ("cache.zones[\($0 + 1)]", $1.changes.objectSizeMax, max($1.memory, $1.diskSize))
+        }
         + cache.rules.map { rule in
             (
                 "cache.rules[\(rule.number)]", rule.changes.objectSizeMax,
-                rule.zone.map { budgets[$0] ?? .max } ?? cache.memory
+                rule.zone.map { budgets[$0] ?? .max } ?? max(cache.memory, cache.diskSize)
             )
         }
-    return places.compactMap { key, sizeMax, memory in
-        guard let sizeMax, sizeMax > memory else { return nil }
+    return places.compactMap { key, sizeMax, budget in
+        guard let sizeMax, sizeMax > budget else { return nil }
         return reader.error(
-            "\(key).object_size_max", "\(renderSize(sizeMax)) is more than the zone holds, \(renderSize(memory))")
+            "\(key).object_size_max", "\(renderSize(sizeMax)) is more than the zone holds, \(renderSize(budget))")
     }
 }

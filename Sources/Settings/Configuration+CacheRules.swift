@@ -4,7 +4,9 @@ extension Configuration {
     /// The rules of the cache, ready to be asked. For a configuration that was loaded without errors, or one like it: rules
     /// name zones that are there.
     package var cacheRules: CacheRules {
-        CacheRules(house: cache.treatment, zones: cache.zones, rules: cache.rules, policyClients: cache.policyClients)
+        CacheRules(
+            house: cache.treatment, zones: cache.zones.map(\.withUsualStorage), rules: cache.rules,
+            policyClients: cache.policyClients)
     }
 }
 
@@ -13,7 +15,21 @@ extension CacheSettings {
     var treatment: CacheTreatment {
         var treatment = CacheTreatment()
         treatment.negativeTTL = negativeTTL
+        treatment.storage = usualStorage(diskSize: diskSize)
         treatment.heedsTargetedFields = targetedFields
         return treatment
     }
 }
+
+extension CacheZone {
+    /// What is left out follows from its disk, not from that of the default zone.
+    fileprivate var withUsualStorage: CacheZone {
+        var zone = self
+        zone.changes.storage = changes.storage ?? usualStorage(diskSize: diskSize)
+        zone.changes.objectSizeMax = changes.objectSizeMax ?? max(memory, diskSize) / 8
+        return zone
+    }
+}
+
+/// Where no rule says how long a thing is kept: on the disk if there is one.
+private func usualStorage(diskSize: UInt64) -> StoragePolicy { diskSize > 0 ? .permanent : .session }

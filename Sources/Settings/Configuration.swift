@@ -43,6 +43,10 @@ package struct CacheSettings: Sendable, Equatable {
     package var diskPath = "/var/lib/larder"
     /// Bytes; 0: memory only.
     package var diskSize: UInt64 = 0
+    /// `cache.disk.pinned` in bytes as written; nil where it is not.
+    package var writtenDiskPinned: UInt64?
+    /// How much of what was stored last a power cut may cost, in every zone with a disk.
+    package var diskSync: Duration = .seconds(2)
     package var collapse = true
     /// `cache.object_size_max` in bytes as written; nil where it is not.
     package var writtenObjectSizeMax: UInt64?
@@ -55,11 +59,17 @@ package struct CacheSettings: Sendable, Equatable {
     package var policyClients: [AddressRange] = []
     package var compression = CompressionSettings()
     /// Without the default one.
-    package var zones: [CacheZone] = []
+    package var writtenZones: [WrittenZone] = []
     package var rules: [CacheRule] = []
 
+    /// Without the default one.
+    package var zones: [CacheZone] {
+        get { writtenZones.map(\.zone) }
+        set { writtenZones = newValue.map { WrittenZone($0) } }
+    }
+
     /// Bytes of the largest body that is stored.
-    package var objectSizeMax: UInt64 { writtenObjectSizeMax ?? memory / 8 }
+    package var objectSizeMax: UInt64 { writtenObjectSizeMax ?? max(memory, diskSize) / 8 }
 }
 
 /// What is worth compressing, where a rule says `compress`.

@@ -1,3 +1,5 @@
+import Caching
+
 /// The configuration a file says, with everything that is wrong with it.
 ///
 /// - Parameter root: nil for an empty file, which means the defaults.
@@ -16,6 +18,18 @@ package func loadConfiguration(
 /// The key paths whose values differ and are read at start only.
 package func changesNeedingRestart(from old: Configuration, to new: Configuration) -> [String] {
     Settings.all.filter { $0.reload == .restart && $0.differs(old, new) }.map(\.key)
+        + diskChangesNeedingRestart(from: old.cache, to: new.cache)
+}
+
+/// A store is opened at start: what is read again is how large it may be, not whether and where it is.
+private func diskChangesNeedingRestart(from old: CacheSettings, to new: CacheSettings) -> [String] {
+    var keys: [String] = []
+    if (old.diskSize == 0) != (new.diskSize == 0) { keys.append("cache.disk.size") }
+    for (index, zone) in new.zones.enumerated() {
+        let (before, after) = (old.disk(ofZone: zone.name), new.disk(ofZone: zone.name))
+        if before?.path != after?.path { keys.append("cache.zones[\(index + 1)].disk") }
+    }
+    return keys
 }
 
 /// Every setting with its value, for `larder check -v`; those left out without a value are not there.

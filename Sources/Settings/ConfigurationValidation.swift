@@ -8,8 +8,9 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
     let configuration = reader.configuration
     return (
         listenerErrors(configuration, reader) + authenticationErrors(configuration, reader)
-            + dnsErrors(configuration, reader) + cacheRuleErrors(configuration, reader),
-        diskWarnings(configuration, reader) + opennessWarnings(configuration, reader)
+            + dnsErrors(configuration, reader) + cacheRuleErrors(configuration, reader)
+            + diskErrors(configuration.cache, reader),
+        diskWarnings(configuration.cache, reader) + opennessWarnings(configuration, reader)
             + accessRuleWarnings(configuration, reader) + cacheRuleWarnings(configuration, reader)
     )
 }
@@ -76,15 +77,6 @@ private func dnsErrors(_ configuration: Configuration, _ reader: ConfigurationRe
         reader.error(
             "dns.ttl_min", line: reader.lines["dns.ttl_min"] ?? reader.lines["dns.ttl_max"],
             "\(least) is more than dns.ttl_max, \(most)")
-    ]
-}
-
-private func diskWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
-    guard configuration.cache.diskSize > 0 else { return [] }
-    return [
-        reader.error(
-            "cache.disk.size", "the disk tier is not part of this version; set size: 0",
-            hint: "service goes on from memory only")
     ]
 }
 

@@ -28,15 +28,31 @@ extension CacheRule {
     }
 }
 
-extension CacheZone {
-    /// `packages: memory 64MiB; policy cache-first`.
-    package var text: String { "\(name): \(lineText([("memory", [renderSize(memory)])] + changes.parts))" }
+extension WrittenZone {
+    /// `packages: memory 64MiB; disk 1TiB in /srv/larder; pinned 512GiB; policy cache-first`.
+    package var text: String {
+        let memory = [("memory", [renderSize(zone.memory)])]
+        return "\(zone.name): \(lineText(memory + diskParts(disk(sync: .zero)) + zone.changes.parts))"
+    }
+}
+
+extension CacheSettings {
+    /// The zone that is always there, in the same words.
+    package var defaultZoneText: String {
+        "\(CacheZone.defaultName): \(lineText([("memory", [renderSize(memory)])] + diskParts(disk)))"
+    }
+}
+
+private func diskParts(_ disk: ZoneDisk?) -> [(name: String, values: [String])] {
+    guard let disk else { return [] }
+    return [("disk", ["\(renderSize(disk.size)) in \(disk.path)"]), ("pinned", [renderSize(disk.pinned)])]
 }
 
 extension TreatmentChanges {
     package var parts: [(name: String, values: [String])] {
         let all: [(String, [String]?)] = [
             ("policy", use.map { $0.words.map(\.rawValue) }), ("storage", storage.map { [$0.rawValue] }),
+            ("admission", admission.map { [$0.rawValue] }),
             ("ttl", ttl.map { [renderDuration(.seconds($0.count))] }),
             ("respect_cache_control", respectsCacheControl.map(flagText)),
             ("negative_ttl", negativeTTL.map { [renderDuration(.seconds($0.count))] }),

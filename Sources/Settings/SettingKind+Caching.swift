@@ -105,25 +105,33 @@ extension SettingKind where Value == String {
     }
 }
 
-/// Reserved for the disk tier.
-struct ZoneDisk: Sendable, Equatable {
+/// `disk` of a zone, as written.
+struct WrittenDisk: Sendable, Equatable {
     var path: String
     /// Bytes.
     var size: UInt64
+    /// Bytes; nil where it is left out.
+    var pinned: UInt64?
 }
 
-extension SettingKind where Value == ZoneDisk {
+extension SettingKind where Value == WrittenDisk {
     static var zoneDisk: SettingKind {
         SettingKind(
             allowed: "path: … and size: …",
             read: { node, problems in
-                guard var reader = MappingReader(node, expected: "the keys path, size", problems: &problems) else {
+                guard var reader = MappingReader(node, expected: "the keys path, size, pinned", problems: &problems)
+                else {
                     return nil
                 }
                 let path = reader.requiredValue("path", .path("a directory"))
                 let size = reader.requiredValue("size", .size(0...1 << 50))
+                let pinned = reader.value("pinned", .size(0...1 << 50))
                 guard reader.finish("key", into: &problems), let path, let size else { return nil }
-                return ZoneDisk(path: path, size: size)
-            }, render: { "{ path: \($0.path), size: \(renderSize($0.size)) }" })
+                return WrittenDisk(path: path, size: size, pinned: pinned)
+            },
+            render: { disk in
+                let pinned = disk.pinned.map { ", pinned: \(renderSize($0))" } ?? ""
+                return "{ path: \(disk.path), size: \(renderSize(disk.size))\(pinned) }"
+            })
     }
 }

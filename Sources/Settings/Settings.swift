@@ -54,10 +54,19 @@ enum Settings {
                 "Bytes of stored responses held in memory, heads and bookkeeping included."),
             Setting(
                 "cache.disk.path", \.cache.diskPath, .path("a directory"), reload: .restart,
-                "Directory of the disk tier."),
+                "Directory of the disk tier: its own, on a file system with room for all of size. A zone may have another."
+            ),
             Setting(
-                "cache.disk.size", \.cache.diskSize, .size(0...1 << 50), reload: .restart,
-                "Size of the disk tier; 0 is memory only. This version has no disk tier yet and warns about any other size."
+                "cache.disk.size", \.cache.diskSize, .size(0...1 << 50), reload: .live,
+                "Bytes of all files of the disk tier together, never more. 0 is memory only; with 10GiB, say, what is stored survives restarts. "
+                    + "From 0 to a size and back takes a restart."),
+            Setting(
+                "cache.disk.pinned", \.cache.writtenDiskPinned, SettingKind<UInt64>.size(0...1 << 50).orLeftOut,
+                reload: .live, "How many of them may be taken by what is pinned.", example: ["pinned: 5GiB"],
+                defaultMeaning: "half of the size"),
+            Setting(
+                "cache.disk.sync", \.cache.diskSync, .duration(.milliseconds(100) ... .hours(1)), reload: .live,
+                "How much of what was stored last a power cut may cost, in all zones. What is served is whole whatever is lost."
             ),
             Setting(
                 "cache.collapse", \.cache.collapse, .flag, reload: .live,
@@ -66,7 +75,7 @@ enum Settings {
                 "cache.object_size_max", \.cache.writtenObjectSizeMax,
                 SettingKind<UInt64>.size(0...1 << 50).orLeftOut, reload: .live,
                 "Largest body that is stored; larger ones pass through.", example: ["object_size_max: 32MiB"],
-                defaultMeaning: "an eighth of cache.memory"),
+                defaultMeaning: "an eighth of cache.memory, or of cache.disk.size where that is larger"),
             Setting(
                 "cache.heuristic_lifetime_max", \.cache.heuristicLifetimeMax, .duration(.zero ... .days(365)),
                 reload: .live,
@@ -91,11 +100,12 @@ enum Settings {
                 "cache.compression.size_min", \.cache.compression.sizeMin, .size(0...1 << 30), reload: .live,
                 "Smallest body that is compressed."),
             Setting(
-                "cache.zones", \.cache.zones, .zones, reload: .live,
+                "cache.zones", \.cache.writtenZones, .zones, reload: .live,
                 "Caches of their own beside the default one, each with its budget; rules send requests there.",
                 example: [
                     "zones:",
                     "  - { name: packages, memory: 64MiB, object_size_max: 16MiB, policy: stale-on-error }",
+                    "  - { name: layers, memory: 64MiB, disk: { path: /srv/layers, size: 100GiB, pinned: 20GiB } }",
                 ], defaultMeaning: "the default zone alone"),
             Setting(
                 "cache.rules", \.cache.rules, .rules, reload: .live,

@@ -17,10 +17,14 @@ final class BlockMap {
     private var slots: Int
 
     /// All of `0..<length` is there.
-    init(published length: Int) {
+    convenience init(published length: Int) { self.init(extents: length > 0 ? [0..<length] : []) }
+
+    /// These ranges are there: in order, never adjacent.
+    init(extents: [Range<Int>]) {
         slots = Self.piecesAtFirst
+        while slots < extents.count + 2 { slots *= 2 }
         pieces.reserveCapacity(slots)
-        if length > 0 { pieces.append(Piece(start: 0, end: length, isPublished: true)) }
+        pieces = extents.map { Piece(start: $0.lowerBound, end: $0.upperBound, isPublished: true) }
     }
 
     // MARK: Looking
@@ -46,6 +50,13 @@ final class BlockMap {
     var prefix: Int {
         guard let first = pieces.first, first.start == 0, first.isPublished else { return 0 }
         return first.end
+    }
+
+    /// Where the fill stands that will come to the byte at `offset`; nil: none will.
+    func fillPosition(before offset: Int) -> Int? {
+        let index = index(at: offset)
+        guard index < pieces.count, pieces[index].start <= offset, !pieces[index].isPublished else { return nil }
+        return pieces[index].start
     }
 
     // MARK: Claims
@@ -87,6 +98,25 @@ final class BlockMap {
             pieces[index - 1].end = pieces[index].end
             pieces.remove(at: index)
         }
+    }
+
+    /// These bytes turned out not to be there any more. Nobody is fetching in that range.
+    func unpublish(_ range: Range<Int>) {
+        var kept: [Piece] = []
+        for piece in pieces {
+            guard piece.isPublished, piece.start < range.upperBound, piece.end > range.lowerBound else {
+                kept.append(piece)
+                continue
+            }
+            if piece.start < range.lowerBound {
+                kept.append(Piece(start: piece.start, end: range.lowerBound, isPublished: true))
+            }
+            if piece.end > range.upperBound {
+                kept.append(Piece(start: range.upperBound, end: piece.end, isPublished: true))
+            }
+        }
+        pieces = kept
+        slots = max(slots, pieces.count + claimCount + 2)
     }
 
     /// The fill at `position` fetches no further than `end`.

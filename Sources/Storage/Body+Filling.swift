@@ -133,6 +133,7 @@ extension Body {
             return takeDue()
         }
         for wake in due { wake() }
+        if large != nil { writeBlocks(position..<position + count) }
         // Its record is counted anew when the fill ends.
         guard let whole else { return }
         held.subtract(whole.footprint, ordering: .relaxed)
@@ -151,6 +152,8 @@ extension Body {
     /// Whether these ranges can very likely be filled: they count with all their pages, although some may be there, and no body
     /// takes the last quarter of the budget, of which others want some as well.
     package func hasRoom(for ranges: [Range<Int>]) -> Bool {
+        // Its pages leave when they are written.
+        if large != nil { return true }
         var bytes = held.load(ordering: .relaxed)
         for range in ranges where !range.isEmpty {
             bytes += layout.page(at: range.upperBound - 1).end - layout.page(at: range.lowerBound).start

@@ -82,15 +82,21 @@ extension Body {
 
     /// Frees one page; its bytes are behind every reader.
     func freePage(_ index: Int) {
-        guard let block = unsafe page(index) else { return }
+        guard let block = unsafe takePage(index) else { return }
+        unsafe held.subtract(Shelves.size(of: block), ordering: .relaxed)
+        unsafe shelves.free(block)
+    }
+
+    /// Takes one page out of its place; it is the caller's then.
+    func takePage(_ index: Int) -> UnsafeMutableRawPointer? {
+        guard let block = unsafe page(index) else { return nil }
         if index == 0 {
             unsafe firstPage = nil
         } else {
             let (segment, slot) = layout.slot(ofPage: index)
             unsafe segments![segment]![slot] = nil
         }
-        unsafe held.subtract(Shelves.size(of: block), ordering: .relaxed)
-        unsafe shelves.free(block)
+        return unsafe block
     }
 
     func freeAllPages() {

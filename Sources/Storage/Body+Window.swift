@@ -50,14 +50,16 @@ extension Body {
 
     package var isWindowed: Bool { windowed.load(ordering: .acquiring) }
 
-    /// Whether the slowest reader is a window behind; the writer then stops reading from the origin.
+    /// Whether the slowest reader is a window behind, or the disk; the writer then stops reading from the origin.
     package var writerShouldPause: Bool {
+        if let large { return large.isBehind }
         guard windowed.load(ordering: .relaxed) else { return false }
         return locked { audience?.hasRoom(length: published.load(ordering: .relaxed)) == false }
     }
 
     /// Wakes the writer once, when it need no longer pause; at once, from within this call, where that is so already.
     package func awaitRoom(_ wake: Wake) {
+        if let large { return awaitWriting(large, wake) }
         let due = locked {
             let audience = makeAudience()
             audience.waitForRoom(wake)

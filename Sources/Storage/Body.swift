@@ -38,6 +38,12 @@ internal import Synchronization
     var audience: Audience?
     /// What is there of a partial body, under the same lock; nil in every other state.
     var blocks: BlockMap?
+    /// The copy on the disk of which it is made, where it came from there in one piece.
+    let packed: PackedCopy?
+    /// Its pages hold what `published` says; false: they are not here, and are read when they are wanted (Body+Packed.swift).
+    let resident: Atomic<Bool>
+    /// Where its whole blocks go; set before anybody else knows the body (Body+Large.swift).
+    var large: LargeCopy?
     /// Whether it began partial: its pages are smaller (`BodyLayout`).
     private let isSparse: Bool
     /// Bytes it may have, or of a sparse one hold at once.
@@ -49,6 +55,21 @@ internal import Synchronization
         self.expectedLength = expectedLength
         self.isSparse = isSparse
         self.shelves = shelves
+        packed = nil
+        resident = Atomic(true)
+    }
+
+    /// Whole, but none of it in memory yet.
+    init(_ packed: PackedCopy, shelves: Shelves) {
+        let length = Int(packed.place.bodyLength)
+        lengthMax = length
+        expectedLength = length
+        isSparse = false
+        self.shelves = shelves
+        self.packed = packed
+        resident = Atomic(length == 0)
+        published.store(length, ordering: .relaxed)
+        phase.store(State.complete.rawValue, ordering: .releasing)
     }
 
     deinit {
@@ -73,6 +94,8 @@ internal import Synchronization
 
     /// Takes this object itself from the budget. False: it can not be had.
     func chargeObject() -> Bool {
+        // Counted once, whoever asks.
+        if objectBytes > 0 { return true }
         let bytes = unsafe Shelves.size(of: Unmanaged.passUnretained(self).toOpaque())
         guard shelves.charge(bytes) else { return false }
         objectBytes = bytes

@@ -6,7 +6,7 @@ internal import Synchronization
 /// Everything counts against the budget: pages at their malloc size, heads, keys, records, their share of the tables,
 /// and what was evicted but is still being sent.
 package final class MemoryTier: Sendable {
-    private let shelves: Shelves
+    let shelves: Shelves
 
     /// - Parameters:
     ///   - budget: bytes.
@@ -31,7 +31,7 @@ package final class MemoryTier: Sendable {
 
     /// Makes a record visible, also while its body still grows (then by the writer's thread), in place of the same
     /// variant. False: its body failed or was abandoned, or the budget has no room for it.
-    package func insert(_ record: StoredRecord) -> Bool { shelves.insert(record) }
+    package func insert(_ record: StoredRecord) -> Bool { shelves.insert(record) != nil }
 
     /// Puts a record with a freshened head and the same body where `old` is. False: `old` is no longer there, or the
     /// budget has no room; nothing changes.

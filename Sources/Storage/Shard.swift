@@ -32,23 +32,43 @@ struct Shard {
     }
 
     /// Puts a record before the other variants of its key, in place of those it replaces.
-    mutating func insert(_ record: StoredRecord, variantsMax: Int, into doomed: inout Doomed) {
+    /// - Returns: those it took the place of, and those that were one too many.
+    mutating func insert(_ record: StoredRecord, variantsMax: Int, into doomed: inout Doomed) -> [StoredRecord] {
         let wasEvicted = ghost.take(record.key)
         guard var variants = unsafe record.keyBytes.withUnsafeBytes({ unsafe table.variants(record.key, $0) }) else {
-            return put(record, [record], toMain: wasEvicted, into: &doomed)
+            put(record, [record], toMain: wasEvicted, into: &doomed)
+            return []
         }
+        var displaced: [StoredRecord] = []
         var toMain = wasEvicted
         variants.removeAll { other in
             guard other !== record, record.replaces(other) else { return other === record }
             toMain = toMain || other.place == .main
             record.setFrequency(max(record.frequency, other.frequency))
             unlink(other)
+            displaced.append(other)
             return true
         }
         if record.place != .nowhere { unlink(record) }
         variants.insert(record, at: 0)
-        while variants.count > max(1, variantsMax) { unlink(variants.removeLast()) }
+        while variants.count > max(1, variantsMax), let last = variants.popLast() {
+            unlink(last)
+            displaced.append(last)
+        }
+        for other in displaced { other.revoke() }
         put(record, variants, toMain: toMain, into: &doomed)
+        return displaced
+    }
+
+    /// Puts a record that was read from the disk behind the other variants of its key. False: the same variant is there, or
+    /// as many as there may be.
+    mutating func adopt(_ record: StoredRecord, variantsMax: Int, into doomed: inout Doomed) -> Bool {
+        let variants = unsafe record.keyBytes.withUnsafeBytes { unsafe table.variants(record.key, $0) } ?? []
+        guard variants.count < max(1, variantsMax), !variants.contains(where: { $0.replaces(record) }) else {
+            return false
+        }
+        put(record, variants + [record], toMain: ghost.take(record.key), into: &doomed)
+        return true
     }
 
     private mutating func put(
@@ -67,6 +87,7 @@ struct Shard {
         else { return false }
         new.setFrequency(old.frequency)
         new.setHits(old.hits)
+        old.revoke()
         new.weight = new.currentWeight
         if old.place == .main { main.substitute(new, for: old) } else { small.substitute(new, for: old) }
         if variants.count == 1 {
@@ -81,6 +102,11 @@ struct Shard {
 
     /// False: it was not here.
     mutating func remove(_ record: StoredRecord, into doomed: inout Doomed) -> Bool {
+        record.revoke()
+        return takeOut(record, into: &doomed)
+    }
+
+    private mutating func takeOut(_ record: StoredRecord, into doomed: inout Doomed) -> Bool {
         guard record.place != .nowhere else { return false }
         unlink(record)
         let variants = unsafe record.keyBytes.withUnsafeBytes { unsafe table.variants(record.key, $0) } ?? []
@@ -91,7 +117,10 @@ struct Shard {
 
     mutating func removeAll(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer, into doomed: inout Doomed) -> Int {
         guard let variants = unsafe table.variants(key, keyBytes) else { return 0 }
-        for record in variants { unlink(record) }
+        for record in variants {
+            record.revoke()
+            unlink(record)
+        }
         table.set([], key, variants[0].keyBytes, into: &doomed)
         return variants.count
     }
@@ -143,7 +172,7 @@ struct Shard {
         if victim.place == .small { ghost.note(victim.key, limit: main.count, into: &doomed) }
         evictions += 1
         evictedBytes += victim.weight
-        _ = remove(victim, into: &doomed)
+        _ = takeOut(victim, into: &doomed)
     }
 
     /// It was used while it waited: from small to main, from main to main again.

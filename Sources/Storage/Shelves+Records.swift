@@ -7,17 +7,26 @@ extension Shelves {
         read(shardIndex(key)) { shard in unsafe shard.table.variants(key, keyBytes) ?? [] }
     }
 
-    func insert(_ record: StoredRecord) -> Bool {
-        guard record.body.state != .failed, !record.body.isWindowed, chargeOnce(record) else { return false }
+    /// - Returns: those it took the place of; nil: it is not stored.
+    func insert(_ record: StoredRecord) -> [StoredRecord]? {
+        guard record.body.state != .failed, !record.body.isWindowed, chargeOnce(record) else { return nil }
         switch record.body.state {
         case .growing: record.body.home = record.key
         case .partial: if record.body.home == nil { record.body.home = record.key }
         case .complete, .failed: break
         }
-        change(shardIndex(record.key)) { shard, doomed in
+        return change(shardIndex(record.key)) { shard, doomed in
             shard.insert(record, variantsMax: variantsPerKeyMax, into: &doomed)
         }
-        return true
+    }
+
+    /// - Parameter isValid: asked under the lock.
+    func adopt(_ record: StoredRecord, isValid: () -> Bool) -> Bool {
+        guard chargeOnce(record) else { return false }
+        record.body.home = record.key
+        return change(shardIndex(record.key)) { shard, doomed in
+            isValid() && shard.adopt(record, variantsMax: variantsPerKeyMax, into: &doomed)
+        }
     }
 
     func replace(_ old: StoredRecord, with new: StoredRecord) -> Bool {

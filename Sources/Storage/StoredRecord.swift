@@ -1,4 +1,5 @@
 internal import CLarder
+package import Disk
 internal import Synchronization
 
 /// One stored response (one variant of one key): its key, its head in wire form, its body.
@@ -16,6 +17,10 @@ internal import Synchronization
     /// Bytes a subclass holds beside this record (arrays, tables), charged with it.
     private let heldBesides: Int
 
+    /// Its number in the disk tier; 0: it is not there.
+    private let diskNumber = Atomic<UInt64>(0)
+    /// It was taken out because it is not to be served any more, not for want of room.
+    private let revoked = Atomic<Bool>(false)
     /// Uses since the record entered its queue, saturating at 3 (S3-FIFO).
     private let uses = Atomic<UInt8>(0)
     private let hitCount = Atomic<UInt32>(0)
@@ -51,6 +56,18 @@ internal import Synchronization
 
 extension StoredRecord {
     static let usesMax: UInt8 = 3
+
+    /// Its number in the disk tier; nil: it is not there.
+    package final var diskID: ObjectID? {
+        get {
+            let number = diskNumber.load(ordering: .sequentiallyConsistent)
+            return number == 0 ? nil : ObjectID(rawValue: number)
+        }
+        set { diskNumber.store(newValue?.rawValue ?? 0, ordering: .sequentiallyConsistent) }
+    }
+
+    final var isRevoked: Bool { revoked.load(ordering: .sequentiallyConsistent) }
+    final func revoke() { revoked.store(true, ordering: .sequentiallyConsistent) }
 
     /// Slot in the table at its lowest load, the list of variants, and a share of the ghost queue.
     static let tableBytes = 208

@@ -15,7 +15,7 @@ func effectiveSettings(_ configuration: Configuration) -> String {
         ("admin changes over TCP", configuration.admin.tokenFile.map { "with the token in \($0)" } ?? "none"),
         ("cache.memory", binarySize(Double(cache.memory))),
         ("cache.object_size_max", binarySize(Double(cache.objectSizeMax))),
-        ("cache.disk", cache.diskSize == 0 ? "none" : "\(binarySize(Double(cache.diskSize))) in \(cache.diskPath)"),
+        ("cache.disk", cache.disk.map(text) ?? "none"),
         ("cache.collapse", cache.collapse ? "yes" : "no"),
         ("cache.negative_ttl", renderDuration(.seconds(cache.negativeTTL.count))),
         ("cache.targeted_fields", cache.targetedFields ? "yes" : "no"),
@@ -31,6 +31,12 @@ func effectiveSettings(_ configuration: Configuration) -> String {
 }
 
 private func list(_ ranges: [AddressRange]) -> String { ranges.map { "\($0)" }.joined(separator: ", ") }
+
+private func text(_ disk: ZoneDisk) -> String {
+    let pinned = binarySize(Double(disk.pinned))
+    return
+        "\(binarySize(Double(disk.size))) in \(disk.path), \(pinned) of it for what is pinned; sync \(renderDuration(disk.sync))"
+}
 
 private func text(_ workers: Workers) -> String {
     switch workers {

@@ -13,8 +13,8 @@ func ruleList(_ configuration: Configuration) -> String {
         lines.append(numbered(nil, "otherwise: \(access.defaultEffect.rawValue)"))
     }
     if !cache.zones.isEmpty {
-        lines += ["", "Zones", numbered(nil, "default: memory \(renderSize(cache.memory))")]
-        lines += cache.zones.map { numbered(nil, $0.text) }
+        lines += ["", "Zones", numbered(nil, cache.defaultZoneText)]
+        lines += cache.writtenZones.map { numbered(nil, $0.text) }
     }
     if !cache.rules.isEmpty {
         lines += ["", "Cache rules"] + cache.rules.map { numbered($0.number, $0.text) }
@@ -43,6 +43,7 @@ func writeRules(_ configuration: Configuration, to json: inout JSONWriter) {
             json.object {
                 $0.member("name", zone.name)
                 $0.member("memory", zone.memory)
+                if let disk = configuration.cache.disk(ofZone: zone.name) { write(disk, to: &$0) }
                 $0.key("treatment")
                 write(zone.changes.parts, to: &$0)
             }
@@ -66,6 +67,15 @@ private func writeHead(_ number: Int, _ line: Int, _ text: String, to json: inou
     json.member("number", number)
     json.member("line", line)
     json.member("text", text)
+}
+
+private func write(_ disk: ZoneDisk, to json: inout JSONWriter) {
+    json.key("disk")
+    json.object {
+        $0.member("path", disk.path)
+        $0.member("size", disk.size)
+        $0.member("pinned", disk.pinned)
+    }
 }
 
 /// Every value is a list, as it may be in the file.

@@ -34,6 +34,8 @@ struct LarderPolicyTests {
                 $0.ranges = .pass; $0.compression = .onTheFly
             }
         ),
+        ("admission=second-hit", changes { $0.admission = .secondHit }),
+        ("admission=first", changes { _ in }),
         ("storage=\"pinned\"", changes { $0.storage = .pinned }),
         ("ttl=999999999999999", changes { $0.ttl = .deltaMax }), ("ttl=60;x=1", changes { $0.ttl = Seconds(60) }),
         ("ttl=1, ttl=2", changes { $0.ttl = Seconds(2) }),

@@ -16,6 +16,7 @@ struct CacheRuleConfigurationTests {
             - { name: packages, memory: 64MiB, object_size_max: 16MiB, policy: [ cache-first ], ttl: 1d }
             - name: pages-2
               memory: 8MiB
+              disk: { path: /srv/pages, size: 1GiB, pinned: 100MiB }
           rules:
             - match:
                 host: [ "*.example.org" ]
@@ -26,6 +27,7 @@ struct CacheRuleConfigurationTests {
               zone: packages
               policy: [ cache-first, stale-on-error ]
               storage: session
+              admission: second-hit
               ttl: 1h
               respect_cache_control: no
               negative_ttl: 7s
@@ -50,9 +52,11 @@ struct CacheRuleConfigurationTests {
         packages.changes.objectSizeMax = 16 << 20
         packages.changes.use = .cacheFirst
         packages.changes.ttl = Seconds(86_400)
-        #expect(cache.zones == [packages, CacheZone(name: "pages-2", memory: 8 << 20, line: 8)])
+        let pages = CacheZone(name: "pages-2", memory: 8 << 20, diskPath: "/srv/pages", diskSize: 1 << 30, line: 8)
+        #expect(cache.writtenZones == [WrittenZone(packages), WrittenZone(pages, diskPinned: 100 << 20)])
+        #expect(cache.zones == [packages, pages])
 
-        var first = CacheRule(zone: "packages", number: 1, line: 11)
+        var first = CacheRule(zone: "packages", number: 1, line: 12)
         first.conditions.hosts = [.below(".example.org")]
         first.conditions.ports = [80...80]
         first.conditions.paths = [PathPattern("/pool/*")].compactMap { $0 }
@@ -60,6 +64,7 @@ struct CacheRuleConfigurationTests {
         first.conditions.clients = [AddressRange("10.0.0.0/8")].compactMap { $0 }
         first.changes.use = [.cacheFirst, .staleOnError]
         first.changes.storage = .session
+        first.changes.admission = .secondHit
         first.changes.ttl = Seconds(3600)
         first.changes.respectsCacheControl = false
         first.changes.negativeTTL = Seconds(7)
@@ -69,11 +74,11 @@ struct CacheRuleConfigurationTests {
         first.changes.compression = .onTheFly
         let dropped = ["utm_*", "fbclid"].compactMap { ParameterPattern($0) }
         first.key = KeyRules(query: .dropping(dropped), sortsQuery: true, host: "mirror.example.org")
-        var second = CacheRule(number: 2, line: 28)
+        var second = CacheRule(number: 2, line: 30)
         second.conditions.types = [MediaTypePattern("text/*")].compactMap { $0 }
         second.changes.ttl = .zero
         let kept = ["id"].compactMap { ParameterPattern($0) }
-        let third = CacheRule(zone: "default", key: KeyRules(query: .keeping(kept)), number: 3, line: 30)
+        let third = CacheRule(zone: "default", key: KeyRules(query: .keeping(kept)), number: 3, line: 32)
         #expect(cache.rules == [first, second, third])
     }
 
@@ -91,12 +96,13 @@ struct CacheRuleConfigurationTests {
         let cache = try loaded(Self.everything).cache
         #expect(
             cache.rules.map(\.text) == [
-                "host *.example.org; port 80; method GET, HEAD; path /pool/*; client 10.0.0.0/8 → zone packages; policy cache-first, stale-on-error; storage session; ttl 1h; respect_cache_control no; negative_ttl 7s; object_size_max 1MiB; store_cookies yes; ranges whole; compress on-the-fly; key.drop utm_*, fbclid; key.sort yes; key.host mirror.example.org",
+                "host *.example.org; port 80; method GET, HEAD; path /pool/*; client 10.0.0.0/8 → zone packages; policy cache-first, stale-on-error; storage session; admission second-hit; ttl 1h; respect_cache_control no; negative_ttl 7s; object_size_max 1MiB; store_cookies yes; ranges whole; compress on-the-fly; key.drop utm_*, fbclid; key.sort yes; key.host mirror.example.org",
                 "type text/* → ttl 0s", "everything → zone default; key.keep id",
             ])
         #expect(
-            cache.zones.map(\.text) == [
-                "packages: memory 64MiB; policy cache-first; ttl 1d; object_size_max 16MiB", "pages-2: memory 8MiB",
+            cache.writtenZones.map(\.text) == [
+                "packages: memory 64MiB; policy cache-first; ttl 1d; object_size_max 16MiB",
+                "pages-2: memory 8MiB; disk 1GiB in /srv/pages; pinned 100MiB",
             ])
         #expect(
             try loaded("cache: { rules: [ { match: { host: a } } ] }").cache.rules.map(\.text) == [
@@ -110,7 +116,7 @@ struct CacheRuleConfigurationTests {
         ("{ mach: { host: a } }", ".mach: unknown key; did you mean match?"),
         (
             "{ colour: a }",
-            ".colour: unknown key; known are match, zone, policy, storage, ttl, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, key"
+            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, key"
         ),
         ("{ match: a }", ".match: found \"a\", expected conditions such as { host: … }"),
         ("{ match: { hots: a } }", ".match.hots: unknown condition; did you mean host?"),
@@ -148,6 +154,10 @@ struct CacheRuleConfigurationTests {
             ".policy: revalidate-always and cache-first contradict each other"
         ),
         ("{ storage: forever }", ".storage: found \"forever\", expected one of session, permanent, pinned"),
+        (
+            "{ admission: secondhit }",
+            ".admission: found \"secondhit\", expected all or second-hit; did you mean second-hit?"
+        ),
         (
             "{ ttl: 500ms }", ".ttl: found \"500ms\", expected a duration of whole seconds from 0s to 3650d"
         ),
@@ -211,7 +221,7 @@ struct CacheRuleConfigurationTests {
         (
             "{ name: a, memory: 1MiB, mtach: {} }",
             [
-                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, ttl, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, disk"
+                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, disk"
             ]
         ),
         (
@@ -239,19 +249,6 @@ struct CacheRuleConfigurationTests {
 
     static let warnings: [(text: String, expected: [String])] = [
         ("cache: { rules: [ { storage: session } ] }", []),
-        (
-            "cache:\n  rules:\n    - ttl: 1s\n      storage: pinned",
-            [
-                "4: cache.rules[1].storage: pinned needs the disk tier, which is not part of this version; until then it is kept in memory, as session"
-            ]
-        ),
-        (
-            "cache:\n  zones:\n    - name: a\n      memory: 1MiB\n      storage: permanent\n      disk: { path: /a, size: 1GiB }",
-            [
-                "5: cache.zones[1].storage: permanent needs the disk tier, which is not part of this version; until then it is kept in memory, as session",
-                "6: cache.zones[1].disk: the disk tier is not part of this version; leave disk out; the zone is kept in memory only",
-            ]
-        ),
         (
             "cache:\n  rules:\n    - ttl: 1s\n    - match: { host: a }",
             ["4: cache.rules[2]: is never asked: rule 1 holds for everything; put it first"]
@@ -285,8 +282,8 @@ struct CacheRuleConfigurationTests {
         #expect(Set(warnings.map(\.description)) == Set(row.expected.map { "larder.yaml:\($0)" }), "\(row.text)")
     }
 
-    @Test func `neither zones nor rules wait for the next start`() throws {
+    @Test func `neither zones nor rules wait for the next start, but the disk of a zone does`() throws {
         let changed = try loaded(Self.everything)
-        #expect(changesNeedingRestart(from: Configuration(), to: changed).isEmpty)
+        #expect(changesNeedingRestart(from: Configuration(), to: changed) == ["cache.zones[2].disk"])
     }
 }

@@ -20,7 +20,7 @@ struct ConfigurationErrorTests {
                 "1: cache: found \"big\", expected the keys memory, disk, collapse, object_size_max, heuristic_lifetime_max, negative_ttl, targeted_fields, policy_clients, compression, zones, rules"
             ]
         ),
-        ("cache: { disk: 10GiB }", ["1: cache.disk: found \"10GiB\", expected the keys path, size"]),
+        ("cache: { disk: 10GiB }", ["1: cache.disk: found \"10GiB\", expected the keys path, size, pinned, sync"]),
         (
             "- a",
             [
@@ -218,7 +218,8 @@ struct ConfigurationErrorTests {
     }
 
     static let warnings: [(text: String, key: String)] = [
-        ("cache: { disk: { size: 1 } }", "cache.disk.size"), ("access: { clients: 0.0.0.0/0 }", "access.clients"),
+        ("cache: { rules: [ { storage: pinned } ] }", "cache.rules[1].storage"),
+        ("access: { clients: 0.0.0.0/0 }", "access.clients"),
         ("access: { clients: [ 10.0.0.0/8, \"::/0\" ] }", "access.clients"),
         ("admin: { address: 0.0.0.0:3129 }", "admin.address"),
         ("access: { default: deny }", "access.default"),

@@ -35,10 +35,7 @@ struct ConfigurationTests {
     @Test func `the promised keys mean what they say`() throws {
         let (configuration, errors, warnings) = try load(Self.promised)
         #expect(errors == [])
-        #expect(
-            warnings.map(\.description) == [
-                "larder.yaml:9: cache.disk.size: the disk tier is not part of this version; set size: 0; service goes on from memory only"
-            ])
+        #expect(warnings == [])
         var expected = Configuration()
         expected.cache.diskSize = 10 << 30
         expected.access.namedClients = AddressRange.loopback
@@ -80,6 +77,18 @@ struct ConfigurationTests {
             { $0.admin.address == nil && $0.admin.socket == nil && $0.admin.tokenFile == "/t" }
         ),
         ("cache: { memory: 1GiB }", { $0.cache.memory == 1 << 30 && $0.cache.objectSizeMax == 1 << 27 }),
+        (
+            "cache: { memory: 1GiB, disk: { path: /srv/larder, size: 16GiB, sync: 100ms } }",
+            {
+                $0.cache.objectSizeMax == 2 << 30
+                    && $0.cache.disk
+                        == ZoneDisk(
+                            zone: "default", path: "/srv/larder", size: 16 << 30, pinned: 8 << 30,
+                            sync: .milliseconds(100))
+            }
+        ),
+        ("cache: { disk: { size: 1GiB, pinned: 0 } }", { $0.cache.disk?.pinned == 0 }),
+        ("cache: { disk: { size: 0, pinned: 1GiB } }", { $0.cache.disk == nil && $0.cache.disks.isEmpty }),
         ("cache: { object_size_max: 5MB }", { $0.cache.objectSizeMax == 5_000_000 }),
         (
             "cache: { collapse: false, heuristic_lifetime_max: 0 }",
@@ -133,6 +142,38 @@ struct ConfigurationTests {
         #expect(
             changesNeedingRestart(from: Configuration(), to: changed) == ["workers", "admin.address", "cache.memory"])
         #expect(changesNeedingRestart(from: changed, to: changed) == [])
+    }
+
+    static let diskChanges: [(old: String, new: String, expected: [String])] = [
+        (
+            "cache: { disk: { size: 1GiB } }", "cache: { disk: { size: 2GiB, pinned: 1MiB, sync: 1s } }", []
+        ),
+        ("cache: { disk: { path: /a, size: 1GiB } }", "cache: { disk: { path: /b, size: 1GiB } }", ["cache.disk.path"]),
+        ("", "cache: { disk: { size: 1GiB } }", ["cache.disk.size"]),
+        ("cache: { disk: { size: 1GiB } }", "", ["cache.disk.size"]),
+        (
+            "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB } } ] }",
+            "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 2GiB, pinned: 0 } } ] }", []
+        ),
+        (
+            "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB } } ] }",
+            "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /b, size: 1GiB } } ] }",
+            ["cache.zones[1].disk"]
+        ),
+        (
+            "cache: { zones: [ { name: a, memory: 1MiB } ] }",
+            "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB } } ] }", ["cache.zones[1].disk"]
+        ),
+        (
+            "", "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB } } ] }",
+            ["cache.zones[1].disk"]
+        ),
+    ]
+    @Test(arguments: diskChanges.indices) func `of a disk, quotas are read again, and the place is not`(
+        _ index: Int
+    ) throws {
+        let row = Self.diskChanges[index]
+        #expect(changesNeedingRestart(from: try loaded(row.old), to: try loaded(row.new)) == row.expected, "\(row)")
     }
 
     @Test func `what is in effect can be shown`() throws {

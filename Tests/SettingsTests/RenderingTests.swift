@@ -35,7 +35,8 @@ struct RenderingTests {
     @Test func `the sample file is right with its examples too`() throws {
         let lines = renderSampleFile().split(separator: "\n", omittingEmptySubsequences: false)
         let keys = [
-            "token", "object_size_max", "policy_clients", "types", "zones", "clients", "authentication", "basic",
+            "token", "object_size_max", "pinned", "policy_clients", "types", "zones", "clients", "authentication",
+            "basic",
             "realm", "users", "remember", "rules",
             "default", "ca_file",
         ]
@@ -49,14 +50,15 @@ struct RenderingTests {
         #expect(configuration.access.rules.count == 3)
         #expect(configuration.access.authentication != nil)
         #expect(configuration.cache.writtenObjectSizeMax == 32 << 20)
-        #expect(configuration.cache.zones.map(\.name) == ["packages"] && configuration.cache.rules.count == 3)
+        #expect(
+            configuration.cache.zones.map(\.name) == ["packages", "layers"] && configuration.cache.rules.count == 3)
         #expect(
             configuration.cache.policyClients.count == 1 && configuration.cache.compression.writtenTypes?.count == 2)
         #expect(configuration.admin.tokenFile != nil && configuration.tls.caFile != nil)
         #expect(configuration.access.namedClients != nil && configuration.access.writtenDefault == .deny)
     }
 
-    @Test(arguments: ["build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox"])
+    @Test(arguments: ["build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox", "disk-fleet"])
     func `an example is valid, without a warning`(
         _ name: String
     ) throws {
@@ -71,6 +73,7 @@ struct RenderingTests {
         var changes = TreatmentChanges()
         changes.use = []
         changes.storage = .session
+        changes.admission = .all
         changes.ttl = .zero
         changes.respectsCacheControl = true
         changes.negativeTTL = .zero

@@ -1,6 +1,13 @@
 #pragma once
-/* What the memory tier needs of malloc(3). No logic. */
+/* What the memory tier needs of malloc(3), and the disk tier of files. No logic. */
 #include <stddef.h>
+#include <sys/types.h>
 
 size_t clarder_malloc_usable_size(void *block);  /* bytes the block really has; 0 for NULL */
 void clarder_malloc_keep_pages(void);            /* body pages come from the heap, not from mmap(2), and stay mapped */
+
+/* Files of the disk tier. -1 and errno where they fail. */
+struct iovec;
+/* preadv2(2); nowait: RWF_NOWAIT. */
+ssize_t clarder_preadv(int fd, const struct iovec *vectors, int count, off_t offset, int nowait);
+int clarder_allocate(int fd, off_t offset, off_t length);  /* fallocate(2) with FALLOC_FL_KEEP_SIZE */

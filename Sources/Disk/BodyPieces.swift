@@ -1,0 +1,36 @@
+import Glibc
+
+extension BodyBytes {
+    /// Calls with the vectors of a range, some at a time, in order.
+    func forEachVector(from offset: Int, length: Int, _ call: (iovec) -> Void) {
+        unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: 64) { vectors in
+            unsafe vectors.initialize(repeating: iovec())
+            var at = offset
+            let end = offset + length
+            while at < end {
+                let count = unsafe self.vectors(from: at, limit: end - at, into: vectors)
+                let before = at
+                for index in 0..<count {
+                    let vector = unsafe vectors[index]
+                    unsafe at += vector.iov_len
+                    unsafe call(vector)
+                }
+                precondition(at > before && at <= end, "a body has the bytes it said it had")
+            }
+        }
+    }
+
+    /// CRC-32C of a range.
+    package func checksum(from offset: Int, length: Int) -> UInt32 {
+        var checksum = Checksum()
+        unsafe forEachVector(from: offset, length: length) { vector in
+            unsafe checksum.add(UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len))
+        }
+        return checksum.value
+    }
+
+    /// CRC-32C of each block.
+    package func blockChecksums() -> [UInt32] {
+        stride(from: 0, to: length, by: blockBytes).map { checksum(from: $0, length: min(blockBytes, length - $0)) }
+    }
+}

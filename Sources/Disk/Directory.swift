@@ -1,0 +1,195 @@
+import Glibc
+
+/// The directory of a store: made or recognised, and locked for this process as long as this object lives.
+///
+/// The marker `larder-store` says whose it is: first line `larder store 1`, second line the store's id, 32 hexadecimal digits. The
+/// lock (`flock`) is on the marker. Where the directory is refused, nothing in it was touched.
+final class Directory: Sendable {
+    let path: String
+    let storeID: StoreID
+    /// It was made by this call: there is nothing in it.
+    let isNew: Bool
+    private let lock: LockedFile
+
+    static let formatVersion: UInt32 = 1
+    /// Below this nothing useful fits: a book, and a few of the smallest segments.
+    static let sizeMin: UInt64 = 16 << 20
+
+    var bookPath: String { path + "/book" }
+    var segmentsPath: String { path + "/segments" }
+    var largePath: String { path + "/large" }
+
+    func segmentPath(_ number: UInt32) -> String { "\(segmentsPath)/\(hexadecimal(number, digits: 8)).seg" }
+
+    /// In one of 256 directories, by the lowest 8 bits of its number.
+    func largePath(_ number: UInt32) -> String { "\(largeDirectory(number))/\(hexadecimal(number, digits: 8)).seg" }
+
+    func largeDirectory(_ number: UInt32) -> String { "\(largePath)/\(hexadecimal(number & 0xFF, digits: 2))" }
+
+    /// Numbers of the files of shared segments, and of large objects, that are there: in no order.
+    func fileNumbers() throws(DiskRefusal) -> (segments: [UInt32], large: [UInt32]) {
+        let segments = try Self.entries(segmentsPath).compactMap(Self.fileNumber)
+        var large: [UInt32] = []
+        for name in try Self.entries(largePath) where UInt8(name, radix: 16) != nil && name.utf8.count == 2 {
+            large += try Self.entries("\(largePath)/\(name)").compactMap(Self.fileNumber)
+        }
+        return (segments, large)
+    }
+
+    /// Makes what is not there yet below the directory.
+    func makeRooms() throws(DiskRefusal) {
+        for room in [segmentsPath, largePath] { try Self.makeDirectory(room) }
+        let status = Self.synchronize(path)
+        guard status == 0 else { throw Self.refusal(path, status) }
+    }
+
+    private static func fileNumber(_ name: String) -> UInt32? {
+        guard name.hasSuffix(".seg"), name.utf8.count == 12 else { return nil }
+        return UInt32(name.dropLast(4), radix: 16)
+    }
+
+    private func hexadecimal(_ number: UInt32, digits: Int) -> String {
+        let text = String(number, radix: 16)
+        return String(repeating: "0", count: digits - text.utf8.count) + text
+    }
+
+    static let markerName = "larder-store"
+    /// What the marker is called until it is whole and on the medium.
+    static let newMarkerName = "larder-store.new"
+
+    /// - Parameter size: what the store may take, in bytes.
+    static func open(_ path: String, size: UInt64) throws(DiskRefusal) -> Directory {
+        guard size >= sizeMin else { throw .tooSmall(path: path, sizeMin: sizeMin) }
+        try makeDirectory(path)
+        try checkMode(path)
+        let names = try entries(path)
+        if names.contains(markerName) { return try recognise(path) }
+        // A mount point comes with lost+found; a start that was killed leaves a marker that has not got its name.
+        guard names.allSatisfy({ $0 == "lost+found" || $0 == newMarkerName }) else { throw .foreign(path: path) }
+        return try mark(path)
+    }
+
+    /// What stands in a directory, without `.` and `..`, in no order.
+    static func entries(_ path: String) throws(DiskRefusal) -> [String] {
+        guard let directory = unsafe opendir(path) else { throw refusal(path, errno) }
+        defer { unsafe closedir(directory) }
+        var names: [String] = []
+        errno = 0
+        while let entry = unsafe readdir(directory) {
+            let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+            errno = 0
+        }
+        guard errno == 0 else { throw refusal(path, errno) }
+        return names
+    }
+
+    /// Puts on the medium what was made, renamed or unlinked in a directory. Returns 0 or an errno.
+    static func synchronize(_ path: String) -> CInt {
+        let fd = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard fd >= 0 else { return errno }
+        defer { _ = close(fd) }
+        return fsync(fd) == 0 ? 0 : errno
+    }
+
+    private init(path: String, storeID: StoreID, isNew: Bool, lock: LockedFile) {
+        self.path = path
+        self.storeID = storeID
+        self.isNew = isNew
+        self.lock = lock
+    }
+
+    // MARK: steps
+
+    private static func makeDirectory(_ path: String) throws(DiskRefusal) {
+        if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        throw refusal(path, errno)
+    }
+
+    private static func checkMode(_ path: String) throws(DiskRefusal) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw refusal(path, errno) }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw .failed(path: path, errno: ENOTDIR) }
+        guard status.st_mode & 0o022 == 0 else { throw .openToOthers(path: path, mode: status.st_mode & 0o7777) }
+        guard unsafe access(path, R_OK | W_OK | X_OK) == 0 else { throw refusal(path, errno) }
+    }
+
+    private static func recognise(_ path: String) throws(DiskRefusal) -> Directory {
+        let marker = path + "/" + markerName
+        let file = try LockedFile.open(marker, flags: O_RDWR, in: path)
+        let lines = try file.read(in: path).split(separator: "\n", omittingEmptySubsequences: false)
+        guard let first = lines.first, first.hasPrefix(versionPrefix),
+            let version = UInt32(first.dropFirst(versionPrefix.count))
+        else { throw .foreign(path: path) }
+        guard version == formatVersion else { throw .unknownVersion(path: path, version: version) }
+        guard lines.count >= 2, let id = StoreID(String(lines[1])) else { throw .foreign(path: path) }
+        return Directory(path: path, storeID: id, isNew: false, lock: file)
+    }
+
+    /// Whole or not at all: the marker gets its name when it is on the medium, and the lock on it goes with it.
+    private static func mark(_ path: String) throws(DiskRefusal) -> Directory {
+        let new = path + "/" + newMarkerName
+        let file = try LockedFile.open(new, flags: O_RDWR | O_CREAT, in: path)
+        let id = StoreID.random()
+        try file.write("\(versionPrefix)\(formatVersion)\n\(id)\n", in: path)
+        guard unsafe rename(new, path + "/" + markerName) == 0 else { throw refusal(path, errno) }
+        let status = synchronize(path)
+        guard status == 0 else { throw refusal(path, status) }
+        return Directory(path: path, storeID: id, isNew: true, lock: file)
+    }
+
+    private static let versionPrefix = "larder store "
+
+    static func refusal(_ path: String, _ code: CInt) -> DiskRefusal {
+        switch code {
+        case EACCES, EPERM, EROFS: .notAllowed(path: path, errno: code)
+        default: .failed(path: path, errno: code)
+        }
+    }
+}
+
+extension StoreID {
+    /// As the book has it: 16 bytes, in the order of the digits.
+    var bytes: [UInt8] {
+        [high, low].flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) } }
+    }
+}
+
+/// A file that is open and locked for this process; both end when nobody holds it any more.
+private final class LockedFile: Sendable {
+    private let fd: CInt
+
+    private init(_ fd: CInt) { self.fd = fd }
+    deinit { _ = close(fd) }
+
+    static func open(_ file: String, flags: CInt, in path: String) throws(DiskRefusal) -> LockedFile {
+        let fd = unsafe Glibc.open(file, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard fd >= 0 else { throw Directory.refusal(path, errno) }
+        let opened = LockedFile(fd)
+        guard flock(fd, LOCK_EX | LOCK_NB) == 0 else {
+            throw errno == EWOULDBLOCK ? .inUse(path: path) : .failed(path: path, errno: errno)
+        }
+        // Between opening and locking another process may have given the file its name, or taken it away.
+        var (ours, named) = (stat(), stat())
+        guard unsafe fstat(fd, &ours) == 0, unsafe lstat(file, &named) == 0, ours.st_ino == named.st_ino else {
+            throw .inUse(path: path)
+        }
+        return opened
+    }
+
+    func read(in path: String) throws(DiskRefusal) -> String {
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = unsafe pread(fd, &bytes, bytes.count, 0)
+        guard count >= 0 else { throw .failed(path: path, errno: errno) }
+        return String(decoding: bytes.prefix(count), as: UTF8.self)
+    }
+
+    func write(_ text: String, in path: String) throws(DiskRefusal) {
+        let bytes = Array(text.utf8)
+        guard ftruncate(fd, 0) == 0, unsafe pwrite(fd, bytes, bytes.count, 0) == bytes.count, fsync(fd) == 0 else {
+            throw .failed(path: path, errno: errno)
+        }
+    }
+}

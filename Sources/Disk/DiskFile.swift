@@ -1,0 +1,161 @@
+import Glibc
+
+/// An open file: closed with its last reference, so that it can be deleted while somebody reads. Meets EINTR and short
+/// results; all else is passed on.
+package final class DiskFile: Sendable {
+    let calls: any DiskCalls
+    private let fd: CInt
+
+    private init(_ fd: CInt, calls: any DiskCalls) {
+        self.fd = fd
+        self.calls = calls
+    }
+
+    deinit { calls.close(fd) }
+
+    /// Follows no symbolic link; what it makes is for our user alone.
+    static func open(_ path: String, flags: CInt, calls: any DiskCalls) throws(DiskFileError) -> DiskFile {
+        DiskFile(CInt(try succeed { calls.open(path, flags: flags | O_NOFOLLOW, mode: 0o600) }), calls: calls)
+    }
+
+    /// Fills `vectors`, which it uses up, from `offset` on.
+    /// - Returns: the bytes read, fewer only at the end of the file; or `-errno`, `-EAGAIN` where it would block.
+    func read(_ vectors: UnsafeMutableBufferPointer<iovec>, at offset: Int, waits: Bool) -> Int {
+        var left = unsafe vectors[...]
+        var count = 0
+        while unsafe !left.isEmpty, let start = vectors.baseAddress {
+            let got = unsafe calls.preadv(
+                fd, start + left.startIndex, min(left.count, DiskFile.vectorsMax), at: offset + count, waits: waits)
+            if got == Int(-EINTR) { continue }
+            if got < 0 { return got }
+            if got == 0 { break }
+            count += got
+            unsafe skip(got, in: &left)
+        }
+        return count
+    }
+
+    func read(into room: UnsafeMutableRawBufferPointer, at offset: Int, waits: Bool) -> Int {
+        var vector = unsafe iovec(iov_base: room.baseAddress, iov_len: room.count)
+        guard room.count > 0 else { return 0 }
+        return unsafe withUnsafeMutablePointer(to: &vector) {
+            unsafe read(UnsafeMutableBufferPointer(start: $0, count: 1), at: offset, waits: waits)
+        }
+    }
+
+    /// Up to `count` bytes from `offset` on: fewer at the end of the file.
+    func bytes(_ count: Int, at offset: Int, waits: Bool) throws(DiskReadError) -> [UInt8] {
+        var got = 0
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { room, initialized in
+            got = unsafe read(into: UnsafeMutableRawBufferPointer(room), at: offset, waits: waits)
+            initialized = max(got, 0)
+        }
+        guard got >= 0 else { throw DiskReadError(got) }
+        return bytes
+    }
+
+    /// Writes all of `vectors`, which it uses up.
+    func write(_ vectors: UnsafeMutableBufferPointer<iovec>, at offset: Int) throws(DiskFileError) {
+        var left = unsafe vectors[...]
+        unsafe skip(0, in: &left)
+        var count = 0
+        while unsafe !left.isEmpty, let start = vectors.baseAddress {
+            let done = unsafe calls.pwritev(
+                fd, start + left.startIndex, min(left.count, DiskFile.vectorsMax), at: offset + count)
+            if done == Int(-EINTR) { continue }
+            // Nothing written and no error either: it would go on for ever.
+            guard done > 0 else { throw .failed(errno: done < 0 ? CInt(-done) : EIO) }
+            count += done
+            unsafe skip(done, in: &left)
+        }
+    }
+
+    func write(_ bytes: [UInt8], at offset: Int) throws(DiskFileError) {
+        let outcome = unsafe bytes.withUnsafeBytes { bytes in
+            var vector = unsafe iovec(
+                iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+            return unsafe withUnsafeMutablePointer(to: &vector) { vector in
+                Result { () throws(DiskFileError) in
+                    unsafe try write(UnsafeMutableBufferPointer(start: vector, count: 1), at: offset)
+                }
+            }
+        }
+        try outcome.get()
+    }
+
+    /// Takes room for the file. Where the file system can not, it grows as it is written.
+    func allocate(_ length: Int) throws(DiskFileError) {
+        do throws(DiskFileError) {
+            _ = try succeed { calls.allocate(fd, offset: 0, length: length) }
+        } catch .failed(errno: EOPNOTSUPP) {} catch .failed(errno: ENOSYS) {}
+    }
+
+    func truncate(to length: Int) throws(DiskFileError) { _ = try succeed { calls.truncate(fd, to: length) } }
+
+    func length() throws(DiskFileError) -> Int { try succeed { calls.length(fd) } }
+
+    func readAhead(_ offset: Int, _ length: Int) { calls.readAhead(fd, offset: offset, length: length) }
+
+    /// Where it fails, what was written before may be lost although a later call succeeds: the kernel forgets it.
+    func synchronize() throws(DiskFileError) { _ = try succeed { calls.synchronize(fd) } }
+
+    /// Puts the names in the directory of `path` on the medium: what was made, renamed or deleted there.
+    static func synchronizeDirectory(of path: String, calls: any DiskCalls) throws(DiskFileError) {
+        let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        let parent = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let directory = try open(parent, flags: O_RDONLY | O_DIRECTORY, calls: calls)
+        try directory.synchronize()
+    }
+
+    /// `IOV_MAX` of Linux.
+    private static let vectorsMax = 1024
+
+    private func skip(_ count: Int, in left: inout Slice<UnsafeMutableBufferPointer<iovec>>) {
+        var count = count
+        while unsafe !left.isEmpty, unsafe left[left.startIndex].iov_len <= count {
+            unsafe count -= left[left.startIndex].iov_len
+            unsafe left.removeFirst()
+        }
+        guard unsafe !left.isEmpty, count > 0 else { return }
+        unsafe left[left.startIndex].iov_base += count
+        unsafe left[left.startIndex].iov_len -= count
+    }
+}
+
+/// Why a file can not be made, opened or written.
+package enum DiskFileError: Error, Equatable, Sendable {
+    case failed(errno: CInt)
+    /// It is there, and does not begin as it should.
+    case header(RecordError)
+}
+
+extension DiskReadError {
+    /// Of a call's result below zero.
+    init(_ result: Int) { self = result == Int(-EAGAIN) ? .wouldBlock : .failed(errno: CInt(-result)) }
+
+    init(_ error: DiskFileError) {
+        switch error {
+        case .failed(let code): self = .failed(errno: code)
+        case .header: self = .damaged
+        }
+    }
+}
+
+extension DiskRead {
+    init(_ error: DiskReadError) {
+        switch error {
+        case .wouldBlock: self = .wouldBlock
+        case .damaged: self = .damaged
+        case .failed(let code): self = .failed(errno: code)
+        }
+    }
+}
+
+/// Repeats a call that was interrupted.
+private func succeed(_ call: () -> Int) throws(DiskFileError) -> Int {
+    while true {
+        let result = call()
+        if result >= 0 { return result }
+        if result != Int(-EINTR) { throw .failed(errno: CInt(-result)) }
+    }
+}

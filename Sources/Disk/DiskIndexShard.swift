@@ -1,0 +1,109 @@
+/// One open hash table: linear probing, and what follows a removed entry moves back, so that there are no tombstones.
+@safe final class DiskIndexShard {
+    private var slots: UnsafeMutablePointer<DiskIndexEntry>
+    private var capacity: Int
+    private(set) var count = 0
+
+    private static let capacityMin = 16
+
+    init() {
+        capacity = Self.capacityMin
+        unsafe slots = Self.allocate(capacity)
+    }
+
+    deinit { unsafe slots.deallocate() }  // entries are plain bytes
+
+    var tableBytes: Int { capacity * MemoryLayout<DiskIndexEntry>.stride }
+
+    func forEach(_ hash: UInt64, _ body: (DiskIndexEntry) -> Void) {
+        var slot = home(of: hash)
+        while unsafe !slots[slot].isFree {
+            if unsafe slots[slot].hash == hash { unsafe body(slots[slot]) }
+            slot = next(slot)
+        }
+    }
+
+    func forEach(_ body: (DiskIndexEntry) -> Void) {
+        for slot in 0..<capacity where unsafe !slots[slot].isFree { unsafe body(slots[slot]) }
+    }
+
+    func first(_ hash: UInt64, where matches: (DiskIndexEntry) -> Bool) -> DiskIndexEntry? {
+        slot(of: hash, where: matches).map { unsafe slots[$0] }
+    }
+
+    func update(
+        _ hash: UInt64, where matches: (DiskIndexEntry) -> Bool, _ change: (inout DiskIndexEntry) -> Void
+    ) -> Bool {
+        guard let slot = slot(of: hash, where: matches) else { return false }
+        unsafe change(&slots[slot])
+        return true
+    }
+
+    func insert(_ entry: DiskIndexEntry) {
+        // Between 57 and 85 of 100 slots are in use: 38 to 56 bytes for an object.
+        if (count + 1) * 20 > capacity * 17 { resize(to: capacity + capacity / 2) }
+        place(entry)
+        count += 1
+    }
+
+    func remove(_ hash: UInt64, where matches: (DiskIndexEntry) -> Bool) -> DiskIndexEntry? {
+        guard var hole = slot(of: hash, where: matches) else { return nil }
+        let removed = unsafe slots[hole]
+        var slot = next(hole)
+        // An entry may move into the hole where that is not before its home, seen around the end of the table.
+        while unsafe !slots[slot].isFree {
+            let distance = distance(from: unsafe home(of: slots[slot].hash), to: slot)
+            if distance >= self.distance(from: hole, to: slot) {
+                unsafe slots[hole] = slots[slot]
+                hole = slot
+            }
+            slot = next(slot)
+        }
+        unsafe slots[hole] = .free
+        count -= 1
+        if capacity > Self.capacityMin, count * 4 < capacity { resize(to: max(Self.capacityMin, capacity / 2)) }
+        return removed
+    }
+
+    private func slot(of hash: UInt64, where matches: (DiskIndexEntry) -> Bool) -> Int? {
+        var slot = home(of: hash)
+        while unsafe !slots[slot].isFree {
+            if unsafe slots[slot].hash == hash, unsafe matches(slots[slot]) { return slot }
+            slot = next(slot)
+        }
+        return nil
+    }
+
+    private func place(_ entry: DiskIndexEntry) {
+        var slot = home(of: entry.hash)
+        while unsafe !slots[slot].isFree { slot = next(slot) }
+        unsafe slots[slot] = entry
+    }
+
+    private func resize(to newCapacity: Int) {
+        let (old, oldCapacity) = unsafe (slots, capacity)
+        unsafe slots = Self.allocate(newCapacity)
+        capacity = newCapacity
+        for slot in 0..<oldCapacity where unsafe !old[slot].isFree { unsafe place(old[slot]) }
+        unsafe old.deallocate()
+    }
+
+    private static func allocate(_ capacity: Int) -> UnsafeMutablePointer<DiskIndexEntry> {
+        let slots = UnsafeMutablePointer<DiskIndexEntry>.allocate(capacity: capacity)
+        unsafe slots.initialize(repeating: .free, count: capacity)
+        return unsafe slots
+    }
+
+    /// Mixed (the finalizer of SplitMix64), because those at the top chose the shard, and because not every hash is a good one.
+    private func home(of hash: UInt64) -> Int {
+        var mixed = hash
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        mixed ^= mixed >> 31
+        return Int(UInt64(capacity).multipliedFullWidth(by: mixed).high)
+    }
+
+    private func next(_ slot: Int) -> Int { slot + 1 == capacity ? 0 : slot + 1 }
+
+    private func distance(from: Int, to: Int) -> Int { to >= from ? to - from : to + capacity - from }
+}

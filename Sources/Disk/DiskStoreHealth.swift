@@ -1,0 +1,31 @@
+import EventLoop
+import Synchronization
+
+/// Whether the store writes. A write that fails turns it off; a probe that succeeds (`BookKeeper`) turns it on.
+final class DiskStoreHealth: Sendable {
+    private let isOnNow = Atomic(true)
+    private let reason = Locked("")
+    private let path: String
+    private let log: @Sendable (DiskEvent) -> Void
+
+    init(path: String, log: @escaping @Sendable (DiskEvent) -> Void) {
+        self.path = path
+        self.log = log
+    }
+
+    var isOn: Bool { isOnNow.load(ordering: .acquiring) }
+
+    var state: DiskStore.State { isOn ? .on : .off(reason: reason.withLock { $0 }) }
+
+    /// Logged once, when it goes off.
+    func turnOff(_ why: String) {
+        reason.withLock { $0 = why }
+        guard isOnNow.exchange(false, ordering: .acquiringAndReleasing) else { return }
+        log(DiskEvent(.error, "disk \(path) is off, nothing is stored there: \(why)"))
+    }
+
+    func turnOn() {
+        guard !isOnNow.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        log(DiskEvent(.info, "disk \(path) is on again"))
+    }
+}

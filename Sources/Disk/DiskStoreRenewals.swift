@@ -1,0 +1,43 @@
+import EventLoop
+
+/// Renewed heads that are not in the book yet: read from here until they are.
+final class DiskStoreRenewals: Sendable {
+    struct Renewal: Sendable {
+        var attributes: ObjectAttributes
+        var head: [UInt8]
+        /// Rises with each renewal of the store.
+        var serial: UInt64
+    }
+    private struct State {
+        var waiting: [ObjectID: Renewal] = [:]
+        var lastSerial: UInt64 = 0
+    }
+    private let state = Locked(State())
+
+    /// Above this a renewal is forgotten: the object is only validated once more than it had to be. Reached where the book can not be written.
+    static let countMax = 1 << 16
+
+    /// - Returns: the serial; nil where it is not kept.
+    func add(_ id: ObjectID, _ attributes: ObjectAttributes, head: [UInt8]) -> UInt64? {
+        state.withLock { state in
+            guard state.waiting.count < Self.countMax || state.waiting[id] != nil else { return nil }
+            state.lastSerial += 1
+            state.waiting[id] = Renewal(attributes: attributes, head: head, serial: state.lastSerial)
+            return state.lastSerial
+        }
+    }
+
+    func latest(of id: ObjectID) -> Renewal? { state.withLock { $0.waiting[id] } }
+
+    /// It is in the book, or the object is gone.
+    /// - Parameter serial: a later one stays; nil: none stays.
+    func forget(_ id: ObjectID, through serial: UInt64? = nil) {
+        state.withLock { state in
+            guard let known = state.waiting[id]?.serial, serial.map({ known <= $0 }) ?? true else { return }
+            state.waiting[id] = nil
+        }
+    }
+
+    /// All serials up to now.
+    var lastSerial: UInt64 { state.withLock { $0.lastSerial } }
+}

@@ -1,0 +1,57 @@
+import EventLoop
+
+/// Objects that wait to be written, by key's hash and number: what is taken out here while it waits never becomes visible.
+///
+/// An object is in exactly one of three states, and each step between them is made under the lock of its shard:
+///
+///     waiting ──publish──▶ in the index ──remove──▶ gone
+///        └─────cancel──────────────────────────────▶
+@safe final class Pending: @unchecked Sendable {  // each shard is reached under its lock alone
+    private let shards: [Locked<DiskIndexShard>]
+
+    init() { shards = (0..<Self.shardCount).map { _ in Locked(DiskIndexShard()) } }
+
+    private static let shardCount = 16
+
+    func add(_ hash: UInt64, _ id: ObjectID) {
+        // Only hash and number matter here.
+        let place = Place(kind: .packed, segment: 0, offset: 0, headLength: 16, bodyLength: 0)
+        guard
+            let entry = DiskIndexEntry(
+                hash: hash, id: id, place: place, storageClass: .permanent, isRenewed: false)
+        else { preconditionFailure("this place can be named") }
+        shard(of: hash).withLock { $0.insert(entry) }
+    }
+
+    func contains(_ hash: UInt64, _ id: ObjectID) -> Bool {
+        shard(of: hash).withLock { $0.first(hash) { $0.id == id } != nil }
+    }
+
+    /// It is not wanted any more. False: it does not wait; it is in the index, or nowhere.
+    @discardableResult
+    func cancel(_ hash: UInt64, _ id: ObjectID) -> Bool {
+        shard(of: hash).withLock { $0.remove(hash) { $0.id == id } != nil }
+    }
+
+    /// All that wait under a key. Returns their numbers.
+    func cancelAll(_ hash: UInt64) -> [ObjectID] {
+        shard(of: hash).withLock { shard in
+            var cancelled: [ObjectID] = []
+            while let entry = shard.remove(hash, where: { _ in true }) { cancelled.append(entry.id) }
+            return cancelled
+        }
+    }
+
+    /// It is written: `publish` puts it into the index, unless it was cancelled; then false.
+    func publish(_ hash: UInt64, _ id: ObjectID, _ publish: () -> Void) -> Bool {
+        shard(of: hash).withLock { shard in
+            guard shard.remove(hash, where: { $0.id == id }) != nil else { return false }
+            publish()
+            return true
+        }
+    }
+
+    var count: Int { shards.reduce(0) { $0 + $1.withLock { $0.count } } }
+
+    private func shard(of hash: UInt64) -> Locked<DiskIndexShard> { shards[Int(hash >> 60) & (Self.shardCount - 1)] }
+}

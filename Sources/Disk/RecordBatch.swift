@@ -1,0 +1,130 @@
+import Glibc
+
+/// Records that are written in one go, one behind the other. Bodies stay where they are, small ones are copied.
+///
+///     var batch = RecordBatch(file.identity, at: file.end)
+///     let place = try batch.add(object)
+///     try file.append(batch)
+package struct RecordBatch: Sendable {
+    package let identity: SegmentIdentity
+    /// Where its first record will stand.
+    package let start: UInt64
+    /// Bytes of all records, padding included.
+    package private(set) var byteCount = 0
+
+    /// Head parts, padding and small bodies, without what is left where it is.
+    private var bytes: [UInt8] = []
+    private var pieces: [Piece] = []
+
+    private enum Piece: Sendable {
+        case bytes(Range<Int>)
+        case body(any BodyBytes)
+    }
+
+    /// A vector costs the kernel about as much as copying these.
+    private static let copiedBytesMax = 4096
+
+    package init(_ identity: SegmentIdentity, at start: UInt64) {
+        precondition(start % 16 == 0, "a record stands on a multiple of 16")
+        self.identity = identity
+        self.start = start
+    }
+
+    package var isEmpty: Bool { byteCount == 0 }
+    /// Where the next record will stand.
+    package var end: UInt64 { start + UInt64(byteCount) }
+
+    /// Adds an object, of which it computes the checksums. Returns where it will stand.
+    package mutating func add(_ object: PackedObject) throws(RecordError) -> Place {
+        let from = bytes.count
+        let length = object.body.length
+        try RecordCodec.append(
+            packed: object.id, key: object.key, attributes: object.attributes, head: object.head,
+            checksums: object.body.blockChecksums(), bodyLength: length, in: identity, at: end, to: &bytes)
+        let place = place(headLength: bytes.count - from, bodyLength: length)
+        if length <= RecordBatch.copiedBytesMax {
+            unsafe object.body.forEachVector(from: 0, length: length) { vector in
+                unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len))
+            }
+            finish(place, from: from)
+        } else {
+            note(from..<bytes.count)
+            pieces.append(.body(object.body))
+            finish(place, from: bytes.count)
+        }
+        return place
+    }
+
+    /// Adds an object that was read: with its checksums as they are, so that damage on the way would show.
+    /// - Parameter head: of whatever place; renewed or not.
+    package mutating func add(copyOf head: StoredHead, body: [UInt8]) throws(RecordError) -> Place {
+        precondition(
+            head.place.kind == .packed && head.place.bodyLength == UInt64(body.count), "head and body of one object")
+        let from = bytes.count
+        try RecordCodec.append(
+            packed: head.id, key: head.key, attributes: head.attributes, head: head.head, checksums: head.checksums,
+            bodyLength: body.count, in: identity, at: end, to: &bytes)
+        let place = place(headLength: bytes.count - from, bodyLength: body.count)
+        bytes += body
+        finish(place, from: from)
+        return place
+    }
+
+    /// Adds as many records of drops as it takes.
+    package mutating func add(drops: [DroppedObject], storedAt: Int64) {
+        var left = drops[...]
+        while !left.isEmpty {
+            let from = bytes.count
+            do throws(RecordError) {
+                try RecordCodec.append(
+                    drops: left.prefix(RecordCodec.dropsMax), storedAt: storedAt, in: identity, at: end, to: &bytes)
+            } catch { preconditionFailure("so many fit into one record") }
+            left = left.dropFirst(RecordCodec.dropsMax)
+            note(from..<bytes.count)
+            byteCount += bytes.count - from
+        }
+    }
+
+    /// Calls with all of it as vectors; valid during the call.
+    func withVectors<Failure: Error>(
+        _ body: (UnsafeMutableBufferPointer<iovec>) throws(Failure) -> Void
+    ) throws(Failure) {
+        let outcome = unsafe bytes.withUnsafeBytes { bytes in
+            var vectors = unsafe [iovec]()
+            for piece in pieces {
+                switch piece {
+                case .bytes(let range):
+                    let start = unsafe UnsafeMutableRawPointer(mutating: bytes.baseAddress! + range.lowerBound)
+                    unsafe vectors.append(iovec(iov_base: start, iov_len: range.count))
+                case .body(let body):
+                    unsafe body.forEachVector(from: 0, length: body.length) { unsafe vectors.append($0) }
+                }
+            }
+            return unsafe vectors.withUnsafeMutableBufferPointer { vectors in
+                Result { () throws(Failure) in unsafe try body(vectors) }
+            }
+        }
+        try outcome.get()
+    }
+
+    private func place(headLength: Int, bodyLength: Int) -> Place {
+        Place(
+            kind: .packed, segment: identity.number, offset: end, headLength: UInt32(headLength),
+            bodyLength: UInt64(bodyLength))
+    }
+
+    /// Adds the padding behind a body.
+    private mutating func finish(_ place: Place, from: Int) {
+        bytes.append(zeros: Int(place.recordLength - UInt64(place.headLength) - place.bodyLength))
+        note(from..<bytes.count)
+        byteCount += Int(place.recordLength)
+    }
+
+    private mutating func note(_ range: Range<Int>) {
+        if case .bytes(let last) = pieces.last, last.upperBound == range.lowerBound {
+            pieces[pieces.count - 1] = .bytes(last.lowerBound..<range.upperBound)
+        } else if !range.isEmpty {
+            pieces.append(.bytes(range))
+        }
+    }
+}

@@ -1,0 +1,130 @@
+/// The 64 bytes every record begins with (docs/storage-format.md, "Record"):
+///
+///     0 magic "LREC"   4 version   5 kind   6 class   7 flags, 0   8 object id   16 stored at   24 body bytes
+///     32 key bytes   36 head bytes   40 bytes of the head part   44 attribute bytes   48 segment   52 store tag
+///     56 offset in the segment, in units of 16   60 CRC-32C of the head part, this field left out
+///
+/// It knows where the record stands: what is found anywhere else, or in another store, is no record.
+package struct RecordHeader: Equatable, Sendable {
+    package static let byteCount = 64
+    static let magic: UInt32 = 0x4345_524C  // "LREC"
+    static let version: UInt8 = 1
+    static let checksumOffset = 60
+
+    /// Of the head part: the index counts it in 16 bits, in units of 16.
+    package static let headPartBytesMax = 0xFFFF * 16
+    /// Of a record: the index counts it in 32 bits, in units of 16.
+    package static let recordBytesMax: UInt64 = 0xFFFF_FFFF * 16
+
+    package enum Kind: UInt8, Sendable, CaseIterable {
+        /// An object, its body behind it.
+        case object = 1
+        /// A list of objects that are no more.
+        case drops = 2
+        /// The head of a large object, which has a file for itself.
+        case large = 3
+    }
+
+    package var kind: Kind
+    /// nil: it is no object.
+    package var storageClass: StorageClass?
+    package var id: ObjectID
+    /// Seconds of the wall clock.
+    package var storedAt: Int64
+    /// Of drops: how many.
+    package var bodyLength: UInt64
+    package var keyLength: Int
+    package var headLength: Int
+    package var attributesLength: Int
+    /// All that stands before the body: this, key, attributes, head, checksums, padding.
+    package var headPartLength: Int
+    package var segment: UInt32
+    package var storeTag: UInt32
+    package var offset: UInt64
+    package var checksum: UInt32
+
+    /// Bytes of the whole record; of a large one, without what its file has more of.
+    package var recordLength: UInt64 {
+        kind == .object ? UInt64(headPartLength) + padded(bodyLength, to: 16) : UInt64(headPartLength)
+    }
+
+    /// Checksums behind the head, one per block.
+    var checksumCount: Int { kind == .object ? Int((bodyLength + UInt64(blockBytes) - 1) / UInt64(blockBytes)) : 0 }
+
+    /// Multiple of which a head part is.
+    static func unit(_ kind: Kind) -> Int { kind == .large ? 4096 : 16 }
+
+    /// Reads the header alone: its checksum covers what follows, and is not looked at.
+    package init(_ bytes: borrowing RawSpan) throws(RecordError) {
+        guard bytes.byteCount >= RecordHeader.byteCount else { throw .incomplete(needs: RecordHeader.byteCount) }
+        guard bytes.number(at: 0, as: UInt32.self) == RecordHeader.magic else { throw .notARecord }
+        let version: UInt8 = bytes.number(at: 4)
+        guard version == RecordHeader.version else { throw .unknownVersion(version) }
+        guard let kind = Kind(rawValue: bytes.number(at: 5)) else { throw .unknownKind(bytes.number(at: 5)) }
+        self.kind = kind
+        let classCode: UInt8 = bytes.number(at: 6)
+        storageClass = StorageClass(rawValue: classCode)
+        guard kind == .drops ? classCode == 0 : storageClass != nil else { throw .unknownClass(classCode) }
+        guard bytes.number(at: 7, as: UInt8.self) == 0 else { throw .unknownFlags(bytes.number(at: 7)) }
+        id = ObjectID(rawValue: bytes.number(at: 8))
+        storedAt = bytes.number(at: 16)
+        bodyLength = bytes.number(at: 24)
+        keyLength = Int(bytes.number(at: 32, as: UInt32.self))
+        headLength = Int(bytes.number(at: 36, as: UInt32.self))
+        headPartLength = Int(bytes.number(at: 40, as: UInt32.self))
+        attributesLength = Int(bytes.number(at: 44, as: UInt32.self))
+        segment = bytes.number(at: 48)
+        storeTag = bytes.number(at: 52)
+        offset = UInt64(bytes.number(at: 56, as: UInt32.self)) * 16
+        checksum = bytes.number(at: 60)
+        try checkLengths()
+    }
+
+    /// None of these sums can overflow: four lengths of 32 bits, and a body below 2³⁶.
+    private func checkLengths() throws(RecordError) {
+        guard bodyLength < RecordHeader.recordBytesMax, headPartLength <= RecordHeader.headPartBytesMax,
+            recordLength <= RecordHeader.recordBytesMax
+        else { throw .lengths }
+        let tail = kind == .drops ? Int(bodyLength) * DroppedObject.byteCount : checksumCount * 4
+        let sum = RecordHeader.byteCount + keyLength + attributesLength + headLength + tail
+        guard headPartLength == padded(sum, to: RecordHeader.unit(kind)) else { throw .lengths }
+        guard kind != .drops || (keyLength == 0 && attributesLength == 0 && headLength == 0) else { throw .lengths }
+    }
+}
+
+/// Why bytes are not the record that should stand there.
+package enum RecordError: Error, Equatable, Sendable {
+    /// They do not begin like one.
+    case notARecord
+    case unknownVersion(UInt8)
+    case unknownKind(UInt8)
+    case unknownClass(UInt8)
+    case unknownFlags(UInt8)
+    /// The lengths contradict each other, or a limit.
+    case lengths
+    /// There are fewer bytes than it has.
+    case incomplete(needs: Int)
+    /// Of the head part.
+    case checksum
+    /// It says that it stands in another place, or in another store.
+    case elsewhere
+    case attributes
+    /// Padding that is not zero.
+    case padding
+    /// The checksum of a block of the body.
+    case body(block: Int)
+    /// To be written: more than a head part can hold.
+    case tooLarge
+}
+
+/// An object that is no more, and where its record stands: with that segment the note can go as well.
+package struct DroppedObject: Hashable, Sendable {
+    package static let byteCount = 16
+    package var id: ObjectID
+    package var segment: UInt32
+
+    package init(id: ObjectID, segment: UInt32) {
+        self.id = id
+        self.segment = segment
+    }
+}

@@ -1,0 +1,195 @@
+/// Walks through the records of a segment in their order. Blocks.
+package struct RecordScan {
+    package enum Depth: Sendable {
+        /// Bodies are not read, but for their end being there.
+        case heads
+        /// All of it is compared with its checksums.
+        case everything
+    }
+    package enum Mode: Sendable {
+        /// Ends with the first record that is not whole: what a crash left behind.
+        case tail
+        /// Looks for the next record behind what is damaged.
+        case search
+    }
+    package enum Found: Sendable {
+        case object(StoredHead)
+        case drops([DroppedObject], at: UInt64, length: UInt64)
+        /// Its head is right, its body or the padding is not. Only in mode `search`.
+        case damagedObject(StoredHead, RecordError)
+        /// No record stands here. Only in mode `search`.
+        case damaged(Range<UInt64>, RecordError)
+    }
+
+    /// Where the next record is looked for: in mode `tail`, where the whole ones end.
+    package private(set) var end: UInt64
+    /// Why it ended before the end of the file did, in mode `tail`; nil: it did not.
+    package private(set) var stop: RecordError?
+
+    private let file: SegmentFile
+    private let depth: Depth
+    private let mode: Mode
+    private var fileEnd: UInt64?
+    private var window: Window
+    /// What was passed over in search of a record, and why.
+    private var gap: (start: UInt64, why: RecordError)?
+
+    /// - Parameter from: where a record should stand.
+    package init(
+        _ file: SegmentFile, from: UInt64 = UInt64(SegmentFile.headerBytes), depth: Depth, mode: Mode = .tail
+    ) {
+        precondition(from % 16 == 0, "a record stands on a multiple of 16")
+        self.file = file
+        self.depth = depth
+        self.mode = mode
+        end = from
+        window = Window(byteCount: depth == .heads ? 64 << 10 : 1 << 20)
+    }
+
+    /// nil: there is no more.
+    package mutating func next() throws(DiskReadError) -> Found? {
+        let fileEnd = try length()
+        guard stop == nil else { return nil }
+        while end < fileEnd {
+            switch try examine(end, fileEnd) {
+            case .success(let (found, length)):
+                if let gap = takeGap() { return gap }  // this one is found again by the next call
+                end += length
+                return found
+            case .failure(let error):
+                guard mode == .search else {
+                    stop = error
+                    return nil
+                }
+                if gap == nil { gap = (end, error) }
+                try skipToMagic(fileEnd)
+            }
+        }
+        return takeGap()
+    }
+
+    /// The file's length when the scan began: what is appended meanwhile is not for it.
+    private mutating func length() throws(DiskReadError) -> UInt64 {
+        if let fileEnd { return fileEnd }
+        do throws(DiskFileError) {
+            let length = try file.length()
+            fileEnd = length
+            return length
+        } catch { throw DiskReadError(error) }
+    }
+
+    private mutating func takeGap() -> Found? {
+        guard let (start, why) = gap else { return nil }
+        gap = nil
+        return .damaged(start..<end, why)
+    }
+
+    /// The record at a place, and the bytes it takes.
+    private mutating func examine(
+        _ at: UInt64, _ fileEnd: UInt64
+    ) throws(DiskReadError) -> Result<(Found, UInt64), RecordError> {
+        let left = fileEnd - at
+        try window.fill(file, at, RecordHeader.byteCount)
+        let header: RecordHeader
+        switch window.header(at) {
+        case .failure(let error): return .failure(error)
+        case .success(let found): header = found
+        }
+        guard header.kind != .large else { return .failure(.unknownKind(header.kind.rawValue)) }
+        guard header.recordLength <= left else { return .failure(.incomplete(needs: Int(header.recordLength))) }
+        try window.fill(file, at, header.headPartLength)
+        switch window.content(at, file.identity) {
+        case .failure(let error): return .failure(error)
+        case .success(.drops(let drops)):
+            return .success((.drops(drops, at: at, length: header.recordLength), header.recordLength))
+        case .success(.object(let head)):
+            guard depth == .everything, let error = try damage(head, at) else {
+                return .success((.object(head), header.recordLength))
+            }
+            return mode == .tail ? .failure(error) : .success((.damagedObject(head, error), header.recordLength))
+        }
+    }
+
+    /// What is wrong with the body of a record and the padding behind it.
+    private mutating func damage(_ head: StoredHead, _ at: UInt64) throws(DiskReadError) -> RecordError? {
+        let start = at + UInt64(head.place.headLength)
+        var left = Int(head.place.bodyLength)
+        for (block, checksum) in head.checksums.enumerated() {
+            let place = start + UInt64(block * blockBytes)
+            try window.fill(file, place, min(left, blockBytes))
+            guard window.checksum(place, min(left, blockBytes)) == checksum else { return .body(block: block) }
+            left -= blockBytes
+        }
+        let padding = Int(head.place.recordLength) - Int(head.place.headLength) - Int(head.place.bodyLength)
+        try window.fill(file, start + head.place.bodyLength, padding)
+        return window.isZero(start + head.place.bodyLength, padding) ? nil : .padding
+    }
+
+    /// Goes on to the next place where a record may begin.
+    private mutating func skipToMagic(_ fileEnd: UInt64) throws(DiskReadError) {
+        end += 16
+        while end < fileEnd {
+            try window.fill(file, end, 16)
+            if let place = window.firstMagic(from: end) {
+                end = place
+                return
+            }
+            end = max(end + 16, padded(window.end - 3, to: 16))
+        }
+        end = fileEnd
+    }
+}
+
+/// Part of a file in memory.
+private struct Window {
+    /// Read at once.
+    let byteCount: Int
+    private var start: UInt64 = 0
+    private var bytes: [UInt8] = []
+
+    init(byteCount: Int) { self.byteCount = byteCount }
+
+    var end: UInt64 { start + UInt64(bytes.count) }
+
+    /// Has the range in memory afterwards, as far as the file goes.
+    mutating func fill(_ file: SegmentFile, _ at: UInt64, _ count: Int) throws(DiskReadError) {
+        if at >= start, at + UInt64(count) <= end { return }
+        bytes = try file.bytes(max(count, byteCount), at: at)
+        start = at
+    }
+
+    func header(_ at: UInt64) -> Result<RecordHeader, RecordError> {
+        Result { () throws(RecordError) in try RecordHeader(unsafe bytes.span.bytes.extracting(rest(at))) }
+    }
+
+    func content(_ at: UInt64, _ segment: SegmentIdentity) -> Result<RecordCodec.Content, RecordError> {
+        Result { () throws(RecordError) in
+            try RecordCodec.decode(unsafe bytes.span.bytes.extracting(rest(at)), in: segment, at: at).content
+        }
+    }
+
+    /// nil: not all of it is there.
+    func checksum(_ at: UInt64, _ count: Int) -> UInt32? {
+        let range = rest(at)
+        guard range.count >= count else { return nil }
+        return unsafe bytes.withUnsafeBytes { unsafe Checksum.crc32c(.init(rebasing: $0[range.prefix(count)])) }
+    }
+
+    func isZero(_ at: UInt64, _ count: Int) -> Bool {
+        let range = rest(at)
+        return range.count >= count && (unsafe bytes.span.bytes.isZero(range.lowerBound..<range.lowerBound + count))
+    }
+
+    /// At a multiple of 16 in the file.
+    func firstMagic(from at: UInt64) -> UInt64? {
+        let bytes = unsafe bytes.span.bytes
+        var place = at
+        while place + 4 <= end {
+            if bytes.number(at: Int(place - start), as: UInt32.self) == RecordHeader.magic { return place }
+            place += 16
+        }
+        return nil
+    }
+
+    private func rest(_ at: UInt64) -> Range<Int> { min(Int(at - start), bytes.count)..<bytes.count }
+}

@@ -1,0 +1,200 @@
+import EventLoop
+import Glibc
+
+/// One file of shared records, opened: a header of 4096 bytes, then records one behind the other (docs/storage-format.md).
+///
+/// Reading is for any thread, and goes on where the file is deleted meanwhile. One thread appends: what is appended is
+/// only what was made by this process; a file that was opened is never written again, so behind the end that a crash left there is
+/// never anything to be mistaken for a record. What is found damaged is reported and left as it is.
+package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by the thread that appends
+    package static let headerBytes = SegmentHeader.byteCount
+
+    package let path: String
+    package let identity: SegmentIdentity
+    private let file: DiskFile
+    private let name: FileName
+    private let isWritable: Bool
+    /// Where the next record goes; for the thread that appends. Zero where the file was opened.
+    package private(set) var end: UInt64
+    /// What was not wholly written could not be cut off again.
+    private var spoiled: DiskFileError?
+
+    private init(_ path: String, _ identity: SegmentIdentity, _ file: DiskFile, isWritable: Bool) {
+        self.path = path
+        self.identity = identity
+        self.file = file
+        self.isWritable = isWritable
+        name = FileName(path, isNew: isWritable)
+        end = isWritable ? UInt64(SegmentFile.headerBytes) : 0
+    }
+
+    /// Makes the file; there must be none, and there is none where it fails. It and its name are on the medium after the first
+    /// `synchronize`.
+    /// - Parameters:
+    ///   - created: seconds of the wall clock.
+    ///   - room: bytes to be taken for it at once; zero: it grows.
+    package static func create(
+        _ path: String, _ identity: SegmentIdentity, created: Int64, room: Int, calls: any DiskCalls
+    ) throws(DiskFileError) -> SegmentFile {
+        let file = try DiskFile.open(path, flags: O_RDWR | O_CREAT | O_EXCL, calls: calls)
+        do throws(DiskFileError) {
+            if room > 0 { try file.allocate(room) }
+            try file.write(SegmentHeader(identity: identity, created: created).bytes, at: 0)
+        } catch {
+            _ = calls.unlink(path)  // the first error is the one to be told
+            throw error
+        }
+        return SegmentFile(path, identity, file, isWritable: true)
+    }
+
+    /// Opens a file for reading.
+    /// - Parameter checksHeader: false: only the records are looked at, which say themselves where they belong.
+    package static func open(
+        _ path: String, _ identity: SegmentIdentity, checksHeader: Bool = true, calls: any DiskCalls
+    ) throws(DiskFileError) -> SegmentFile {
+        let file = try DiskFile.open(path, flags: O_RDONLY, calls: calls)
+        if checksHeader {
+            let bytes: [UInt8]
+            do throws(DiskReadError) {
+                bytes = try file.bytes(headerBytes, at: 0, waits: true)
+            } catch .failed(let code) { throw .failed(errno: code) } catch { throw .failed(errno: EIO) }
+            do throws(RecordError) {
+                let header = try SegmentHeader(unsafe bytes.span.bytes)
+                guard header.identity == identity else { throw .elsewhere }
+            } catch { throw .header(error) }
+        }
+        return SegmentFile(path, identity, file, isWritable: false)
+    }
+
+    /// Bytes of the file.
+    package func length() throws(DiskFileError) -> UInt64 { UInt64(try file.length()) }
+
+    // MARK: writing
+
+    /// Writes the batch, which was made for `end`. Where it fails nothing of it is there, `end` is where it was, and the same
+    /// place can be tried again; where even that could not be done, all that follow fail as well.
+    package func append(_ batch: RecordBatch) throws(DiskFileError) {
+        precondition(isWritable && batch.identity == identity && batch.start == end, "a batch is made for its place")
+        if let spoiled { throw spoiled }
+        do throws(DiskFileError) {
+            unsafe try batch.withVectors { vectors throws(DiskFileError) in unsafe try file.write(vectors, at: Int(end))
+            }
+        } catch {
+            // Whole records of it would be found by a scan later, although nobody was told that they are stored.
+            do throws(DiskFileError) { try file.truncate(to: Int(end)) } catch { spoiled = error }
+            throw error
+        }
+        end += UInt64(batch.byteCount)
+    }
+
+    /// Puts what was appended on the medium, and the first time the file's name as well. Any thread.
+    package func synchronize() throws(DiskFileError) {
+        try file.synchronize()
+        try name.synchronize(calls: file.calls)
+    }
+
+    /// Gives the room that was taken in advance back: when nothing more is appended.
+    package func finish() throws(DiskFileError) {
+        precondition(isWritable, "only what is written is finished")
+        try file.truncate(to: Int(end))
+    }
+
+    // MARK: reading
+
+    /// Reads the head part at a place. Of `place.bodyLength` only the padded value matters; the result has the exact one.
+    package func readHead(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead {
+        try head(file.bytes(Int(place.headLength), at: Int(place.offset), waits: waits), place)
+    }
+
+    /// Reads blocks of a body and compares their checksums.
+    /// - Parameters:
+    ///   - place: with the exact length of the body.
+    ///   - offset: in the body, a multiple of `blockBytes`.
+    ///   - room: whole blocks, or up to the end of the body.
+    package func readBody(
+        of place: Place, checksums: [UInt32], offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool
+    ) -> DiskRead {
+        precondition(offset >= 0 && offset + room.count <= place.bodyLength, "a range of the body")
+        let got = unsafe file.read(into: room, at: Int(place.offset) + Int(place.headLength) + offset, waits: waits)
+        guard got >= 0 else { return DiskRead(DiskReadError(got)) }
+        guard got == room.count, unsafe isRight(room, offset, Int(place.bodyLength), checksums) else { return .damaged }
+        return .done
+    }
+
+    /// Reads head and body in one call.
+    /// - Parameter room: of the body's exact length, or of the padded one.
+    package func readRecord(
+        _ place: Place, into room: UnsafeMutableRawBufferPointer, waits: Bool
+    ) throws(DiskReadError) -> StoredHead {
+        precondition(UInt64(padded(room.count, to: 16)) == padded(place.bodyLength, to: 16), "room for the body")
+        var got = 0
+        let headLength = Int(place.headLength)
+        let part = unsafe [UInt8](unsafeUninitializedCapacity: headLength) { part, initialized in
+            unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { vectors in
+                unsafe vectors.initializeElement(at: 0, to: iovec(iov_base: part.baseAddress, iov_len: headLength))
+                unsafe vectors.initializeElement(at: 1, to: iovec(iov_base: room.baseAddress, iov_len: room.count))
+                got = unsafe file.read(vectors, at: Int(place.offset), waits: waits)
+            }
+            initialized = min(max(got, 0), headLength)
+        }
+        guard got >= 0 else { throw DiskReadError(got) }
+        let head = try head(part, place)
+        let length = Int(head.place.bodyLength)
+        guard got == headLength + room.count, length <= room.count,
+            unsafe isRight(.init(rebasing: room[..<length]), 0, length, head.checksums)
+        else { throw .damaged }
+        return head
+    }
+
+    /// For scans: as many bytes as there are, up to `count`.
+    func bytes(_ count: Int, at offset: UInt64) throws(DiskReadError) -> [UInt8] {
+        try file.bytes(count, at: Int(offset), waits: true)
+    }
+
+    private func head(_ part: [UInt8], _ place: Place) throws(DiskReadError) -> StoredHead {
+        guard place.segment == identity.number else { throw .damaged }
+        do throws(RecordError) {
+            let content = try RecordCodec.decode(unsafe part.span.bytes, in: identity, at: place.offset).content
+            guard case .object(let head) = content, head.place.kind == place.kind,
+                head.place.headLength == place.headLength, head.place.recordLength == place.recordLength
+            else { throw .elsewhere }
+            return head
+        } catch { throw .damaged }
+    }
+}
+
+/// Compares blocks of a body, read from `offset` on, with their checksums.
+func isRight(
+    _ bytes: UnsafeMutableRawBufferPointer, _ offset: Int, _ bodyLength: Int, _ checksums: [UInt32]
+) -> Bool {
+    precondition(
+        offset % blockBytes == 0 && (bytes.count % blockBytes == 0 || offset + bytes.count == bodyLength),
+        "whole blocks")
+    var at = 0
+    while at < bytes.count {
+        let end = min(at + blockBytes, bytes.count)
+        let block = (offset + at) / blockBytes
+        guard block < checksums.count,
+            unsafe Checksum.crc32c(UnsafeRawBufferPointer(rebasing: bytes[at..<end])) == checksums[block]
+        else { return false }
+        at = end
+    }
+    return true
+}
+
+/// The entry of a new file in its directory, which is to be put on the medium once.
+final class FileName: Sendable {
+    private let path: String
+    private let isNew: Locked<Bool>
+
+    init(_ path: String, isNew: Bool) {
+        self.path = path
+        self.isNew = Locked(isNew)
+    }
+
+    func synchronize(calls: any DiskCalls) throws(DiskFileError) {
+        guard isNew.withLock({ $0 }) else { return }
+        try DiskFile.synchronizeDirectory(of: path, calls: calls)
+        isNew.withLock { $0 = false }
+    }
+}

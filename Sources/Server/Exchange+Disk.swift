@@ -1,0 +1,144 @@
+import Disk
+import EventLoop
+import Storage
+import Transaction
+
+/// What the store holds for the request, in memory or on the disk.
+extension Exchange {
+    /// How often what was found on the disk may turn out to be gone before the origin is asked.
+    private static let lossesMax = 4
+
+    /// - Returns: nil: it waits for the disk.
+    func lookUp() -> Transaction.Action? {
+        while true {
+            let records = request.zone.lookup(request.key, request.keyBytes)
+            newest = records.first
+            selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
+            guard let selected else {
+                switch loadHeads() {
+                case .nothing, .busy: return decide(among: records)
+                case .loaded: continue
+                case .waiting: return nil
+                }
+            }
+            switch loadBody(of: selected) {
+            case .nothing: return judge(selected)
+            case .loaded: continue
+            case .waiting: return nil
+            case .busy:
+                self.selected = nil
+                return transaction.on(.stored(nil))
+            }
+        }
+    }
+
+    private enum DiskStep {
+        /// All there is is in memory.
+        case nothing
+        /// Look again.
+        case loaded
+        case waiting
+        /// Too many wait for it already: the origin is quicker.
+        case busy
+    }
+
+    // MARK: heads
+
+    private func loadHeads() -> DiskStep {
+        guard request.tier.disk != nil, !hasAskedDisk else { return .nothing }
+        hasAskedDisk = true
+        switch request.tier.load(request.key, request.keyBytes, waits: false) {
+        case .nothing: return .nothing
+        case .loaded: return .loaded
+        case .wouldBlock:
+            let (tier, key, keyBytes) = (request.tier, request.key, request.keyBytes)
+            return waitForDisk { _ = tier.load(key, keyBytes, waits: true) }
+        case .notReady:
+            hasAskedDisk = false
+            return waitForLoading()
+        }
+    }
+
+    private func waitForLoading() -> DiskStep {
+        let wake = wakeForDisk()
+        request.tier.disk?.whenLoaded { wake() }
+        return .waiting
+    }
+
+    // MARK: the body
+
+    /// Where the body is wanted it is in memory from here on, so that all that follows can rely on it.
+    private func loadBody(of record: StoredResponse) -> DiskStep {
+        guard needsLoading(record) else { return .nothing }
+        let result = record.body.load(waits: false)
+        guard result == .wouldBlock else { return bodyIsRead(record, result) }
+        let tier = request.tier
+        return waitForDisk { tier.giveUp(record, after: record.body.load(waits: true)) }
+    }
+
+    private func needsLoading(_ record: StoredResponse) -> Bool {
+        !record.body.isResident && !record.body.isLarge && request.method != .head
+    }
+
+    private func bodyIsRead(_ record: StoredResponse, _ result: DiskRead) -> DiskStep {
+        guard result != .done else { return .nothing }
+        request.tier.giveUp(record, after: result)
+        losses += 1
+        // It may stand elsewhere by now.
+        hasAskedDisk = losses > Exchange.lossesMax
+        return .loaded
+    }
+
+    /// A record that came another way than by `lookUp`: one whose validator went along as one of several, or that a leader had.
+    /// - Returns: false: it is served later, when its body is there, or refused.
+    func isReady(_ record: StoredResponse, else serve: @escaping () -> Void) -> Bool {
+        guard needsLoading(record) else { return true }
+        switch record.body.load(waits: false) {
+        case .done: return true
+        case .wouldBlock:
+            let tier = request.tier
+            afterDisk = { [unowned self] in
+                needsLoading(record) ? refuse(.responseIncomplete) : serve()
+            }
+            let wake = wakeForDisk()
+            let isAccepted = tier.disk?.perform {
+                tier.giveUp(record, after: record.body.load(waits: true))
+                wake()
+            }
+            if isAccepted != true { refuse(.responseIncomplete) }
+        case .damaged, .failed:
+            request.tier.giveUp(record, after: .damaged)
+            refuse(.responseIncomplete)
+        }
+        return false
+    }
+
+    // MARK: waiting
+
+    private func waitForDisk(_ work: @escaping @Sendable () -> Void) -> DiskStep {
+        let wake = wakeForDisk()
+        let isAccepted = request.tier.disk?.perform {
+            work()
+            wake()
+        }
+        return isAccepted == true ? .waiting : .busy
+    }
+
+    private func wakeForDisk() -> Wake {
+        let inbox = worker.loop.inbox
+        let worker = WorkerReference(worker)
+        let id = client.id
+        let number = client.exchangeNumber
+        return Wake { inbox.post { worker.value.clients[id]?.exchange(number)?.diskHasRead() } }
+    }
+
+    private func diskHasRead() {
+        if let afterDisk {
+            self.afterDisk = nil
+            return afterDisk()
+        }
+        losses += 1
+        guard let next = lookUp() else { return }
+        perform(next)
+    }
+}

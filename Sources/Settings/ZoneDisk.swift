@@ -1,0 +1,65 @@
+package import Caching
+
+/// The disk tier of one zone, as it is in effect.
+package struct ZoneDisk: Sendable, Equatable {
+    package var zone: String
+    /// Its directory, as written.
+    package var path: String
+    /// Bytes of all its files; never 0.
+    package var size: UInt64
+    /// Of these, bytes for what is pinned.
+    package var pinned: UInt64
+    /// How much of what was stored last a power cut may cost.
+    package var sync: Duration
+
+    package init(zone: String, path: String, size: UInt64, pinned: UInt64, sync: Duration) {
+        self.zone = zone
+        self.path = path
+        self.size = size
+        self.pinned = pinned
+        self.sync = sync
+    }
+}
+
+/// A zone as the file has it.
+package struct WrittenZone: Sendable, Equatable {
+    package var zone: CacheZone
+    /// `disk.pinned` in bytes as written; nil where it is not.
+    package var diskPinned: UInt64?
+
+    package init(_ zone: CacheZone, diskPinned: UInt64? = nil) {
+        self.zone = zone
+        self.diskPinned = diskPinned
+    }
+}
+
+extension WrittenZone {
+    /// Nil where it has none.
+    ///
+    /// - Parameter sync: `cache.disk.sync`, which holds for all zones.
+    func disk(sync: Duration) -> ZoneDisk? {
+        guard let path = zone.diskPath, zone.diskSize > 0 else { return nil }
+        let pinned = diskPinned ?? pinnedLeftOut(of: zone.diskSize)
+        return ZoneDisk(zone: zone.name, path: path, size: zone.diskSize, pinned: pinned, sync: sync)
+    }
+}
+
+extension CacheSettings {
+    /// Of the default zone; nil where it has none.
+    package var disk: ZoneDisk? {
+        guard diskSize > 0 else { return nil }
+        let pinned = writtenDiskPinned ?? pinnedLeftOut(of: diskSize)
+        return ZoneDisk(zone: CacheZone.defaultName, path: diskPath, size: diskSize, pinned: pinned, sync: diskSync)
+    }
+
+    /// Of all zones that have one, the default one first.
+    package var disks: [ZoneDisk] {
+        (disk.map { [$0] } ?? []) + writtenZones.compactMap { $0.disk(sync: diskSync) }
+    }
+
+    /// Nil where the zone has none, or there is no such zone.
+    package func disk(ofZone name: String) -> ZoneDisk? { disks.first { $0.zone == name } }
+}
+
+/// Where nobody says how much may be pinned: half, so that there is always room for what comes and goes.
+private func pinnedLeftOut(of size: UInt64) -> UInt64 { size / 2 }

@@ -1,0 +1,72 @@
+package import Disk
+internal import Glibc
+internal import Synchronization
+
+/// The copy on the disk of a body that was stored in one piece.
+final class PackedCopy: Sendable {
+    let store: DiskStore
+    let id: ObjectID
+    let hash: UInt64
+    let place: Place
+    /// Of each block.
+    let checksums: [UInt32]
+
+    init(store: DiskStore, id: ObjectID, hash: UInt64, place: Place, checksums: [UInt32]) {
+        self.store = store
+        self.id = id
+        self.hash = hash
+        self.place = place
+        self.checksums = checksums
+    }
+}
+
+/// Bodies that came from the disk: whole, with their bytes read when they are wanted. Until `load` has read them into pages,
+/// `vectors` gives nothing.
+extension Body {
+    /// Its bytes can be had by `vectors`. Once they can, they stay.
+    package var isResident: Bool { resident.load(ordering: .acquiring) }
+
+    /// Reads all bytes into pages, and checks them: then the body is as any other in memory, and counts so. Any thread, also
+    /// several at once.
+    /// - Parameter waits: it may block; otherwise the result is `wouldBlock` where it would.
+    package func load(waits: Bool) -> DiskRead {
+        guard let packed, !isResident, let length = expectedLength else { return .done }
+        let fresh = Body(expectedLength: length, lengthMax: length, shelves: shelves)
+        while fresh.capacity < length {
+            let next = layout.page(at: fresh.capacity)
+            guard fresh.addPage(next, overdraft: true) else { return .failed(errno: ENOMEM) }
+            fresh.capacity = next.end
+        }
+        var offset = 0
+        while offset < length {
+            let room = unsafe fresh.gap(from: offset, limit: length - offset)
+            let result = unsafe packed.store.readBody(
+                of: packed.place, checksums: packed.checksums, offset: offset, into: room, waits: waits)
+            guard result == .done else { return result }
+            offset += room.count
+        }
+        take(fresh)
+        return .done
+    }
+
+    /// Reads all bytes into `room`, which has their length, and checks them, without keeping them.
+    package func read(into room: UnsafeMutableRawBufferPointer) -> DiskRead {
+        guard let packed else { preconditionFailure("a body without a copy on the disk is in memory") }
+        return unsafe packed.store.readBody(
+            of: packed.place, checksums: packed.checksums, offset: 0, into: room, waits: false)
+    }
+
+    /// The pages of `fresh` become those of this one, if nobody else was quicker.
+    private func take(_ fresh: Body) {
+        locked {
+            guard !resident.load(ordering: .relaxed) else { return }
+            unsafe firstPage = fresh.firstPage
+            unsafe segments = fresh.segments
+            unsafe fresh.firstPage = nil
+            unsafe fresh.segments = nil
+            held.add(fresh.held.load(ordering: .relaxed), ordering: .relaxed)
+            resident.store(true, ordering: .releasing)
+        }
+        reweigh()
+    }
+}

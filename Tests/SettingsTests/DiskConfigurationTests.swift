@@ -1,0 +1,144 @@
+import Caching
+import Message
+import Rules
+import Settings
+import Testing
+
+@Suite("Configuration of the disk tier")
+struct DiskConfigurationTests {
+    static let zones = """
+        cache:
+          memory: 64MiB
+          disk: { path: /var/lib/larder, size: 8GiB }
+          zones:
+            - { name: memory, memory: 32MiB }
+            - { name: layers, memory: 32MiB, disk: { path: /srv/layers, size: 1TiB, pinned: 1GiB } }
+            - { name: pages, memory: 32MiB, storage: session, disk: { path: /srv/pages, size: 1GiB } }
+            - { name: off, memory: 32MiB, disk: { path: /srv/off, size: 0 } }
+        """
+
+    @Test func `every zone has its own disk, or none`() throws {
+        let cache = try loaded(Self.zones).cache
+        let second = Duration.seconds(2)
+        #expect(
+            cache.disks == [
+                ZoneDisk(zone: "default", path: "/var/lib/larder", size: 8 << 30, pinned: 4 << 30, sync: second),
+                ZoneDisk(zone: "layers", path: "/srv/layers", size: 1 << 40, pinned: 1 << 30, sync: second),
+                ZoneDisk(zone: "pages", path: "/srv/pages", size: 1 << 30, pinned: 512 << 20, sync: second),
+            ])
+        #expect(cache.disk(ofZone: "layers") == cache.disks[1])
+        #expect(cache.disk(ofZone: "memory") == nil && cache.disk(ofZone: "off") == nil)
+        #expect(Configuration().cache.disks.isEmpty)
+    }
+
+    /// What holds in a zone for a request without a rule: asked of a last rule that sends all to it.
+    static func treatment(_ zone: String) throws -> CacheTreatment {
+        var configuration = try loaded(Self.zones)
+        configuration.cache.rules = [CacheRule(zone: zone, number: 1)]
+        let request = RuleRequest(
+            client: nil, method: .get, destination: try #require(DestinationHost("a".utf8)), port: 80, isTunnel: false)
+        return configuration.cacheRules.treatment(of: request)
+    }
+
+    @Test func `what has a disk is permanent unless said otherwise`() throws {
+        #expect(try loaded(Self.zones).cacheRules.house.storage == .permanent)
+        #expect(Configuration().cacheRules.house.storage == .session)
+        #expect(try Self.treatment("memory").storage == .session)
+        #expect(try Self.treatment("layers").storage == .permanent)
+        #expect(try Self.treatment("pages").storage == .session)
+        #expect(try Self.treatment("off").storage == .session)
+    }
+
+    @Test func `the largest body is an eighth of what holds most`() throws {
+        #expect(try loaded(Self.zones).cache.objectSizeMax == 1 << 30)
+        #expect(try Self.treatment("memory").objectSizeMax == 4 << 20)
+        #expect(try Self.treatment("layers").objectSizeMax == 1 << 37)
+    }
+
+    static let errors: [(text: String, expected: [String])] = [
+        (
+            "cache:\n  disk: { size: 1GiB, sync: 50ms }",
+            ["2: cache.disk.sync: found \"50ms\", expected a duration from 100ms to 1h"]
+        ),
+        (
+            "cache:\n  disk:\n    size: 1GiB\n    pinned: 2GiB",
+            ["4: cache.disk.pinned: 2GiB is more than size, 1GiB"]
+        ),
+        ("cache:\n  disk: { siez: 1GiB }", ["2: cache.disk.siez: unknown key; did you mean cache.disk.size?"]),
+        (
+            "cache:\n  zones:\n    - { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB, pined: 1 } }",
+            ["3: cache.zones[1].disk.pined: unknown key; did you mean pinned?"]
+        ),
+        (
+            "cache:\n  zones:\n    - { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB, pinned: 2GiB } }",
+            ["3: cache.zones[1].disk.pinned: 2GiB is more than size, 1GiB"]
+        ),
+        (
+            "cache:\n  disk: { size: 1GiB }\n  zones:\n    - name: a\n      memory: 1MiB\n      disk: { path: /var//lib/./larder/, size: 1GiB }",
+            [
+                "6: cache.zones[1].disk.path: /var//lib/./larder/ is /var/lib/larder, the disk of zone default, too; give each zone a directory of its own"
+            ]
+        ),
+        (
+            "cache:\n  zones:\n    - { name: a, memory: 1MiB, disk: { path: /s/a, size: 1GiB } }\n    - { name: b, memory: 1MiB, disk: { path: /s/c/../a/b, size: 1GiB } }",
+            [
+                "4: cache.zones[2].disk.path: /s/c/../a/b lies in /s/a, the disk of zone a; give each zone a directory of its own"
+            ]
+        ),
+        (
+            "cache:\n  zones:\n    - { name: a, memory: 1MiB, disk: { path: s/a, size: 1GiB } }\n    - { name: b, memory: 1MiB, disk: { path: ./s, size: 1GiB } }",
+            [
+                "4: cache.zones[2].disk.path: ./s holds s/a, the disk of zone a; give each zone a directory of its own"
+            ]
+        ),
+    ]
+    @Test(arguments: errors.indices) func `what can not be is an error`(_ index: Int) throws {
+        let row = Self.errors[index]
+        let (configuration, errors, _) = try load(row.text)
+        #expect(configuration == nil)
+        #expect(errors.map(\.description) == row.expected.map { "larder.yaml:\($0)" }, "\(row.text)")
+    }
+
+    static let fine = [
+        // Names that begin alike are not nested, and a disk that is off is in nobody's way.
+        "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /s/a, size: 1GiB } }, { name: b, memory: 1MiB, disk: { path: /s/ab, size: 1GiB } } ] }",
+        "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /var/lib/larder, size: 1GiB } } ] }",
+        "cache: { disk: { size: 1GiB }, rules: [ { match: { host: a }, storage: pinned }, { storage: permanent, admission: second-hit } ] }",
+        // It may hold in the zone that has a disk.
+        "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB } } ], rules: [ { match: { type: text/* }, storage: pinned } ] }",
+    ]
+    @Test(arguments: fine) func `what can be is not warned of`(_ text: String) throws {
+        let (configuration, errors, warnings) = try load(text)
+        #expect(configuration != nil && errors == [] && warnings == [])
+    }
+
+    static let warnings: [(text: String, expected: [String])] = [
+        (
+            "cache:\n  rules:\n    - ttl: 1s\n      storage: pinned",
+            [
+                "4: cache.rules[1].storage: pinned needs a disk, and zone default has none: it is kept in memory, as session; set cache.disk.size"
+            ]
+        ),
+        (
+            "cache:\n  disk: { size: 1GiB }\n  zones:\n    - name: a\n      memory: 1MiB\n      storage: permanent\n      admission: second-hit",
+            [
+                "6: cache.zones[1].storage: permanent needs a disk, and zone a has none: it is kept in memory, as session; give the zone a disk: { path: …, size: … }",
+                "7: cache.zones[1].admission: says what goes to the disk, and zone a has none",
+            ]
+        ),
+        (
+            "cache:\n  disk: { size: 1GiB, pinned: 0 }\n  rules:\n    - storage: pinned",
+            ["4: cache.rules[1].storage: nothing can be pinned in zone default: its disk has pinned: 0"]
+        ),
+        (
+            "cache:\n  zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 4MiB } } ]\n  rules: [ { zone: a, object_size_max: 8MiB } ]",
+            ["3: cache.rules[1].object_size_max: 8MiB is more than the zone holds, 4MiB"]
+        ),
+    ]
+    @Test(arguments: warnings.indices) func `what needs a disk that is not there is warned of`(_ index: Int) throws {
+        let row = Self.warnings[index]
+        let (configuration, errors, warnings) = try load(row.text)
+        #expect(configuration != nil && errors == [])
+        #expect(Set(warnings.map(\.description)) == Set(row.expected.map { "larder.yaml:\($0)" }), "\(row.text)")
+    }
+}

@@ -144,7 +144,7 @@ struct Resource: Hashable, Sendable {
                 }
             }
         }
-        return Array(result.prefix(20))
+        return result
     }
 }
 

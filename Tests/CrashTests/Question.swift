@@ -136,15 +136,23 @@ struct Question: Sendable {
         return versions.contains(version) ? nil : "304 for version \(version) where \(versions) may be served"
     }
 
+    private func length(_ version: Int) -> Int { resource.length(version, variant) }
+
     /// - Parameter part: of the body, whose first bytes the answer has.
     private func faultInBytes(_ answer: Answer, _ version: Int, _ part: Range<Int>) -> String? {
         guard answer.body.count <= part.count else { return "\(answer.body.count) bytes for \(part.count)" }
         let start = resource.start(version, variant) + part.lowerBound
         guard let wrong = Noise.firstDifference(answer.body[...], from: start) else { return nil }
         let sample = answer.body[wrong..<min(wrong + 16, answer.body.count)]
-        let origins = Resource.origins(of: sample, among: World.resourceCountMax, versionMax: version + 20)
-        return "version \(version): byte \(part.lowerBound + wrong) is wrong (\(sample.map { $0 })); "
-            + "it may be \(origins.joined(separator: "; "))"
+        let origins = Resource.origins(of: sample, among: World.resourceCountMax, versionMax: version + 3)
+        // Of chance hits there are many; those of the same resource, or at the same offset of another, say most.
+        let telling = origins.filter {
+            $0.hasPrefix("\(resource.path) ") || $0.hasSuffix(" offset \(part.lowerBound + wrong)")
+        }
+        return
+            "version \(version): byte \(part.lowerBound + wrong) of \(length(version)) is wrong (\(sample.map { $0 })); "
+            + "it is from \(telling.isEmpty ? "elsewhere" : telling.joined(separator: "; ")) "
+            + "(\(origins.count) could be: \(origins.prefix(3).joined(separator: "; ")))"
     }
 }
 

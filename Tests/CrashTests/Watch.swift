@@ -60,7 +60,13 @@ final class Watch: Sendable {
     /// At a moment when nothing waited to be written, all that came before it had been handed to the book; the commit after the
     /// next has it. Where nothing is committed any more, there was nothing to commit: then time has to do.
     func committed(by end: ContinuousClock.Instant) -> ContinuousClock.Instant? {
-        let samples = state.withLock { $0.samples }.filter { $0.at <= end }
+        Self.committed(state.withLock { $0.samples }, sync: sync, by: end)
+    }
+
+    static func committed(
+        _ samples: [Sample], sync: Duration, by end: ContinuousClock.Instant
+    ) -> ContinuousClock.Instant? {
+        let samples = samples.filter { $0.at <= end }
         guard let last = samples.last else { return nil }
         let safe = samples.last {
             $0.waitingBytes == 0 && (last.commits >= $0.commits + 2 || end - $0.at > sync * 2 + .seconds(1))

@@ -14,15 +14,17 @@ final class Program: Sendable {
     let errPath: String
     private let status: Mutex<Int32?>
 
-    /// Starts a program; its standard output and error are appended to `LOGS.out` and `LOGS.err`.
-    init(_ words: [String], logs: String) throws {
+    /// Starts a program; its standard output and error are appended to `LOGS.out` and `LOGS.err`; nil: they are lost.
+    init(_ words: [String], logs: String?) throws {
         let outcome = Outcome()
         let isStarted = DispatchSemaphore(value: 0)
-        outPath = "\(logs).out"
-        errPath = "\(logs).err"
+        let outPath = logs.map { "\($0).out" } ?? "/dev/null"
+        let errPath = logs.map { "\($0).err" } ?? "/dev/null"
+        self.outPath = outPath
+        self.errPath = errPath
         // The kernel ties a child's death signal to the thread that started it, so that thread stays and waits.
         Thread.detachNewThread {
-            let pid = spawn(["setpriv", "--pdeathsig", "KILL", "--"] + words, logs: logs)
+            let pid = spawn(["setpriv", "--pdeathsig", "KILL", "--"] + words, out: outPath, err: errPath)
             outcome.pid.withLock { $0 = pid }
             isStarted.signal()
             guard pid > 0 else { return }
@@ -69,13 +71,13 @@ func textOfFile(_ path: String) -> String {
 }
 
 /// - Returns: the process, or −errno.
-private func spawn(_ words: [String], logs: String) -> pid_t {
+private func spawn(_ words: [String], out: String, err: String) -> pid_t {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe posix_spawn_file_actions_destroy(&actions) }
     unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-    unsafe posix_spawn_file_actions_addopen(&actions, 1, "\(logs).out", O_WRONLY | O_CREAT | O_APPEND, 0o600)
-    unsafe posix_spawn_file_actions_addopen(&actions, 2, "\(logs).err", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    unsafe posix_spawn_file_actions_addopen(&actions, 1, out, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    unsafe posix_spawn_file_actions_addopen(&actions, 2, err, O_WRONLY | O_CREAT | O_APPEND, 0o600)
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)
     defer { unsafe posix_spawnattr_destroy(&attributes) }

@@ -1,4 +1,6 @@
+import Foundation
 import Glibc
+import Synchronization
 
 /// Random numbers from a seed: the same in every run.
 struct Dice: RandomNumberGenerator, Sendable {
@@ -88,7 +90,18 @@ struct Resource: Hashable, Sendable {
     var isVaried: Bool { trait(2) % 8 == 0 }
     /// Not fresh for any time: each use is validated, and renewed by a 304.
     var isAlwaysValidated: Bool { trait(3) % 10 == 0 }
-    var hasLastModified: Bool { trait(4) % 2 == 0 }
+    /// What the origin gives to recognize a version by.
+    enum Validator: Sendable { case tag, date, both, none }
+    var validator: Validator {
+        switch trait(4) % 8 {
+        case 0: .none
+        case 1: .date
+        case 2...4: .both
+        default: .tag
+        }
+    }
+    var tag: String { "group-\(number % Self.tagCount)" }
+    static let tagCount = 40
     var mediaType: String { ["text/plain", "application/octet-stream", "image/png"][Int(trait(5) % 3)] }
     /// Of more than a store packs together with others; about one in twelve.
     var isLarge: Bool { trait(6) % 12 == 0 }
@@ -116,15 +129,20 @@ struct Resource: Hashable, Sendable {
         Int(mixed(trait(8) &+ UInt64(version) &* 977 &+ UInt64(language.rawValue)) % UInt64(Noise.period))
     }
 
-    func entityTag(_ version: Int, _ language: Language) -> String { "\"\(number)-\(version)-\(language)\"" }
-
-    /// The version that an entity tag of this resource speaks of.
-    func version(entityTag: String, _ language: Language) -> Int? {
-        let parts = entityTag.split(separator: "\"").first?.split(separator: "-") ?? []
-        guard parts.count == 3, let version = Int(parts[1]), entityTag == self.entityTag(version, language) else {
-            return nil
+    /// nil: it has none.
+    func entityTag(_ version: Int, _ language: Language) -> String? {
+        switch validator {
+        case .tag, .both: "\"\(number)-\(version)-\(language)\""
+        case .date, .none: nil
         }
-        return version
+    }
+
+    /// nil: it is not said.
+    func lastModified(_ version: Int) -> String? {
+        switch validator {
+        case .date, .both: httpDate(Date(timeIntervalSince1970: 1_700_000_000 + Double(version)))
+        case .tag, .none: nil
+        }
     }
 
     /// Of which representations these bytes could be a piece: to tell in a failure's message what was mixed up.
@@ -149,3 +167,14 @@ struct Resource: Hashable, Sendable {
 }
 
 enum Language: Int, CaseIterable, Sendable { case en, de }
+
+private let dates = Mutex(
+    {
+        let format = DateFormatter()
+        format.locale = Locale(identifier: "en_US_POSIX")
+        format.timeZone = TimeZone(identifier: "GMT")
+        format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return format
+    }())
+
+func httpDate(_ date: Date) -> String { dates.withLock { $0.string(from: date) } }

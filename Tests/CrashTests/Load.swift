@@ -52,7 +52,9 @@ final class Load: Sendable {
             // The head is that of an answer, and its bytes are right, even if not all came.
             if let part = error.part { judge(part, to: question, versionMin) }
             world.count { $0.broken += 1 }
-            if !isEnding.load(ordering: .sequentiallyConsistent) {
+            // What the origin has no longer can not be completed.
+            let isGone = error.part.flatMap { question.version(of: $0) } != world.version(question.resource.number)
+            if !isEnding.load(ordering: .sequentiallyConsistent), error.part == nil || !isGone {
                 world.fault(
                     "\(question.summary) broke off: \(error.reason), after \(error.part?.body.count ?? -1) bytes; "
                         + "fields \(error.part?.fields ?? [:])")
@@ -76,7 +78,7 @@ extension Question {
     var summary: String {
         "\(method) \(resource.path) \(variant)\(resource.isChunked ? " chunked" : "")"
             + "\(range.map { " \($0.text)" } ?? "")\(ifRange.map { " if-range \($0)" } ?? "")"
-            + "\(ifNoneMatch.map { " if-none-match \($0)" } ?? "")\(cacheControl.map { " \($0)" } ?? "")"
+            + "\(ifNot.map { " if-not \($0)" } ?? "")\(cacheControl.map { " \($0)" } ?? "")"
     }
 }
 
@@ -85,7 +87,7 @@ private struct Client {
     let load: Load
     var dice: Dice
     private var stream: Stream?
-    private var tags: [Int: String] = [:]
+    private var versions: [Int: Int] = [:]
 
     init(_ load: Load, _ dice: Dice) {
         self.load = load
@@ -106,17 +108,20 @@ private struct Client {
         case 0..<52: return ask(question)
         case 52..<70: return askPart(&question)
         case 70..<78:
-            question.ifNoneMatch = tags[number]
+            question.ifNot = versions[number]
             return ask(question)
         case 78..<82:
             question.method = "HEAD"
             return ask(question)
         case 82..<86:
+            // At times there is something new of which the proxy hears by this question only.
+            if dice.oneIn(2) { _ = load.world.change(number) }
             question.cacheControl = "no-cache"
             return ask(question)
         case 86..<90: return leaveEarly(question)
         case 90..<96: return post(question)
-        default: return purge(number)
+        case 96..<99: return purge([number], ["url": url(Resource(number: number).path)])
+        default: return dice.oneIn(2) ? purgeGroup(number) : purgeTree()
         }
     }
 
@@ -125,7 +130,7 @@ private struct Client {
             stream = nil
             return true
         }
-        if let tag = answer.entityTag { tags[question.resource.number] = tag }
+        if let version = question.version(of: answer) { versions[question.resource.number] = version }
         if answer.closes { self.stream = nil }
         return true
     }
@@ -140,7 +145,7 @@ private struct Client {
             let first = dice.below(length + 1)
             question.range = .between(first, through: first + dice.below(max(1, length - first)))
         }
-        if dice.oneIn(2) { question.ifRange = tags[question.resource.number] }
+        if dice.oneIn(2) { question.ifRange = versions[question.resource.number] }
         return ask(question)
     }
 
@@ -169,26 +174,35 @@ private struct Client {
             }
         } catch {
             load.refused("POST \(question.resource.path): \(error)")
-            // It may have come through.
-            load.world.forget(number)
             self.stream = nil
         }
         return true
     }
 
-    private mutating func purge(_ number: Int) -> Bool {
-        let resource = Resource(number: number)
-        let version = load.world.change(number)
-        load.world.forget(number)
+    private func url(_ path: String) -> String { "http://127.0.0.1:\(load.origin.port)\(path)" }
+
+    private mutating func purgeGroup(_ number: Int) -> Bool {
+        let tag = Resource(number: number).tag
+        return purge((0..<load.resourceCount).filter { Resource(number: $0).tag == tag }, ["tag": tag])
+    }
+
+    private mutating func purgeTree() -> Bool {
+        purge(
+            (0..<load.resourceCount).filter { Resource(number: $0).path.hasPrefix("/a/b/1") }, ["prefix": url("/a/b/1")]
+        )
+    }
+
+    /// There is something new, and the operator says so.
+    private mutating func purge(_ numbers: [Int], _ conditions: [String: String]) -> Bool {
+        let changed = numbers.map { ($0, load.world.change($0)) }
         do {
-            let url = "http://127.0.0.1:\(load.origin.port)\(resource.path)"
-            if try load.larder.purge(["url": url]) {
-                load.world.told(number, version: version, isDurable: true)
+            if try load.larder.purge(conditions) {
+                for (number, version) in changed { load.world.told(number, version: version, isDurable: true) }
             } else {
-                load.refused("purge of \(resource.path)")
+                load.refused("purge of \(conditions)")
             }
         } catch {
-            load.refused("purge of \(resource.path): \(error)")
+            load.refused("purge of \(conditions): \(error)")
         }
         return true
     }

@@ -123,13 +123,12 @@ final class Origin: Sendable {
         let language: Language =
             resource.isVaried && request.fields["accept-language"]?.hasPrefix("de") == true ? .de : .en
         let version = world.version(resource.number)
-        let tag = resource.entityTag(version, language)
         let length = resource.length(version, language)
         let wanted = request.fields["range"].flatMap { Question.Wanted(text: $0) }
         let isConditional = request.fields["if-none-match"] != nil || request.fields["if-modified-since"] != nil
-        var head = Self.fields(resource, version, tag)
+        var head = Self.fields(resource, version, language)
 
-        let (status, part) = Self.selection(request, resource, tag, length, wanted)
+        let (status, part) = Self.selection(request, resource, version, language, wanted)
         note(resource, Ask(method: request.method, range: wanted, isConditional: isConditional, status: status))
         switch status {
         case 206: head += "Content-Range: bytes \(part.lowerBound)-\(part.upperBound - 1)/\(length)\r\n"
@@ -145,31 +144,38 @@ final class Origin: Sendable {
 
     /// Status, and the part of the body that goes with it.
     private static func selection(
-        _ request: Request, _ resource: Resource, _ tag: String, _ length: Int, _ wanted: Question.Wanted?
+        _ request: Request, _ resource: Resource, _ version: Int, _ language: Language, _ wanted: Question.Wanted?
     ) -> (Int, Range<Int>) {
-        if request.fields["if-none-match"]?.contains(tag) == true { return (304, 0..<0) }
-        if let wanted, request.fields["if-range"].map({ $0 == tag }) ?? true {
+        let tag = resource.entityTag(version, language)
+        let date = resource.lastModified(version)
+        if let asked = request.fields["if-none-match"] {
+            if let tag, asked.contains(tag) { return (304, 0..<0) }
+        } else if let asked = request.fields["if-modified-since"], asked == date {
+            return (304, 0..<0)
+        }
+        let length = resource.length(version, language)
+        if let wanted, request.fields["if-range"].map({ $0 == tag || $0 == date }) ?? true {
             guard let part = wanted.resolved(length) else { return (416, 0..<0) }
             return (206, part)
         }
         return (200, 0..<length)
     }
 
-    private static func fields(_ resource: Resource, _ version: Int, _ tag: String) -> String {
-        var text = "Content-Type: \(resource.mediaType)\r\nETag: \(tag)\r\nX-Version: \(version)\r\n"
+    private static func fields(_ resource: Resource, _ version: Int, _ language: Language) -> String {
+        var text = "Content-Type: \(resource.mediaType)\r\nX-Version: \(version)\r\n"
         text += "Cache-Control: \(resource.isAlwaysValidated ? "max-age=0" : "max-age=3600")\r\n"
-        text += "Date: \(httpDate(Date()))\r\n"
+        text += "Surrogate-Key: all \(resource.tag)\r\nDate: \(httpDate(Date()))\r\n"
         if resource.isVaried { text += "Vary: Accept-Language\r\n" }
-        if resource.hasLastModified {
-            text += "Last-Modified: \(httpDate(Date(timeIntervalSince1970: 1_700_000_000 + Double(version))))\r\n"
-        }
+        if let tag = resource.entityTag(version, language) { text += "ETag: \(tag)\r\n" }
+        if let date = resource.lastModified(version) { text += "Last-Modified: \(date)\r\n" }
         return text
     }
 
     private func send(
         _ resource: Resource, _ part: Range<Int>, from start: Int, isChunked: Bool, _ stream: Stream
     ) throws(SocketError) -> Bool {
-        let breakAt = breakPoint(part, isChunked: isChunked)
+        // Without a validator the rest could not be asked for.
+        let breakAt = resource.validator == .none ? nil : breakPoint(part, isChunked: isChunked)
         var offset = part.lowerBound
         while offset < part.upperBound {
             waitWhileHeld(resource, at: offset, stream)
@@ -201,14 +207,3 @@ final class Origin: Sendable {
         }
     }
 }
-
-private let dates = Mutex(
-    {
-        let format = DateFormatter()
-        format.locale = Locale(identifier: "en_US_POSIX")
-        format.timeZone = TimeZone(identifier: "GMT")
-        format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-        return format
-    }())
-
-private func httpDate(_ date: Date) -> String { dates.withLock { $0.string(from: date) } }

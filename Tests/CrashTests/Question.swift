@@ -4,9 +4,9 @@ struct Question: Sendable {
     var method = "GET"
     var language = Language.en
     var range: Wanted?
-    /// Entity tags.
-    var ifRange: String?
-    var ifNoneMatch: String?
+    /// Versions, whose validators go along: where there are none, nothing does.
+    var ifRange: Int?
+    var ifNot: Int?
     var cacheControl: String?
 
     init(_ resource: Resource) { self.resource = resource }
@@ -54,10 +54,18 @@ struct Question: Sendable {
         var text = "\(method) http://127.0.0.1:\(origin)\(resource.path) HTTP/1.1\r\nHost: 127.0.0.1:\(origin)\r\n"
         text += "Accept-Language: \(language)\r\n"
         if let range { text += "Range: \(range.text)\r\n" }
-        if let ifRange { text += "If-Range: \(ifRange)\r\n" }
-        if let ifNoneMatch { text += "If-None-Match: \(ifNoneMatch)\r\n" }
+        if let ifRange, let validator = validator(ifRange) { text += "If-Range: \(validator)\r\n" }
+        if let ifNot, let tag = resource.entityTag(ifNot, variant) {
+            text += "If-None-Match: \(tag)\r\n"
+        } else if let ifNot, let date = resource.lastModified(ifNot) {
+            text += "If-Modified-Since: \(date)\r\n"
+        }
         if let cacheControl { text += "Cache-Control: \(cacheControl)\r\n" }
         return text + "\r\n"
+    }
+
+    private func validator(_ version: Int) -> String? {
+        resource.entityTag(version, variant) ?? resource.lastModified(version)
     }
 
     // MARK: judging
@@ -78,17 +86,13 @@ struct Question: Sendable {
     }
 
     /// The version that an answer claims to be.
-    func version(of answer: Answer) -> Int? {
-        answer.entityTag.flatMap { resource.version(entityTag: $0, variant) }
-    }
+    func version(of answer: Answer) -> Int? { answer.fields["x-version"].flatMap { Int($0) } }
 
     private func claimed(_ answer: Answer, _ versions: ClosedRange<Int>) -> Result<Int, Fault> {
-        guard let version = version(of: answer) else {
-            return .failure("an entity tag of something else: \(answer.entityTag ?? "none")")
-        }
-        guard answer.fields["x-version"].flatMap({ Int($0) }) == version else {
-            return .failure("a head of two versions: \(answer.fields)")
-        }
+        guard let version = version(of: answer) else { return .failure("a head of something else") }
+        guard answer.entityTag == resource.entityTag(version, variant),
+            answer.fields["last-modified"] == resource.lastModified(version)
+        else { return .failure("a head of two representations") }
         guard versions.contains(version) else {
             return .failure("version \(version) where \(versions) may be served")
         }
@@ -115,7 +119,7 @@ struct Question: Sendable {
         case .success(let version):
             let length = resource.length(version, variant)
             guard let part = range?.resolved(length) else { return "206 to who asked for nothing that is there" }
-            if let ifRange, ifRange != resource.entityTag(version, variant) {
+            if let ifRange, ifRange != version, validator(ifRange) != nil {
                 return "206 of version \(version) in spite of If-Range: \(ifRange)"
             }
             let told = answer.fields["content-range"] ?? ""
@@ -130,10 +134,10 @@ struct Question: Sendable {
     }
 
     private func faultInNotModified(_ answer: Answer, _ versions: ClosedRange<Int>) -> String? {
-        guard let ifNoneMatch, let version = resource.version(entityTag: ifNoneMatch, variant) else {
-            return "304 to who asked for no such thing"
-        }
-        return versions.contains(version) ? nil : "304 for version \(version) where \(versions) may be served"
+        guard let ifNot, validator(ifNot) != nil else { return "304 to who did not ask for it" }
+        // Not modified since is also what is older.
+        let isSo = resource.entityTag(ifNot, variant) == nil ? versions.lowerBound <= ifNot : versions.contains(ifNot)
+        return isSo ? nil : "304 for version \(ifNot) where \(versions) may be served"
     }
 
     private func length(_ version: Int) -> Int { resource.length(version, variant) }

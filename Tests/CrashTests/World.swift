@@ -62,10 +62,13 @@ final class World: Sendable {
 
     func version(_ number: Int) -> Int { state.withLock { $0.versions[number] } }
 
-    /// - Returns: the new version.
+    /// - Returns: the new version. What is stored may go from now on.
     func change(_ number: Int) -> Int {
         state.withLock {
             $0.versions[number] += 1
+            for language in Language.allCases {
+                $0.stored[Representation(number: number, language: language)] = nil
+            }
             return $0.versions[number]
         }
     }
@@ -89,16 +92,6 @@ final class World: Sendable {
             let version = max(version, state.changes[number]?.last?.version ?? 1)
             state.changes[number, default: []].append(Change(version: version, at: now, isDurable: isDurable))
             if isDurable { state.tally.purges += 1 } else { state.tally.posts += 1 }
-        }
-        forget(number)
-    }
-
-    /// It is no longer known to be stored.
-    func forget(_ number: Int) {
-        state.withLock { state in
-            for language in Language.allCases {
-                state.stored[Representation(number: number, language: language)] = nil
-            }
         }
     }
 

@@ -139,7 +139,10 @@ final class Origin: Sendable {
         if status != 304 { head += isChunked ? "Transfer-Encoding: chunked\r\n" : "Content-Length: \(part.count)\r\n" }
         try stream.send("HTTP/1.1 \(status) Whatever\r\n\(head)\r\n")
         guard request.method == "GET" else { return true }
-        return try send(resource, part, from: resource.start(version, language), isChunked: isChunked, stream)
+        // Without a validator the rest could not be asked for; what is passed on as a part is not taken up again either.
+        let mayBreak = status == 200 && resource.validator != .none
+        return try send(
+            resource, part, from: resource.start(version, language), isChunked: isChunked, mayBreak: mayBreak, stream)
     }
 
     /// Status, and the part of the body that goes with it.
@@ -172,10 +175,9 @@ final class Origin: Sendable {
     }
 
     private func send(
-        _ resource: Resource, _ part: Range<Int>, from start: Int, isChunked: Bool, _ stream: Stream
+        _ resource: Resource, _ part: Range<Int>, from start: Int, isChunked: Bool, mayBreak: Bool, _ stream: Stream
     ) throws(SocketError) -> Bool {
-        // Without a validator the rest could not be asked for.
-        let breakAt = resource.validator == .none ? nil : breakPoint(part, isChunked: isChunked)
+        let breakAt = mayBreak ? breakPoint(part, isChunked: isChunked) : nil
         var offset = part.lowerBound
         while offset < part.upperBound {
             waitWhileHeld(resource, at: offset, stream)

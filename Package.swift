@@ -81,7 +81,7 @@ let package = Package(
             name: "Admin",
             dependencies: [
                 "Message", "Framing", "Caching", "Access", "Settings", "Transaction", "EventLoop", "Compression",
-                "Storage",
+                "Disk", "Storage",
                 "Server", "CLarder",
             ],
             swiftSettings: house),

@@ -1,4 +1,5 @@
 import Caching
+import Disk
 import EventLoop
 import Message
 import Server
@@ -15,18 +16,23 @@ final class ObjectListing: Sendable {
         var records: ArraySlice<StoredRecord> = []
         /// Where the tier goes on.
         var cursor: RecordCursor?
+        var isMemoryDone = false
+        /// Where the disk goes on.
+        var bookCursor: BookCursor?
         var isZoneDone = false
     }
 
-    private let zones: [(name: String, tier: MemoryTier)]
+    private let zones: [(name: String, tier: Tiers)]
+    private let hash: @Sendable ([UInt8]) -> StorageKey
     private let matcher: SelectionMatcher
     private let now: WallTime
     private let place = Locked(Place())
 
     init(
-        _ selection: Selection, zones: [(name: String, tier: MemoryTier)], now: WallTime,
-        key: (TargetURI) -> [UInt8] = \.normalised
+        _ selection: Selection, zones: [(name: String, tier: Tiers)], now: WallTime,
+        key: (TargetURI) -> [UInt8] = \.normalised, hash: @escaping @Sendable ([UInt8]) -> StorageKey
     ) {
+        self.hash = hash
         matcher = SelectionMatcher(selection, now: now, key: key)
         self.zones = zones.filter { [matcher] in matcher.mayBe(inZone: $0.name) }
         self.now = now
@@ -41,8 +47,12 @@ final class ObjectListing: Sendable {
                     continue
                 }
                 guard place.zone < zones.count else { return nil }
-                let (records, next) = zones[place.zone].tier.page(after: place.cursor)
-                (place.records, place.cursor, place.isZoneDone) = (records[...], next, next == nil)
+                if place.isMemoryDone { return diskPage(&place) }
+                let tier = zones[place.zone].tier
+                let (records, next) = tier.memory.page(after: place.cursor)
+                (place.records, place.cursor, place.isMemoryDone) = (records[...], next, next == nil)
+                // What leaves memory from here on is found in the book.
+                if place.isMemoryDone { _ = tier.disk?.flush() }
             }
             let page = place.records.prefix(Self.recordsPerPage)
             place.records = place.records.dropFirst(page.count)
@@ -50,13 +60,35 @@ final class ObjectListing: Sendable {
             return page.compactMap { record in
                 guard let record = record as? StoredResponse, record.body.state != .failed, matcher.matches(record)
                 else { return nil }
-                return ObjectDescription(record, zone: zone.name, tier: zone.tier, now: now)
+                return ObjectDescription(record, zone: zone.name, tier: zone.tier.memory, now: now)
             }
         }
+    }
+
+    private func diskPage(_ place: inout Place) -> [ObjectDescription] {
+        let zone = zones[place.zone]
+        let (entries, next) = zone.tier.diskPage(
+            after: place.bookCursor, in: matcher.bookRange, tag: matcher.tag, limit: Self.recordsPerPage)
+        (place.bookCursor, place.isZoneDone) = (next, next == nil)
+        return entries.filter { matcher.matches($0) && !zone.tier.isInMemory($0, hash($0.key)) }.map { ObjectDescription($0, zone: zone.name, now: now) }
     }
 }
 
 extension ObjectDescription {
+    /// What is on the disk and not in memory.
+    init(_ entry: BookEntry, zone: String, now: WallTime) {
+        self.init(url: String(decoding: entry.key, as: UTF8.self))
+        let attributes = entry.attributes
+        status = attributes.status
+        bytes = Int(clamping: entry.place.bodyLength)
+        contentType = attributes.mediaType.isEmpty ? nil : String(decoding: attributes.mediaType, as: UTF8.self)
+        ageSeconds = max(0, now.secondsSinceEpoch - attributes.storedAt)
+        ttlSeconds = attributes.expiresAt - now.secondsSinceEpoch
+        state = entry.isComplete ? (ttlSeconds > 0 ? .fresh : .stale) : .partial
+        self.zone = zone
+        storage = attributes.storageClass == .pinned ? .pinned : .permanent
+    }
+
     init(_ record: StoredResponse, zone: String, tier: MemoryTier, now: WallTime) {
         self.init(url: String(decoding: record.keyBytes, as: UTF8.self))
         status = record.cached.status

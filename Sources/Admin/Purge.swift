@@ -1,3 +1,4 @@
+import Disk
 import Message
 import Server
 import Storage
@@ -7,38 +8,89 @@ import Storage
 /// A response that is still arriving is taken out as well: those who read it get the rest of it, nobody else does, and what
 /// its fetch stores at its end goes nowhere. What is asked for and not answered yet is not stored either. A soft purge does
 /// the same with it, since its fetch knows the record by its identity.
-func purge(_ request: PurgeRequest, _ matcher: SelectionMatcher, in tier: MemoryTier) -> PurgeResult {
-    if !request.dryRun { tier.outdateTransfers() }
-    switch request.kind {
-    case .hard:
-        let (records, bytes) = tier.purge(dryRun: request.dryRun) { record in
-            (record as? StoredResponse).map { matcher.matches($0) } ?? matcher.matches(uri: record.keyBytes)
+///
+/// Where there is a disk it waits until the purge can not be undone by a power cut.
+/// - Parameter key: the hash of a key.
+func purge(
+    _ request: PurgeRequest, _ matcher: SelectionMatcher, in tier: Tiers, key: ([UInt8]) -> StorageKey
+) -> PurgeResult {
+    if !request.dryRun { tier.memory.outdateTransfers() }
+    // What waits to be written is in the book from here on.
+    _ = tier.disk?.flush()
+    var result = PurgeResult(records: 0, bytes: 0)
+    // The disk first, whatever of it is in memory: what went from there can not come back into memory when that was looked through.
+    forEachOnDisk(matcher, in: tier) { entry in
+        let key = key(entry.key)
+        if !tier.isInMemory(entry, key) {
+            result.records += 1
+            result.bytes += Int(clamping: entry.place.recordLength)
         }
-        return PurgeResult(records: records, bytes: bytes)
-    case .soft: return softPurge(matcher, in: tier, dryRun: request.dryRun)
+        guard !request.dryRun else { return }
+        switch request.kind {
+        case .hard: tier.remove(entry, key)
+        case .soft: outdate(entry, key, in: tier)
+        }
     }
+    let inMemory =
+        switch request.kind {
+        case .hard: hardPurge(matcher, in: tier, dryRun: request.dryRun)
+        case .soft: softPurge(matcher, in: tier, dryRun: request.dryRun)
+        }
+    result.records += inMemory.records
+    result.bytes += inMemory.bytes
+    if !request.dryRun { _ = tier.disk?.flush() }
+    return result
 }
 
-private func softPurge(_ matcher: SelectionMatcher, in tier: MemoryTier, dryRun: Bool) -> PurgeResult {
+private func hardPurge(_ matcher: SelectionMatcher, in tier: Tiers, dryRun: Bool) -> PurgeResult {
+    let (records, bytes) = tier.purgeMemory(dryRun: dryRun) { record in
+        (record as? StoredResponse).map { matcher.matches($0) } ?? matcher.matches(uri: record.keyBytes)
+    }
+    return PurgeResult(records: records, bytes: bytes)
+}
+
+private func softPurge(_ matcher: SelectionMatcher, in tier: Tiers, dryRun: Bool) -> PurgeResult {
     // Counted and weighed as a hard purge would: the store alone knows what a record weighs.
     var result = PurgeResult(records: 0, bytes: 0)
-    (result.records, result.bytes) = tier.purge(dryRun: true) { record in
+    (result.records, result.bytes) = tier.purgeMemory(dryRun: true) { record in
         (record as? StoredResponse).map { matcher.matches($0) } ?? false
     }
     guard !dryRun else { return result }
     var cursor: RecordCursor?
     repeat {
-        let (records, next) = tier.page(after: cursor)
+        let (records, next) = tier.memory.page(after: cursor)
         for case let record as StoredResponse in records where matcher.matches(record) { outdate(record, in: tier) }
         cursor = next
     } while cursor != nil
     return result
 }
 
-private func outdate(_ record: StoredResponse, in tier: MemoryTier) {
+private func outdate(_ record: StoredResponse, in tier: Tiers) {
     switch record.body.state {
     case .growing, .failed: tier.remove(record)
     // Where there is no room for the marked one the unmarked must not stay.
     case .complete, .partial: if !tier.replace(record, with: record.outdated) { tier.remove(record) }
     }
+}
+
+/// By way of memory: there a head is changed, and what is changed there is changed on the disk.
+private func outdate(_ entry: BookEntry, _ key: StorageKey, in tier: Tiers) {
+    _ = tier.load(key, entry.key, waits: true)
+    let records = unsafe entry.key.withUnsafeBytes { unsafe tier.lookup(key, $0) }
+    guard let record = records.first(where: { $0.diskID == entry.id }) as? StoredResponse else {
+        return tier.remove(entry, key)
+    }
+    outdate(record, in: tier)
+}
+
+private func forEachOnDisk(
+    _ matcher: SelectionMatcher, in tier: Tiers, _ visit: (BookEntry) -> Void
+) {
+    var cursor: BookCursor?
+    repeat {
+        let (entries, next) = tier.diskPage(
+            after: cursor, in: matcher.bookRange, tag: matcher.tag, limit: 1024)
+        for entry in entries where matcher.matches(entry) { visit(entry) }
+        cursor = next
+    } while cursor != nil
 }

@@ -52,7 +52,7 @@ package final class RunningHouse: House {
         result.names.queries = gauge(.nameQueries)
         result.names.cached = gauge(.nameHits)
         result.names.failures = gauge(.nameFailures)
-        result.zones = proxy.storedZones.map { Statistics.ZoneRow(name: $0.name, memory: .init($0.tier.statistics)) }
+        result.zones = proxy.storedZones.map { Statistics.ZoneRow(name: $0.name, memory: .init($0.tier.memory.statistics)) }
         result.memory = result.zones.reduce(into: Statistics.MemoryUse()) { $0.add($1.memory) }
         result.store = RunningHouse.storeEvents.map { NamedCount($0.name, sum($0.counter)) }
         result.errors = errorCounts(counters)
@@ -109,7 +109,7 @@ package final class RunningHouse: House {
             key: { snapshot.keyBytes(toGet: $0) })
         var sum = PurgeResult(records: 0, bytes: 0)
         for (name, tier) in proxy.storedZones where matcher.mayBe(inZone: name) {
-            let result = Admin.purge(request, matcher, in: tier)
+            let result = Admin.purge(request, matcher, in: tier, key: { proxy.shared.key(of: $0) })
             sum = PurgeResult(records: sum.records + result.records, bytes: sum.bytes + result.bytes)
         }
         return sum
@@ -119,7 +119,8 @@ package final class RunningHouse: House {
         let now = WallTime(secondsSinceEpoch: wallClockSeconds())
         let listing = ObjectListing(
             selection, zones: proxy.storedZones, now: now,
-            key: { [snapshot = proxy.snapshot] in snapshot.keyBytes(toGet: $0) })
+            key: { [snapshot = proxy.snapshot] in snapshot.keyBytes(toGet: $0) },
+            hash: { [shared = proxy.shared] in shared.key(of: $0) })
         return { listing.nextPage() }
     }
 

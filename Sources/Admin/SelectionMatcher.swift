@@ -1,4 +1,5 @@
 import Caching
+import Disk
 import Glibc
 import Message
 import Server
@@ -40,13 +41,40 @@ struct SelectionMatcher: Sendable {
         } && (selection.host.map { matchesHost($0, uri) } ?? true)
     }
 
+    /// What of the book can be meant.
+    var bookRange: BookRange {
+        for case .prefix(let prefix) in uris { return .keyPrefix(prefix) }
+        guard let host = selection.host else { return .all }
+        return host.hasPrefix("*.") ? .below(Array(host.utf8.dropFirst(2))) : .host(Array(host.utf8))
+    }
+
+    var tag: [UInt8]? { selection.tag.map { Array($0.utf8) } }
+
+    /// All but the zone and the tag, by which it was found.
+    func matches(_ entry: BookEntry) -> Bool {
+        guard matches(uri: entry.key) else { return false }
+        let attributes = entry.attributes
+        switch selection.storage {
+        case nil: break
+        case .session: return false
+        case .permanent: if attributes.storageClass != .permanent { return false }
+        case .pinned: if attributes.storageClass != .pinned { return false }
+        }
+        if let olderThan = selection.olderThan, now.secondsSinceEpoch - attributes.storedAt < olderThan.count {
+            return false
+        }
+        let mediaType = attributes.mediaType.isEmpty ? nil : String(decoding: attributes.mediaType, as: UTF8.self)
+        if let type = selection.type, !matchesType(type, mediaType) { return false }
+        return true
+    }
+
     /// All but the zone.
     func matches(_ record: StoredResponse) -> Bool {
         guard matches(uri: record.keyBytes) else { return false }
         if let storage = selection.storage, record.storage != storage { return false }
         if let olderThan = selection.olderThan, now - record.cached.responseTime < olderThan { return false }
         if let type = selection.type, !matchesType(type, mediaType(record.fields)) { return false }
-        if let tag = selection.tag, !hasTag(tag, record.fields) { return false }
+        if let tag, !tags(of: record.fields).contains(tag) { return false }
         return true
     }
 }

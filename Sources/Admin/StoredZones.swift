@@ -5,5 +5,5 @@ import Storage
 
 extension Proxy {
     /// The zones with their tiers; the default one first.
-    var storedZones: [(name: String, tier: MemoryTier)] { shared.zones.current.map { ($0.name, $0.tier) } }
+    var storedZones: [(name: String, tier: Tiers)] { shared.zones.current.map { ($0.name, $0.tier) } }
 }

@@ -1,15 +1,32 @@
+import EventLoop
+import Glibc
+import Synchronization
+
 /// The durable form of the index: an LMDB environment in a directory of its own.
 ///
 /// One thread writes (`commit`); any thread reads. At most one `Book` of a directory in a process; other processes may have it
 /// open with `access: .readOnly` at the same time.
-package final class Book: @unchecked Sendable {
+package final class Book: Sendable {
     package enum Access: Sendable {
         case readWrite
         /// Changes nothing; sees at each call what was committed last.
         case readOnly
     }
 
+    let directory: String
+    let environment: BookEnvironment
+    let calls: any DiskCalls
+    /// Held while a batch is committed.
+    let writing = Locked(())
+    private let damage: @Sendable (BookDefect) -> Void
+    private let damaged = Atomic<Int>(0)
+    private let sizeMax: Atomic<UInt64>
+    private let reserved = Atomic<UInt64>(0)
+    private let bytes = Atomic<UInt64>(0)
+    private let objects = Atomic<Int>(0)
+
     /// Opens the book, or makes it where the directory has none; checks its structure before LMDB gets to see it (`BookCheck`).
+    /// Reads all of its file for that.
     ///
     /// - Parameters:
     ///   - directory: made where it is not there (its parent must be).
@@ -19,43 +36,105 @@ package final class Book: @unchecked Sendable {
     package static func open(
         _ directory: String, storeID: [UInt8], access: Access = .readWrite, sizeMax: UInt64, calls: any DiskCalls,
         damage: @escaping @Sendable (BookDefect) -> Void = { _ in }
-    ) throws(BookError) -> Book { fatalError() }
+    ) throws(BookError) -> Book {
+        if access == .readWrite, unsafe mkdir(directory, 0o700) != 0, errno != EEXIST { throw .failed(errno: errno) }
+        if try BookCheck.run(directory) == nil, access == .readOnly { throw .failed(errno: ENOENT) }
+        return try Book(directory, storeID, access, sizeMax, calls, damage)
+    }
 
-    /// Ends it; no call may be under way, and none may follow.
-    package func close() { fatalError() }
+    private init(
+        _ directory: String, _ storeID: [UInt8], _ access: Access, _ sizeMax: UInt64, _ calls: any DiskCalls,
+        _ damage: @escaping @Sendable (BookDefect) -> Void
+    ) throws(BookError) {
+        self.directory = directory
+        self.calls = calls
+        self.damage = damage
+        self.sizeMax = Atomic(sizeMax)
+        let mapBytes = min(Self.firstMapBytes, Self.wholePages(sizeMax))
+        environment = try BookEnvironment(directory, isReadOnly: access == .readOnly, mapBytes: mapBytes) {
+            transaction throws(BookError) in try Self.prepare(transaction, storeID)
+        }
+        let found = try environment.read { transaction throws(BookError) in
+            (
+                ids: try Self.meta(BookMeta.idsKey, transaction), store: try Self.meta(BookMeta.storeKey, transaction),
+                objects: try transaction.entryCount(.objects)
+            )
+        }
+        guard found.store == storeID else { throw .damaged(BookDefect("it belongs to another store")) }
+        guard let ids = found.ids, ids.count == 8 else { throw .damaged(BookDefect("it has no mark of the ids")) }
+        reserved.store(
+            ids.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }, ordering: .relaxed)
+        noteCommitted(objects: found.objects)
+    }
 
-    // MARK: writing
+    deinit { close() }
 
-    /// Carries out the changes in one transaction that is on the medium when this returns. Where it throws, nothing was changed.
-    /// Blocks; for one thread.
-    package func commit(_ changes: [BookChange]) throws(BookError) { fatalError() }
+    /// Ends it. Waits for readers; calls that follow fail.
+    package func close() { environment.close() }
+
+    /// What a new book begins with.
+    private static func prepare(_ transaction: borrowing BookTransaction, _ storeID: [UInt8]) throws(BookError) {
+        guard try unsafe transaction.get(.meta, BookMeta.formatKey) == nil else { return }
+        try transaction.put(
+            .meta, BookMeta.formatKey, BookMeta.encode(BookMeta.version, key: BookMeta.formatKey))
+        try transaction.put(.meta, BookMeta.storeKey, BookMeta.encode(storeID, key: BookMeta.storeKey))
+        try transaction.put(.meta, BookMeta.idsKey, BookMeta.encode(UInt64(0), key: BookMeta.idsKey))
+        try transaction.put(
+            .meta, BookMeta.commitKey, BookMeta.encode(transaction.number, key: BookMeta.commitKey))
+    }
+
+    private static func meta(_ key: [UInt8], _ transaction: borrowing BookTransaction) throws(BookError) -> [UInt8]? {
+        guard let value = unsafe try transaction.get(.meta, key) else { return nil }
+        return BookMeta.bytes(key: key, value: unsafe [UInt8](value))
+    }
+
+    // MARK: bounds
+
+    private static let firstMapBytes = 64 << 20
 
     /// Takes effect with the next commit.
-    package func setSizeMax(_ bytes: UInt64) { fatalError() }
+    package func setSizeMax(_ bytes: UInt64) { sizeMax.store(bytes, ordering: .relaxed) }
 
-    // MARK: reading
+    /// Bytes that the file may have after a batch that adds something, or after one that only takes out: LMDB writes new pages
+    /// before it frees old ones, so a full book needs some room to become smaller.
+    func mapBytesMax(adds: Bool) -> Int {
+        let bytes = sizeMax.load(ordering: .relaxed)
+        return Self.wholePages(adds ? bytes : bytes + max(bytes / 8, 16 << 20))
+    }
+
+    private static func wholePages(_ bytes: UInt64) -> Int {
+        let page = BookEnvironment.pageBytes
+        return max(Int(min(bytes, 1 << 46)) / page, 64) * page
+    }
+
+    // MARK: figures
 
     /// Ids below this one may have been given out already.
-    package var reservedIDs: ObjectID { fatalError() }
-    /// Bytes of its files.
-    package var fileBytes: UInt64 { fatalError() }
-    package var objectCount: Int { fatalError() }
-    /// Entries skipped since it was opened.
-    package var damagedCount: Int { fatalError() }
+    package var reservedIDs: ObjectID { ObjectID(rawValue: reserved.load(ordering: .relaxed)) }
 
-    /// Calls for all entries, in order. The visitor returns false to end it, and must not call `commit`.
-    package func load(_ visit: (BookEntry) -> Bool) throws(BookError) { fatalError() }
-    package func segments() throws(BookError) -> [UInt32: BookSegment] { fatalError() }
-    package func entry(_ id: ObjectID, key: [UInt8]) throws(BookError) -> BookEntry? { fatalError() }
-    /// All objects under a key, oldest first.
-    package func entries(under key: [UInt8]) throws(BookError) -> [BookEntry] { fatalError() }
-    package func renewal(of id: ObjectID) throws(BookError) -> BookRenewal? { fatalError() }
-    /// At most `limit` entries in order; `next` is nil where there are no more.
-    package func page(
-        after cursor: BookCursor? = nil, in range: BookRange = .all, limit: Int
-    ) throws(BookError) -> (entries: [BookEntry], next: BookCursor?) { fatalError() }
-    /// The same for the objects that have a tag, in the order of their ids.
-    package func page(
-        after cursor: BookCursor? = nil, tag: [UInt8], limit: Int
-    ) throws(BookError) -> (entries: [BookEntry], next: BookCursor?) { fatalError() }
+    func noteReserved(_ id: UInt64) { reserved.store(id, ordering: .relaxed) }
+
+    /// Bytes of its files.
+    package var fileBytes: UInt64 { bytes.load(ordering: .relaxed) }
+
+    func noteCommitted(objects count: Int) {
+        objects.store(count, ordering: .relaxed)
+        var sum: UInt64 = 0
+        for name in ["data.mdb", "lock.mdb"] {
+            var status = stat()
+            if unsafe stat("\(directory)/\(name)", &status) == 0 { sum += UInt64(status.st_size) }
+        }
+        bytes.store(sum, ordering: .relaxed)
+    }
+
+    /// As of the last commit; where it is read only, as of its opening.
+    package var objectCount: Int { objects.load(ordering: .relaxed) }
+
+    /// Entries skipped since it was opened.
+    package var damagedCount: Int { damaged.load(ordering: .relaxed) }
+
+    func noteDamaged(_ what: String) {
+        damaged.wrappingAdd(1, ordering: .relaxed)
+        damage(BookDefect(what))
+    }
 }

@@ -1,8 +1,106 @@
-/// A look at the whole structure of a book's file, before LMDB, which trusts it, gets to see it.
+/// A look at the whole structure of a book's file before LMDB gets to see it.
+///
+/// LMDB trusts its file: a flipped bit in a page can end the process, or make it overwrite what is in use. So everything it
+/// follows is looked at here: both meta pages, and from the newer root all pages of all databases. What the values say is not:
+/// they have checksums of their own. Any bytes give a result or an error.
 package struct BookCheck: Sendable, Equatable {
+    /// Of the file, whether in use or free.
     package var pageCount: UInt64
+    package var freePageCount: UInt64
     package var objectCount: UInt64
 
-    /// - Parameter directory: of the book. Nil: there is no book.
-    package static func run(_ directory: String) throws(BookError) -> BookCheck? { fatalError() }
+    /// - Parameter directory: of the book. It may be in use meanwhile, by this process or another.
+    /// - Returns: nil where there is no book.
+    package static func run(_ directory: String) throws(BookError) -> BookCheck? {
+        var attemptsLeft = 5
+        while true {
+            guard let pages = try BookPages(directory) else { return nil }
+            let roots = try BookRoots(pages)
+            do throws(BookError) {
+                return try check(roots, pages)
+            } catch {
+                // Pages of a root are used again when it is three transactions old: what was found may be of a newer one.
+                attemptsLeft -= 1
+                guard attemptsLeft > 0, case .damaged = error, try BookRoots(pages) != roots else { throw error }
+            }
+        }
+    }
+
+    private static func check(_ roots: BookRoots, _ pages: BookPages) throws(BookError) -> BookCheck {
+        let walk = try BookWalk(pages, roots.newer)
+        let trees = try walk.databases()
+        try checkMeta(walk, trees, roots.newer)
+        try checkOlder(roots.older, pages)
+        var check = BookCheck(pageCount: roots.newer.lastPage + 1, freePageCount: 0, objectCount: 0)
+        for database in BookDatabase.allCases where database != .meta {
+            guard let tree = trees[database] else { continue }
+            try walk.walk(tree)
+            if database == .objects { check.objectCount = tree.entryCount }
+        }
+        check.freePageCount = try walk.freePages()
+        return check
+    }
+
+    /// The version first: of one that is unknown nothing else is known.
+    private static func checkMeta(
+        _ walk: BookWalk, _ trees: [BookDatabase: BookTree], _ root: BookRoot
+    ) throws(BookError) {
+        guard !trees.isEmpty || walk.hasUnknownDatabase else { return }
+        let records = try trees[.meta].map { tree throws(BookError) in try walk.records(tree) } ?? [:]
+        func number<Number: FixedWidthInteger>(_ key: [UInt8], _ type: Number.Type) throws(BookError) -> Number {
+            guard let value = records[key], let number = BookMeta.number(type, key: key, value: value) else {
+                throw .damaged(BookDefect("meta lacks \(String(decoding: key, as: UTF8.self))"))
+            }
+            return number
+        }
+        let version = try number(BookMeta.formatKey, UInt32.self)
+        guard version == BookMeta.version else { throw .unknownVersion(version) }
+        guard !walk.hasUnknownDatabase, trees.count == BookDatabase.allCases.count else {
+            throw .damaged(BookDefect("its databases are not ours"))
+        }
+        guard try number(BookMeta.commitKey, UInt64.self) == root.transaction else {
+            throw .damaged(BookDefect("it is not the root that it says it is", page: root.page))
+        }
+    }
+
+    /// If the older root is in truth the newer one, its number was damaged. Where its pages can not be read nothing follows:
+    /// they are not needed any more.
+    private static func checkOlder(_ root: BookRoot, _ pages: BookPages) throws(BookError) {
+        let commit: UInt64?
+        do throws(BookError) {
+            let walk = try BookWalk(pages, root)
+            guard let meta = try walk.databases()[.meta] else { return }
+            let value = try walk.records(meta)[BookMeta.commitKey]
+            commit = value.flatMap { BookMeta.number(UInt64.self, key: BookMeta.commitKey, value: $0) }
+        } catch {
+            return
+        }
+        guard let commit, commit != root.transaction else { return }
+        throw .damaged(BookDefect("it is not the root that it says it is", page: root.page))
+    }
+}
+
+/// Both meta pages, and which of them counts.
+private struct BookRoots: Equatable {
+    let newer, older: BookRoot
+
+    init(_ pages: BookPages) throws(BookError) {
+        let first = try Self.read(pages, 0, at: 0)
+        let second = try Self.read(pages, 1, at: UInt64(first.pageBytes))
+        guard first.pageBytes == second.pageBytes else {
+            throw .damaged(BookDefect("the meta pages differ in the page size"))
+        }
+        // As LMDB chooses. A new file has two with number zero.
+        (newer, older) = first.transaction >= second.transaction ? (first, second) : (second, first)
+        guard newer.transaction - older.transaction <= 1, newer.transaction & 1 == newer.page else {
+            throw .damaged(BookDefect("the meta pages do not follow one another", page: newer.page))
+        }
+    }
+
+    private static func read(_ pages: BookPages, _ page: UInt64, at offset: UInt64) throws(BookError) -> BookRoot {
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: BookRoot.metaBytes, alignment: 8)
+        defer { unsafe room.deallocate() }
+        unsafe try pages.read(room, at: offset, page: page)
+        return try BookRoot(unsafe BookPageBytes(UnsafeRawBufferPointer(room)), page: page)
+    }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// The directory of a store: made or recognised, and locked for this process as long as this object lives.
 ///
@@ -94,6 +95,9 @@ final class Directory: Sendable {
         return fsync(fd) == 0 ? 0 : errno
     }
 
+    /// Gives the lock back; nothing of the store may be used any more.
+    func unlock() { lock.close() }
+
     private init(path: String, storeID: StoreID, isNew: Bool, lock: LockedFile) {
         self.path = path
         self.storeID = storeID
@@ -160,9 +164,14 @@ extension StoreID {
 /// A file that is open and locked for this process; both end when nobody holds it any more.
 private final class LockedFile: Sendable {
     private let fd: CInt
+    private let isOpen = Atomic(true)
 
     private init(_ fd: CInt) { self.fd = fd }
-    deinit { _ = close(fd) }
+    deinit { close() }
+
+    func close() {
+        if isOpen.exchange(false, ordering: .relaxed) { _ = Glibc.close(fd) }
+    }
 
     static func open(_ file: String, flags: CInt, in path: String) throws(DiskRefusal) -> LockedFile {
         let fd = unsafe Glibc.open(file, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)

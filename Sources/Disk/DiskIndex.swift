@@ -70,8 +70,13 @@ import EventLoop
     }
 
     /// One use more.
-    func touch(_ hash: UInt64, at place: Place) {
-        update(hash, where: { $0.stands(at: place) }, { $0.uses &+= 1 })
+    func touch(_ hash: UInt64, _ id: ObjectID) {
+        update(hash, where: { $0.id == id }, { $0.uses += 1 })
+    }
+
+    /// One use less.
+    func forgive(_ hash: UInt64, _ id: ObjectID) {
+        update(hash, where: { $0.id == id }, { $0.uses = $0.uses == 0 ? 0 : $0.uses - 1 })
     }
 
     /// There is a renewed head in the book from now on.
@@ -83,6 +88,10 @@ import EventLoop
             entry.isRenewed = true
             entry.storageClass = storageClass
         }
+    }
+
+    func setClass(_ hash: UInt64, _ id: ObjectID, _ storageClass: StorageClass) {
+        update(hash, where: { $0.id == id }, { $0.storageClass = storageClass })
     }
 
     /// Sees all entries, shard by shard, each as it was at one moment. Slow, and for what is rare. `body` must not call the index.

@@ -105,64 +105,157 @@ package struct StoredHead: Sendable {
 ///
 /// It knows nothing of HTTP: keys and heads are bytes.
 package final class DiskStore: @unchecked Sendable {
+    private let parts: DiskStoreParts
+    private let keeper: BookKeeper
+    private let queue: WriterQueue
+    private let reader: DiskStoreReader
+    private let threads: DiskStoreThreads
+
+    private init(_ parts: DiskStoreParts, _ threads: DiskStoreThreads) {
+        self.parts = parts
+        self.threads = threads
+        keeper = threads.keeper
+        queue = threads.queue
+        reader = threads.reader
+    }
+
     // MARK: life
 
-    /// Blocks, but not for the size of the store: what is in the book is read behind (`whenLoaded`).
+    /// Blocks, but not for the size of the store: what is in the book is read behind (`whenLoaded`), only its structure is checked before.
     package static func open(_ options: DiskOptions, calls: any DiskCalls) throws(DiskRefusal) -> DiskStore {
-        fatalError()
+        try open(options, calls: calls, DiskStoreTuning())
     }
-    /// Writes what waits, commits, synchronizes, ends the threads. Blocks.
-    package func close() { fatalError() }
+
+    static func open(
+        _ options: DiskOptions, calls: any DiskCalls, _ tuning: DiskStoreTuning
+    ) throws(DiskRefusal) -> DiskStore {
+        let opening = try DiskStoreOpening(options, tuning, calls: calls)
+        let threads = try DiskStoreThreads.start(opening)
+        return DiskStore(opening.parts, threads)
+    }
+
+    /// Writes what waits, commits, synchronizes, ends the threads. Blocks. Nothing else may be asked of it afterwards.
+    package func close() { threads.end(.orderly) }
+
+    /// Ends like a process that is killed: nothing that waits is written or committed. For tests.
+    func abandon() { threads.end(.sudden) }
 
     package enum State: Sendable, Equatable {
         case on
         /// Nothing is written until there is room, or the error is gone; what is there is read.
         case off(reason: String)
     }
-    package var state: State { fatalError() }
-    /// The book was read. Until then `find` says `.loading`.
-    package var isLoaded: Bool { fatalError() }
+    package var state: State { parts.health.state }
+    /// The index is filled. Until then `find` says `.loading` where it has nothing.
+    package var isLoaded: Bool { parts.loading.isLoaded }
     /// Calls once, on any thread, at once where it is loaded.
-    package func whenLoaded(_ call: @escaping @Sendable () -> Void) { fatalError() }
-    package func setLimits(size: UInt64, pinned: UInt64) { fatalError() }
-    package var statistics: DiskStatistics { fatalError() }
+    package func whenLoaded(_ call: @escaping @Sendable () -> Void) { parts.loading.whenLoaded(call) }
+
+    /// A size below `Directory.sizeMin` is taken as that.
+    package func setLimits(size: UInt64, pinned: UInt64) {
+        let size = max(size, Directory.sizeMin)
+        parts.ledger.withLock { $0.setLimits(DiskStoreParts.limits(size, pinned, parts.tuning)) }
+        parts.book.setSizeMax(size)
+        threads.wakeReclaimer()
+        queue.poke()
+    }
+
+    package var statistics: DiskStatistics {
+        var statistics = DiskStatistics()
+        parts.ledger.withLock { ledger in
+            statistics.sizeBytes = ledger.limits.size
+            statistics.usedBytes = ledger.fileBytes + ledger.bookBytes
+            statistics.liveBytes = ledger.liveBytes
+            statistics.pinnedLimitBytes = ledger.limits.pinned
+            statistics.pinnedBytes = ledger.pinnedBytes
+            statistics.objectCount = ledger.objectCount
+            statistics.largeCount = ledger.largeCount
+            statistics.segmentCount = ledger.segmentCount
+            statistics.bookBytes = ledger.bookBytes
+        }
+        statistics.waitingBytes = queue.waitingBytes
+        parts.counters.fill(&statistics)
+        return statistics
+    }
 
     // MARK: reading
 
-    package enum Found: Sendable {
+    package enum Found: Sendable, Equatable {
         case nothing
         /// Places of objects whose key may be this one, newest first: compare the keys.
         case places([Place])
+        /// The index is being filled, and has nothing yet.
         case loading
     }
-    package func find(_ hash: UInt64) -> Found { fatalError() }
+    package func find(_ hash: UInt64) -> Found {
+        let isLoaded = parts.loading.isLoaded  // before the look: what is put in meanwhile must not be missed
+        let entries = parts.index.find(hash)
+        if entries.isEmpty { return isLoaded ? .nothing : .loading }
+        return .places(entries.map(\.place))
+    }
 
     /// The object is still there, in the same place.
-    package func contains(_ id: ObjectID, hash: UInt64, _ place: Place) -> Bool { fatalError() }
+    package func contains(_ id: ObjectID, hash: UInt64, _ place: Place) -> Bool {
+        parts.index.entry(hash, id)?.stands(at: place) ?? false
+    }
 
-    /// The head at a place.
+    /// The head at a place. Where it is damaged the object is taken out, counted and logged; where it is no longer there, `damaged`
+    /// is thrown too.
     /// - Parameter waits: it may block; otherwise `wouldBlock` is thrown where it would.
-    package func readHead(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead { fatalError() }
+    package func readHead(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead {
+        try reader.readHead(place, waits: waits)
+    }
 
-    /// Head and body of a packed object in one go; the body goes into `body`, of its length.
+    /// Blocks of the body of a packed object: fills `room`, from `offset` (a multiple of `blockBytes`) on, with whole blocks, or up
+    /// to the end. Where it is damaged, `dropDamaged` is to be called.
     package func readBody(
         of place: Place, checksums: [UInt32], offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool
-    ) -> DiskRead { fatalError() }
+    ) -> DiskRead {
+        unsafe reader.readBody(of: place, checksums: checksums, offset: offset, into: room, waits: waits)
+    }
 
     /// Counts one use: what is used is kept longer.
-    package func touch(_ hash: UInt64) { fatalError() }
+    package func touch(_ id: ObjectID, hash: UInt64) { parts.index.touch(hash, id) }
 
     /// Runs `work`, which may block, on a thread for that. False: too many wait.
-    package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { fatalError() }
+    package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { threads.pool.submit(work) }
 
     // MARK: writing
 
     /// For an object to be stored.
-    package func nextID() -> ObjectID { fatalError() }
+    package func nextID() -> ObjectID { parts.nextID() }
 
-    /// Takes an object to be written soon. False: too much waits to be written, the store is off, the object is too large, or its
-    /// quota is full; nothing is stored.
-    package func store(_ object: PackedObject) -> StoreOutcome { fatalError() }
+    /// Takes an object to be written soon, of at most 1 MiB. Anything but `taken`: nothing is stored. It can be found once it is written.
+    package func store(_ object: PackedObject) -> StoreOutcome {
+        guard parts.health.isOn else { return .off }
+        guard object.body.length <= parts.tuning.packedBytesMax, let length = recordLength(object) else {
+            return .tooLarge
+        }
+        let storageClass = object.attributes.storageClass
+        guard parts.ledger.withLock({ $0.promise(length, storageClass) }) else {
+            parts.counters.refusedPinned.count()
+            return .pinnedQuotaFull
+        }
+        parts.pending.add(object.hash, object.id)
+        if queue.put(.object(object, length: length), bytes: Int(length), isBounded: true) { return .taken }
+        parts.pending.cancel(object.hash, object.id)
+        parts.ledger.withLock { $0.withdraw(length, storageClass) }
+        parts.counters.refusedBusy.count()
+        return .busy
+    }
+
+    /// Nil: more than a record, or a segment of this store, can hold.
+    private func recordLength(_ object: PackedObject) -> UInt64? {
+        let attributes = object.attributes
+        guard
+            let head = RecordCodec.headPartLength(
+                kind: .packed, key: object.key, attributes: attributes, head: object.head,
+                bodyLength: object.body.length)
+        else { return nil }
+        let length = UInt64(head) + padded(UInt64(object.body.length), to: 16)
+        let segmentBytes = parts.ledger.withLock { $0.limits.segment }
+        return length <= segmentBytes - UInt64(SegmentFile.headerBytes) ? length : nil
+    }
 
     package enum StoreOutcome: Sendable, Equatable {
         case taken
@@ -174,24 +267,128 @@ package final class DiskStore: @unchecked Sendable {
     }
 
     /// Takes objects out, also those that wait to be written.
-    package func remove(_ id: ObjectID, hash: UInt64, key: [UInt8]) { fatalError() }
-    /// The object was found damaged: out, counted, and logged.
-    package func dropDamaged(_ id: ObjectID, hash: UInt64, key: [UInt8]) { fatalError() }
-    /// All objects under the key. Returns how many there may have been: the keys are not compared where they are not at hand.
-    package func removeAll(hash: UInt64, key: [UInt8]) -> Int { fatalError() }
-    /// Gives an object a renewed head; it goes into the book.
-    package func renew(_ id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8]) {
-        fatalError()
+    package func remove(_ id: ObjectID, hash: UInt64, key: [UInt8]) {
+        parts.loading.removed(id)
+        if parts.pending.cancel(hash, id) { return parts.renewals.forget(id) }
+        if let entry = parts.takeOut(hash, id) { removed(entry, key) }
     }
+
+    /// The object was found damaged: out, counted, and logged.
+    package func dropDamaged(_ id: ObjectID, hash: UInt64, key: [UInt8]) {
+        parts.loading.removed(id)
+        if let entry = parts.takeOut(hash, id) { reader.damaged(entry, key: key) }
+    }
+
+    /// All objects under the key. Returns how many there may have been: the keys are not compared where they are not at hand.
+    package func removeAll(hash: UInt64, key: [UInt8]) -> Int {
+        parts.loading.removedAll(hash, through: ObjectID(rawValue: parts.lastIDGiven))
+        let cancelled = parts.pending.cancelAll(hash)
+        for id in cancelled { parts.renewals.forget(id) }
+        let entries = parts.takeOutAll(hash)
+        for entry in entries { removed(entry, key) }
+        return cancelled.count + entries.count
+    }
+
+    private func removed(_ entry: DiskIndexEntry, _ key: [UInt8]) {
+        let isLarge = entry.place.kind == .large
+        let removal = Removal(
+            id: entry.id, key: key, segment: entry.place.segment, isLarge: isLarge, isInBook: true)
+        _ = queue.put(.drop(removal))
+    }
+
+    /// Gives an object a renewed head; it goes into the book. Where it has another class it is kept under that from now on, if that quota has room.
+    /// A head that is too long for a record is not taken: the object stays as it was.
+    package func renew(_ id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8]) {
+        var attributes = attributes
+        if let entry = parts.index.entry(hash, id) {
+            let place = entry.place
+            let length = RecordCodec.headPartLength(
+                kind: place.kind, key: key, attributes: attributes, head: head, bodyLength: Int(place.bodyLength))
+            guard length != nil else { return }
+            attributes.storageClass = reclassified(hash, id, attributes.storageClass)
+        } else if !parts.pending.contains(hash, id) {
+            return
+        }
+        guard let serial = parts.renewals.add(id, attributes, head: head) else { return }
+        parts.index.setRenewed(hash, id, attributes.storageClass)
+        let bytes = key.count + head.count
+        _ = queue.put(
+            .renew(id, hash: hash, key: key, attributes, head: head, serial: serial), bytes: bytes)
+    }
+
+    /// What it is kept under from now on.
+    private func reclassified(_ hash: UInt64, _ id: ObjectID, _ storageClass: StorageClass) -> StorageClass {
+        parts.ledger.withLock { ledger in
+            guard let entry = parts.index.entry(hash, id) else { return storageClass }
+            let place = entry.place
+            guard entry.storageClass != storageClass else { return storageClass }
+            guard ledger.reclassify(place.recordLength, in: place.segment, to: storageClass) else {
+                return entry.storageClass
+            }
+            parts.index.setClass(hash, id, storageClass)
+            return storageClass
+        }
+    }
+
     /// Waits until all that was asked for before is written, in the book, and on the medium. Blocks. False: it could not be.
-    package func flush() -> Bool { fatalError() }
+    package func flush() -> Bool {
+        let answer = BlockingAnswer()
+        let isTaken = queue.put(.call { [keeper] in keeper.commit { answer.give($0) } }, isUrgent: true)
+        return isTaken && answer.wait() && parts.health.isOn
+    }
 
     // MARK: large objects
 
-    /// An object that gets a segment of its own, of which nothing is there yet. Its room is taken at once.
+    /// An object that gets a segment of its own, of which nothing is there yet. Its room is taken before anything else of it is written.
+    /// Does not block: the file is made by the writer, and where that can not be, what is written into the object ends in false.
     package func makeLarge(
         id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], length: Int
-    ) -> Result<LargeObject, StoreRefusal> { fatalError() }
+    ) -> Result<LargeObject, StoreRefusal> {
+        guard parts.health.isOn else { return .failure(StoreRefusal(.off)) }
+        guard
+            let headLength = RecordCodec.headPartLength(
+                kind: .large, key: key, attributes: attributes, head: head, bodyLength: length),
+            let fileBytes = LargeFile.fileBytes(key: key, attributes: attributes, head: head, length: length)
+        else { return .failure(StoreRefusal(.tooLarge)) }
+        let place = Place(
+            kind: .large, segment: parts.nextNumber(), offset: 0, headLength: UInt32(headLength),
+            bodyLength: UInt64(length))
+        let claim: Ledger.Claim
+        switch claimLarge(place, fileBytes, attributes.storageClass) {
+        case .success(let granted): claim = granted
+        case .failure(let refusal): return .failure(refusal)
+        }
+        let object = LargeObject(
+            new: id, hash: hash, key: key, attributes: attributes, head: head, place: place, fileBytes: fileBytes,
+            isClaimed: claim == .granted, parts: parts, queue: queue)
+        parts.pending.add(hash, id)
+        if queue.put(.makeLarge(object), bytes: headLength, isBounded: true) { return .success(object) }
+        parts.pending.cancel(hash, id)
+        parts.ledger.withLock { ledger in
+            ledger.withdraw(place.recordLength, attributes.storageClass)
+            if claim == .granted { ledger.unclaim(fileBytes) }
+        }
+        parts.counters.refusedBusy.count()
+        return .failure(StoreRefusal(.busy))
+    }
+
+    private func claimLarge(
+        _ place: Place, _ fileBytes: UInt64, _ storageClass: StorageClass
+    ) -> Result<Ledger.Claim, StoreRefusal> {
+        let result: Result<Ledger.Claim, StoreRefusal> = parts.ledger.withLock { ledger in
+            guard ledger.promise(place.recordLength, storageClass) else {
+                return .failure(StoreRefusal(.pinnedQuotaFull))
+            }
+            let claim = ledger.claim(fileBytes, for: .storing)
+            guard claim != .never else {
+                ledger.withdraw(place.recordLength, storageClass)
+                return .failure(StoreRefusal(.tooLarge))
+            }
+            return .success(claim)
+        }
+        if case .failure(StoreRefusal(.pinnedQuotaFull)) = result { parts.counters.refusedPinned.count() }
+        return result
+    }
 
     package struct StoreRefusal: Error, Equatable, Sendable {
         package var outcome: StoreOutcome
@@ -199,17 +396,39 @@ package final class DiskStore: @unchecked Sendable {
     }
 
     /// The large object at a place, with what is known of its blocks. May block.
-    package func openLarge(_ head: StoredHead, hash: UInt64) throws(DiskReadError) -> LargeObject { fatalError() }
+    package func openLarge(_ head: StoredHead, hash: UInt64) throws(DiskReadError) -> LargeObject {
+        try reader.openLarge(head.place.segment, hash)
+    }
 
     // MARK: listing
 
     /// Entries of the book in the order of host and path. Blocks. What was stored before the call is in it after `flush`.
     /// - Parameters:
     ///   - cursor: where the page before ended; nil: the beginning.
-    ///   - prefix: of the key; nil: all.
-    package func page(after cursor: BookCursor?, prefix: [UInt8]?, limit: Int) -> (
+    package func page(after cursor: BookCursor?, in range: BookRange, limit: Int) -> (
         entries: [BookEntry], next: BookCursor?
-    ) { fatalError() }
+    ) {
+        listed { book throws(BookError) in try book.page(after: cursor, in: range, limit: limit) }
+    }
+
+    /// The same for the objects that have a tag.
+    package func page(after cursor: BookCursor?, tag: [UInt8], limit: Int) -> (
+        entries: [BookEntry], next: BookCursor?
+    ) {
+        listed { book throws(BookError) in try book.page(after: cursor, tag: tag, limit: limit) }
+    }
+
+    private func listed(
+        _ page: (Book) throws(BookError) -> (entries: [BookEntry], next: BookCursor?)
+    ) -> (entries: [BookEntry], next: BookCursor?) {
+        do throws(BookError) {
+            return try page(parts.book)
+        } catch {
+            parts.counters.readErrors.count()
+            parts.log(.error, "the book can not be listed: \(error)")
+            return ([], nil)
+        }
+    }
 }
 
 package enum DiskReadError: Error, Equatable, Sendable {

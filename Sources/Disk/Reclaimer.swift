@@ -91,7 +91,11 @@ final class Reclaimer: Sendable {
             house.forgive(large: number)
             return ledger.withLock { $0.keep(number) }
         }
-        house.evict(large: number)
+        if let id = house.evict(large: number) {
+            var drops = [DroppedObject(id: id, segment: number)]
+            // Where it can not be written, the file goes all the same: it would only be missed where the book is lost before that.
+            do throws(Interruption) { try carry(&drops) } catch {}
+        }
         release(number)
     }
 
@@ -123,30 +127,42 @@ final class Reclaimer: Sendable {
         var heads: [StoredHead] = []
         var bytes = 0
         var drops: [DroppedObject] = []
-        try scan(number) { record throws(Interruption) in
-            switch record {
-            case .object(let head):
-                guard let standing = house.standing(of: head) else { return }
-                let length = head.place.recordLength
-                // The class of a renewed object is what the index says: the record's may be older.
-                guard standing.isPinned || plan.keeps(length, standing.useMark) else { return house.evict(head) }
-                heads.append(head)
-                bytes += Int(length)
+        do throws(Interruption) {
+            try scan(number) { record throws(Interruption) in
+                switch record {
+                case .object(let head):
+                    guard let standing = house.standing(of: head) else { break }
+                    let length = head.place.recordLength
+                    // The class of a renewed object is what the index says: the record's may be older.
+                    if standing.isPinned || plan.keeps(length, standing.useMark) {
+                        heads.append(head)
+                        bytes += Int(length)
+                    } else {
+                        evict(head, &drops)
+                    }
+                case .drops(let list): drops += needed(list, in: number)
+                }
                 if bytes >= Self.batchBytes {
-                    try move(heads)
+                    try move(heads, &drops)
                     heads.removeAll(keepingCapacity: true)
                     bytes = 0
                 }
-            case .drops(let list):
-                drops += needed(list, in: number)
-                if drops.count >= Self.dropsMax {
-                    try carry(drops)
-                    drops.removeAll(keepingCapacity: true)
-                }
+                if drops.count >= Self.dropsMax { try carry(&drops) }
             }
+            try move(heads, &drops)
+            try carry(&drops)
+        } catch {
+            // The file stays, and with it the records of what was evicted: as far as it can be written, that is written.
+            try carry(&drops)
+            throw error
         }
-        try move(heads)
-        try carry(drops)
+    }
+
+    /// Takes a record out. Until its file is gone a drop record says so: rebuilding the book must not bring back what somebody may
+    /// have purged in the meantime, when the index knew nothing of it any more.
+    private func evict(_ head: StoredHead, _ drops: inout [DroppedObject]) {
+        house.evict(head)
+        drops.append(DroppedObject(id: head.id, segment: head.place.segment))
     }
 
     private func scan(
@@ -166,7 +182,7 @@ final class Reclaimer: Sendable {
 
     // MARK: copying forward
 
-    private func move(_ heads: [StoredHead]) throws(Interruption) {
+    private func move(_ heads: [StoredHead], _ drops: inout [DroppedObject]) throws(Interruption) {
         var records: [MovedRecord] = []
         var bytes: UInt64 = 0
         for head in heads {
@@ -187,7 +203,7 @@ final class Reclaimer: Sendable {
         } else if records.contains(where: { $0.attributes.storageClass == .pinned }) {
             throw Interruption()
         } else {
-            for head in heads { house.evict(head) }
+            for head in heads { evict(head, &drops) }
         }
     }
 
@@ -198,10 +214,11 @@ final class Reclaimer: Sendable {
         }
     }
 
-    private func carry(_ drops: [DroppedObject]) throws(Interruption) {
+    private func carry(_ drops: inout [DroppedObject]) throws(Interruption) {
         guard !drops.isEmpty else { return }
         let room = Self.dropsBytes(drops.count)
         guard claim(room), house.carry(drops, room: room) else { throw Interruption() }
+        drops.removeAll(keepingCapacity: true)
     }
 
     /// Where other victims still wait for the book, room comes with its commit.

@@ -18,24 +18,25 @@ protocol ReclaimerHouse: AnyObject, Sendable {
     /// - Returns: when they are written. False: they could not be; all room was unclaimed.
     func move(_ records: [MovedRecord], room: UInt64) -> Bool
 
-    /// Has a drop record written; as `move`.
+    /// Has drop records written; as `move`.
     func carry(_ drops: [DroppedObject], room: UInt64) -> Bool
 
-    /// Takes a record out of index and book, where it still stands at that place, and tells the ledger. No drop record is needed:
-    /// the file goes too.
+    /// Takes a record out of index and book, where it still stands at that place, and tells the ledger. The reclaimer has the drop
+    /// record written itself (`carry`).
     func evict(_ head: StoredHead)
-    /// The same; it is counted and logged as damaged.
+    /// As wherever else damage is met: with its drop record, counted and logged.
     func dropDamaged(_ head: StoredHead)
 
     /// What the index says of a large object; nil: it is not there any more.
     func standing(ofLarge segment: UInt32) -> RecordStanding?
     /// Takes one use from a large object.
     func forgive(large segment: UInt32)
-    /// Takes a large object out of index and book, and tells the ledger.
-    func evict(large segment: UInt32)
+    /// Takes a large object out of index and book, and tells the ledger. The drop record as with others. Nil: it was not there.
+    func evict(large segment: UInt32) -> ObjectID?
 
     /// Once all that was asked for so far is in the book and on the medium: deletes the file, and has it out of the ledger. Until then
-    /// who holds the old place still reads there.
+    /// who holds the old place still reads there. The book forgets the file's number (`forgetSegment`) only after it is deleted: a
+    /// file that the book does not know is taken for a new one at the next start, and all that stands in it for stored.
     func deleteAfterCommit(_ segment: UInt32)
     /// The book should not wait for its next turn.
     func commitSoon()

@@ -139,7 +139,7 @@ final class Delivery {
         let progress: Transcoder.Progress
         do throws(TranscodingError) {
             if body.isLarge {
-                guard let source = unsafe pieceToTranscode() else { return .wait }
+                guard let source = pieceToTranscode() else { return .wait }
                 progress = try transcoder.next(from: source, offset: &offset, into: &out)
             } else {
                 progress = try transcoder.next(from: body, offset: &offset, into: &out)
@@ -167,7 +167,7 @@ final class Delivery {
     /// - Parameter room: at least `blockBytes`.
     func piece(limit: Int, room: UnsafeMutableRawBufferPointer) -> Body.Piece {
         if let reading {
-            guard let read = unsafe reading.result else { return .wouldBlock }
+            guard let read = reading.result else { return .wouldBlock }
             if let bytes = unsafe read.bytes(from: offset) {
                 return unsafe .bytes(UnsafeRawBufferPointer(rebasing: bytes.prefix(limit)))
             }
@@ -179,7 +179,7 @@ final class Delivery {
     /// The piece under way is being read by somebody who may block.
     var isReading: Bool {
         guard let reading else { return false }
-        return unsafe reading.result == nil
+        return reading.result == nil
     }
 
     /// What stands at the offset, to be read on a thread that may block.

@@ -27,7 +27,7 @@ import Synchronization
         body.readAhead(from: offset, length: Self.readAheadBytes)
         if case .bytes(let bytes) = unsafe body.piece(from: offset, limit: Self.roomBytes, room: room, waits: true) {
             unsafe room.copyMemory(from: bytes)
-            unsafe count = bytes.count
+            count = bytes.count
         }
         isDone.store(true, ordering: .releasing)
     }

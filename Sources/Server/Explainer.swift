@@ -135,7 +135,13 @@ struct Explainer {
     }
 
     private mutating func lookUp() -> Transaction.Event {
-        let records = request.zone.lookup(request.key, request.keyBytes)
+        var records = request.zone.lookup(request.key, request.keyBytes)
+        // The thread that explains may wait for the disk.
+        if !records.contains(where: { ($0 as? StoredResponse).map(suits) ?? false }),
+            request.tier.load(request.key, request.keyBytes, waits: true) == .loaded
+        {
+            records = request.zone.lookup(request.key, request.keyBytes)
+        }
         newest = records.first
         let variants = records.compactMap { $0 as? StoredResponse }
         selected = variants.first(where: suits)

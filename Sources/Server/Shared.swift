@@ -74,5 +74,5 @@ package final class Shared: Sendable {
         random(16).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
     }
 
-    func key(of uri: [UInt8]) -> StorageKey { hasher.key(of: uri) }
+    package func key(of uri: [UInt8]) -> StorageKey { hasher.key(of: uri) }
 }

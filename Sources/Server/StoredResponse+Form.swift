@@ -1,6 +1,6 @@
 import Caching
 import Disk
-import Message
+package import Message
 package import Storage
 
 /// The form in which a stored response outlives the process: what is known of it, its fields, and for whom it is. The body and the

@@ -1,3 +1,4 @@
+import Caching
 import Disk
 import EventLoop
 import Settings
@@ -80,7 +81,7 @@ package final class Zones: Sendable {
         do throws(DiskRefusal) {
             return try makeTier(name, budget, configuration, hasher)
         } catch {
-            Diagnostics.log(.error, "zone \(name) is in memory alone: \(error)")
+            Diagnostics.error("zone \(name) is in memory alone: \(error)")
             return makeTier(budget, configuration, nil)
         }
     }
@@ -99,13 +100,12 @@ package final class Zones: Sendable {
                 path: settings.path, size: settings.size, pinned: settings.pinned, syncInterval: settings.sync,
                 hash: { hasher.key(of: $0).folded },
                 log: { event in
-                    let level: LogLevel =
-                        switch event.level {
-                        case .info: .info
-                        case .warning: .warning
-                        case .error: .error
-                        }
-                    Diagnostics.log(level, "disk of zone \(zone): \(event.text)")
+                    let text = "disk of zone \(zone): \(event.text)"
+                    switch event.level {
+                    case .info: Diagnostics.info(text)
+                    case .warning: Diagnostics.warning(text)
+                    case .error: Diagnostics.error(text)
+                    }
                 }), calls: SystemCalls())
     }
 }

@@ -61,7 +61,9 @@ package final class Tiers: Sendable {
     /// Counts one use of a record.
     package func touch(_ record: StoredRecord) {
         // Where it is counted as used often there is nothing to tell.
-        if let disk, record.frequency < StoredRecord.usesMax, record.diskID != nil { disk.touch(record.key.folded) }
+        if let disk, record.frequency < StoredRecord.usesMax, let id = record.diskID {
+            disk.touch(id, hash: record.key.folded)
+        }
         memory.touch(record)
     }
 
@@ -89,7 +91,7 @@ package final class Tiers: Sendable {
         removeFromDisk(record)
     }
 
-    private func removeFromDisk(_ record: StoredRecord) {
+    func removeFromDisk(_ record: StoredRecord) {
         guard let disk, let id = record.diskID else { return }
         disk.remove(id, hash: record.key.folded, key: record.keyBytes)
     }

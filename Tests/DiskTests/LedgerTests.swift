@@ -168,7 +168,7 @@ struct LedgerTests {
             #expect(ledger.nextVictim() == .large(UInt32(number)))
             ledger.delete(UInt32(number))
         }
-                #expect(ledger.nextVictim() == .large(1), "it was the oldest, and is now the youngest")
+        #expect(ledger.nextVictim() == .large(1), "it was the oldest, and is now the youngest")
     }
 
     @Test func `what is on its way out is not reclaimed twice`() {
@@ -189,6 +189,16 @@ struct LedgerTests {
         while case .segment(let number, _, _) = ledger.nextVictim() { ledger.delete(number) }
         #expect(ledger.shortfall == 0)
         #expect(ledger.claim(40 << 20, for: .storing) == .granted)
+    }
+
+    @Test func `what was wanted and is granted is not wanted any more`() {
+        var ledger = Ledger(limits: Self.limits)
+        for number in 1...8 { Self.add(UInt32(number), to: &ledger, permanent: 4 << 20) }
+        #expect(ledger.claim(40 << 20, for: .storing) == .wait)
+        #expect(ledger.shortfall > 0)
+        for number in 1...6 { ledger.delete(UInt32(number)) }
+        #expect(ledger.claim(40 << 20, for: .storing) == .granted)
+        #expect(ledger.shortfall == 0)
     }
 
     @Test func `when all is pinned it says so, and goes on when something is removed`() {

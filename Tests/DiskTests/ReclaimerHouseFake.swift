@@ -227,7 +227,7 @@ final class FakeHouse: ReclaimerHouse, @unchecked Sendable {  // what it holds i
 
     func dropDamaged(_ head: StoredHead) {
         state.withLock { state in
-            remove(head.id, &state, notesDrop: false)
+            remove(head.id, &state, notesDrop: true)
             state.damaged.append(head.id)
         }
     }
@@ -246,9 +246,11 @@ final class FakeHouse: ReclaimerHouse, @unchecked Sendable {  // what it holds i
         }
     }
 
-    func evict(large segment: UInt32) {
+    func evict(large segment: UInt32) -> ObjectID? {
         state.withLock { state in
-            if let id = state.large[segment] { remove(id, &state, notesDrop: false) }
+            guard let id = state.large[segment], state.index[id] != nil else { return nil }
+            remove(id, &state, notesDrop: false)
+            return id
         }
     }
 

@@ -76,6 +76,14 @@ struct ReclaimerTests {
         #expect(kept == [1, 4, 5, 7, 8])
     }
 
+    @Test func `no more is kept than was planned, also where uses come in between`() {
+        var plan = KeepPlan(usedBytesMax: 250)
+        for _ in 0..<10 { plan.count(100, 0) }
+        plan.decide()
+        let kept = (0..<10).filter { _ in plan.keeps(100, 3) }
+        #expect(kept == [0, 1])
+    }
+
     @Test func `of a sparse file all is kept, used or not`() throws {
         let house = FakeHouse(Self.limits)
         let ids = try (0..<10).map { _ in try #require(house.store(100_000)) }
@@ -127,6 +135,22 @@ struct ReclaimerTests {
         house.commit()
         #expect(Self.live(house) == Set(ids).subtracting([ids[2]]))
         #expect(house.rebuilt() == Self.live(house))
+    }
+
+    @Test
+    func `what was evicted does not come back from the files alone, not even where the victim could not be emptied`()
+        throws
+    {
+        let house = FakeHouse(Self.limits)
+        let unused = try (0..<5).map { _ in try #require(house.store(100_000)) }
+        let used = try #require(house.store(400_000, useMark: 1))
+        house.closeActive()
+        house.state.withLock { $0.movesLeft = 0 }
+        Self.press(house)
+        #expect(Self.reclaimer(house).turn() == .failed)
+        #expect(Self.live(house) == [used])
+        #expect(house.state.withLock { $0.evicted } == unused)
+        #expect(house.rebuilt() == [used])
     }
 
     @Test func `a damaged record is dropped, and the others are copied`() throws {
@@ -187,7 +211,7 @@ struct ReclaimerTests {
         #expect(reclaimer.turn() == .worked)
         #expect(house.state.withLock { $0.waitingForCommit } == [unused, used])
         house.commit()
-        #expect(house.ledger.withLock { $0.fileBytes } == 0)
+        #expect(house.ledger.withLock { $0.fileBytes } == 160, "two drop records")
         #expect(house.ledger.withLock { $0.largeCount } == 0)
     }
 

@@ -330,7 +330,7 @@ struct PartScenarios {
             let client = try s.client()
             s.origin.givesPart(0, 5)
             #expect(try client.get("/a", "Range: bytes=0-5").text == "012345")
-            #expect(s.proxy.shared.tier.statistics.recordCount == 0)
+            #expect(s.proxy.shared.tier.memory.statistics.recordCount == 0)
         }
     }
 

@@ -23,7 +23,7 @@ struct ZoneScenarios {
             #expect(other.cacheStatus.hasPrefix("larder; hit; ttl="))
             #expect(!other.cacheStatus.contains("zone"))
             #expect(s.proxy.shared.zones.current.map(\.name) == ["default", "packages"])
-            #expect(s.proxy.shared.zones.current.map { $0.tier.statistics.recordCount } == [1, 1])
+            #expect(s.proxy.shared.zones.current.map { $0.tier.memory.statistics.recordCount } == [1, 1])
         }
     }
 
@@ -43,7 +43,7 @@ struct ZoneScenarios {
                 try client.get("/pool/\(number)")
             }
             #expect(try client.get("/a").cacheStatus.hasPrefix("larder; hit"))
-            #expect(s.proxy.shared.zones.current[1].tier.statistics.recordCount < 4)
+            #expect(s.proxy.shared.zones.current[1].tier.memory.statistics.recordCount < 4)
         }
     }
 
@@ -97,12 +97,12 @@ struct ZoneScenarios {
                 s.origin.expects("GET /pool/\(number)").replies(200, ["Cache-Control: max-age=60"], body)
                 try client.get("/pool/\(number)")
             }
-            #expect(s.proxy.shared.zones.current[2].tier.statistics.usedBytes <= 1 << 20)
+            #expect(s.proxy.shared.zones.current[2].tier.memory.statistics.usedBytes <= 1 << 20)
             // It goes, and what it held with it, also when one of the same name comes again.
             let tier = s.proxy.shared.zones.current[2].tier
             try s.adopt(
                 cache: "zones: [ { name: pages, memory: 8MiB } ]\nrules: [ { match: { path: \"/a\" }, zone: pages } ]")
-            #expect(tier.statistics.recordCount == 0)
+            #expect(tier.memory.statistics.recordCount == 0)
             #expect(try client.get("/a").cacheStatus.hasSuffix("zone=pages"))
             s.origin.expects("GET /pool/a").replies(200, "Cache-Control: max-age=60", body: "in the default one")
             #expect(try client.get("/pool/a").cacheStatus.contains("zone") == false)

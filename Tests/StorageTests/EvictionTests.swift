@@ -4,7 +4,7 @@ import Testing
 @Suite("S3-FIFO")
 struct EvictionTests {
     /// Bytes one record of 1000 bytes of body takes, about.
-    private static let each = 2000
+    private static let each = 2048
 
     private func tier(records: Int) -> MemoryTier {
         MemoryTier(budget: records * Self.each, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 4)

@@ -1,0 +1,176 @@
+import CLMDB
+import Glibc
+
+/// Writing the book: a batch is a transaction.
+extension Book {
+    /// Carries out the changes in one transaction that is on the medium when this returns. Where it throws, nothing was changed.
+    /// Blocks; batches of several threads follow one another.
+    package func commit(_ changes: [BookChange]) throws(BookError) {
+        guard !changes.isEmpty else { return }
+        let batch = BookBatch(changes)
+        try writing.withLock { _ throws(BookError) in
+            try makeRoom(for: batch)
+            while true {
+                do throws(BookError) {
+                    return try attempt(batch)
+                } catch .full {
+                    guard try growMap(for: batch) else { throw .full }
+                }
+            }
+        }
+    }
+
+    private func attempt(_ batch: BookBatch) throws(BookError) {
+        if environment.hasFailed { try environment.reopen() }
+        let reserved = max(batch.reserved, reservedIDs.rawValue)
+        let objects = try environment.write { transaction throws(BookError) in
+            try batch.apply(to: transaction, self)
+            try transaction.put(.meta, BookMeta.idsKey, BookMeta.encode(reserved, key: BookMeta.idsKey))
+            try transaction.put(
+                .meta, BookMeta.commitKey, BookMeta.encode(transaction.number, key: BookMeta.commitKey))
+            let verdict = calls.mayCommit()
+            if verdict < 0 { throw .failed(errno: CInt(-verdict)) }
+            return try transaction.entryCount(.objects)
+        }
+        noteReserved(reserved)
+        noteCommitted(objects: objects)
+    }
+
+    /// Takes back room that was given for removals.
+    private func makeRoom(for batch: BookBatch) throws(BookError) {
+        let bytesMax = mapBytesMax(adds: batch.adds)
+        if environment.mapBytes > bytesMax { try environment.setMap(bytesMax) }
+    }
+
+    /// False: it is as large as it may be.
+    private func growMap(for batch: BookBatch) throws(BookError) -> Bool {
+        let before = environment.mapBytes
+        let bytes = min(before * 2, mapBytesMax(adds: batch.adds))
+        guard bytes > before else { return false }
+        try environment.setMap(bytes)
+        return environment.mapBytes > before
+    }
+}
+
+/// Changes in the order in which they touch the fewest pages.
+private struct BookBatch {
+    /// Of objects, by key in the book; those of one object in the order in which they were given.
+    private var objects: [(key: [UInt8], isCut: Bool, change: BookChange)] = []
+    /// Nil: it is gone.
+    private var segments: [UInt32: BookSegment?] = [:]
+    private(set) var reserved: UInt64 = 0
+    /// Something is put or renewed.
+    private(set) var adds = false
+
+    init(_ changes: [BookChange]) {
+        objects.reserveCapacity(changes.count)
+        for change in changes {
+            switch change {
+            case .put(let entry):
+                adds = true
+                append(change, entry.id, entry.key)
+            case .renew(let id, let key, _, _):
+                adds = true
+                append(change, id, key)
+            case .remove(let id, let key): append(change, id, key)
+            case .segment(let number, let state): segments[number] = .some(state)
+            case .forgetSegment(let number): segments[number] = .some(nil)
+            case .reserveIDs(let id): reserved = max(reserved, id.rawValue)
+            }
+        }
+        // Swift's sort keeps the order of equals in practice and promises it nowhere: the place in the batch decides.
+        let order = objects.indices.sorted {
+            let order = bookCompare(objects[$0].key, objects[$1].key)
+            return order == 0 ? $0 < $1 : order < 0
+        }
+        objects = order.map { objects[$0] }
+    }
+
+    private mutating func append(_ change: BookChange, _ id: ObjectID, _ key: [UInt8]) {
+        let (bytes, isCut) = BookOrder.bookKey(id, key)
+        objects.append((bytes, isCut, change))
+    }
+
+    func apply(to transaction: borrowing BookTransaction, _ book: Book) throws(BookError) {
+        let writer = BookWriter(objects: try transaction.cursor(.objects), book: book)
+        for (key, isCut, change) in objects {
+            switch change {
+            case .put(let entry):
+                try writer.put(entry, key, BookCodec.encode(entry, bookKey: key, isCut: isCut), transaction)
+            case .remove(let id, _): try writer.remove(id, key, transaction)
+            case .renew(let id, _, let attributes, let head):
+                try writer.renew(id, key, isCut: isCut, BookRenewal(attributes: attributes, head: head), transaction)
+            case .segment, .forgetSegment, .reserveIDs: preconditionFailure("not of an object")
+            }
+        }
+        for (number, state) in segments {
+            let key = BookCodec.segmentKey(number)
+            if let state {
+                try transaction.put(.segments, key, BookCodec.encode(state, bookKey: key))
+            } else {
+                try transaction.remove(.segments, key)
+            }
+        }
+    }
+}
+
+/// Keeps tags and renewed heads in step with the objects.
+private struct BookWriter: ~Copyable {
+    let objects: BookPosition
+    let book: Book
+
+    func put(
+        _ entry: BookEntry, _ key: [UInt8], _ value: [UInt8], _ transaction: borrowing BookTransaction
+    ) throws(BookError) {
+        var oldTags: [[UInt8]] = []
+        if let there = unsafe try objects.insert(key, value) {
+            let old = unsafe decode(key, there)
+            try objects.put(key, value)
+            if !entry.hasRenewedHead, old?.hasRenewedHead != false {
+                try transaction.remove(.renewals, BookCodec.renewalKey(entry.id))
+            }
+            oldTags = old?.attributes.tags ?? []
+        }
+        try replaceTags(oldTags, by: entry.attributes.tags, entry.id, key, transaction)
+    }
+
+    func remove(_ id: ObjectID, _ key: [UInt8], _ transaction: borrowing BookTransaction) throws(BookError) {
+        guard let there = unsafe try objects.move(to: key) else { return }
+        let old = unsafe decode(key, there)
+        try objects.removeCurrent()
+        // Tags of an entry that can not be read stay behind: who follows one finds that it leads nowhere.
+        try replaceTags(old?.attributes.tags ?? [], by: [], id, key, transaction)
+        if old?.hasRenewedHead != false { try transaction.remove(.renewals, BookCodec.renewalKey(id)) }
+    }
+
+    func renew(
+        _ id: ObjectID, _ key: [UInt8], isCut: Bool, _ renewal: BookRenewal, _ transaction: borrowing BookTransaction
+    ) throws(BookError) {
+        guard let there = unsafe try objects.move(to: key), var entry = unsafe decode(key, there) else { return }
+        let oldTags = entry.attributes.tags
+        entry.attributes = renewal.attributes
+        entry.hasRenewedHead = true
+        try objects.put(key, BookCodec.encode(entry, bookKey: key, isCut: isCut))
+        let renewalKey = BookCodec.renewalKey(id)
+        try transaction.put(.renewals, renewalKey, BookCodec.encode(renewal, bookKey: renewalKey))
+        try replaceTags(oldTags, by: renewal.attributes.tags, id, key, transaction)
+    }
+
+    private func decode(_ key: [UInt8], _ value: UnsafeRawBufferPointer) -> BookEntry? {
+        var shared = BookShared()
+        let entry = unsafe key.withUnsafeBytes { unsafe BookCodec.entry(bookKey: $0, value: value, sharing: &shared) }
+        if entry == nil { book.noteDamaged("an entry of objects") }
+        return entry
+    }
+
+    private func replaceTags(
+        _ old: [[UInt8]], by new: [[UInt8]], _ id: ObjectID, _ key: [UInt8], _ transaction: borrowing BookTransaction
+    ) throws(BookError) {
+        guard old != new else { return }
+        for tag in old where !new.contains(tag) { try transaction.remove(.tags, BookCodec.tagKey(tag, id)) }
+        for tag in new where !old.contains(tag) {
+            let tagKey = BookCodec.tagKey(tag, id)
+            try transaction.put(.tags, tagKey, BookCodec.encodeTag(tagKey, bookKey: key))
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import Glibc
+
+/// Reading the book: any thread, each call in a transaction of its own.
+extension Book {
+    /// Calls for all entries, in order. The visitor returns false to end it, and must not call `commit`.
+    package func load(_ visit: (BookEntry) -> Bool) throws(BookError) {
+        var shared = BookShared()
+        try environment.read { transaction throws(BookError) in
+            let objects = try transaction.cursor(.objects)
+            var row = unsafe try objects.first(from: [])
+            while let (key, value) = unsafe row.map({ unsafe ($0.key, $0.value) }) {
+                if let entry = unsafe BookCodec.entry(bookKey: key, value: value, sharing: &shared) {
+                    guard visit(entry) else { return }
+                } else {
+                    noteDamaged("an entry of objects")
+                }
+                unsafe row = try objects.next()
+            }
+        }
+    }
+
+    package func segments() throws(BookError) -> [UInt32: BookSegment] {
+        try environment.read { transaction throws(BookError) in
+            var segments: [UInt32: BookSegment] = [:]
+            let position = try transaction.cursor(.segments)
+            var row = unsafe try position.first(from: [])
+            while let (key, value) = unsafe row.map({ unsafe ($0.key, $0.value) }) {
+                if let (number, state) = unsafe BookCodec.segment(bookKey: key, value: value) {
+                    segments[number] = state
+                } else {
+                    // Without its state the segment is scanned from its beginning.
+                    noteDamaged("an entry of segments")
+                }
+                unsafe row = try position.next()
+            }
+            return segments
+        }
+    }
+
+    package func entry(_ id: ObjectID, key: [UInt8]) throws(BookError) -> BookEntry? {
+        try environment.read { transaction throws(BookError) in
+            try entry(bookKey: BookOrder.bookKey(id, key).bytes, transaction).flatMap { $0.key == key ? $0 : nil }
+        }
+    }
+
+    /// All objects under a key, oldest first.
+    package func entries(under key: [UInt8]) throws(BookError) -> [BookEntry] {
+        let first = BookOrder.bookKey(ObjectID(rawValue: 0), key).bytes
+        let stem = Array(first.dropLast(8))
+        return try environment.read { transaction throws(BookError) in
+            var entries: [BookEntry] = []
+            var shared = BookShared()
+            let objects = try transaction.cursor(.objects)
+            unsafe try rows(objects, from: first, before: BookRange.successor(of: stem)) {
+                bookKey, value throws(BookError) in
+                // A longer one is of a key that goes on with a zero.
+                guard bookKey.count == first.count else { return true }
+                if let entry = unsafe decode(bookKey, value, sharing: &shared), entry.key == key {
+                    entries.append(entry)
+                }
+                return true
+            }
+            return entries
+        }
+    }
+
+    package func renewal(of id: ObjectID) throws(BookError) -> BookRenewal? {
+        let key = BookCodec.renewalKey(id)
+        return try environment.read { transaction throws(BookError) in
+            guard let value = unsafe try transaction.get(.renewals, key) else { return nil }
+            let renewal = unsafe key.withUnsafeBytes { unsafe BookCodec.renewal(bookKey: $0, value: value) }
+            if renewal == nil { noteDamaged("a renewed head") }
+            return renewal
+        }
+    }
+
+    /// At most `limit` entries in order; `next` is nil where there are no more.
+    package func page(
+        after cursor: BookCursor? = nil, in range: BookRange = .all, limit: Int
+    ) throws(BookError) -> (entries: [BookEntry], next: BookCursor?) {
+        let (lower, upper) = range.bounds
+        var page = BookPage(limit: limit)
+        try environment.read { transaction throws(BookError) in
+            var shared = BookShared()
+            let objects = try transaction.cursor(.objects)
+            unsafe try rows(objects, from: lower, after: cursor, before: upper) { bookKey, value throws(BookError) in
+                guard let entry = unsafe decode(bookKey, value, sharing: &shared), range.contains(entry.key) else {
+                    return true
+                }
+                return unsafe page.append(entry, at: bookKey)
+            }
+        }
+        return (page.entries, page.next)
+    }
+
+    /// The same for the objects that have a tag, in the order of their ids.
+    package func page(
+        after cursor: BookCursor? = nil, tag: [UInt8], limit: Int
+    ) throws(BookError) -> (entries: [BookEntry], next: BookCursor?) {
+        let lower = tag + [0]
+        var page = BookPage(limit: limit)
+        try environment.read { transaction throws(BookError) in
+            let tags = try transaction.cursor(.tags)
+            unsafe try rows(tags, from: lower, after: cursor, before: BookRange.successor(of: lower)) {
+                tagKey, value throws(BookError) in
+                // A longer one is of a tag that goes on with a zero.
+                guard tagKey.count == lower.count + 8 else { return true }
+                guard let content = unsafe BookSeal.open(value, key: tagKey) else {
+                    noteDamaged("an entry of tags")
+                    return true
+                }
+                guard let entry = try entry(bookKey: unsafe [UInt8](content), transaction),
+                    entry.attributes.tags.contains(tag)
+                else { return true }
+                return unsafe page.append(entry, at: tagKey)
+            }
+        }
+        return (page.entries, page.next)
+    }
+
+    private func entry(
+        bookKey: [UInt8], _ transaction: borrowing BookTransaction
+    ) throws(BookError) -> BookEntry? {
+        var shared = BookShared()
+        guard let value = unsafe try transaction.get(.objects, bookKey) else { return nil }
+        return unsafe bookKey.withUnsafeBytes { unsafe decode($0, value, sharing: &shared) }
+    }
+
+    private func decode(
+        _ bookKey: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, sharing shared: inout BookShared
+    ) -> BookEntry? {
+        let entry = unsafe BookCodec.entry(bookKey: bookKey, value: value, sharing: &shared)
+        if entry == nil { noteDamaged("an entry of objects") }
+        return entry
+    }
+
+    /// Calls for rows from `lower` on and before `upper` that come after the cursor, until the visitor says false.
+    private func rows(
+        _ position: borrowing BookPosition, from lower: [UInt8], after cursor: BookCursor? = nil,
+        before upper: [UInt8]?,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(BookError) -> Bool
+    ) throws(BookError) {
+        // The next key of all is this one with a zero.
+        let start = cursor.map { $0.key + [0] }.flatMap { bookCompare($0, lower) > 0 ? $0 : nil } ?? lower
+        var row = unsafe try position.first(from: start)
+        while let (key, value) = unsafe row.map({ unsafe ($0.key, $0.value) }) {
+            if let upper, unsafe upper.withUnsafeBytes({ unsafe bookCompare(key, $0) >= 0 }) { return }
+            guard unsafe try visit(key, value) else { return }
+            unsafe row = try position.next()
+        }
+    }
+}
+
+/// Entries until there are enough, and whether there are more.
+private struct BookPage {
+    let limit: Int
+    private(set) var entries: [BookEntry] = []
+    private(set) var next: BookCursor?
+    private var last: [UInt8] = []
+
+    init(limit: Int) { self.limit = limit }
+
+    /// False: enough.
+    mutating func append(_ entry: BookEntry, at key: UnsafeRawBufferPointer) -> Bool {
+        guard entries.count < limit else {
+            next = BookCursor(key: last)
+            return false
+        }
+        entries.append(entry)
+        unsafe last = [UInt8](key)
+        return true
+    }
+}

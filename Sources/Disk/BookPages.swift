@@ -1,0 +1,149 @@
+import Glibc
+
+/// The pages of LMDB's data file (format 1, as of 0.9), read without trust. Numbers are in the machine's own order.
+@safe final class BookPages {
+    let path: String
+    private let fd: CInt
+    let fileBytes: UInt64
+
+    /// Nil: there is no file, or an empty one.
+    init?(_ directory: String) throws(BookError) {
+        path = directory + "/data.mdb"
+        fd = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        if fd < 0 {
+            if errno == ENOENT { return nil }
+            throw .failed(errno: errno)
+        }
+        let end = lseek(fd, 0, SEEK_END)
+        guard end >= 0 else {
+            let code = errno
+            close(fd)
+            throw .failed(errno: code)
+        }
+        fileBytes = UInt64(end)
+        // All of it will be read, by us in the order of the trees and then by who loads it.
+        _ = posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED)
+        if end == 0 {
+            close(fd)
+            return nil
+        }
+    }
+
+    deinit { close(fd) }
+
+    /// Fills `room` from the file.
+    func read(_ room: UnsafeMutableRawBufferPointer, at offset: UInt64, page: UInt64) throws(BookError) {
+        guard offset <= fileBytes, UInt64(room.count) <= fileBytes - offset else {
+            throw .damaged(BookDefect("it is behind the end of the file", page: page))
+        }
+        var filled = 0
+        while filled < room.count {
+            let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: room[filled...])
+            let count = unsafe pread(fd, rest.baseAddress, rest.count, off_t(offset) + off_t(filled))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw .failed(errno: errno) }
+            guard count > 0 else { throw .damaged(BookDefect("it is behind the end of the file", page: page)) }
+            filled += count
+        }
+    }
+}
+
+/// Bytes of a page, read within their bounds only.
+@safe struct BookPageBytes {
+    let bytes: UnsafeRawBufferPointer
+    let count: Int
+
+    static let headerBytes = 16
+    static let isBranch: UInt16 = 0x01
+    static let isLeaf: UInt16 = 0x02
+    static let isOverflow: UInt16 = 0x04
+    static let isMeta: UInt16 = 0x08
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        unsafe self.bytes = bytes
+        count = bytes.count
+    }
+
+    @inline(__always)
+    func load<Number: FixedWidthInteger>(_ offset: Int, as type: Number.Type) -> Number {
+        precondition(offset >= 0 && offset <= count - Number.bitWidth / 8, "fields are looked for within the page")
+        return unsafe bytes.loadUnaligned(fromByteOffset: offset, as: type)
+    }
+
+    @inline(__always)
+    func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count, "slices are within the page")
+        return unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
+    }
+
+    var number: UInt64 { load(0, as: UInt64.self) }
+    var flags: UInt16 { load(10, as: UInt16.self) }
+    /// End of the node offsets.
+    var lower: Int { Int(load(12, as: UInt16.self)) }
+    /// Beginning of the nodes.
+    var upper: Int { Int(load(14, as: UInt16.self)) }
+    /// Pages that belong together, of an overflow page.
+    var overflowCount: UInt32 { load(12, as: UInt32.self) }
+
+    func nodeOffset(_ index: Int) -> Int { Int(load(Self.headerBytes + 2 * index, as: UInt16.self)) }
+}
+
+/// What a named database says of itself (MDB_db).
+struct BookTree: Equatable {
+    static let bytes = 48
+
+    var padding: UInt32
+    var flags: UInt16
+    var depth: Int
+    var entryCount: UInt64
+    /// Nil: it is empty.
+    var root: UInt64?
+
+    init(_ bytes: BookPageBytes, at offset: Int) {
+        padding = bytes.load(offset, as: UInt32.self)
+        flags = bytes.load(offset + 4, as: UInt16.self)
+        depth = Int(bytes.load(offset + 6, as: UInt16.self))
+        entryCount = bytes.load(offset + 32, as: UInt64.self)
+        let root = bytes.load(offset + 40, as: UInt64.self)
+        self.root = root == UInt64.max ? nil : root
+    }
+
+    /// LMDB's stack for a way from root to leaf.
+    static let depthMax = 32
+}
+
+/// One of the two meta pages: a root of all there is, as one transaction left it.
+struct BookRoot: Equatable {
+    static let magic: UInt32 = 0xBEEF_C0DE
+    /// Of the data format.
+    static let version: UInt32 = 1
+    static let metaBytes = 16 + 136
+    static let integerKeys: UInt16 = 0x08
+
+    /// 0 or 1.
+    var page: UInt64
+    var pageBytes: Int
+    var free: BookTree
+    var main: BookTree
+    var lastPage: UInt64
+    var transaction: UInt64
+
+    init(_ bytes: BookPageBytes, page: UInt64) throws(BookError) {
+        func check(_ isRight: Bool, _ what: String) throws(BookError) {
+            if !isRight { throw .damaged(BookDefect(what, page: page)) }
+        }
+        self.page = page
+        try check(bytes.number == page && bytes.flags == BookPageBytes.isMeta, "it is no meta page")
+        try check(bytes.load(16, as: UInt32.self) == Self.magic, "it lacks LMDB's magic")
+        try check(bytes.load(20, as: UInt32.self) == Self.version, "it has another format of LMDB")
+        free = BookTree(bytes, at: 40)
+        main = BookTree(bytes, at: 88)
+        lastPage = bytes.load(136, as: UInt64.self)
+        transaction = bytes.load(144, as: UInt64.self)
+        pageBytes = Int(free.padding)
+        try check(
+            (512...32768).contains(pageBytes) && pageBytes.nonzeroBitCount == 1, "it has a page size that can not be")
+        try check(free.flags == Self.integerKeys && main.flags == 0, "it has flags that are not ours")
+        try check(lastPage >= 1, "it has too few pages")
+    }
+}

@@ -1,0 +1,35 @@
+import EventLoop
+import Glibc
+
+/// A body in memory of its own.
+@safe final class BytesInMemory: BodyBytes, @unchecked Sendable {  // filled by one thread before any other sees it
+    let room: UnsafeMutableRawBufferPointer
+
+    init(length: Int) { unsafe room = .allocate(byteCount: length, alignment: 16) }
+    deinit { unsafe room.deallocate() }
+
+    var length: Int { unsafe room.count }
+
+    func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
+        guard limit > 0, vectors.count > 0, let start = unsafe room.baseAddress else { return 0 }
+        unsafe vectors[0] = iovec(iov_base: start + offset, iov_len: min(limit, length - offset))
+        return 1
+    }
+}
+
+/// One yes or no that a thread waits for.
+final class BlockingAnswer: Sendable {
+    private let given = CountingSemaphore()
+    private let answer = Locked(false)
+
+    /// Once.
+    func give(_ value: Bool) {
+        answer.withLock { $0 = value }
+        given.signal()
+    }
+
+    func wait() -> Bool {
+        given.wait()
+        return answer.withLock { $0 }
+    }
+}

@@ -1,0 +1,71 @@
+import EventLoop
+import Glibc
+
+/// The open files of shared segments, by number: so many, and what was not used for the longest time is closed first. Who reads from one holds it.
+final class DiskStoreFiles: Sendable {
+    private struct Opened {
+        var file: SegmentFile
+        var lastUse: UInt64
+    }
+    private struct State {
+        var opened: [UInt32: Opened] = [:]
+        var uses: UInt64 = 0
+    }
+    private let state = Locked(State())
+    private let directory: Directory
+    private let calls: any DiskCalls
+    private let openMax: Int
+
+    init(directory: Directory, calls: any DiskCalls, openMax: Int) {
+        self.directory = directory
+        self.calls = calls
+        self.openMax = openMax
+    }
+
+    /// - Parameter waits: the file may be opened, which may block; otherwise `wouldBlock` where it is not open.
+    func file(_ number: UInt32, waits: Bool) throws(DiskReadError) -> SegmentFile {
+        if let file = known(number) { return file }
+        guard waits else { throw .wouldBlock }
+        let identity = SegmentIdentity(store: directory.storeID, number: number)
+        do throws(DiskFileError) {
+            // Records say themselves where they belong: a damaged header is no reason to lose them.
+            let file = try SegmentFile.open(
+                directory.segmentPath(number), identity, checksHeader: false, calls: calls)
+            add(file)
+            return file
+        } catch {
+            switch error {
+            case .failed(ENOENT), .header: throw .damaged
+            case .failed(let code): throw .failed(errno: code)
+            }
+        }
+    }
+
+    func add(_ file: SegmentFile) {
+        // What goes is closed outside of the lock.
+        let closed = state.withLock { state -> SegmentFile? in
+            state.uses += 1
+            state.opened[file.identity.number] = Opened(file: file, lastUse: state.uses)
+            guard state.opened.count > openMax,
+                let oldest = state.opened.min(by: { $0.value.lastUse < $1.value.lastUse })
+            else { return nil }
+            return state.opened.removeValue(forKey: oldest.key)?.file
+        }
+        _ = closed
+    }
+
+    /// Its file is deleted.
+    func forget(_ number: UInt32) {
+        let closed = state.withLock { $0.opened.removeValue(forKey: number) }
+        _ = closed
+    }
+
+    private func known(_ number: UInt32) -> SegmentFile? {
+        state.withLock { state in
+            state.uses += 1
+            guard let file = state.opened[number]?.file else { return nil }
+            state.opened[number]?.lastUse = state.uses
+            return file
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import EventLoop
+
+/// The running store as the reclaimer sees it.
+final class DiskStoreHouse: ReclaimerHouse {
+    private let parts: DiskStoreParts
+    private let keeper: BookKeeper
+    private let queue: WriterQueue
+    private let reader: DiskStoreReader
+
+    init(parts: DiskStoreParts, keeper: BookKeeper, queue: WriterQueue, reader: DiskStoreReader) {
+        self.parts = parts
+        self.keeper = keeper
+        self.queue = queue
+        self.reader = reader
+    }
+
+    func scan(_ segment: UInt32, _ visit: (VictimRecord) -> Bool) throws(DiskReadError) {
+        var scan = RecordScan(try parts.files.file(segment, waits: true), depth: .heads, mode: .search)
+        while let found = try scan.next() {
+            switch found {
+            case .object(let head), .damagedObject(let head, _): if !visit(.object(head)) { return }
+            case .drops(let drops, _, _): if !visit(.drops(drops)) { return }
+            case .damaged: break
+            }
+        }
+    }
+
+    func standing(of head: StoredHead) -> RecordStanding? {
+        parts.index.entry(parts.options.hash(head.key), at: head.place).map(RecordStanding.init)
+    }
+
+    func read(_ head: StoredHead) throws(DiskReadError) -> MovedRecord? {
+        // Whatever is renewed after this is later than what is read here.
+        let serial = parts.renewals.lastSerial
+        let file = try parts.files.file(head.place.segment, waits: true)
+        let body = BytesInMemory(length: Int(head.place.bodyLength))
+        switch unsafe file.readBody(
+            of: head.place, checksums: head.checksums, offset: 0, into: body.room, waits: true)
+        {
+        case .done: break
+        case .damaged: throw .damaged
+        case .wouldBlock: throw .wouldBlock
+        case .failed(let code): throw .failed(errno: code)
+        }
+        guard let entry = parts.index.entry(parts.options.hash(head.key), at: head.place) else { return nil }
+        let renewed = entry.isRenewed ? try reader.renewed(head, waits: true) : head
+        return MovedRecord(
+            id: head.id, key: head.key, from: head.place, attributes: renewed.attributes, head: renewed.head,
+            checksums: head.checksums, body: body, renewal: serial)
+    }
+
+    func move(_ records: [MovedRecord], room: UInt64) -> Bool {
+        wait { done in .move(records, room: room, done: done) } ?? false
+    }
+
+    func carry(_ drops: [DroppedObject], room: UInt64) -> Bool {
+        wait { done in .carry(drops, room: room, done: done) } ?? false
+    }
+
+    func evict(_ head: StoredHead) {
+        guard let entry = parts.takeOut(parts.options.hash(head.key), at: head.place) else { return }
+        evicted(entry, key: head.key)
+    }
+
+    func dropDamaged(_ head: StoredHead) {
+        guard let entry = parts.takeOut(parts.options.hash(head.key), at: head.place) else { return }
+        reader.damaged(entry, key: head.key)
+    }
+
+    func standing(ofLarge segment: UInt32) -> RecordStanding? {
+        guard let (hash, id) = parts.large.known(segment) else { return nil }
+        return parts.index.entry(hash, id).map(RecordStanding.init)
+    }
+
+    func forgive(large segment: UInt32) {
+        guard let (hash, id) = parts.large.known(segment) else { return }
+        parts.index.forgive(hash, id)
+    }
+
+    func evict(large segment: UInt32) -> ObjectID? {
+        guard let (hash, id) = parts.large.known(segment) else { return nil }
+        let key = reader.key(ofLarge: segment)
+        guard let entry = parts.takeOut(hash, id) else { return nil }
+        evicted(entry, key: key ?? [])
+        return entry.id
+    }
+
+    private func evicted(_ entry: DiskIndexEntry, key: [UInt8]) {
+        parts.counters.evictedObjects.count()
+        parts.counters.evictedBytes.count(entry.place.bodyLength)
+        keeper.record([.remove(entry.id, key: key)])
+    }
+
+    func deleteAfterCommit(_ segment: UInt32) {
+        // What is still in the index stands behind a head that can not be read.
+        if parts.ledger.withLock({ $0.units[segment]?.objectCount ?? 0 }) > 0 {
+            var places: [Place] = []
+            parts.index.forEach { entry in
+                if entry.place.segment == segment { places.append(entry.place) }
+            }
+            for place in places { keeper.foundDamaged(place) }
+        }
+        keeper.deleteAfterCommit(segment)
+    }
+
+    func commitSoon() { keeper.commitSoon() }
+
+    func commitAndDelete() { _ = keeper.commitNow() }
+
+    /// Waits for the writer. Nil: it has ended.
+    private func wait(_ job: (@escaping @Sendable (Bool) -> Void) -> WriterJob) -> Bool? {
+        let answer = BlockingAnswer()
+        guard queue.putUrgent(job { answer.give($0) }) else { return nil }
+        return answer.wait()
+    }
+}
+
+extension RecordStanding {
+    init(_ entry: DiskIndexEntry) { self.init(useMark: entry.uses, isPinned: entry.storageClass == .pinned) }
+}

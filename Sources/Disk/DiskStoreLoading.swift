@@ -1,0 +1,59 @@
+import EventLoop
+import Synchronization
+
+/// What was removed while the index is still being filled: those who fill it leave that out.
+final class DiskStoreLoading: Sendable {
+    private struct State {
+        var ids: Set<ObjectID> = []
+        /// By key's hash: objects with numbers up to this one are gone.
+        var through: [UInt64: ObjectID] = [:]
+        var calls: [@Sendable () -> Void] = []
+        var isLoaded = false
+    }
+    private let state = Locked(State())
+    private let isDone = Atomic(false)
+
+    var isLoaded: Bool { isDone.load(ordering: .acquiring) }
+
+    func whenLoaded(_ call: @escaping @Sendable () -> Void) {
+        let isLoaded = state.withLock { state in
+            if !state.isLoaded { state.calls.append(call) }
+            return state.isLoaded
+        }
+        if isLoaded { call() }
+    }
+
+    func finish() {
+        isDone.store(true, ordering: .releasing)
+        let calls = state.withLock { state in
+            defer { state = State(isLoaded: true) }
+            return state.calls
+        }
+        for call in calls { call() }
+    }
+
+    func removed(_ id: ObjectID) {
+        guard !isLoaded else { return }
+        state.withLock { state in
+            if !state.isLoaded { state.ids.insert(id) }
+        }
+    }
+
+    /// - Parameter last: the newest object there was.
+    func removedAll(_ hash: UInt64, through last: ObjectID) {
+        guard !isLoaded else { return }
+        state.withLock { state in
+            if !state.isLoaded { state.through[hash] = last }
+        }
+    }
+
+    /// Runs `take` where the object was not removed meanwhile; under the lock, so that no removal comes in between.
+    func take(_ hash: UInt64, _ id: ObjectID, _ take: () -> Void) -> Bool {
+        state.withLock { state in
+            if !state.ids.isEmpty, state.ids.contains(id) { return false }
+            if !state.through.isEmpty, let through = state.through[hash], id <= through { return false }
+            take()
+            return true
+        }
+    }
+}

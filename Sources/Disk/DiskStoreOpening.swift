@@ -1,0 +1,78 @@
+import Glibc
+
+/// The steps of `DiskStore.open` up to where threads begin: directory, lock, book.
+struct DiskStoreOpening {
+    let parts: DiskStoreParts
+    /// Of the files that are there.
+    let numbers: (segments: [UInt32], large: [UInt32])
+    let reservedIDs: UInt64
+    /// The book was lost, and is to be made anew from the segments.
+    let isRebuild: Bool
+
+    init(_ options: DiskOptions, _ tuning: DiskStoreTuning, calls: any DiskCalls) throws(DiskRefusal) {
+        let directory = try Directory.open(options.path, size: options.size)
+        try directory.makeRooms()
+        numbers = try directory.fileNumbers()
+        let hadBook = access(directory.bookPath)
+        let opened = try Self.openBook(directory, options, calls)
+        isRebuild = opened.wasDamaged || (!hadBook && !(numbers.segments.isEmpty && numbers.large.isEmpty))
+        let book = opened.book
+        let known: [UInt32]
+        do throws(BookError) { known = Array(try book.segments().keys) } catch {
+            throw .failed(path: options.path, errno: EIO)
+        }
+        let reserved = book.reservedIDs.rawValue
+        // Without the book nobody knows which numbers were given out: but never a million of them in a second.
+        let first = isRebuild ? max(reserved, UInt64(max(DiskStoreParts.wallClock, 0)) << 20) : reserved
+        reservedIDs = reserved
+        parts = DiskStoreParts(
+            options, tuning, calls: calls, directory: directory, book: book, lastID: first,
+            lastNumber: (numbers.segments + numbers.large + known).max() ?? 0)
+    }
+
+    private static func openBook(
+        _ directory: Directory, _ options: DiskOptions, _ calls: any DiskCalls
+    ) throws(DiskRefusal) -> (book: Book, wasDamaged: Bool) {
+        do throws(BookError) {
+            return (try open(directory, options, calls), false)
+        } catch .damaged(let defect) {
+            try moveAside(directory, options, defect, calls)
+        } catch .unknownVersion(let version) {
+            throw .unknownVersion(path: options.path, version: version)
+        } catch {
+            throw refusal(options.path, error)
+        }
+        do throws(BookError) { return (try open(directory, options, calls), true) } catch {
+            throw refusal(options.path, error)
+        }
+    }
+
+    private static func open(
+        _ directory: Directory, _ options: DiskOptions, _ calls: any DiskCalls
+    ) throws(BookError) -> Book {
+        try Book.open(
+            directory.bookPath, storeID: directory.storeID.bytes, sizeMax: options.size, calls: calls,
+            damage: { defect in
+                options.log(DiskEvent(.warning, "disk \(options.path): an entry of the book is damaged: \(defect)"))
+            })
+    }
+
+    private static func refusal(_ path: String, _ error: BookError) -> DiskRefusal {
+        if case .failed(let code) = error { return Directory.refusal(path, code) }
+        return .failed(path: path, errno: EIO)
+    }
+
+    private static func moveAside(
+        _ directory: Directory, _ options: DiskOptions, _ defect: BookDefect, _ calls: any DiskCalls
+    ) throws(DiskRefusal) {
+        let aside = "\(directory.bookPath).damaged-\(DiskStoreParts.wallClock)"
+        options.log(
+            DiskEvent(.error, "disk \(options.path): the book is damaged (\(defect)); it is moved to \(aside)"))
+        let status = calls.rename(directory.bookPath, to: aside)
+        guard status == 0 else { throw Directory.refusal(options.path, CInt(-status)) }
+        let synced = Directory.synchronize(directory.path)
+        guard synced == 0 else { throw Directory.refusal(options.path, synced) }
+    }
+}
+
+private func access(_ path: String) -> Bool { unsafe Glibc.access(path + "/data.mdb", F_OK) == 0 }

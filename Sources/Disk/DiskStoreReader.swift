@@ -1,0 +1,124 @@
+import Glibc
+
+/// What is read of a running store.
+final class DiskStoreReader: Sendable {
+    private let parts: DiskStoreParts
+    private let keeper: BookKeeper
+    private let queue: WriterQueue
+
+    init(parts: DiskStoreParts, keeper: BookKeeper, queue: WriterQueue) {
+        self.parts = parts
+        self.keeper = keeper
+        self.queue = queue
+    }
+
+    // MARK: heads
+
+    func readHead(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead {
+        let head = try readHeadInFile(place, waits: waits)
+        // It may have been removed or moved since the place was found: then a renewed head is no longer known for it.
+        guard let entry = parts.index.entry(parts.options.hash(head.key), at: place) else { throw .damaged }
+        return entry.isRenewed ? try renewed(head, waits: waits) : head
+    }
+
+    private func readHeadInFile(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead {
+        do throws(DiskReadError) {
+            if place.kind == .large { return try largeFile(place, waits: waits).head }
+            return try parts.files.file(place.segment, waits: waits).readHead(place, waits: waits)
+        } catch {
+            switch error {
+            case .wouldBlock: break
+            case .damaged, .failed(EIO): keeper.foundDamaged(place)
+            case .failed: parts.counters.readErrors.count()
+            }
+            throw error
+        }
+    }
+
+    /// With its renewed head, where one is known.
+    func renewed(_ head: StoredHead, waits: Bool) throws(DiskReadError) -> StoredHead {
+        var head = head
+        if let renewal = parts.renewals.latest(of: head.id) {
+            head.attributes = renewal.attributes
+            head.head = renewal.head
+            return head
+        }
+        // The book is mapped into memory: a page of it may have to be read.
+        guard waits else { throw .wouldBlock }
+        do throws(BookError) {
+            if let renewal = try parts.book.renewal(of: head.id) {
+                head.attributes = renewal.attributes
+                head.head = renewal.head
+            } else if let renewal = parts.renewals.latest(of: head.id) {
+                head.attributes = renewal.attributes
+                head.head = renewal.head
+            }
+            return head
+        } catch {
+            parts.counters.readErrors.count()
+            if case .failed(let code) = error { throw .failed(errno: code) }
+            throw .damaged
+        }
+    }
+
+    func readBody(
+        of place: Place, checksums: [UInt32], offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool
+    ) -> DiskRead {
+        do throws(DiskReadError) {
+            let file = try parts.files.file(place.segment, waits: waits)
+            let outcome = unsafe file.readBody(
+                of: place, checksums: checksums, offset: offset, into: room, waits: waits)
+            if case .failed = outcome { parts.counters.readErrors.count() }
+            return outcome
+        } catch {
+            if case .failed = error { parts.counters.readErrors.count() }
+            return DiskRead(error)
+        }
+    }
+
+    // MARK: large objects
+
+    private func largeFile(_ place: Place, waits: Bool) throws(DiskReadError) -> LargeFile {
+        if let file = parts.large.opened(place.segment)?.file { return file }
+        guard waits else { throw .wouldBlock }
+        guard let (hash, _) = parts.large.known(place.segment) else { throw .damaged }
+        guard let file = try openLarge(place.segment, hash).file else { throw .damaged }
+        return file
+    }
+
+    func openLarge(_ number: UInt32, _ hash: UInt64) throws(DiskReadError) -> LargeObject {
+        try parts.large.opened(number, idleMax: parts.tuning.idleLargeMax) { () throws(DiskReadError) in
+            // Under the lock of those who open: a removal that comes after this finds the object in the registry.
+            guard parts.large.known(number) != nil else { throw .damaged }
+            do throws(DiskFileError) {
+                let file = try LargeFile.open(
+                    parts.directory.largePath(number), parts.identity(number), calls: parts.calls)
+                return LargeObject(file: file, hash: hash, parts: parts, queue: queue)
+            } catch .failed(ENOENT) { throw .damaged } catch { throw DiskReadError(error) }
+        }
+    }
+
+    /// Nil: its head can not be read. Blocks.
+    func key(ofLarge number: UInt32) -> [UInt8]? {
+        if let object = parts.large.opened(number) { return object.key }
+        do throws(DiskFileError) {
+            return try LargeFile.open(
+                parts.directory.largePath(number), parts.identity(number), writes: false, calls: parts.calls
+            ).head.key
+        } catch {
+            return nil
+        }
+    }
+
+    // MARK: damage
+
+    /// It was taken out because it is damaged: counted, logged, and out of the book.
+    func damaged(_ entry: DiskIndexEntry, key: [UInt8]) {
+        parts.counters.damagedObjects.count()
+        parts.log(.warning, "\(DiskStoreParts.text(key)) is damaged, and dropped")
+        let isLarge = entry.place.kind == .large
+        let removal = Removal(
+            id: entry.id, key: key, segment: entry.place.segment, isLarge: isLarge, isInBook: true)
+        _ = queue.put(.drop(removal))
+    }
+}

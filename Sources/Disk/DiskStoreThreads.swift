@@ -1,0 +1,115 @@
+import EventLoop
+import Glibc
+import Synchronization
+
+/// The threads of a running store, and in which order they begin and end.
+final class DiskStoreThreads: Sendable {
+    let keeper: BookKeeper
+    let queue: WriterQueue
+    let reader: DiskStoreReader
+    let pool: DiskStorePool
+    private let parts: DiskStoreParts
+    private let reclaimer: Reclaimer
+    private let isStopping = StopFlag()
+    /// The ledger knows all files: from here on may be written.
+    private let isMeasured = CountingSemaphore()
+    private let canReclaim = CountingSemaphore()
+
+    private struct Running {
+        var keeper, writer, loader, reclaimer: OwnedThread?
+        var isEnded = false
+    }
+    private let running = Locked(Running())
+
+    enum Ending { case orderly, sudden }
+
+    static func start(_ opening: DiskStoreOpening) throws(DiskRefusal) -> DiskStoreThreads {
+        do throws(EventLoopError) { return try DiskStoreThreads(opening) } catch {
+            throw .failed(path: opening.parts.options.path, errno: EAGAIN)
+        }
+    }
+
+    private init(_ opening: DiskStoreOpening) throws(EventLoopError) {
+        let parts = opening.parts
+        self.parts = parts
+        let tuning = parts.tuning
+        let keeper = BookKeeper(parts: parts, reservedIDs: opening.reservedIDs)
+        let queue = WriterQueue(bytesMax: tuning.queueBytesMax, wakeBytes: tuning.wakeBytes, nap: tuning.nap)
+        reader = DiskStoreReader(parts: parts, keeper: keeper, queue: queue)
+        let reclaimer = Reclaimer(
+            ledger: parts.ledger, house: DiskStoreHouse(parts: parts, keeper: keeper, queue: queue, reader: reader))
+        let writer = Writer(parts: parts, keeper: keeper, queue: queue, wakeReclaimer: { reclaimer.wake() })
+        self.keeper = keeper
+        self.queue = queue
+        self.reclaimer = reclaimer
+        keeper.connect(
+            afterDeletion: { queue.poke() },
+            drop: { removal in _ = queue.put(.drop(removal)) })
+        // Numbers are reserved before any is given out: one that was given out is never given out again.
+        keeper.commitBeforeStart()
+        pool = try DiskStorePool(threads: tuning.readThreads, queueMax: tuning.readQueueMax)
+        let recovery = Recovery(
+            parts: parts, keeper: keeper, queue: queue, isRebuild: opening.isRebuild, numbers: opening.numbers,
+            isStopped: { [isStopping] in isStopping.isSet })
+        let isMeasured = isMeasured
+        let canReclaim = canReclaim
+        let keeping = OwnedThread(try startThread(name: "disk-book") { keeper.run() })
+        running.withLock { $0.keeper = keeping }
+        let writing = OwnedThread(
+            try startThread(name: "disk-write") {
+                isMeasured.wait()
+                writer.run()
+            })
+        running.withLock { $0.writer = writing }
+        let reclaiming = OwnedThread(
+            try startThread(name: "disk-reclaim") {
+                canReclaim.wait()
+                reclaimer.run()
+            })
+        running.withLock { $0.reclaimer = reclaiming }
+        let loading = OwnedThread(
+            try startThread(name: "disk-load") {
+                recovery.measure()
+                isMeasured.signal()
+                guard recovery.run() else { return }
+                parts.loading.finish()
+                canReclaim.signal()
+            })
+        running.withLock { $0.loader = loading }
+    }
+
+    func wakeReclaimer() { reclaimer.wake() }
+
+    /// Once; later calls do nothing. Blocks.
+    func end(_ ending: Ending) {
+        let ended = running.withLock { running -> Running? in
+            guard !running.isEnded else { return nil }
+            running.isEnded = true
+            return running
+        }
+        guard let ended else { return }
+        isStopping.set()
+        if ending == .sudden {
+            queue.abandon()
+            keeper.abandon()
+        }
+        reclaimer.stop()
+        ended.loader?.join()
+        canReclaim.signal()  // where it never began: it ends at once
+        ended.reclaimer?.join()
+        if ending == .orderly { queue.close() }
+        ended.writer?.join()
+        if ending == .orderly { keeper.close() }
+        ended.keeper?.join()
+        pool.shutdown()
+        parts.book.close()
+        parts.directory.unlock()
+    }
+}
+
+/// Set once, by any thread.
+private final class StopFlag: Sendable {
+    private let flag = Atomic(false)
+    var isSet: Bool { flag.load(ordering: .relaxed) }
+    func set() { flag.store(true, ordering: .relaxed) }
+}

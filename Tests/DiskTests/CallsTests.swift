@@ -1,0 +1,5 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import Disk

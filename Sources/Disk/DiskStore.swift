@@ -220,6 +220,7 @@ package final class DiskStore: @unchecked Sendable {
     /// Runs `work`, which may block, on a thread for that. False: too many wait.
     package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { threads.pool.submit(work) }
 
+    func contains2(_ id: ObjectID, _ hash: UInt64) -> Bool { parts.index.entry(hash, id) != nil }
     // MARK: writing
 
     /// For an object to be stored.
@@ -330,11 +331,14 @@ package final class DiskStore: @unchecked Sendable {
         }
     }
 
-    /// Waits until all that was asked for before is written, in the book, and on the medium. Blocks. False: it could not be.
+    /// Waits until all that was asked for before is written, in the book, and on the medium. Blocks. False: it could not be, or
+    /// something that was taken since the flush before could not.
     package func flush() -> Bool {
         let answer = BlockingAnswer()
         let isTaken = queue.put(.call { [keeper] in keeper.commit { answer.give($0) } }, isUrgent: true)
-        return isTaken && answer.wait() && parts.health.isOn
+        let isDone = isTaken && answer.wait()
+        let isWhole = parts.counters.lostObjects.exchange(0, ordering: .relaxed) == 0
+        return isDone && isWhole && parts.health.isOn
     }
 
     // MARK: large objects

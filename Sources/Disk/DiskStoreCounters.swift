@@ -13,6 +13,8 @@ final class DiskStoreCounters: Sendable {
     let readErrors = Atomic<UInt64>(0)
     let writeErrors = Atomic<UInt64>(0)
     let commits = Atomic<UInt64>(0)
+    /// Objects that were taken, and could not be written after all.
+    let lostObjects = Atomic<UInt64>(0)
 
     func fill(_ statistics: inout DiskStatistics) {
         statistics.storedObjects = storedObjects.load(ordering: .relaxed)

@@ -26,7 +26,7 @@ extension Writer {
 
     /// It is not stored after all.
     private func refuse(_ object: LargeObject) {
-        parts.pending.cancel(object.hash, object.id)
+        if parts.pending.cancel(object.hash, object.id) { parts.counters.lostObjects.count() }
         parts.ledger.withLock { $0.withdraw(object.place.recordLength, object.attributes.storageClass) }
         object.fail()
     }

@@ -16,7 +16,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     private var batch: RecordBatch?
     /// What is to be done when the batch is written.
     private var steps: [Step] = []
-    /// Bytes of the ledger that were claimed for the batch.
+    /// Bytes of the ledger that were claimed for the batch: as many as it has.
     private var claimed: UInt64 = 0
     private var removals: [Removal] = []
     /// Blocks that are written and not yet in their table, all of one object.
@@ -93,14 +93,14 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     // MARK: packed objects
 
     private func write(_ object: PackedObject, _ length: UInt64) {
-        guard parts.pending.contains(object.hash, object.id), parts.health.isOn, claim(length, opening: length) else {
+        guard parts.pending.contains(object.hash, object.id), parts.health.isOn, waitForRoom(length) else {
             return refuse(object, length)
         }
-        guard let place = added(object) else {
+        guard haveActive(for: length), let place = added(object) else {
             parts.ledger.withLock { $0.unclaim(length) }
-            claimed -= length
             return refuse(object, length)
         }
+        claimed += length
         steps.append(.publish(object, place))
         writeWhereFull()
     }
@@ -111,7 +111,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 
     /// It is not stored after all.
     private func refuse(_ object: PackedObject, _ length: UInt64) {
-        parts.pending.cancel(object.hash, object.id)
+        if parts.pending.cancel(object.hash, object.id) { parts.counters.lostObjects.count() }
         parts.renewals.forget(object.id)
         parts.ledger.withLock { $0.withdraw(length, object.attributes.storageClass) }
     }
@@ -122,16 +122,6 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     }
 
     // MARK: room
-
-    /// Room for a record, in the ledger and in the active segment.
-    private func claim(_ bytes: UInt64, opening length: UInt64) -> Bool {
-        guard waitForRoom(bytes) else { return false }
-        claimed += bytes
-        if haveActive(for: length) { return true }
-        claimed -= bytes
-        parts.ledger.withLock { $0.unclaim(bytes) }
-        return false
-    }
 
     /// Waits for the reclaimer, and serves it meanwhile.
     func waitForRoom(_ bytes: UInt64) -> Bool {
@@ -238,10 +228,6 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
             record(changes, renewed)
             // What was removed while it was written needs a drop record.
         } while !removals.isEmpty
-        if claimed > 0 {
-            parts.ledger.withLock { $0.unclaim(claimed) }
-            claimed = 0
-        }
     }
 
     private func record(_ changes: [BookChange], _ renewed: [(ObjectID, UInt64)]) {
@@ -256,7 +242,8 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         do throws(DiskFileError) {
             try active.append(written)
             let bytes = UInt64(written.byteCount)
-            claimed -= bytes
+            precondition(bytes == claimed, "what is written was claimed")
+            claimed = 0
             parts.ledger.withLock { $0.grew(active.identity.number, by: bytes) }
             batch = RecordBatch(active.identity, at: active.end)
             return true
@@ -286,8 +273,11 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
             let part = Array(rest.prefix(Self.dropsMax))
             let bytes = UInt64(RecordHeader.byteCount + part.count * DroppedObject.byteCount)
             guard parts.ledger.withLock({ $0.claim(bytes, for: .moving) }) == .granted else { return false }
+            guard haveActiveForDrops() else {
+                parts.ledger.withLock { $0.unclaim(bytes) }
+                return false
+            }
             claimed += bytes
-            guard haveActiveForDrops() else { return false }
             batch?.add(drops: part, storedAt: DiskStoreParts.wallClock)
             rest = rest.dropFirst(part.count)
         }
@@ -367,29 +357,37 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 extension Writer {
     private func move(_ records: [MovedRecord], _ room: UInt64) -> Bool {
         writeBatch()
-        claimed += room
-        for record in records {
-            guard parts.health.isOn, haveActive(for: record.recordLength), let place = added(record) else {
-                return abandonMove()
-            }
-            steps.append(.moved(record, place))
-            if let batch, batch.byteCount >= 2 * parts.tuning.batchBytes, !flushed() { return abandonMove() }
-        }
-        let isWritten = flushed()
+        let isWritten = copy(records, room)
+        // Nobody but the reclaimer, which waits, claims for moving: what the drops need of this is there.
         writeBatch()
         return isWritten
     }
 
-    private func abandonMove() -> Bool {
-        writeBatch()
-        return false
+    private func copy(_ records: [MovedRecord], _ room: UInt64) -> Bool {
+        var left = room
+        defer { parts.ledger.withLock { $0.unclaim(left) } }
+        for record in records {
+            let length = record.recordLength
+            guard parts.health.isOn, length <= left, haveActive(for: length), let place = added(record) else {
+                return false
+            }
+            precondition(place.recordLength == length, "a record takes what it said")
+            left -= length
+            claimed += length
+            steps.append(.moved(record, place))
+            if let batch, batch.byteCount >= 2 * parts.tuning.batchBytes, !flushed() { return false }
+        }
+        return flushed()
     }
 
-    /// Writes the batch; what was claimed beyond stays claimed.
+    /// Writes the batch without the drops that wait.
     private func flushed() -> Bool {
         let done = steps
         steps = []
-        guard append() else { return false }
+        guard append() else {
+            for step in done { undo(step) }
+            return false
+        }
         var changes: [BookChange] = []
         var renewed: [(ObjectID, UInt64)] = []
         for step in done { apply(step, &changes, &renewed) }
@@ -432,12 +430,7 @@ extension Writer {
     private func carry(_ drops: [DroppedObject], _ room: UInt64) -> Bool {
         writeBatch()
         parts.ledger.withLock { $0.unclaim(room) }
-        guard parts.health.isOn, addDropRecords(drops) else {
-            writeBatch()
-            return false
-        }
-        let isWritten = flushed()
-        writeBatch()
-        return isWritten
+        let isAdded = parts.health.isOn && addDropRecords(drops)
+        return flushed() && isAdded
     }
 }

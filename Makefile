@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help packages serve test test-asan test-tsan bench fuzz simulate format format-check release check-examples image-proof
+.PHONY: help packages serve test test-asan test-tsan test-crash bench fuzz simulate format format-check release check-examples image-proof
 
 # What building needs, what the real-client tests need: package names of Debian 12.
 BUILD_PACKAGES := libevent-dev libssl-dev zlib1g-dev libyaml-dev libc-ares-dev libcrypt-dev liblmdb-dev libisal-dev pkg-config
@@ -13,6 +13,8 @@ RELEASE := swift build -c release --static-swift-stdlib --product larder
 LARDER = $(shell swift build -c release --static-swift-stdlib --show-bin-path)/larder
 FUZZ_SECONDS ?= 60
 SIMULATE_STEPS ?= 5000000
+CRASH_ROUNDS ?= 200
+CRASH_SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 SIMULATE_SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
 help: ## show this
@@ -34,6 +36,9 @@ test-asan: packages ## run all tests, scenarios included, under AddressSanitizer
 
 test-tsan: packages ## run all tests, scenarios included, under ThreadSanitizer
 	swift test --sanitize=thread --scratch-path .build/tsan
+
+test-crash: packages ## kill the proxy CRASH_ROUNDS times (200: minutes) from CRASH_SEED (random), and verify what it serves
+	LARDER_CRASH_SEED=$(CRASH_SEED) LARDER_CRASH_ROUNDS=$(CRASH_ROUNDS) swift test --filter CrashTests
 
 bench: ## run our own benchmarks and compare with the checked-in thresholds
 	@docker/install-packages.sh $(BUILD_PACKAGES) $(BENCH_PACKAGES)

@@ -95,6 +95,8 @@ let package = Package(
         .executableTarget(
             name: "ParserBenchmark", dependencies: ["Message", "Framing", "Caching"], path: "Benchmarks/Parser",
             exclude: ["run.sh"], swiftSettings: house),
+        .executableTarget(
+            name: "DiskBenchmark", dependencies: ["Disk"], path: "Benchmarks/Disk", swiftSettings: house),
 
         tests("MessageTests", ["Message"]),
         tests("FramingTests", ["Framing", "Message"]),
@@ -126,6 +128,7 @@ let package = Package(
                 "CLarder", "larder",
             ]),
         tests("ClientTests", ["larder"]),
+        tests("CrashTests", ["larder"]),
     ]
 )
 

@@ -70,7 +70,9 @@ final class ObjectListing: Sendable {
         let (entries, next) = zone.tier.diskPage(
             after: place.bookCursor, in: matcher.bookRange, tag: matcher.tag, limit: Self.recordsPerPage)
         (place.bookCursor, place.isZoneDone) = (next, next == nil)
-        return entries.filter { matcher.matches($0) && !zone.tier.isInMemory($0, hash($0.key)) }.map { ObjectDescription($0, zone: zone.name, now: now) }
+        return entries.filter { matcher.matches($0) && !zone.tier.isInMemory($0, hash($0.key)) }.map {
+            ObjectDescription($0, zone: zone.name, now: now)
+        }
     }
 }
 

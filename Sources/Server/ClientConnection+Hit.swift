@@ -108,7 +108,9 @@ extension ClientConnection {
     /// page cache, too long for the buffer, damaged, or worth the memory.
     private func bodyFromDisk(_ record: StoredResponse, _ zone: Zone) -> UnsafeRawBufferPointer? {
         let body = record.body
-        guard !body.isLarge, body.length <= Worker.diskBufferBytes, !zone.tier.deservesMemory(record) else { return nil }
+        guard !body.isLarge, body.length <= Worker.diskBufferBytes, !zone.tier.deservesMemory(record) else {
+            return nil
+        }
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: worker.diskBuffer[..<body.length])
         return unsafe body.read(into: room) == .done ? UnsafeRawBufferPointer(room) : nil
     }

@@ -38,7 +38,8 @@ extension StoredResponse {
 
     private var expiry: WallTime {
         let seconds = terms.noCache || terms.isOutdated ? 0 : (terms.lifetime - terms.correctedInitialAge).count
-        return WallTime(secondsSinceEpoch: terms.responseTime.secondsSinceEpoch.addingReportingOverflow(seconds).partialValue)
+        return WallTime(
+            secondsSinceEpoch: terms.responseTime.secondsSinceEpoch.addingReportingOverflow(seconds).partialValue)
     }
 
     private convenience init?(key: StorageKey, from head: StoredHead, body: Body) {
@@ -74,7 +75,9 @@ package func tags(of fields: Fields) -> [[UInt8]] {
     for line in fields.lines {
         switch line.name {
         case .surrogateKey:
-            tags += fields.value(of: line).split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.map { Array($0) }
+            tags += fields.value(of: line).split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.map {
+                Array($0)
+            }
         case .other where equalsIgnoringCase(fields.name(of: line), cacheTag):
             forEachListElement(fields.value(of: line)) { tags.append(Array($0)) }
         default: continue

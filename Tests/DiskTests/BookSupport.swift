@@ -72,6 +72,8 @@ final class BookCalls: DiskCalls {
     func preadv(_ fd: CInt, _ vectors: UnsafePointer<iovec>, _ count: Int, at offset: Int, waits: Bool) -> Int {
         Int(-ENOSYS)
     }
+    func length(_ fd: CInt) -> Int { Int(-ENOSYS) }
+    func readAhead(_ fd: CInt, offset: Int, length: Int) {}
     func synchronize(_ fd: CInt) -> Int { Int(-ENOSYS) }
     func truncate(_ fd: CInt, to length: Int) -> Int { Int(-ENOSYS) }
     func allocate(_ fd: CInt, offset: Int, length: Int) -> Int { Int(-ENOSYS) }

@@ -4,7 +4,8 @@ import YAML
 
 /// A scenario whose `cache:` section is written as its users write it.
 ///
-/// - Parameter cache: YAML; `ORIGIN` stands for the port of the scripted origin. What it does not say of `memory` is as in every scenario.
+/// - Parameter cache: YAML; `ORIGIN` stands for the port of the scripted origin, `DIRECTORY` for a directory of
+///   its own. What it does not say of `memory` is as in every scenario.
 func scenario(
     cache: String, sourceLocation: SourceLocation = #_sourceLocation,
     _ configure: (inout Configuration, Scenario.Files) throws -> Void = { _, _ in }, _ play: (Scenario) throws -> Void
@@ -24,7 +25,8 @@ extension Scenario {
 extension Configuration {
     /// - Throws: what is wrong with the text.
     mutating func read(cache text: String, _ files: Scenario.Files) throws {
-        let text = text.replacing("ORIGIN", with: "\(files.origin.port)")
+        let text = text.replacing("ORIGIN", with: "\(files.origin.port)").replacing(
+            "DIRECTORY", with: files.directory.path)
         let lines = text.split(separator: "\n").map { "  \($0)\n" }.joined()
         // Rules by user want to know that users are asked for.
         let users = access.basicUsersFile.map { "access: { authentication: { basic: { users: \"\($0)\" } } }\n" } ?? ""

@@ -3,6 +3,7 @@ import Foundation
 import Message
 import Server
 import Settings
+import Storage
 import Testing
 
 /// A scripted origin, Larder as it runs, and scripted clients on one page.
@@ -15,7 +16,8 @@ import Testing
 /// ```
 final class Scenario {
     let origin: ScriptedOrigin
-    let proxy: Proxy
+    private(set) var proxy: Proxy
+    private let snapshot: Snapshot
     let directory: URL
     private var hasEnded = false
 
@@ -23,7 +25,25 @@ final class Scenario {
         origin = try ScriptedOrigin()
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        proxy = try Proxy.start(Scenario.snapshot(in: directory, origin: origin, configure))
+        snapshot = try Scenario.snapshot(in: directory, origin: origin, configure)
+        proxy = try Proxy.start(snapshot)
+    }
+
+    /// Ends Larder as SIGTERM does, and starts it anew with the same configuration; clients have to connect anew.
+    func restart(between: () throws -> Void = {}) throws {
+        proxy.stop()
+        proxy.join()
+        try between()
+        proxy = try Proxy.start(snapshot)
+    }
+
+    /// Of the default zone.
+    var tier: Tiers { proxy.shared.zones.current[0].tier }
+
+    /// What is stored is on the disk, and memory forgets it.
+    func leaveToDisk() throws {
+        guard tier.disk?.flush() == true else { throw WireError("the disk does not take what it has to") }
+        tier.clearMemory()
     }
 
     /// What a configuration may name.

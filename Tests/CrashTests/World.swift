@@ -1,0 +1,165 @@
+import Synchronization
+
+/// What is true: the versions that the origin has, those that may still be served, and what should be in the store.
+///
+/// What the proxy promises, and so what is judged:
+/// - A purge that was acknowledged is for ever: nothing older is served, whatever happens.
+/// - An invalidation by a `POST` (RFC 9111 §4.4) holds at once; a kill may undo it while it was not committed.
+/// - What a client was given from the store was in it; where that was committed before a kill it is there afterwards.
+final class World: Sendable {
+    static let resourceCountMax = 4000
+
+    typealias Instant = ContinuousClock.Instant
+
+    private struct State {
+        var versions = [Int](repeating: 1, count: resourceCountMax)
+        /// Changes that the proxy was told of, per resource, oldest first.
+        var changes: [Int: [Change]] = [:]
+        /// What was served from the store in this life: nothing older may follow.
+        var seen: [Representation: Int] = [:]
+        /// What is in the store, by the last hit.
+        var stored: [Representation: Stored] = [:]
+        var faults: [String] = []
+        var tally = Tally()
+    }
+
+    private struct Change {
+        var version: Int
+        var at: Instant
+        /// Acknowledged as durable.
+        var isDurable: Bool
+    }
+
+    struct Representation: Hashable, Sendable {
+        var number: Int
+        var language: Language
+    }
+
+    struct Stored: Sendable {
+        var version: Int
+        /// When it was known to be stored.
+        var at: Instant
+    }
+
+    /// What happened: a test that checks nothing should be noticed.
+    struct Tally: Sendable {
+        var answers = 0
+        var bytes = 0
+        var hits = 0
+        var parts = 0
+        var notModified = 0
+        var broken = 0
+        var posts = 0
+        var purges = 0
+        var kept = 0
+        var lost = 0
+        var undone = 0
+    }
+
+    private let state = Mutex(State())
+
+    // MARK: the origin's
+
+    func version(_ number: Int) -> Int { state.withLock { $0.versions[number] } }
+
+    /// - Returns: the new version. What is stored may go from now on.
+    func change(_ number: Int) -> Int {
+        state.withLock {
+            $0.versions[number] += 1
+            for language in Language.allCases {
+                $0.stored[Representation(number: number, language: language)] = nil
+            }
+            return $0.versions[number]
+        }
+    }
+
+    // MARK: the clients'
+
+    /// The oldest version that may be served to a request that is sent now.
+    func versionMin(_ question: Question) -> Int {
+        state.withLock {
+            max(
+                $0.changes[question.resource.number]?.last?.version ?? 1,
+                $0.seen[question.representation] ?? 1)
+        }
+    }
+
+    /// The proxy was told, and said so: nothing older than `version` is served from now on.
+    func told(_ number: Int, version: Int, isDurable: Bool) {
+        let now = ContinuousClock.now
+        state.withLock { state in
+            // Two at once may be told in another order than they happened.
+            let version = max(version, state.changes[number]?.last?.version ?? 1)
+            state.changes[number, default: []].append(Change(version: version, at: now, isDurable: isDurable))
+            if isDurable { state.tally.purges += 1 } else { state.tally.posts += 1 }
+        }
+    }
+
+    /// An answer came, and was judged.
+    func took(_ answer: Answer, to question: Question) {
+        let now = ContinuousClock.now
+        let version = question.version(of: answer)
+        state.withLock { state in
+            state.tally.answers += 1
+            state.tally.bytes += answer.body.count
+            if answer.status == 206 { state.tally.parts += 1 }
+            if answer.status == 304 { state.tally.notModified += 1 }
+            guard answer.isHit, let version else { return }
+            state.tally.hits += 1
+            let representation = question.representation
+            state.seen[representation] = max(version, state.seen[representation] ?? 0)
+            let isLatest = version == state.versions[question.resource.number]
+            guard isLatest, answer.status == 200, question.method == "GET", answer.isWhole else { return }
+            if state.stored[representation]?.version != version {
+                state.stored[representation] = Stored(version: version, at: now)
+            }
+        }
+    }
+
+    func count(_ count: (inout Tally) -> Void) { state.withLock { count(&$0.tally) } }
+    var tally: Tally { state.withLock { $0.tally } }
+
+    // MARK: faults
+
+    /// Of all that went wrong the first few are kept.
+    func fault(_ text: String) {
+        state.withLock { if $0.faults.count < 20 { $0.faults.append(text) } }
+    }
+
+    var faults: [String] { state.withLock { $0.faults } }
+
+    // MARK: kills
+
+    /// The process was killed: what was not committed may be undone.
+    /// - Parameter committed: all that had happened by then was durable.
+    /// - Returns: what has to be in the store.
+    func killed(committed: Instant) -> [Representation: Stored] {
+        state.withLock { state in
+            for (number, changes) in state.changes {
+                let kept = changes.filter { $0.isDurable || $0.at <= committed }
+                state.tally.undone += changes.count - kept.count
+                state.changes[number] = kept.isEmpty ? nil : [kept[kept.count - 1]]
+            }
+            state.seen = [:]
+            let stored = state.stored.filter { $0.value.at <= committed }
+            state.stored = [:]
+            return stored
+        }
+    }
+
+    /// The store was damaged, or is another one: nothing is known of it.
+    /// - Parameter isForgetful: removals may have been undone by the damage.
+    func damaged(isForgetful: Bool) {
+        state.withLock {
+            if isForgetful { $0.changes = [:] }
+            $0.stored = [:]
+            $0.seen = [:]
+        }
+    }
+}
+
+extension Question {
+    var representation: World.Representation {
+        World.Representation(number: resource.number, language: variant)
+    }
+}

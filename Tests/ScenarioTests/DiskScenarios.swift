@@ -1,0 +1,343 @@
+import Disk
+import Foundation
+import Server
+import Storage
+import Testing
+
+/// Bytes by which each tells where it stands.
+private func content(_ count: Int, version: UInt8 = 0) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) &+ version }
+}
+
+private let disk = "disk: { path: DIRECTORY/disk, size: 200MiB, sync: 100ms }"
+private let cacheable = ["Cache-Control: max-age=600", "ETag: \"a\""]
+/// Stored in one piece, by several blocks, and in a segment of its own.
+private let lengths = [0, 1, 1000, 65_536, 65_537, 300_000, 1 << 20, 1 << 20 + 1, 3_000_000]
+
+@Suite("The disk tier: what is stored outlives the process")
+struct DiskScenarios {
+    @Test(arguments: lengths) func `a response of any length is a hit after a restart`(_ length: Int) throws {
+        try scenario(cache: disk) { s in
+            let body = content(length)
+            s.origin.expects("GET /a").replies(200, cacheable + ["Content-Type: text/x", "X-Own: y"], body)
+            #expect(try s.client().get("/a").body == body)
+            try s.restart()
+            let answer = try s.client().get("/a")
+            #expect(answer.status == 200 && answer.isWhole && answer.body == body)
+            #expect(answer.cacheStatus.hasPrefix("larder; hit; ttl="))
+            #expect(answer.all("X-Own") == ["y"] && answer.all("Content-Length") == ["\(length)"])
+            // And again, by what is in memory now.
+            #expect(try s.client().get("/a").body == body)
+        }
+    }
+
+    @Test(arguments: lengths) func `and when memory has forgotten it`(_ length: Int) throws {
+        try scenario(cache: disk) { s in
+            let body = content(length)
+            s.origin.expects("GET /a").replies(200, cacheable, body)
+            try s.client().get("/a")
+            for _ in 0..<4 {
+                try s.leaveToDisk()
+                let client = try s.client()
+                for _ in 0..<5 { #expect(try client.get("/a").body == body) }
+                #expect(try client.request("HEAD", "/a").all("Content-Length") == ["\(length)"])
+            }
+        }
+    }
+
+    @Test func `a response whose length nobody announced as well`() throws {
+        try scenario(cache: disk) { s in
+            for length in [10, 2_000_000] {
+                let body = content(length)
+                let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\n\r\n"
+                s.origin.expects("GET /\(length)").sends(Array(head.utf8) + body).closes()
+                #expect(try s.client().get("/\(length)").body == body)
+                try s.leaveToDisk()
+                let answer = try s.client().get("/\(length)")
+                #expect(answer.cacheStatus.hasPrefix("larder; hit"))
+                #expect(answer.body == body && answer.all("Content-Length") == ["\(length)"])
+            }
+        }
+    }
+
+    @Test(arguments: [300_000, 3_000_000])
+    func `ranges of what is on the disk are answered from there`(_ length: Int) throws {
+        try scenario(cache: disk) { s in
+            let body = content(length)
+            s.origin.expects("GET /a").replies(200, cacheable, body)
+            try s.client().get("/a")
+            for (first, last) in [(0, 0), (65_535, 65_536), (100_000, 250_000), (length - 1, length - 1)] {
+                try s.leaveToDisk()
+                let answer = try s.client().get("/a", "Range: bytes=\(first)-\(last)")
+                #expect(answer.status == 206 && answer.body == Array(body[first...last]))
+            }
+            let parts = try s.client().get("/a", "Range: bytes=5-6,200000-200001")
+            #expect(parts.status == 206 && parts.text.contains("bytes 200000-200001/\(length)"))
+        }
+    }
+
+    @Test func `each variant is found by what it was selected by`() throws {
+        try scenario(cache: disk) { s in
+            for language in ["de", "en", "fr"] {
+                s.origin.expects("GET /a", "Accept-Language: \(language)")
+                    .replies(200, "Cache-Control: max-age=60", "Vary: Accept-Language", body: language)
+                try s.client().get("/a", "Accept-Language: \(language)")
+            }
+            try s.restart()
+            for language in ["fr", "de", "en"] {
+                let answer = try s.client().get("/a", "Accept-Language: \(language)")
+                #expect(answer.text == language && answer.cacheStatus.hasPrefix("larder; hit"))
+            }
+            s.origin.expects("GET /a").replies(200, "Vary: Accept-Language", body: "it")
+            #expect(try s.client().get("/a", "Accept-Language: it").text == "it")
+        }
+    }
+
+    @Test func `a variant in memory does not hide another that is on the disk alone`() throws {
+        try scenario(cache: disk) { s in
+            for language in ["de", "en"] {
+                s.origin.expects("GET /a", "Accept-Language: \(language)")
+                    .replies(200, "Cache-Control: max-age=60", "Vary: Accept-Language", body: language)
+                try s.client().get("/a", "Accept-Language: \(language)")
+                try s.leaveToDisk()
+            }
+            s.origin.expects("GET /a", "Accept-Language: fr")
+                .replies(200, "Cache-Control: max-age=60", "Vary: Accept-Language", body: "fr")
+            try s.client().get("/a", "Accept-Language: fr")
+            for language in ["de", "en", "fr"] {
+                #expect(try s.client().get("/a", "Accept-Language: \(language)").text == language)
+            }
+        }
+    }
+
+    @Test func `what took the place of another is all that is left, also after a restart`() throws {
+        try scenario(cache: disk) { s in
+            for version in ["one", "two", "three"] {
+                s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=600", body: version)
+                #expect(try s.client().get("/a", "Cache-Control: no-cache").text == version)
+            }
+            try s.restart()
+            #expect(try s.client().get("/a").text == "three")
+            #expect(s.tier.disk?.statistics.objectCount == 1)
+        }
+    }
+
+    @Test func `a 304 renews what is on the disk`() throws {
+        try scenario(cache: disk) { s in
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=0", "ETag: \"a\"", "X-N: 1", body: "text")
+            try s.client().get("/a")
+            try s.leaveToDisk()
+            s.origin.expects("GET /a", "If-None-Match: \"a\"")
+                .replies(304, "Cache-Control: max-age=600", "ETag: \"a\"", "X-N: 2")
+            #expect(try s.client().get("/a").all("X-N") == ["2"])
+            try s.restart()
+            let answer = try s.client().get("/a")
+            #expect(answer.text == "text" && answer.all("X-N") == ["2"])
+            #expect(answer.cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `an unsafe request invalidates what is on the disk alone (RFC 9111 §4.4)`() throws {
+        try scenario(cache: disk) { s in
+            s.origin.expects("GET /a").replies(200, cacheable, content(10))
+            try s.client().get("/a")
+            try s.leaveToDisk()
+            s.origin.expects("POST /a").replies(200, body: "")
+            _ = try s.client().request("POST", "/a", body: "x")
+            s.origin.expects("GET /a").replies(200, cacheable, content(11))
+            #expect(try s.client().get("/a").body == content(11))
+            try s.restart()
+            #expect(try s.client().get("/a").body == content(11))
+        }
+    }
+
+    @Test func `session objects never reach it`() throws {
+        try scenario(
+            cache: "\(disk)\nrules: [ { match: { path: /session/* }, storage: session } ]"
+        ) { s in
+            for path in ["/session/a", "/a"] { s.origin.expects("GET \(path)").replies(200, cacheable, content(5)) }
+            for path in ["/session/a", "/a"] { try s.client().get(path) }
+            s.origin.expects("GET /session/large").replies(200, cacheable, content(2_000_000))
+            try s.client().get("/session/large")
+            #expect(s.tier.disk?.flush() == true)
+            #expect(s.tier.disk?.statistics.objectCount == 1)
+            try s.restart()
+            s.origin.expects("GET /session/a").replies(200, cacheable, content(5))
+            try s.client().get("/session/a")
+            #expect(try s.client().get("/a").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `what is admitted at the second time goes there at the second time`() throws {
+        try scenario(
+            cache: "\(disk)\nrules: [ { match: { path: /* }, admission: second-hit } ]"
+        ) { s in
+            s.origin.expects("GET /a").replies(200, cacheable, content(5))
+            try s.client().get("/a")
+            #expect(s.tier.disk?.flush() == true)
+            #expect(s.tier.disk?.statistics.objectCount == 0)
+            try s.client().get("/a")
+            #expect(s.tier.disk?.flush() == true)
+            #expect(s.tier.disk?.statistics.objectCount == 1)
+        }
+    }
+
+    @Test func `a zone has a disk of its own`() throws {
+        try scenario(
+            cache: """
+                \(disk)
+                zones: [ { name: other, memory: 8MiB, disk: { path: DIRECTORY/other, size: 100MiB } } ]
+                rules: [ { match: { path: /other/* }, zone: other } ]
+                """
+        ) { s in
+            for path in ["/other/a", "/a"] { s.origin.expects("GET \(path)").replies(200, cacheable, Array(path.utf8)) }
+            for path in ["/other/a", "/a"] { try s.client().get(path) }
+            try s.restart()
+            for path in ["/other/a", "/a"] { #expect(try s.client().get(path).text == path) }
+            #expect(s.proxy.shared.zones.current.map { $0.tier.disk?.statistics.objectCount } == [1, 1])
+        }
+    }
+}
+
+@Suite("The disk tier: large bodies go there as they come")
+struct LargeBodyScenarios {
+    private static func head(_ length: Int) -> [UInt8] {
+        Array("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nETag: \"a\"\r\nContent-Length: \(length)\r\n\r\n".utf8)
+    }
+
+    @Test func `others read it while it comes, from wherever they like`() throws {
+        try scenario(cache: disk) { s in
+            let body = content(3_000_000)
+            let gate = Gate()
+            s.origin.expects("GET /a").sends(Self.head(body.count) + body[..<1_500_000]).waits(for: gate)
+                .sends(Array(body[1_500_000...]))
+            let first = try s.client()
+            try first.ask("GET", "/a")
+            _ = try first.head()
+            let part = try s.client().get("/a", "Range: bytes=1000000-1000009")
+            #expect(part.body == Array(body[1_000_000..<1_000_010]))
+            let second = try s.client()
+            try second.ask("GET", "/a")
+            gate.open()
+            #expect(try second.response().body == body)
+            #expect(try s.client().get("/a").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `a download that a restart broke goes on where it stopped`() throws {
+        try scenario(cache: disk) { s in
+            let body = content(3_000_000)
+            let gate = Gate()
+            s.origin.expects("GET /a").sends(Self.head(body.count) + body[..<2_000_000]).waits(for: gate).closes()
+            let first = try s.client()
+            try first.ask("GET", "/a")
+            try s.eventually("all that came is on the disk") {
+                s.tier.disk?.flush() == true && s.count(.bytesFromOrigins) >= 2_000_000
+            }
+            gate.open()
+            try s.restart()
+            // Whole blocks were kept.
+            let kept = 2_000_000 / 65_536 * 65_536
+            s.origin.expects("GET /a", "Range: bytes=\(kept)-2999999", "If-Range: \"a\"").replies(
+                206, ["ETag: \"a\"", "Content-Range: bytes \(kept)-2999999/3000000"], Array(body[kept...]))
+            let answer = try s.client().get("/a")
+            #expect(answer.status == 200 && answer.isWhole && answer.body == body)
+            #expect(try s.client().get("/a").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `ranges of a large object are kept in blocks, and the rest is fetched`() throws {
+        try scenario(cache: disk) { s in
+            let body = content(3_000_000)
+            s.origin.expects("GET /a", "Range: bytes=131072-262143").replies(
+                206, cacheable + ["Content-Range: bytes 131072-262143/3000000"], Array(body[131_072..<262_144]))
+            try s.client().get("/a", "Range: bytes=131072-262143")
+            try s.restart()
+            let part = try s.client().get("/a", "Range: bytes=140000-200000")
+            #expect(part.body == Array(body[140_000...200_000]) && part.cacheStatus.hasPrefix("larder; hit"))
+            for range in [0..<131_072, 262_144..<3_000_000] {
+                s.origin.expects("GET /a", "Range: bytes=\(range.lowerBound)-\(range.upperBound - 1)").replies(
+                    206, ["ETag: \"a\"", "Content-Range: bytes \(range.lowerBound)-\(range.upperBound - 1)/3000000"],
+                    Array(body[range]))
+            }
+            #expect(try s.client().get("/a").body == body)
+        }
+    }
+
+    @Test func `a slow disk holds the origin back and loses nothing`() throws {
+        try scenario(cache: "memory: 8MiB\n\(disk)") { s in
+            let body = content(24_000_000)
+            s.origin.expects("GET /a").sends(Self.head(body.count) + body)
+            #expect(try s.client().get("/a").body == body)
+            try s.leaveToDisk()
+            #expect(try s.client().get("/a").body == body)
+        }
+    }
+}
+
+@Suite("The disk tier: damage")
+struct DiskDamageScenarios {
+    /// Flips a bit in every file of the store's segments, in the middle of what was stored.
+    private static func flip(in directory: URL, _ pattern: [UInt8]) throws {
+        let files = try #require(FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil))
+        var flipped = 0
+        for case let file as URL in files where file.pathExtension == "seg" {
+            var data = try Data(contentsOf: file)
+            guard let found = data.range(of: Data(pattern)) else { continue }
+            data[found.lowerBound + pattern.count / 2] ^= 0x10
+            let handle = try FileHandle(forWritingTo: file)
+            try handle.seek(toOffset: UInt64(found.lowerBound))
+            try handle.write(contentsOf: data[found])
+            try handle.close()
+            flipped += 1
+        }
+        #expect(flipped > 0)
+    }
+
+    @Test(arguments: [1000, 300_000]) func `a flipped bit drops the object, and it is fetched anew`(_ length: Int)
+        throws
+    {
+        try scenario(cache: disk) { s in
+            let body = content(length)
+            s.origin.expects("GET /a").replies(200, cacheable, body)
+            try s.client().get("/a")
+            try s.leaveToDisk()
+            try Self.flip(in: s.directory, Array(body[500..<600]))
+            s.origin.expects("GET /a").replies(200, cacheable, body)
+            let answer = try s.client().get("/a")
+            #expect(answer.body == body && answer.cacheStatus.contains("fwd=uri-miss"))
+            #expect(s.tier.disk?.statistics.damagedObjects == 1)
+            try s.leaveToDisk()
+            #expect(try s.client().get("/a").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `of a large one the block that is damaged is fetched anew, even while it is sent`() throws {
+        try scenario(cache: disk) { s in
+            let body = content(3_000_000)
+            s.origin.expects("GET /a").replies(200, cacheable, body)
+            try s.client().get("/a")
+            try s.leaveToDisk()
+            try Self.flip(in: s.directory, Array(body[1_000_000..<1_000_100]))
+            let block = 1_000_000 / 65_536 * 65_536
+            s.origin.expects("GET /a", "Range: bytes=\(block)-\(block + 65_535)", "If-Range: \"a\"").replies(
+                206, ["ETag: \"a\"", "Content-Range: bytes \(block)-\(block + 65_535)/3000000"],
+                Array(body[block..<block + 65_536]))
+            #expect(try s.client().get("/a").body == body)
+            try s.leaveToDisk()
+            #expect(try s.client().get("/a").body == body)
+        }
+    }
+
+    @Test func `a damaged head drops the object`() throws {
+        try scenario(cache: disk) { s in
+            s.origin.expects("GET /a").replies(200, cacheable + ["X-Marker: some-marker-or-other"], content(10))
+            try s.client().get("/a")
+            try s.leaveToDisk()
+            try Self.flip(in: s.directory, Array("some-marker-or-other".utf8))
+            s.origin.expects("GET /a").replies(200, cacheable, content(11))
+            #expect(try s.client().get("/a").body == content(11))
+            #expect(s.tier.disk?.statistics.damagedObjects == 1)
+        }
+    }
+}

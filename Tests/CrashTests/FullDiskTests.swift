@@ -64,9 +64,7 @@ private final class FullDisk {
 
     /// - Returns: what was wrong.
     static func with(wrapper: [String], _ body: (FullDisk) throws -> Void) throws -> [String] {
-        var template = Array("/tmp/larder-full-XXXXXX".utf8CString)
-        guard unsafe mkdtemp(&template) != nil else { throw Failure(description: "mkdtemp: errno \(errno)") }
-        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let directory = try makeTemporaryDirectory("larder-full")
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let disk = try FullDisk(directory, wrapper)
         defer {

@@ -38,10 +38,11 @@ final class Trial {
         dice = Dice(seed: seed)
         self.isMemoryOnly = isMemoryOnly
         origin = try Origin(world)
-        var template = Array("/tmp/larder-crash-XXXXXX".utf8CString)
-        guard unsafe mkdtemp(&template) != nil else { throw Failure(description: "mkdtemp: errno \(errno)") }
-        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        directory = try makeTemporaryDirectory("larder-crash")
         order = Larder.Order(directory: directory)
+        if let memory = ProcessInfo.processInfo.environment["LARDER_CRASH_MEMORY"].flatMap({ Int($0) }) {
+            order.memoryMiB = memory
+        }
         _ = Noise.bytes
     }
 

@@ -119,7 +119,7 @@ extension DiskStore {
         var all: [BookEntry] = []
         var cursor: BookCursor?
         repeat {
-            let page = page(after: cursor, prefix: nil, limit: 100)
+            let page = page(after: cursor, in: .all, limit: 100)
             all += page.entries
             cursor = page.next
         } while cursor != nil

@@ -288,7 +288,7 @@ final class StoreModel {
             #expect(object.key == key)
             #expect(!object.isRemoved, "seed \(seed), step \(step): \(head.id) under \(key) was removed")
             check(head, object)
-            if Bool.random(using: &random) { store.touch(DiskStoreTestRoom.hash(Array(key.utf8)), place) }
+            if Bool.random(using: &random) { store.touch(head.id, hash: DiskStoreTestRoom.hash(Array(key.utf8))) }
             if object.isLarge {
                 try readLarge(head, object)
             } else {

@@ -159,6 +159,20 @@ struct Shard {
         return progressed ? .progressed : .nothing
     }
 
+    /// Whether a body that stands on the disk may take the place of what is next to go: only if that was not used since it was looked at
+    /// last. It is looked at now, and has one use less: so whatever is not asked for gives way after some such questions, and where all
+    /// is asked for alike nothing is moved to and fro.
+    mutating func admits() -> Bool {
+        let fromSmall = small.bytes * 10 > bytes || main.count == 0
+        guard let victim = fromSmall ? small.last : main.last else { return true }
+        if victim.body.state != .growing {
+            guard victim.frequency > 0 else { return true }
+            victim.setFrequency(victim.frequency - 1)
+        }
+        rotate(victim)
+        return false
+    }
+
     /// How often it must have been used since it was looked at last, not to be evicted: what is heavy takes the place of many
     /// others, so it has to be asked for more often (the bench's zipf: 2 points more of the requests are hits, and 1 point less of the
     /// bytes).

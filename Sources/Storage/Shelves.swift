@@ -99,6 +99,13 @@ extension Shelves {
         return true
     }
 
+    /// Whether the body of a record may come into memory. Where there is room it may; one sixteenth is left for what is new.
+    func admits(_ record: StoredRecord) -> Bool {
+        let limit = limit.load(ordering: .relaxed)
+        if charged.load(ordering: .relaxed) + record.body.length < limit - limit / 16 { return true }
+        return read(shardIndex(record.key)) { shard in shard.admits() }
+    }
+
     /// Charges in spite of the limit: the few pages of a body in window mode, which must go on or break its transfer.
     func overdraw(_ bytes: Int) {
         charged.add(bytes, ordering: .relaxed)

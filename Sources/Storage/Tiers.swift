@@ -284,9 +284,11 @@ extension Tiers {
         disk.dropDamaged(packed.id, hash: packed.hash, key: record.keyBytes)
     }
 
-    /// Whether a record on the disk is asked for so often that its body is worth the memory (the rule of S3-FIFO: what is used again
-    /// while it is watched).
-    package func deservesMemory(_ record: StoredRecord) -> Bool { record.frequency >= StoredRecord.usesMax }
+    /// Whether a record on the disk is asked for so often that its body is worth the memory, more than what would have to go
+    /// for it (`Shard.admits`).
+    package func deservesMemory(_ record: StoredRecord) -> Bool {
+        record.frequency > 0 && memory.shelves.admits(record)
+    }
 }
 
 extension Body {

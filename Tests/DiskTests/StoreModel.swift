@@ -99,7 +99,7 @@ final class StoreModel {
         case 630..<700: renew()
         case 700..<900: try read(Self.keys.randomElement(using: &random)!)
         case 900..<930: flush()
-        case 930..<935: try checkAll()
+        case 930..<932: try checkAll()
         case 935..<937: try restart(.orderly)
         case 937..<(937 + world.kills): try restart(.kill)
         case 950..<(950 + world.powerCuts): try restart(.powerCut)

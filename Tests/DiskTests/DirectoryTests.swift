@@ -10,7 +10,9 @@ struct DirectoryTests {
     private var path: String { room.path }
     private var marker: String { path + "/larder-store" }
 
-    private func make() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+    private func make() throws {
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
 
     private func write(_ text: String, _ name: String) throws {
         try Data(text.utf8).write(to: URL(filePath: path + "/" + name))

@@ -11,7 +11,8 @@ struct RecoveryTests {
     private var segments: String { room.path + "/segments" }
 
     private func files(_ directory: String) -> [String] {
-        ((try? FileManager.default.subpathsOfDirectory(atPath: directory)) ?? []).filter { $0.hasSuffix(".seg") }.sorted()
+        ((try? FileManager.default.subpathsOfDirectory(atPath: directory)) ?? []).filter { $0.hasSuffix(".seg") }
+            .sorted()
     }
 
     private func flip(_ path: String, at offset: Int) {
@@ -59,7 +60,8 @@ struct RecoveryTests {
         try damageBook()
         store = try room.open()
         #expect(room.hasLogged(.error, "the book is damaged"))
-        #expect(try FileManager.default.contentsOfDirectory(atPath: room.path).contains { $0.hasPrefix("book.damaged-") })
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: room.path).contains { $0.hasPrefix("book.damaged-") })
         for number in 0..<50 {
             let found = try store.get("http://a.example/\(number)")
             #expect(found?.body == (number < 10 ? nil : segmentBytes(3000, UInt64(number))))
@@ -73,7 +75,9 @@ struct RecoveryTests {
         #expect(store.statistics.objectCount == 40)
     }
 
-    @Test func `while the book is made anew what was found is read, and what is not known is said to be loading`() throws {
+    @Test func `while the book is made anew what was found is read, and what is not known is said to be loading`()
+        throws
+    {
         var tuning = DiskStoreTestRoom.tuning
         tuning.segmentBytes = 64 << 10
         var store = try room.open(tuning: tuning)

@@ -4,8 +4,9 @@ import Testing
 
 @testable import Disk
 
-/// A store against a dictionary: random operations, kills, power cuts, failing calls. What is read is to the byte what was put under
-/// the key, with a head that was given to it, and was not removed; what was flushed, and neither removed nor evicted, is there.
+/// A store against a dictionary: random operations, kills, power cuts, failing calls. What is read is to the byte
+/// what was put under the key, with a head that was given to it, and was not removed; what was flushed, and neither
+/// removed nor evicted, is there.
 @Suite("A disk store does what a dictionary does", .serialized)
 struct StoreModelTests {
     @Test(arguments: seeds(12)) func `whatever is done`(_ seed: UInt64) throws {

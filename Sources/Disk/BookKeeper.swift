@@ -1,10 +1,12 @@
 import EventLoop
 import Glibc
 
-/// The thread that keeps the book: at each turn it puts on the medium what was written, then commits the changes that belong to
-/// it, then deletes the files that the book no longer needs. What could not be committed stays, and is tried again.
+/// The thread that keeps the book: at each turn it puts on the medium what was written, then commits the changes that
+/// belong to it, then deletes the files that the book no longer needs. What could not be committed stays, and is
+/// tried again.
 ///
-/// It also turns a store that is off on again (`probe`), and finds out which objects had stood where a head was found damaged.
+/// It also turns a store that is off on again (`probe`), and finds out which objects had stood where a head was found
+/// damaged.
 final class BookKeeper: @unchecked Sendable {  // what is not under the lock belongs to the thread
     enum TouchedFile: Sendable {
         case segment(SegmentFile)
@@ -136,7 +138,8 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         if mustWake { wake.signal() }
     }
 
-    /// - Parameter then: called on the keeper's thread, or at once where it has ended; false: it could not be committed.
+    /// - Parameter then: called on the keeper's thread, or at once where it has ended; false: it could not be
+    ///   committed.
     func commit(then: @escaping @Sendable (Bool) -> Void) {
         let isOpen = state.withLock { state in
             guard state.life == .open else { return false }
@@ -284,7 +287,8 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             gone.append(.forgetSegment(number))
             let directory =
                 kind == .large ? parts.directory.largeDirectory(number) : parts.directory.segmentsPath
-            // That it is gone is on the medium before the book forgets that there was such a file: or it would be taken for a new one.
+            // That it is gone is on the medium before the book forgets that there was such a file: or it would be
+            // taken for a new one.
             touch(directory: directory)
         }
         record(gone)

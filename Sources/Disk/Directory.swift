@@ -3,8 +3,8 @@ import Synchronization
 
 /// The directory of a store: made or recognised, and locked for this process as long as this object lives.
 ///
-/// The marker `larder-store` says whose it is: first line `larder store 1`, second line the store's id, 32 hexadecimal digits. The
-/// lock (`flock`) is on the marker. Where the directory is refused, nothing in it was touched.
+/// The marker `larder-store` says whose it is: first line `larder store 1`, second line the store's id, 32
+/// hexadecimal digits. The lock (`flock`) is on the marker. Where the directory is refused, nothing in it was touched.
 final class Directory: Sendable {
     let path: String
     let storeID: StoreID

@@ -2,8 +2,8 @@ import EventLoop
 
 /// Where the objects of a store stand, in memory: what counts while it runs. The book is its durable form.
 ///
-/// An open hash table in shards, each with a lock that is held for a few dozen nanoseconds, or while its shard grows. Knows nothing
-/// of files: whether there is still something at a place is for those who read there.
+/// An open hash table in shards, each with a lock that is held for a few dozen nanoseconds, or while its shard grows.
+/// Knows nothing of files: whether there is still something at a place is for those who read there.
 @safe final class DiskIndex: @unchecked Sendable {  // each shard is reached under its lock alone
     private let shards: [Locked<DiskIndexShard>]
     private let shardShift: UInt64
@@ -44,7 +44,8 @@ import EventLoop
         }
     }
 
-    /// The object was copied from `old` to the place in `entry`: compare and set. Its use mark begins anew with what `entry` has.
+    /// The object was copied from `old` to the place in `entry`: compare and set. Its use mark begins anew with what
+    /// `entry` has.
     /// - Returns: false where it is no longer at `old`; nothing is changed.
     func move(from old: Place, to entry: DiskIndexEntry) -> Bool {
         update(entry.hash, where: { $0.id == entry.id && $0.stands(at: old) }, { $0 = entry })
@@ -94,9 +95,15 @@ import EventLoop
         update(hash, where: { $0.id == id }, { $0.storageClass = storageClass })
     }
 
-    /// Sees all entries, shard by shard, each as it was at one moment. Slow, and for what is rare. `body` must not call the index.
+    /// Sees all entries, shard by shard, each as it was at one moment. Slow, and for what is rare. `body` must not
+    /// call the index.
     func forEach(_ body: (DiskIndexEntry) -> Void) {
         for shard in shards { shard.withLock { $0.forEach(body) } }
+    }
+
+    /// Room for about so many objects.
+    func reserve(_ count: Int) {
+        for shard in shards { shard.withLock { $0.reserve(count / shards.count) } }
     }
 
     var count: Int { shards.reduce(0) { $0 + $1.withLock { $0.count } } }

@@ -1,7 +1,7 @@
 /// One object as the index in memory has it: 32 bytes.
 ///
-/// The whole number of the object is in it, so that it can be taken out, and moved, without a look at its record: what names an
-/// object everywhere else (drop records, the book, those who read it) is its number.
+/// The whole number of the object is in it, so that it can be taken out, and moved, without a look at its record:
+/// what names an object everywhere else (drop records, the book, those who read it) is its number.
 struct DiskIndexEntry: Equatable {
     var hash: UInt64
     var id: ObjectID

@@ -101,7 +101,8 @@ package struct StoredHead: Sendable {
     package var checksums: [UInt32]
 }
 
-/// A disk store: one directory, one process. All calls are for any thread, and none of them blocks but where it says so.
+/// A disk store: one directory, one process. All calls are for any thread, and none of them blocks but where it says
+/// so.
 ///
 /// It knows nothing of HTTP: keys and heads are bytes.
 package final class DiskStore: @unchecked Sendable {
@@ -121,7 +122,8 @@ package final class DiskStore: @unchecked Sendable {
 
     // MARK: life
 
-    /// Blocks, but not for the size of the store: what is in the book is read behind (`whenLoaded`), only its structure is checked before.
+    /// Blocks, but not for the size of the store: what is in the book is read behind (`whenLoaded`), only its
+    /// structure is checked before.
     package static func open(_ options: DiskOptions, calls: any DiskCalls) throws(DiskRefusal) -> DiskStore {
         try open(options, calls: calls, DiskStoreTuning())
     }
@@ -201,15 +203,15 @@ package final class DiskStore: @unchecked Sendable {
         parts.index.entry(hash, id)?.stands(at: place) ?? false
     }
 
-    /// The head at a place. Where it is damaged the object is taken out, counted and logged; where it is no longer there, `damaged`
-    /// is thrown too.
+    /// The head at a place. Where it is damaged the object is taken out, counted and logged; where it is no longer
+    /// there, `damaged` is thrown too.
     /// - Parameter waits: it may block; otherwise `wouldBlock` is thrown where it would.
     package func readHead(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead {
         try reader.readHead(place, waits: waits)
     }
 
-    /// Blocks of the body of a packed object: fills `room`, from `offset` (a multiple of `blockBytes`) on, with whole blocks, or up
-    /// to the end. Where it is damaged, `dropDamaged` is to be called.
+    /// Blocks of the body of a packed object: fills `room`, from `offset` (a multiple of `blockBytes`) on, with whole
+    /// blocks, or up to the end. Where it is damaged, `dropDamaged` is to be called.
     package func readBody(
         of place: Place, checksums: [UInt32], offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool
     ) -> DiskRead {
@@ -227,7 +229,8 @@ package final class DiskStore: @unchecked Sendable {
     /// For an object to be stored.
     package func nextID() -> ObjectID { parts.nextID() }
 
-    /// Takes an object to be written soon, of at most 1 MiB. Anything but `taken`: nothing is stored. It can be found once it is written.
+    /// Takes an object to be written soon, of at most 1 MiB. Anything but `taken`: nothing is stored. It can be found
+    /// once it is written.
     package func store(_ object: PackedObject) -> StoreOutcome {
         guard parts.health.isOn else { return .off }
         guard object.body.length <= parts.tuning.packedBytesMax, let length = recordLength(object) else {
@@ -281,7 +284,8 @@ package final class DiskStore: @unchecked Sendable {
         if let entry = parts.takeOut(hash, id) { reader.damaged(entry, key: key) }
     }
 
-    /// All objects under the key. Returns how many there may have been: the keys are not compared where they are not at hand.
+    /// All objects under the key. Returns how many there may have been: the keys are not compared where they are not
+    /// at hand.
     package func removeAll(hash: UInt64, key: [UInt8]) -> Int {
         parts.loading.removedAll(hash, through: ObjectID(rawValue: parts.lastIDGiven))
         let cancelled = parts.pending.cancelAll(hash)
@@ -298,8 +302,8 @@ package final class DiskStore: @unchecked Sendable {
         _ = queue.put(.drop(removal))
     }
 
-    /// Gives an object a renewed head; it goes into the book. Where it has another class it is kept under that from now on, if that quota has room.
-    /// A head that is too long for a record is not taken: the object stays as it was.
+    /// Gives an object a renewed head; it goes into the book. Where it has another class it is kept under that from
+    /// now on, if that quota has room. A head that is too long for a record is not taken: the object stays as it was.
     package func renew(_ id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8]) {
         var attributes = attributes
         if let entry = parts.index.entry(hash, id) {
@@ -332,8 +336,8 @@ package final class DiskStore: @unchecked Sendable {
         }
     }
 
-    /// Waits until all that was asked for before is written, in the book, and on the medium. Blocks. False: it could not be, or
-    /// something that was taken since the flush before could not.
+    /// Waits until all that was asked for before is written, in the book, and on the medium. Blocks. False: it could
+    /// not be, or something that was taken since the flush before could not.
     package func flush() -> Bool {
         let answer = BlockingAnswer()
         let isTaken = queue.put(.call { [keeper] in keeper.commit { answer.give($0) } }, isUrgent: true)
@@ -344,8 +348,9 @@ package final class DiskStore: @unchecked Sendable {
 
     // MARK: large objects
 
-    /// An object that gets a segment of its own, of which nothing is there yet. Its room is taken before anything else of it is written.
-    /// Does not block: the file is made by the writer, and where that can not be, what is written into the object ends in false.
+    /// An object that gets a segment of its own, of which nothing is there yet. Its room is taken before anything
+    /// else of it is written. Does not block: the file is made by the writer, and where that can not be, what is
+    /// written into the object ends in false.
     package func makeLarge(
         id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], length: Int
     ) -> Result<LargeObject, StoreRefusal> {
@@ -407,7 +412,8 @@ package final class DiskStore: @unchecked Sendable {
 
     // MARK: listing
 
-    /// Entries of the book in the order of host and path. Blocks. What was stored before the call is in it after `flush`.
+    /// Entries of the book in the order of host and path. Blocks. What was stored before the call is in it after
+    /// `flush`.
     /// - Parameters:
     ///   - cursor: where the page before ended; nil: the beginning.
     package func page(after cursor: BookCursor?, in range: BookRange, limit: Int) -> (

@@ -1,7 +1,8 @@
 import EventLoop
 import Glibc
 
-/// The open files of shared segments, by number: so many, and what was not used for the longest time is closed first. Who reads from one holds it.
+/// The open files of shared segments, by number: so many, and what was not used for the longest time is closed first.
+/// Who reads from one holds it.
 final class DiskStoreFiles: Sendable {
     private struct Opened {
         var file: SegmentFile

@@ -29,8 +29,8 @@ struct DiskStoreOpening {
             lastNumber: (numbers.segments + numbers.large + known).max() ?? 0)
     }
 
-    /// Without the book nobody knows which numbers were given out, until all segments were gone through: but never more than one in a
-    /// microsecond, so that the clock is ahead of all of them.
+    /// Without the book nobody knows which numbers were given out, until all segments were gone through: but never
+    /// more than one in a microsecond, so that the clock is ahead of all of them.
     private static var idWithoutBook: UInt64 {
         var now = timespec()
         _ = unsafe clock_gettime(CLOCK_REALTIME, &now)

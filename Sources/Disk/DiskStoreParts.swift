@@ -4,8 +4,9 @@ import Synchronization
 
 /// What the threads of a store share.
 ///
-/// Locks, in the order in which they may be taken one within the other: a shard of `pending`, the ledger, a shard of the index. The ledger's is held around each
-/// change of what is live, so that index and ledger never differ. None is held over a system call.
+/// Locks, in the order in which they may be taken one within the other: a shard of `pending`, the ledger, a shard of
+/// the index. The ledger's is held around each change of what is live, so that index and ledger never differ. None is
+/// held over a system call.
 final class DiskStoreParts: Sendable {
     let options: DiskOptions
     let tuning: DiskStoreTuning

@@ -14,7 +14,8 @@ final class DiskStoreRenewals: Sendable {
     }
     private let state = Locked(State())
 
-    /// Above this a renewal is forgotten: the object is only validated once more than it had to be. Reached where the book can not be written.
+    /// Above this a renewal is forgotten: the object is only validated once more than it had to be. Reached where the
+    /// book can not be written.
     static let countMax = 1 << 16
 
     /// - Returns: the serial; nil where it is not kept.

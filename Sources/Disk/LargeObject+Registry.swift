@@ -1,7 +1,7 @@
 import EventLoop
 
-/// The large objects that are there, by the number of their file, and those of them that are open: of one file there is one `LargeObject`
-/// at a time, because it has the table of blocks.
+/// The large objects that are there, by the number of their file, and those of them that are open: of one file there
+/// is one `LargeObject` at a time, because it has the table of blocks.
 final class LargeObjects: Sendable {
     private struct Known {
         var hash: UInt64

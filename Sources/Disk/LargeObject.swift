@@ -3,8 +3,8 @@ import EventLoop
 /// A large object in a segment of its own: header, head, a table with a checksum per block, then the blocks at fixed
 /// places, each there or not. Used by any thread at once.
 ///
-/// What runs; the file is `LargeFile`. A new one has no file until the writer made it: nothing of it is there till then, and blocks
-/// that are given to it wait. Where the file can not be made, all blocks end in false.
+/// What runs; the file is `LargeFile`. A new one has no file until the writer made it: nothing of it is there till
+/// then, and blocks that are given to it wait. Where the file can not be made, all blocks end in false.
 package final class LargeObject: @unchecked Sendable {
     package let id: ObjectID
     package let place: Place
@@ -69,9 +69,9 @@ package final class LargeObject: @unchecked Sendable {
     /// The blocks that can be read, as ranges of bytes: in order, never adjacent.
     package var extents: [Range<Int>] { file?.extents ?? [] }
 
-    /// Takes a whole block (the last may be shorter) to be written soon; `source` is held until then. `then` is called on the
-    /// writer's thread when it can be read, or could not be written, or too much waits to be written; where the store is closed at
-    /// once, on this thread.
+    /// Takes a whole block (the last may be shorter) to be written soon; `source` is held until then. `then` is
+    /// called on the writer's thread when it can be read, or could not be written, or too much waits to be written;
+    /// where the store is closed at once, on this thread.
     package func write(block: Int, from source: any BodyBytes, at offset: Int, then: @escaping @Sendable (Bool) -> Void)
     {
         precondition(block >= 0 && block < blockCount, "a block of the object")
@@ -94,8 +94,8 @@ package final class LargeObject: @unchecked Sendable {
     /// Bytes taken and not yet written, of this object.
     package var waitingBytes: Int { state.withLock { $0.waitingBytes } }
 
-    /// Reads blocks that are there, from the beginning of a block on: fills `room` (a multiple of `blockBytes`, or up to the
-    /// end). A block that is damaged is no longer there afterwards; it is counted and logged.
+    /// Reads blocks that are there, from the beginning of a block on: fills `room` (a multiple of `blockBytes`, or up
+    /// to the end). A block that is damaged is no longer there afterwards; it is counted and logged.
     package func read(from offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool) -> DiskRead {
         guard let file else { return .damaged }
         let before = room.count > 0 ? file.has(bytes: offset..<offset + room.count) : true

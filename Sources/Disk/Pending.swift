@@ -1,6 +1,7 @@
 import EventLoop
 
-/// Objects that wait to be written, by key's hash and number: what is taken out here while it waits never becomes visible.
+/// Objects that wait to be written, by key's hash and number: what is taken out here while it waits never becomes
+/// visible.
 ///
 /// An object is in exactly one of three states, and each step between them is made under the lock of its shard:
 ///

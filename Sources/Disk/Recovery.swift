@@ -1,17 +1,19 @@
 import EventLoop
 import Glibc
 
-/// Fills the index when a store starts: from the book, and from what the segments have beyond it. Runs on a thread of its own, and while it
-/// does, the store is used.
+/// Fills the index when a store starts: from the book, and from what the segments have beyond it. Runs on a thread of
+/// its own, and while it does, the store is used.
 ///
 /// 1. All files are told to the ledger.
-/// 2. What stands in each segment behind the end that the book knows, newest segment first: objects are taken in, drop records
-///    heard. An object's drop record stands behind it, or in a later segment, so that it was heard before the object is taken in.
-/// 3. The book's entries, but for those that were dropped, are in the index already (copied forward), or point to what is not there.
+/// 2. What stands in each segment behind the end that the book knows, newest segment first: objects are taken in,
+///    drop records heard. An object's drop record stands behind it, or in a later segment, so that it was heard
+///    before the object is taken in.
+/// 3. The book's entries, but for those that were dropped, are in the index already (copied forward), or point to
+///    what is not there.
 /// 4. Large objects that the book does not know; and only then the book is told how far it knows each segment.
 ///
-/// Where the book was lost, its part is empty and that of the segments is all: objects can be read as soon as their segment was gone through.
-/// `find` gives what it has; where it has nothing it says `.loading` until all is done.
+/// Where the book was lost, its part is empty and that of the segments is all: objects can be read as soon as their
+/// segment was gone through. `find` gives what it has; where it has nothing it says `.loading` until all is done.
 final class Recovery: @unchecked Sendable {  // used by one thread
     private let parts: DiskStoreParts
     private let keeper: BookKeeper
@@ -65,6 +67,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
 
     /// Steps 2 to 4. False: it was stopped before the end.
     func run() -> Bool {
+        parts.index.reserve(parts.book.objectCount)
         if isRebuild {
             parts.log(.error, "the book is made anew from the segments; what is found can be read meanwhile")
         }
@@ -87,7 +90,8 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             guard let known = known[number] else { return true }
             return !known.isClosed && known.coveredEnd < length
         }
-        // Checksums are looked at whenever something is read; here they tell what a power cut left, where that is not too much.
+        // Checksums are looked at whenever something is read; here they tell what a power cut left, where that is not
+        // too much.
         let depth: RecordScan.Depth = isRebuild || tails.count > 8 ? .heads : .everything
         for number in tails {
             if isStopped() { return }

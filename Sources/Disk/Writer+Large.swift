@@ -71,7 +71,8 @@ extension Writer {
         }
         parts.large.add(object, idleMax: parts.tuning.idleLargeMax)
         parts.counters.storedObjects.count()
-        // The book knows of the file as long as there is one: a file of which it knows nothing but this is one whose object was removed.
+        // The book knows of the file as long as there is one: a file of which it knows nothing but this is one whose
+        // object was removed.
         let covered = BookSegment(coveredEnd: object.fileBytes, isClosed: true)
         keeper.record(
             [.put(entryOfBook(object, file, isRenewed: entry.isRenewed)), .segment(number, covered)],

@@ -26,10 +26,11 @@ enum WriterJob: Sendable {
     case carry([DroppedObject], room: UInt64, done: @Sendable (Bool) -> Void)
 }
 
-/// What waits for the writer. Bounded by bytes; what comes from the reclaimer goes first, and past those who wait for it.
+/// What waits for the writer. Bounded by bytes; what comes from the reclaimer goes first, and past those who wait for
+/// it.
 ///
-/// The writer sleeps in two ways. After a turn it naps: those who put something in need not wake it, so that it costs them no system call. When a
-/// nap brought nothing it sleeps, and the first who comes wakes it.
+/// The writer sleeps in two ways. After a turn it naps: those who put something in need not wake it, so that it costs
+/// them no system call. When a nap brought nothing it sleeps, and the first who comes wakes it.
 final class WriterQueue: Sendable {
     enum Taken: Sendable {
         case jobs(urgent: [WriterJob], [WriterJob], bytes: Int)

@@ -1,10 +1,12 @@
 import EventLoop
 import Glibc
 
-/// The thread that writes: takes what waits, gathers records into large writes at the end of the active segment, publishes them in the
-/// index, and hands the changes to the book's batch. In this order, so that the book never knows of what is not written.
+/// The thread that writes: takes what waits, gathers records into large writes at the end of the active segment,
+/// publishes them in the index, and hands the changes to the book's batch. In this order, so that the book never
+/// knows of what is not written.
 ///
-/// A file that an earlier run wrote is never appended to: what stands behind its last whole record stays without meaning.
+/// A file that an earlier run wrote is never appended to: what stands behind its last whole record stays without
+/// meaning.
 final class Writer: @unchecked Sendable {  // all but the queue belongs to the thread
     let parts: DiskStoreParts
     let queue: WriterQueue

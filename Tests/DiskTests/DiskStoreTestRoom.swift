@@ -113,8 +113,9 @@ extension DiskStore {
         return removeAll(hash: DiskStoreTestRoom.hash(key), key: key)
     }
 
-    func renew(_ key: String, _ id: ObjectID, head: String, expiresAt: Int64 = 5, storageClass: StorageClass = .permanent)
-    {
+    func renew(
+        _ key: String, _ id: ObjectID, head: String, expiresAt: Int64 = 5, storageClass: StorageClass = .permanent
+    ) {
         let key = Array(key.utf8)
         var attributes = ObjectAttributes.of(storageClass)
         attributes.expiresAt = expiresAt

@@ -4,8 +4,9 @@ import Testing
 
 @testable import Disk
 
-/// A store against a dictionary: random operations, kills, power cuts, failing calls. What is read is to the byte what was put under
-/// the key, with a head that was given to it, and was not removed; what was flushed, and neither removed nor evicted, is there.
+/// A store against a dictionary: random operations, kills, power cuts, failing calls. What is read is to the byte
+/// what was put under the key, with a head that was given to it, and was not removed; what was flushed, and neither
+/// removed nor evicted, is there.
 @Suite("A disk store does what a dictionary does", .serialized)
 struct StoreModelTests {
     @Test(arguments: seeds(12)) func `whatever is done`(_ seed: UInt64) throws {
@@ -25,12 +26,12 @@ struct StoreModelTests {
     }
 
     @Test(arguments: seeds(6)) func `when more is stored than there is room for`(_ seed: UInt64) throws {
-        try StoreModel(seed: seed, .init(kills: 2, bodyBytesMax: 120_000, isCrowded: true)).run(steps: 2500)
+        try StoreModel(seed: seed, .init(kills: 2, bodyBytesMax: 120_000, isCrowded: true)).run(steps: 1800)
     }
 
     @Test(arguments: seeds(6)) func `when there is no room, calls fail and the power is cut`(_ seed: UInt64) throws {
         try StoreModel(seed: seed, .init(kills: 2, powerCuts: 2, faults: 4, bodyBytesMax: 120_000, isCrowded: true))
-            .run(steps: 2500)
+            .run(steps: 1800)
     }
 
     @Test(arguments: seeds(6)) func `when the book is lost`(_ seed: UInt64) throws {

@@ -33,7 +33,7 @@ struct BookRebuild: ~Copyable {
     // MARK: from the old book
 
     /// All that can be read in it.
-    func copy(without removed: Set<ObjectID>) throws(BookError) {
+    func copy() throws(BookError) {
         let old = try Book.open(
             store.bookPath, storeID: store.id.bytes, access: .readOnly, sizeMax: .max, calls: store.calls)
         defer { old.close() }
@@ -42,7 +42,7 @@ struct BookRebuild: ~Copyable {
         var cursor: BookCursor?
         repeat {
             let page = try old.page(after: cursor, limit: 1024)
-            for entry in page.entries where !removed.contains(entry.id) {
+            for entry in page.entries {
                 var plain = entry
                 plain.hasRenewedHead = false
                 changes.append(.put(plain))

@@ -231,6 +231,28 @@ struct VerifyTests {
         #expect(entries[3]?.place.segment == 9)
     }
 
+    @Test func `a large object that was removed does not come back with a book that is made anew`() throws {
+        let room = try Self.room()
+        try room.addSegment(9, ids: [], lengths: [], drops: [DroppedObject(id: ObjectID(rawValue: 8), segment: 4)])
+        try FileManager.default.removeItem(atPath: room.path + "/book")
+        #expect(try room.verify(repair: true).isFine)
+        #expect(Set(try room.entries().keys) == Self.live.subtracting([8]))
+        // The book knows that there is a file, and no object: the next start deletes it.
+        let book = try room.openBook(.readOnly)
+        #expect(try book.segments()[4] != nil)
+    }
+
+    @Test func `a record that is whole, but not the one the book means, is told`() throws {
+        let room = try Self.room()
+        var entry = try #require(room.objects[5]).entry
+        entry.key = Array("https://a.example/other".utf8)
+        try room.commit([.remove(entry.id, key: Self.key(5)), .put(entry)])
+        let report = try room.verify()
+        #expect(report.kinds == [.recordDamaged])
+        #expect(report.keys == ["https://a.example/other"])
+        try Self.repairs(room, losing: [5])
+    }
+
     @Test func `entries that are damaged are told, and what is good goes into a new book`() throws {
         let room = try Self.room()
         var unusual = ObjectAttributes.sample()

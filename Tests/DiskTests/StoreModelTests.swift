@@ -21,16 +21,16 @@ struct StoreModelTests {
     }
 
     @Test(arguments: seeds(10)) func `when calls fail`(_ seed: UInt64) throws {
-        try StoreModel(seed: seed, .init(kills: 2, powerCuts: 2, faults: 8)).run(steps: 700)
+        try StoreModel(seed: seed, .init(kills: 2, faults: 8)).run(steps: 700)
     }
 
     @Test(arguments: seeds(6)) func `when more is stored than there is room for`(_ seed: UInt64) throws {
-        try StoreModel(seed: seed, .init(kills: 2, bodyBytesMax: 120_000, isCrowded: true)).run(steps: 2500)
+        try StoreModel(seed: seed, .init(kills: 2, bodyBytesMax: 120_000, isCrowded: true)).run(steps: 1800)
     }
 
     @Test(arguments: seeds(6)) func `when there is no room, calls fail and the power is cut`(_ seed: UInt64) throws {
         try StoreModel(seed: seed, .init(kills: 2, powerCuts: 2, faults: 4, bodyBytesMax: 120_000, isCrowded: true))
-            .run(steps: 2500)
+            .run(steps: 1800)
     }
 
     @Test(arguments: seeds(6)) func `when the book is lost`(_ seed: UInt64) throws {

@@ -13,6 +13,8 @@ struct BookRebuild: ~Copyable {
     private static let batchChanges = 16_384
     /// Numbers that may have been given without leaving a trace: as many as a store reserves at a time.
     private static let idsSkipped: UInt64 = 1 << 20
+    /// Where a store lost its book while it ran, its numbers follow the clock: a million for a second.
+    private static var idOfClock: UInt64 { UInt64(max(time(nil), 0) + 1) << 20 }
 
     init(_ store: VerifiedStore) throws(BookError) {
         self.store = store
@@ -97,7 +99,8 @@ struct BookRebuild: ~Copyable {
             try commit(changes)
         }
         last = max(last, try gatherLarge(files, dropped))
-        try commit([.reserveIDs(below: ObjectID(rawValue: last.rawValue + Self.idsSkipped))])
+        let first = max(last.rawValue + Self.idsSkipped, Self.idOfClock)
+        try commit([.reserveIDs(below: ObjectID(rawValue: first))])
     }
 
     /// Returns the highest number of any of them.
@@ -144,7 +147,8 @@ struct BookRebuild: ~Copyable {
         book.close()
         var moved: String?
         if store.bytes(of: store.bookPath) != nil {
-            let name = "book.damaged-\(time(nil))"
+            var name = "book.damaged-\(time(nil))"
+            while store.bytes(of: "\(store.path)/\(name)") != nil { name += "-again" }
             try Self.check(store.calls.rename(store.bookPath, to: "\(store.path)/\(name)"))
             moved = name
         }

@@ -76,6 +76,8 @@ struct Ledger: Sendable {
     /// Bytes of all units' files.
     private(set) var fileBytes: UInt64 = 0
     private(set) var bookBytes: UInt64 = 0
+    /// The most that the book grew at one commit, older ones counting less and less.
+    private var bookGrowth: UInt64 = 0
     /// Granted, and not yet in a file.
     private(set) var claimedBytes: UInt64 = 0
     private(set) var permanentBytes: UInt64 = 0
@@ -120,7 +122,11 @@ struct Ledger: Sendable {
     var segmentCount: Int { units.count - largeCount }
 
     /// Kept free by those who store: one victim can always be copied, and a transaction of the book always has room.
-    var floorBytes: UInt64 { max(limits.segment, longestSegment) + max(1 << 20, bookBytes / 4) }
+    var floorBytes: UInt64 { max(limits.segment, longestSegment) + bookRoom }
+
+    /// For the book: twice what it grew lately at a commit. It grows while the store fills, or its objects become smaller;
+    /// then its pages are used again, and it stays as it is.
+    private var bookRoom: UInt64 { max(1 << 20, min(bookBytes / 4, bookGrowth * 2)) }
 
     /// Below this much free room reclaiming begins, so that those who store hardly ever wait.
     var reserveBytes: UInt64 { floorBytes + limits.segment + limits.size / 50 }
@@ -145,7 +151,13 @@ struct Ledger: Sendable {
         overhang = overhangNow
     }
 
-    mutating func setBook(bytes: UInt64) { bookBytes = bytes }
+    /// After each commit.
+    mutating func setBook(bytes: UInt64) {
+        // What was found at the start says nothing of how it grows.
+        let growth = bookBytes == 0 ? bytes / 8 : bytes.saturatingMinus(bookBytes)
+        bookGrowth = max(growth, bookGrowth - bookGrowth / 8)
+        bookBytes = bytes
+    }
 
     /// Where a size was lowered so far that the floor is gone, one victim may be copied all the same: else nothing could go.
     private var overhangNow: UInt64 { usedBytes + floorBytes > limits.size ? usedBytes + floorBytes : 0 }

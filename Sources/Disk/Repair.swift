@@ -87,7 +87,7 @@ struct BookRepair: Sendable {
     ) throws(BookError) -> String? {
         let rebuild = try BookRebuild(store)
         if hasBook {
-            try rebuild.copy(without: Set(removals.map(\.id)))
+            try rebuild.copy()
             try rebuild.commit(changes)
         } else {
             try rebuild.gather(files)

@@ -13,6 +13,8 @@ struct BookRebuild: ~Copyable {
     private static let batchChanges = 16_384
     /// Numbers that may have been given without leaving a trace: as many as a store reserves at a time.
     private static let idsSkipped: UInt64 = 1 << 20
+    /// Where a store lost its book while it ran, its numbers follow the clock: a million for a second.
+    private static var idOfClock: UInt64 { UInt64(max(time(nil), 0) + 1) << 20 }
 
     init(_ store: VerifiedStore) throws(BookError) {
         self.store = store
@@ -33,7 +35,7 @@ struct BookRebuild: ~Copyable {
     // MARK: from the old book
 
     /// All that can be read in it.
-    func copy(without removed: Set<ObjectID>) throws(BookError) {
+    func copy() throws(BookError) {
         let old = try Book.open(
             store.bookPath, storeID: store.id.bytes, access: .readOnly, sizeMax: .max, calls: store.calls)
         defer { old.close() }
@@ -42,7 +44,7 @@ struct BookRebuild: ~Copyable {
         var cursor: BookCursor?
         repeat {
             let page = try old.page(after: cursor, limit: 1024)
-            for entry in page.entries where !removed.contains(entry.id) {
+            for entry in page.entries {
                 var plain = entry
                 plain.hasRenewedHead = false
                 changes.append(.put(plain))
@@ -97,7 +99,8 @@ struct BookRebuild: ~Copyable {
             try commit(changes)
         }
         last = max(last, try gatherLarge(files, dropped))
-        try commit([.reserveIDs(below: ObjectID(rawValue: last.rawValue + Self.idsSkipped))])
+        let first = max(last.rawValue + Self.idsSkipped, Self.idOfClock)
+        try commit([.reserveIDs(below: ObjectID(rawValue: first))])
     }
 
     /// Returns the highest number of any of them.
@@ -144,7 +147,8 @@ struct BookRebuild: ~Copyable {
         book.close()
         var moved: String?
         if store.bytes(of: store.bookPath) != nil {
-            let name = "book.damaged-\(time(nil))"
+            var name = "book.damaged-\(time(nil))"
+            while store.bytes(of: "\(store.path)/\(name)") != nil { name += "-again" }
             try Self.check(store.calls.rename(store.bookPath, to: "\(store.path)/\(name)"))
             moved = name
         }

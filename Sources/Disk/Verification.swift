@@ -281,7 +281,7 @@ struct Verification: ~Copyable {
                 }
                 cursor = page.next
             } while cursor != nil
-            if !store.isInUse { try check(tags, book) }
+            if !report.wasInUse, !store.isInUse { try check(tags, book) }
         } catch { throw refusal(error) }
     }
 
@@ -393,6 +393,7 @@ struct Verification: ~Copyable {
 
     /// - Parameter tags: how many objects should be found by each.
     private mutating func check(_ tags: [[UInt8]: Int], _ book: Book) throws(BookError) {
+        var wrong: [VerifyFinding] = []
         for (tag, count) in tags {
             var found = 0
             var cursor: BookCursor?
@@ -402,10 +403,13 @@ struct Verification: ~Copyable {
                 cursor = page.next
             } while cursor != nil
             guard found != count else { continue }
-            repair.mustRewrite = true
             let text =
                 "by the tag \(String(decoding: tag, as: UTF8.self)) \(found) objects are found, and \(count) have it"
-            add(VerifyFinding(.tagWrong, file: "book", text: text), isRepairable: true)
+            wrong.append(VerifyFinding(.tagWrong, file: "book", text: text))
         }
+        // A proxy that started meanwhile changes what was counted.
+        guard !wrong.isEmpty, !store.isInUse else { return }
+        repair.mustRewrite = true
+        for finding in wrong { add(finding, isRepairable: true) }
     }
 }

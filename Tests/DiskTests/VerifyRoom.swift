@@ -175,3 +175,39 @@ extension VerifyReport {
     var kinds: [VerifyFinding.Kind] { findings.map(\.kind) }
     var keys: Set<String> { Set(findings.map { String(decoding: $0.key, as: UTF8.self) }.filter { !$0.isEmpty }) }
 }
+
+/// The calls of the kernel, and something that happens when a file is opened.
+final class VerifyCalls: DiskCalls, @unchecked Sendable {  // verify is one thread
+    private let inner = SystemCalls()
+    private var counts: [String: Int] = [:]
+    private var hook: (String, Int) throws -> Void = { _, _ in }
+    private(set) var failure: (any Error)?
+
+    /// - Parameter hook: called before a file is opened, with its path and the how manieth time it is.
+    func whenOpened(_ hook: @escaping (String, Int) throws -> Void) { self.hook = hook }
+    func openings(of path: String) -> Int { counts[path, default: 0] }
+
+    func open(_ path: String, flags: CInt, mode: mode_t) -> Int {
+        counts[path, default: 0] += 1
+        do { try hook(path, counts[path, default: 0]) } catch { failure = error }
+        return inner.open(path, flags: flags, mode: mode)
+    }
+    func close(_ fd: CInt) { inner.close(fd) }
+    func pwritev(_ fd: CInt, _ vectors: UnsafePointer<iovec>, _ count: Int, at offset: Int) -> Int {
+        unsafe inner.pwritev(fd, vectors, count, at: offset)
+    }
+    func preadv(_ fd: CInt, _ vectors: UnsafePointer<iovec>, _ count: Int, at offset: Int, waits: Bool) -> Int {
+        unsafe inner.preadv(fd, vectors, count, at: offset, waits: waits)
+    }
+    func synchronize(_ fd: CInt) -> Int { inner.synchronize(fd) }
+    func truncate(_ fd: CInt, to length: Int) -> Int { inner.truncate(fd, to: length) }
+    func allocate(_ fd: CInt, offset: Int, length: Int) -> Int {
+        inner.allocate(fd, offset: offset, length: length)
+    }
+    func length(_ fd: CInt) -> Int { inner.length(fd) }
+    func readAhead(_ fd: CInt, offset: Int, length: Int) { inner.readAhead(fd, offset: offset, length: length) }
+    func unlink(_ path: String) -> Int { inner.unlink(path) }
+    func rename(_ from: String, to: String) -> Int { inner.rename(from, to: to) }
+    func mayCommit() -> Int { inner.mayCommit() }
+    func free(_ path: String) -> Int { inner.free(path) }
+}

@@ -22,6 +22,19 @@ struct FullDiskTests {
                     ["prlimit", "--pid", pid, "--fsize=unlimited:"], logs: "\(disk.directory)/freed")
                 disk.expect(freed.end(within: 10) == 0, freed.errors)
                 try disk.recover()
+                try disk.killAndVerify()
+            }
+        }
+        #expect(faults == [])
+    }
+
+    @Test(.enabled(if: !isOff, "LARDER_CRASH_DISK=off"), .timeLimit(.minutes(3)))
+    func `what is purged while nothing can be written does not come back after a kill`() async throws {
+        let faults = try await blocking {
+            try FullDisk.with(wrapper: ["prlimit", "--fsize=\(3 << 20):", "--"]) { disk in
+                try disk.fill()
+                try disk.purgeAll()
+                try disk.killAndVerify()
             }
         }
         #expect(faults == [])
@@ -57,16 +70,15 @@ private final class FullDisk {
     let directory: String
     /// Where the store is.
     let parent: String
-    let larder: Larder
+    private(set) var larder: Larder
     private let origin: Origin
-    private let load: Load
+    private var load: Load
+    private var asked: [Resource] = []
     private let order: Larder.Order
 
     /// - Returns: what was wrong.
     static func with(wrapper: [String], _ body: (FullDisk) throws -> Void) throws -> [String] {
-        var template = Array("/tmp/larder-full-XXXXXX".utf8CString)
-        guard unsafe mkdtemp(&template) != nil else { throw Failure(description: "mkdtemp: errno \(errno)") }
-        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let directory = try makeTemporaryDirectory("larder-full")
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let disk = try FullDisk(directory, wrapper)
         defer {
@@ -104,6 +116,7 @@ private final class FullDisk {
 
     private func askWhole(_ resource: Resource) throws {
         let answer = try load.ask(Question(resource), over: try larder.connect())
+        asked.append(resource)
         expect(answer.status == 200, "\(resource.path): \(answer.status)")
     }
 
@@ -145,5 +158,24 @@ private final class FullDisk {
         watch.stop()
         let stored = Watch.disk(try larder.statistics())?["objects"] as? Int ?? -1
         expect(stored >= fresh.count, "\(stored) objects are stored")
+    }
+
+    /// Whatever was stored until now has changed, and the proxy is told so. A purge that can not be made to last is to say so.
+    func purgeAll() throws {
+        let changed = asked.map { ($0.number, load.world.change($0.number)) }
+        guard try larder.purge(["prefix": "http://127.0.0.1:\(origin.port)/"]) else { return }
+        for (number, version) in changed { load.world.told(number, version: version, isDurable: true) }
+    }
+
+    /// The next life has room.
+    func killAndVerify() throws {
+        larder.program.signal(SIGKILL)
+        guard larder.program.end(within: 20) != nil else { throw Failure(description: "SIGKILL did not kill") }
+        _ = load.world.killed(committed: ContinuousClock.now)
+        var order = order
+        order.wrapper = []
+        larder = try Larder(order)
+        load = Load(load.world, origin, larder, resourceCount: 1000)
+        for resource in Set(asked) { try askWhole(resource) }
     }
 }

@@ -8,14 +8,17 @@ final class Load: Sendable {
     let larder: Larder
     /// Resources in play: 0..<this.
     let resourceCount: Int
+    /// Files of the store were damaged: what is lost of a body that can not be asked for again breaks answers off.
+    let isDamaged: Bool
     private let isEnding = Atomic<Bool>(false)
     private let isOver = Atomic<Bool>(false)
 
-    init(_ world: World, _ origin: Origin, _ larder: Larder, resourceCount: Int) {
+    init(_ world: World, _ origin: Origin, _ larder: Larder, resourceCount: Int, isDamaged: Bool = false) {
         self.world = world
         self.origin = origin
         self.larder = larder
         self.resourceCount = resourceCount
+        self.isDamaged = isDamaged
     }
 
     /// From now on answers may break off: the process is told to end.
@@ -54,7 +57,8 @@ final class Load: Sendable {
             world.count { $0.broken += 1 }
             // What the origin has no longer can not be completed.
             let isGone = error.part.flatMap { question.version(of: $0) } != world.version(question.resource.number)
-            if !isEnding.load(ordering: .sequentiallyConsistent), error.part == nil || !isGone {
+            let isLost = isDamaged && question.resource.validator == .none
+            if !isEnding.load(ordering: .sequentiallyConsistent), error.part == nil || !isGone && !isLost {
                 world.fault(
                     "\(question.summary) broke off: \(error.reason), after \(error.part?.body.count ?? -1) bytes; "
                         + "fields \(error.part?.fields ?? [:])")

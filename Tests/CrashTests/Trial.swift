@@ -21,6 +21,8 @@ final class Trial {
     private var roundsDone = 0
     private var resumed = 0
     private var damages = 0
+    /// This store was.
+    private var isDamaged = false
     /// The next one for a download that is cut.
     private var nextDownload = 2000
 
@@ -38,10 +40,11 @@ final class Trial {
         dice = Dice(seed: seed)
         self.isMemoryOnly = isMemoryOnly
         origin = try Origin(world)
-        var template = Array("/tmp/larder-crash-XXXXXX".utf8CString)
-        guard unsafe mkdtemp(&template) != nil else { throw Failure(description: "mkdtemp: errno \(errno)") }
-        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        directory = try makeTemporaryDirectory("larder-crash")
         order = Larder.Order(directory: directory)
+        if let memory = ProcessInfo.processInfo.environment["LARDER_CRASH_MEMORY"].flatMap({ Int($0) }) {
+            order.memoryMiB = memory
+        }
         _ = Noise.bytes
     }
 
@@ -112,6 +115,7 @@ final class Trial {
     /// A directory of its own, of another size.
     private func openStore() {
         store += 1
+        isDamaged = false
         isRoomy = !dice.oneIn(3)
         resourceCount = isRoomy ? 200 : 500
         if !isMemoryOnly {
@@ -124,7 +128,7 @@ final class Trial {
 
     /// Under load, until it is ended.
     private func live(_ larder: Larder, for seconds: Double, seed: UInt64, _ signal: CInt) throws {
-        let load = Load(world, origin, larder, resourceCount: resourceCount)
+        let load = Load(world, origin, larder, resourceCount: resourceCount, isDamaged: isDamaged)
         let watch = Watch(larder, sync: .milliseconds(200))
         origin.breakOff(oneIn: 20)
         let isDone = DispatchSemaphore(value: 0)
@@ -178,6 +182,7 @@ final class Trial {
         guard let disk = order.disk, let what = damage.strike(disk.path, &dice) else { return }
         note("  \(what)")
         damages += 1
+        isDamaged = true
         expected = [:]
         world.damaged(isForgetful: damage.isForgetful)
     }
@@ -186,7 +191,7 @@ final class Trial {
 
     /// Asks for everything, and checks each answer; what was committed is served without asking the origin.
     private func verify(_ larder: Larder) throws {
-        let load = Load(world, origin, larder, resourceCount: resourceCount)
+        let load = Load(world, origin, larder, resourceCount: resourceCount, isDamaged: isDamaged)
         if !isMemoryOnly {
             _ = try eventually("the store is loaded") { Watch.sample(larder).map(\.isLoaded) == true ? true : nil }
         }
@@ -249,7 +254,7 @@ final class Trial {
         let held = 300_000 + dice.below(length - 400_000)
         origin.hold(resource.number, at: held)
         defer { origin.release(resource.number) }
-        let load = Load(world, origin, larder, resourceCount: resourceCount)
+        let load = Load(world, origin, larder, resourceCount: resourceCount, isDamaged: isDamaged)
         let received = Atomic<Int>(0)
         let isDone = DispatchSemaphore(value: 0)
         let watch = Watch(larder, sync: .milliseconds(200))
@@ -295,7 +300,7 @@ final class Trial {
     /// The client comes back for the rest, or for all of it.
     private func resume(_ resource: Resource, from held: Int, _ length: Int) throws {
         let larder = try Larder(order)
-        let load = Load(world, origin, larder, resourceCount: resourceCount)
+        let load = Load(world, origin, larder, resourceCount: resourceCount, isDamaged: isDamaged)
         let before = origin.askCount(resource.number)
         var question = Question(resource)
         if dice.oneIn(2) {

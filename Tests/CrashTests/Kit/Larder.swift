@@ -7,6 +7,7 @@ final class Larder: Sendable {
     struct Order: Sendable {
         /// Where its configuration, its socket and its output are.
         var directory: String
+        var memoryMiB = 8
         /// nil: memory only.
         var disk: Disk?
         /// Words before the program's own: what starts it under a limit.
@@ -92,7 +93,7 @@ extension Larder.Order {
             workers: 2
             admin: { address: off, socket: \(socket) }
             cache:
-              memory: 8MiB
+              memory: \(memoryMiB)MiB
               object_size_max: 8MiB
               \(disk)
             log: { access: off, level: info }

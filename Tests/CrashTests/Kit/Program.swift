@@ -134,3 +134,10 @@ func eventually<Value>(
         usleep(2000)
     }
 }
+
+/// A directory of the test's own below /tmp, which it removes itself.
+func makeTemporaryDirectory(_ name: String) throws -> String {
+    var template = Array("/tmp/\(name)-XXXXXX".utf8CString)
+    guard unsafe mkdtemp(&template) != nil else { throw Failure(description: "mkdtemp: errno \(errno)") }
+    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}

@@ -151,7 +151,7 @@ private struct StoreTraffic {
             #expect(isDone || mayFail)
             if isDone { settle(store) }
             for (key, object) in known where object.isUsed {
-                for place in store.find(key) { store.touch(DiskStoreTestRoom.hash(Array(key.utf8)), place) }
+                store.touch(object.id, hash: DiskStoreTestRoom.hash(Array(key.utf8)))
             }
         }
         if next.isMultiple(of: 9), let (key, object) = known.randomElement(using: &random) {

@@ -1,6 +1,5 @@
 import Access
 import Admin
-import Disk
 import EventLoop
 import Glibc
 import Server
@@ -35,7 +34,7 @@ func runServe(_ configuration: Configuration, reload: @escaping () -> Configurat
         control.run()
         admin.close()
         return ExitStatus.done
-    } catch let refusal as DiskRefusal {
+    } catch Proxy.StartError.disk(let refusal) {
         console.error("larder: the disk tier can not be opened: \(text(of: refusal))")
         return ExitStatus.failed
     } catch {

@@ -310,7 +310,8 @@ final class Trial {
         _ = try load.ask(question, over: try larder.connect())
         let firstMissing = held / 65_536 * 65_536
         let asks = origin.asks(resource.number).dropFirst(before)
-        for ask in asks where !isMemoryOnly {
+        // What does not fit may have gone for something else, or was not taken.
+        for ask in asks where isRoomy && !isMemoryOnly {
             guard let part = ask.range?.resolved(length), part.lowerBound >= firstMissing else {
                 world.fault("cut at \(held), \(question.summary) asked the origin again: \(ask.description)")
                 break

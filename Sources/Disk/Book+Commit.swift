@@ -9,6 +9,7 @@ extension Book {
         guard !changes.isEmpty else { return }
         let batch = BookBatch(changes)
         try writing.withLock { _ throws(BookError) in
+            if environment.hasFailed { try environment.reopen() }
             try makeRoom(for: batch)
             while true {
                 do throws(BookError) {
@@ -21,7 +22,6 @@ extension Book {
     }
 
     private func attempt(_ batch: BookBatch) throws(BookError) {
-        if environment.hasFailed { try environment.reopen() }
         let reserved = max(batch.reserved, reservedIDs.rawValue)
         let objects = try environment.write { transaction throws(BookError) in
             try batch.apply(to: transaction, self)

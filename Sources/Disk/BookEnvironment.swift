@@ -79,7 +79,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
             if let result = try readOnce(body) { return result }
             // Another process writes, and its map is larger by now.
             exclusively {
-                if let environment = unsafe environment { _ = unsafe mdb_env_set_mapsize(environment, 0) }
+                if unsafe environment != nil { _ = remap(0) }
             }
         }
         throw .failed(errno: EAGAIN)
@@ -129,14 +129,28 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     /// Makes the map so large, but never smaller than what is in use. Waits for readers.
     func setMap(_ bytes: Int) throws(BookError) {
         let status = exclusively { () -> CInt in
-            guard let environment = unsafe self.environment else { return EBADF }
-            let status = unsafe mdb_env_set_mapsize(environment, bytes)
-            var info = unsafe MDB_envinfo()
-            unsafe mdb_env_info(environment, &info)
-            unsafe mapBytes = info.me_mapsize
-            return status
+            guard unsafe environment != nil else { return EBADF }
+            return remap(bytes)
         }
         try BookError.check(status)
+    }
+
+    /// LMDB takes the map away before it makes another: where that fails there is none, and nothing may be called any more.
+    private func remap(_ bytes: Int) -> CInt {
+        let status = unsafe mdb_env_set_mapsize(environment, bytes)
+        guard status == 0 else {
+            closeEnvironment()
+            hasFailed = true
+            return status
+        }
+        measureMap()
+        return 0
+    }
+
+    private func measureMap() {
+        var info = unsafe MDB_envinfo()
+        unsafe mdb_env_info(environment, &info)
+        unsafe mapBytes = info.me_mapsize
     }
 
     /// After an error that LMDB does not go on from (MDB_PANIC).
@@ -173,9 +187,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
             precondition(
                 unsafe mdb_env_get_maxkeysize(made) >= BookOrder.bookKeyBytesMax, "LMDB as it is built by default")
             try openDatabases()
-            var info = unsafe MDB_envinfo()
-            unsafe mdb_env_info(made, &info)
-            unsafe mapBytes = info.me_mapsize
+            measureMap()
         } catch {
             closeEnvironment()
             throw error

@@ -220,7 +220,6 @@ package final class DiskStore: @unchecked Sendable {
     /// Runs `work`, which may block, on a thread for that. False: too many wait.
     package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { threads.pool.submit(work) }
 
-    func contains2(_ id: ObjectID, _ hash: UInt64) -> Bool { parts.index.entry(hash, id) != nil }
     // MARK: writing
 
     /// For an object to be stored.

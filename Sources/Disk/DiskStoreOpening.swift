@@ -13,7 +13,7 @@ struct DiskStoreOpening {
         let directory = try Directory.open(options.path, size: options.size)
         try directory.makeRooms()
         numbers = try directory.fileNumbers()
-        let hadBook = access(directory.bookPath)
+        let hadBook = unsafe access(directory.bookPath + "/data.mdb", F_OK) == 0
         let opened = try Self.openBook(directory, options, calls)
         isRebuild = opened.wasDamaged || (!hadBook && !(numbers.segments.isEmpty && numbers.large.isEmpty))
         let book = opened.book
@@ -22,12 +22,19 @@ struct DiskStoreOpening {
             throw .failed(path: options.path, errno: EIO)
         }
         let reserved = book.reservedIDs.rawValue
-        // Without the book nobody knows which numbers were given out: but never a million of them in a second.
-        let first = isRebuild ? max(reserved, UInt64(max(DiskStoreParts.wallClock, 0)) << 20) : reserved
+        let first = isRebuild ? max(reserved, Self.idWithoutBook) : reserved
         reservedIDs = reserved
         parts = DiskStoreParts(
             options, tuning, calls: calls, directory: directory, book: book, lastID: first,
             lastNumber: (numbers.segments + numbers.large + known).max() ?? 0)
+    }
+
+    /// Without the book nobody knows which numbers were given out, until all segments were gone through: but never more than one in a
+    /// microsecond, so that the clock is ahead of all of them.
+    private static var idWithoutBook: UInt64 {
+        var now = timespec()
+        _ = unsafe clock_gettime(CLOCK_REALTIME, &now)
+        return UInt64(max(now.tv_sec, 0)) << 20 + UInt64(now.tv_nsec / 1000)
     }
 
     private static func openBook(
@@ -65,7 +72,8 @@ struct DiskStoreOpening {
     private static func moveAside(
         _ directory: Directory, _ options: DiskOptions, _ defect: BookDefect, _ calls: any DiskCalls
     ) throws(DiskRefusal) {
-        let aside = "\(directory.bookPath).damaged-\(DiskStoreParts.wallClock)"
+        var aside = "\(directory.bookPath).damaged-\(DiskStoreParts.wallClock)"
+        while unsafe access(aside, F_OK) == 0 { aside += "-again" }
         options.log(
             DiskEvent(.error, "disk \(options.path): the book is damaged (\(defect)); it is moved to \(aside)"))
         let status = calls.rename(directory.bookPath, to: aside)
@@ -74,5 +82,3 @@ struct DiskStoreOpening {
         guard synced == 0 else { throw Directory.refusal(options.path, synced) }
     }
 }
-
-private func access(_ path: String) -> Bool { unsafe Glibc.access(path + "/data.mdb", F_OK) == 0 }

@@ -3,30 +3,35 @@ import Glibc
 /// A store opened to be read alone, beside the proxy that may be using it: nothing is locked and nothing written. What is in the
 /// book is seen as it was committed last; where a record moved or went meanwhile, the book is asked again.
 final class ExportSource {
-    let path: String
-    let storeID: StoreID
     let book: Book
-    private let calls: any DiskCalls
+    private let store: VerifiedStore
     /// Records of one host often share a segment: a few stay open.
     private var segments: [(number: UInt32, file: SegmentFile)] = []
     private static let segmentsOpenMax = 16
 
+    var path: String { store.path }
+    var storeID: StoreID { store.id }
+
     static func open(_ path: String, calls: any DiskCalls) throws(ArchiveError) -> ExportSource {
-        let storeID = try readMarker(path)
+        let store: VerifiedStore
+        do throws(DiskRefusal) {
+            store = try VerifiedStore.open(path, locks: false, calls: calls)
+        } catch {
+            if case .failed(_, errno: ENOENT) = error { throw .noStore(path) }
+            throw .store(error)
+        }
         do throws(BookError) {
             let book = try Book.open(
-                path + "/book", storeID: bookID(storeID), access: .readOnly, sizeMax: .max, calls: calls)
-            return ExportSource(path: path, storeID: storeID, book: book, calls: calls)
+                store.bookPath, storeID: store.id.bytes, access: .readOnly, sizeMax: .max, calls: calls)
+            return ExportSource(store, book)
         } catch {
             throw .book(path, error)
         }
     }
 
-    init(path: String, storeID: StoreID, book: Book, calls: any DiskCalls) {
-        self.path = path
-        self.storeID = storeID
+    init(_ store: VerifiedStore, _ book: Book) {
+        self.store = store
         self.book = book
-        self.calls = calls
     }
 
     func close() { book.close() }
@@ -98,10 +103,9 @@ final class ExportSource {
 
     private func large(_ entry: BookEntry) throws(DiskReadError) -> Object {
         let number = entry.place.segment
-        let path = "\(path)/large/\(hexadecimal(number & 0xFF, digits: 2))/\(hexadecimal(number, digits: 8)).seg"
         do throws(DiskFileError) {
             let file = try LargeFile.open(
-                path, SegmentIdentity(store: storeID, number: number), writes: false, calls: calls)
+                store.path(of: number, isLarge: true), store.identity(number), writes: false, calls: store.calls)
             guard file.id == entry.id, file.head.key == entry.key else { throw DiskFileError.failed(errno: ENOENT) }
             return .large(file.head, file)
         } catch {
@@ -114,39 +118,14 @@ final class ExportSource {
         let file: SegmentFile
         do throws(DiskFileError) {
             file = try SegmentFile.open(
-                "\(path)/segments/\(hexadecimal(number, digits: 8)).seg",
-                SegmentIdentity(store: storeID, number: number), checksHeader: false, calls: calls)
+                store.path(of: number, isLarge: false), store.identity(number), checksHeader: false,
+                calls: store.calls)
         } catch {
             throw DiskReadError(error)
         }
         if segments.count == Self.segmentsOpenMax { segments.removeFirst() }
         segments.append((number, file))
         return file
-    }
-
-    /// Who the book belongs to, as the book has it.
-    private static func bookID(_ storeID: StoreID) -> [UInt8] { Array(storeID.description.utf8) }
-
-    /// The store's name; its marker is read, not locked.
-    private static func readMarker(_ path: String) throws(ArchiveError) -> StoreID {
-        let fd = unsafe Glibc.open("\(path)/\(Directory.markerName)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard fd >= 0 else {
-            throw errno == ENOENT ? .noStore(path) : .store(Directory.refusal(path, errno))
-        }
-        defer { _ = Glibc.close(fd) }
-        var bytes = [UInt8](repeating: 0, count: 256)
-        let count = unsafe Glibc.read(fd, &bytes, bytes.count)
-        guard count >= 0 else { throw .store(.failed(path: path, errno: errno)) }
-        let lines = String(decoding: bytes.prefix(count), as: UTF8.self)
-            .split(separator: "\n", omittingEmptySubsequences: false)
-        let start = "larder store "
-        guard let first = lines.first, first.hasPrefix(start), let version = UInt32(first.dropFirst(start.count))
-        else { throw .store(.foreign(path: path)) }
-        guard version == Directory.formatVersion else {
-            throw .store(.unknownVersion(path: path, version: version))
-        }
-        guard lines.count >= 2, let storeID = StoreID(String(lines[1])) else { throw .store(.foreign(path: path)) }
-        return storeID
     }
 }
 
@@ -163,9 +142,4 @@ extension ExportSource.Object {
         case .large(let head, let file): self = .large(renewed(head), file)
         }
     }
-}
-
-private func hexadecimal(_ number: UInt32, digits: Int) -> String {
-    let text = String(number, radix: 16)
-    return String(repeating: "0", count: digits - text.utf8.count) + text
 }

@@ -83,7 +83,8 @@ package final class LargeObject: @unchecked Sendable {
         }
         if isWanted {
             let job = WriterJob.block(self, block, source, offset: offset, then: then)
-            if queue.put(job, bytes: bytes, isBounded: true) { return }
+            // Those who write large objects hold themselves back (`waitingBytes`).
+            if queue.put(job, bytes: bytes) { return }
             written(bytes)
         }
         parts.counters.refusedBusy.count()

@@ -129,7 +129,7 @@ extension Body {
                 return large.queued.insert(block).inserted
             }
             guard isWhole else { continue }
-            large.object.write(block: block, from: self, at: start) { [self] in isWritten(block, $0, large) }
+            large.object.write(block: block, from: BlockSource(self), at: start) { [self] in isWritten(block, $0, large) }
         }
     }
 
@@ -194,3 +194,16 @@ extension Body {
 }
 
 extension Body: BodyBytes {}
+
+/// A large body as the disk takes blocks of it: as long as it will be, whatever is there by now.
+private final class BlockSource: BodyBytes {
+    private let body: Body
+
+    init(_ body: Body) { self.body = body }
+
+    var length: Int { body.expectedLength ?? body.length }
+
+    func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
+        unsafe body.vectors(from: offset, limit: limit, into: vectors)
+    }
+}

@@ -6,8 +6,15 @@ import Glibc
 
 /// A directory for one store, removed with this, and what tests put into it and read from it.
 final class DiskStoreTestRoom: Sendable {
-    let path = FileManager.default.temporaryDirectory.path + "/larder-store-\(UUID().uuidString)"
+    let path: String
     let events = Locked<[DiskEvent]>([])
+
+    /// - Parameter inMemory: where there is such a file system: for tests that synchronize often.
+    init(inMemory: Bool = false) {
+        let isThere = FileManager.default.isWritableFile(atPath: "/dev/shm")
+        let parent = inMemory && isThere ? "/dev/shm" : FileManager.default.temporaryDirectory.path
+        path = parent + "/larder-store-\(UUID().uuidString)"
+    }
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 

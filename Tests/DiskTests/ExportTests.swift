@@ -38,11 +38,11 @@ final class ExportRoom {
     func openBook() throws -> Book { try Self.openBook(store + "/book", storeID) }
 
     private static func openBook(_ path: String, _ storeID: StoreID) throws -> Book {
-        try Book.open(path, storeID: Array(storeID.description.utf8), sizeMax: 1 << 30, calls: SystemCalls())
+        try Book.open(path, storeID: storeID.bytes, sizeMax: 1 << 30, calls: SystemCalls())
     }
 
-    func source(_ book: Book) -> ExportSource {
-        ExportSource(path: store, storeID: storeID, book: book, calls: SystemCalls())
+    func source(_ book: Book) throws -> ExportSource {
+        ExportSource(try VerifiedStore.open(store, locks: false, calls: SystemCalls()), book)
     }
 
     static func attributes(_ storageClass: StorageClass = .permanent) -> ObjectAttributes {
@@ -403,7 +403,7 @@ struct ExportTests {
         #expect(new.place != old.place)
         let book = try room.openBook()
         defer { book.close() }
-        let source = room.source(book)
+        let source = try room.source(book)
         guard case .object(.packed(let head, let body)) = try source.read(old) else {
             return #expect(Bool(false), "it moved")
         }

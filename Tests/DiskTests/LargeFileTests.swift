@@ -17,7 +17,9 @@ struct LargeFileTests {
         let file = try room.makeLarge(length: LargeFileTests.length)
         #expect(file.blockCount == 6 && file.length == LargeFileTests.length)
         #expect(file.extents == [] && !file.isComplete && !file.has(block: 5))
+        let reads = room.calls.count(.read)
         #expect(file.bytes(0..<blockBytes).read == .damaged)
+        #expect(room.calls.count(.read) == reads, "what is not there is not read")
         #expect(try room.blocks(of: file.path) >= LargeFileTests.length)
         // Head part, one page of table, blocks.
         #expect(file.fileBytes == UInt64(4096 + 4096 + 5 * blockBytes + 4096))

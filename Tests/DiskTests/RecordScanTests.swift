@@ -85,6 +85,27 @@ struct RecordScanTests {
         }
     }
 
+    /// Of the file so much is in memory at once: the next record begins just before, at or behind the end of that.
+    @Test(arguments: [(RecordScan.Depth.heads, 64 << 10), (.everything, 1 << 20)])
+    func `a search misses nothing between two pieces it reads`(_ depth: RecordScan.Depth, _ piece: Int) throws {
+        let head = try RecordScanTests.headLength(of: .sample(1, body: piece - 1000))
+        for step in -3...3 {
+            let room = try SegmentTestRoom()
+            let file = try room.makeSegment()
+            let length = piece + step * 16
+            let places = try file.append([.sample(1, body: length - head), .sample(2, body: 5)])
+            try #require(places[1].offset == places[0].offset + UInt64(length))
+            room.flip(Int(places[0].offset), of: file.path)
+            var search = RecordScan(file, depth: depth, mode: .search)
+            #expect(try search.rest().map(\.objectID) == [nil, 2])
+        }
+    }
+
+    static func headLength(of object: PackedObject) throws -> Int {
+        var batch = RecordBatch(.none, at: 0)
+        return Int(try batch.add(object).headLength)
+    }
+
     @Test func `a search says whose body is damaged`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()

@@ -21,7 +21,7 @@ struct StoreModelTests {
     }
 
     @Test(arguments: seeds(10)) func `when calls fail`(_ seed: UInt64) throws {
-        try StoreModel(seed: seed, .init(kills: 2, powerCuts: 2, faults: 8)).run(steps: 700)
+        try StoreModel(seed: seed, .init(kills: 2, faults: 8)).run(steps: 700)
     }
 
     @Test(arguments: seeds(6)) func `when more is stored than there is room for`(_ seed: UInt64) throws {

@@ -6,7 +6,7 @@ import Testing
 
 /// Bytes by which each tells where it stands.
 private func content(_ count: Int, version: UInt8 = 0) -> [UInt8] {
-    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) &+ version }
+    (0..<count).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 15) &+ version }
 }
 
 private let disk = "disk: { path: DIRECTORY/disk, size: 200MiB, sync: 100ms }"

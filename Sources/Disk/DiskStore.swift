@@ -146,6 +146,8 @@ package final class DiskStore: @unchecked Sendable {
         case off(reason: String)
     }
     package var state: State { parts.health.state }
+    /// As `state`, where the reason does not matter: cheap.
+    package var isOn: Bool { parts.health.isOn }
     /// The index is filled. Until then `find` says `.loading` where it has nothing.
     package var isLoaded: Bool { parts.loading.isLoaded }
     /// Calls once, on any thread, at once where it is loaded.

@@ -15,12 +15,17 @@ extension Exchange {
         guard record.body.mayKeep(delivery.missing, lengthMax: request.objectSizeMax) else { return forwardAlone() }
         switch record.body.claim(at: delivery.offset, limit: end) {
         case .available:
-            let isHit = service == .hit || service == .stale
-            serve(record, as: isHit && !delivery.isAllThere ? .part(status: 0) : service)
+            serve(record, as: service == .hit || service == .stale ? kind(of: delivery, service) : service)
         case .awaited: serve(record, as: .collapsed)
         case .missing(let fill): fetch(fill, of: record)
         case .unavailable: forwardAlone()
         }
+    }
+
+    /// A hit, if all is there; otherwise the rest is on its way because of others, or will be because of this request.
+    private func kind(of delivery: Delivery, _ service: Service) -> Service {
+        guard let missing = delivery.missing.first else { return service }
+        return delivery.body.bytesBefore(missing.lowerBound) == nil ? .part(status: 0) : .collapsed
     }
 
     /// The store can not keep what is missing: the request goes to the origin as it is.

@@ -128,7 +128,7 @@ extension Tiers {
     /// Writes a complete record to the disk soon, if that is where it belongs and it is not there. What the disk does not take now is
     /// not written: it counts that.
     package func persist(_ record: StoredRecord) {
-        guard let disk, record.diskID == nil, !record.isRevoked, record.body.state == .complete,
+        guard let disk, disk.isOn, record.diskID == nil, !record.isRevoked, record.body.state == .complete,
             record.body.isResident, var form = format?.form(record)
         else { return }
         let id = disk.nextID()

@@ -56,3 +56,11 @@ enum Damage: CaseIterable, Sendable {
         }
     }
 }
+
+/// Bytes that the files below a directory take of the disk.
+func bytesTaken(below directory: String) -> Int {
+    Damage.files(below: directory).reduce(0) { sum, path in
+        var status = stat()
+        return unsafe lstat(path, &status) == 0 ? sum + Int(status.st_blocks) * 512 : sum
+    }
+}

@@ -17,10 +17,7 @@ struct FullDiskTests {
             // A limit that the process can be freed of by whoever started it.
             try FullDisk.with(wrapper: ["prlimit", "--fsize=\(3 << 20):", "--"]) { disk in
                 try disk.fill()
-                let pid = "\(disk.larder.program.pid)"
-                let freed = try Program(
-                    ["prlimit", "--pid", pid, "--fsize=unlimited:"], logs: "\(disk.directory)/freed")
-                disk.expect(freed.end(within: 10) == 0, freed.errors)
+                try disk.allow(fileBytes: "unlimited")
                 try disk.recover()
                 try disk.killAndVerify()
             }
@@ -33,6 +30,19 @@ struct FullDiskTests {
         let faults = try await blocking {
             try FullDisk.with(wrapper: ["prlimit", "--fsize=\(3 << 20):", "--"]) { disk in
                 try disk.fill()
+                try disk.purgeAll()
+                try disk.killAndVerify()
+            }
+        }
+        #expect(faults == [])
+    }
+
+    @Test(.enabled(if: !isOff, "LARDER_CRASH_DISK=off"), .timeLimit(.minutes(3)))
+    func `a purge of which nothing could be written down is not acknowledged, or holds after a kill`() async throws {
+        let faults = try await blocking {
+            try FullDisk.with(wrapper: []) { disk in
+                try disk.store(30)
+                try disk.allow(fileBytes: "0")
                 try disk.purgeAll()
                 try disk.killAndVerify()
             }
@@ -144,6 +154,21 @@ private final class FullDisk {
         let health = try larder.admin("GET", "/health")
         let text = String(decoding: health.body, as: UTF8.self)
         expect(health.status == 200 && text.contains("disk"), "/health: \(health.status) \(text)")
+    }
+
+    /// Sets the length that the process may give to files.
+    func allow(fileBytes: String) throws {
+        let words = ["prlimit", "--pid", "\(larder.program.pid)", "--fsize=\(fileBytes):"]
+        let program = try Program(words, logs: "\(directory)/prlimit")
+        guard program.end(within: 10) == 0 else { throw Failure(description: "\(words): \(program.errors)") }
+    }
+
+    /// So many are in the book.
+    func store(_ count: Int) throws {
+        let watch = Watch(larder, sync: .milliseconds(order.disk?.syncMilliseconds ?? 0))
+        for resource in resources.prefix(count) { try askWhole(resource) }
+        try watch.waitUntilCommitted()
+        watch.stop()
     }
 
     /// There is room again: it writes by itself, and what it wrote outlives it.

@@ -21,6 +21,8 @@ final class Trial {
     private var roundsDone = 0
     private var resumed = 0
     private var damages = 0
+    /// Of its size, what a store took at most.
+    private var takenMax = 0.0
     /// This store was.
     private var isDamaged = false
     /// The next one for a download that is cut.
@@ -64,7 +66,7 @@ final class Trial {
             \(roundsDone) rounds, \(tally.answers) answers with \(tally.bytes >> 20) MiB checked \
             (\(tally.hits) hits, \(tally.parts) parts, \(tally.notModified) not modified, \(tally.broken) broken off), \
             \(tally.posts) invalidations, \(tally.purges) purges, \(tally.undone) undone by a kill; \
-            committed: \(tally.kept) kept, \(tally.lost) lost; \(resumed) downloads resumed, \(damages) times damaged
+            committed: \(tally.kept) kept, \(tally.lost) lost; \(resumed) downloads resumed, \(damages) times damaged, filled to \(Int(takenMax * 1000)) per mille
             """
     }
 
@@ -162,6 +164,11 @@ final class Trial {
     private func afterEnd(committed: ContinuousClock.Instant?, _ last: Watch.Sample?) {
         let stored = world.killed(committed: committed ?? ContinuousClock.now - .seconds(3600))
         expected = isMemoryOnly || committed == nil ? [:] : stored
+        if let disk = order.disk {
+            let taken = bytesTaken(below: disk.path)
+            takenMax = max(takenMax, Double(taken) / Double(disk.sizeMiB << 20))
+            if taken > disk.sizeMiB << 20 { world.fault("the store takes \(taken) bytes of \(disk.sizeMiB) MiB") }
+        }
         note("  ended; \(expected.count) of \(stored.count) have to be there; last seen \(String(describing: last))")
     }
 
@@ -310,7 +317,8 @@ final class Trial {
         _ = try load.ask(question, over: try larder.connect())
         let firstMissing = held / 65_536 * 65_536
         let asks = origin.asks(resource.number).dropFirst(before)
-        for ask in asks where !isMemoryOnly {
+        // What does not fit may have gone for something else, or was not taken.
+        for ask in asks where isRoomy && !isMemoryOnly {
             guard let part = ask.range?.resolved(length), part.lowerBound >= firstMissing else {
                 world.fault("cut at \(held), \(question.summary) asked the origin again: \(ask.description)")
                 break

@@ -15,10 +15,12 @@ struct Answer: Sendable {
 }
 
 /// The peer went away, or was silent for too long, in the middle of an answer.
-struct BrokenOff: Error {
+struct BrokenOff: Error, CustomStringConvertible {
     /// What there was of it.
     var part: Answer?
     var reason: SocketError
+
+    var description: String { "broke off: \(reason), after \(part.map { "\($0.body.count) bytes" } ?? "nothing")" }
 }
 
 /// Reads a response, and its body as RFC 9112 §6 says it ends.

@@ -1,0 +1,94 @@
+import Disk
+import Foundation
+import Glibc
+import Storage
+import Synchronization
+import Testing
+
+/// What is stored and taken out at the same moment on two threads: memory and disk agree afterwards.
+@Suite("Two tiers, two threads")
+struct TierRaceTests {
+    private static let rounds = 4000
+
+    /// Records of which the disk keeps the name alone.
+    private static let format = RecordFormat(
+        form: { record in
+            DiskForm(
+                attributes: ObjectAttributes(storageClass: .permanent, status: 200, storedAt: 1, expiresAt: 2),
+                head: record.head)
+        },
+        record: { _, head, body in TestRecord(String(decoding: head.key, as: UTF8.self), body: body) })
+
+    private func with(_ body: (Tiers, DiskStore) throws -> Void) throws {
+        var template = Array("/tmp/larder-tiers-XXXXXX".utf8CString)
+        try #require(unsafe mkdtemp(&template) != nil)
+        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let disk = try DiskStore.open(
+            DiskOptions(
+                path: "\(path)/store", size: 256 << 20, pinned: 0, syncInterval: .milliseconds(200),
+                hash: { storageKey(String(decoding: $0, as: UTF8.self)).folded }), calls: SystemCalls())
+        defer { disk.close() }
+        let memory = MemoryTier(budget: 64 << 20, objectMax: 1 << 20, variantsPerKeyMax: 4)
+        try body(Tiers(memory: memory, disk: disk, format: Self.format), disk)
+    }
+
+    private func record(_ name: String, _ tiers: Tiers) throws -> TestRecord {
+        let body = try #require(tiers.makeBody(expectedLength: 100))
+        #expect(body.append(pattern(0..<100)) == .appended && body.finish())
+        return TestRecord(name, body: body)
+    }
+
+    @Test func `what is invalidated while it is written to the disk does not stay there`() throws {
+        try with { tiers, disk in
+            let records = try (0..<Self.rounds).map { try record("invalidated-\($0)", tiers) }
+            inStep(
+                Self.rounds,
+                { round in
+                    if tiers.insert(records[round]) { tiers.persist(records[round]) }
+                },
+                { round in _ = tiers.invalidate(records[round].key, records[round].keyBytes) })
+            #expect(disk.flush())
+            let left = records.filter { record in
+                let isInMemory = !tiers.memory.lookup(record.name).isEmpty
+                return !isInMemory && disk.find(record.key.folded) != .nothing
+            }
+            #expect(left.isEmpty, "\(left.count) of \(Self.rounds) came back from the disk")
+        }
+    }
+
+    @Test func `what two ask for at the same moment is written once`() throws {
+        try with { tiers, disk in
+            let records = try (0..<Self.rounds).map { try record("twice-\($0)", tiers) }
+            for record in records { #expect(tiers.insert(record)) }
+            inStep(
+                Self.rounds, { round in tiers.persist(records[round]) }, { round in tiers.persist(records[round]) })
+            #expect(disk.flush())
+            let twice = records.filter { record in
+                if case .places(let places) = disk.find(record.key.folded) { return places.count > 1 }
+                return false
+            }
+            #expect(twice.isEmpty, "\(twice.count) of \(Self.rounds) stand there twice")
+        }
+    }
+
+    /// Two threads that begin each round together.
+    private func inStep(
+        _ rounds: Int, _ first: @escaping @Sendable (Int) -> Void, _ second: @escaping @Sendable (Int) -> Void
+    ) {
+        let arrived = Atomic<Int>(0)
+        inThreads(2) { number in
+            for round in 0..<rounds {
+                arrived.add(1, ordering: .sequentiallyConsistent)
+                var spins = 0
+                while arrived.load(ordering: .sequentiallyConsistent) < 2 * (round + 1) {
+                    spins += 1
+                    if spins > 1000 { sched_yield() }
+                }
+                // None is always the first.
+                if number == 0 { for _ in 0..<(round % 64) { _ = arrived.load(ordering: .relaxed) } }
+                if number == 0 { first(round) } else { second(round) }
+            }
+        }
+    }
+}

@@ -283,14 +283,15 @@ final class StoreModel {
     }
 
     private func head(_ place: Place, _ key: String) throws -> StoredHead? {
-        do {
+        do throws(DiskReadError) {
             return try store.readHead(place, waits: true)
-        } catch DiskReadError.damaged {
+        } catch {
+            if case .failed = error, world.faults > 0 { return nil }  // the file could not be opened
+            guard error == .damaged else { throw error }
             // Moved or evicted between finding and reading: then it is not there any more.
-            #expect(!store.find(key).contains(place), "seed \(seed), step \(step): \(key) is damaged")
+            let isThere = store.find(key).contains(place)
+            #expect(!isThere, "seed \(seed), step \(step): \(key) is damaged")
             return nil
-        } catch DiskReadError.failed where world.faults > 0 {
-            return nil  // the file could not be opened
         }
     }
 

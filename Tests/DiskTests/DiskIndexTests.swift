@@ -83,7 +83,7 @@ struct DiskIndexTests {
         let index = DiskIndex()
         index.insert(try entry(7, 1, place(1, 4096), .pinned))
         for expected in [1, 2, 3, 3] as [UInt8] {
-            index.touch(7, at: place(1, 4096))
+            index.touch(7, ObjectID(rawValue: 1))
             #expect(index.find(7).first?.uses == expected)
         }
         for expected in [2, 1, 0, 0] as [UInt8] {

@@ -83,7 +83,8 @@ package struct AdminRouter: Sendable {
         if let refusal = authority.refusalOfChange(request) { return refusal }
         do throws(SelectionError) {
             let purge = try purgeRequest(body: request.body, contentType: request.contentType)
-            return .json(house.purge(purge).json(of: purge))
+            let result = house.purge(purge)
+            return .json(result.json(of: purge), status: result.isDurable ? 200 : 500)
         } catch {
             return .problem(400, error.message)
         }

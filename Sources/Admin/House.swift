@@ -29,6 +29,8 @@ package struct PurgeResult: Sendable, Equatable {
     package var records: Int
     /// What they were charged with, in bytes.
     package var bytes: Int
+    /// False: they are gone now, but the disk could not be told; after a crash some may be back.
+    package var isDurable = true
 
     package init(records: Int, bytes: Int) {
         self.records = records

@@ -67,8 +67,10 @@ final class ObjectListing: Sendable {
 
     private func diskPage(_ place: inout Place) -> [ObjectDescription] {
         let zone = zones[place.zone]
-        let (entries, next) = zone.tier.diskPage(
-            after: place.bookCursor, in: matcher.bookRange, tag: matcher.tag, limit: Self.recordsPerPage)
+        let (entries, next) =
+            zone.tier.diskPage(
+                after: place.bookCursor, in: matcher.bookRange, tag: matcher.tag, limit: Self.recordsPerPage)
+            ?? ([], nil)
         (place.bookCursor, place.isZoneDone) = (next, next == nil)
         return entries.filter { matcher.matches($0) && !zone.tier.isInMemory($0, hash($0.key)) }.map {
             ObjectDescription($0, zone: zone.name, now: now)

@@ -9,7 +9,7 @@ import Storage
 /// its fetch stores at its end goes nowhere. What is asked for and not answered yet is not stored either. A soft purge does
 /// the same with it, since its fetch knows the record by its identity.
 ///
-/// Where there is a disk it waits until the purge can not be undone by a power cut.
+/// Where there is a disk it waits until the purge can not be undone by a power cut, or says that it could not.
 /// - Parameter key: the hash of a key.
 func purge(
     _ request: PurgeRequest, _ matcher: SelectionMatcher, in tier: Tiers, key: ([UInt8]) -> StorageKey
@@ -17,9 +17,9 @@ func purge(
     if !request.dryRun { tier.memory.outdateTransfers() }
     // What waits to be written is in the book from here on.
     _ = tier.disk?.flush()
-    var result = PurgeResult(records: 0, bytes: 0)
-    // The disk first, whatever of it is in memory: what went from there can not come back into memory when that was looked through.
-    forEachOnDisk(matcher, in: tier) { entry in
+    var result = inMemory(request, matcher, in: tier)
+    // Then the disk, whatever of it is in memory: what went from there can not come back into memory.
+    let isListed = forEachOnDisk(matcher, in: tier) { entry in
         let key = key(entry.key)
         if !tier.isInMemory(entry, key) {
             result.records += 1
@@ -31,15 +31,22 @@ func purge(
         case .soft: outdate(entry, key, in: tier)
         }
     }
-    let inMemory =
-        switch request.kind {
-        case .hard: hardPurge(matcher, in: tier, dryRun: request.dryRun)
-        case .soft: softPurge(matcher, in: tier, dryRun: request.dryRun)
-        }
-    result.records += inMemory.records
-    result.bytes += inMemory.bytes
-    if !request.dryRun { _ = tier.disk?.flush() }
+    guard !request.dryRun, let disk = tier.disk else { return result }
+    // And what came into memory before it went from the disk.
+    let late = inMemory(request, matcher, in: tier)
+    if request.kind == .hard {
+        result.records += late.records
+        result.bytes += late.bytes
+    }
+    result.isDurable = disk.flush() && isListed
     return result
+}
+
+private func inMemory(_ request: PurgeRequest, _ matcher: SelectionMatcher, in tier: Tiers) -> PurgeResult {
+    switch request.kind {
+    case .hard: hardPurge(matcher, in: tier, dryRun: request.dryRun)
+    case .soft: softPurge(matcher, in: tier, dryRun: request.dryRun)
+    }
 }
 
 private func hardPurge(_ matcher: SelectionMatcher, in tier: Tiers, dryRun: Bool) -> PurgeResult {
@@ -83,14 +90,18 @@ private func outdate(_ entry: BookEntry, _ key: StorageKey, in tier: Tiers) {
     outdate(record, in: tier)
 }
 
+/// False: the book can not be read.
 private func forEachOnDisk(
     _ matcher: SelectionMatcher, in tier: Tiers, _ visit: (BookEntry) -> Void
-) {
+) -> Bool {
     var cursor: BookCursor?
     repeat {
-        let (entries, next) = tier.diskPage(
-            after: cursor, in: matcher.bookRange, tag: matcher.tag, limit: 1024)
+        guard
+            let (entries, next) = tier.diskPage(
+                after: cursor, in: matcher.bookRange, tag: matcher.tag, limit: 1024)
+        else { return false }
         for entry in entries where matcher.matches(entry) { visit(entry) }
         cursor = next
     } while cursor != nil
+    return true
 }

@@ -119,7 +119,9 @@ package final class RunningHouse: House {
         var sum = PurgeResult(records: 0, bytes: 0)
         for (name, tier) in proxy.storedZones where matcher.mayBe(inZone: name) {
             let result = Admin.purge(request, matcher, in: tier, key: { proxy.shared.key(of: $0) })
-            sum = PurgeResult(records: sum.records + result.records, bytes: sum.bytes + result.bytes)
+            sum.records += result.records
+            sum.bytes += result.bytes
+            sum.isDurable = sum.isDurable && result.isDurable
         }
         return sum
     }

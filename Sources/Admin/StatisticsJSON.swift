@@ -159,6 +159,9 @@ extension TransferDescription {
 }
 
 extension PurgeResult {
+    private static let notDurable =
+        "they are gone for now, but the disk could not be told: after a crash some may be back; purge again when it is on"
+
     /// The body of an answer to `POST /purge`.
     package func json(of request: PurgeRequest) -> [UInt8] {
         var writer = JSONWriter()
@@ -167,6 +170,7 @@ extension PurgeResult {
             $0.member("bytes", bytes)
             $0.member("soft", request.kind == .soft)
             $0.member("dry_run", request.dryRun)
+            if !isDurable { $0.member("error", Self.notDurable) }
         }
         return writer.bytes
     }

@@ -416,28 +416,29 @@ package final class DiskStore: @unchecked Sendable {
     /// `flush`.
     /// - Parameters:
     ///   - cursor: where the page before ended; nil: the beginning.
+    /// - Returns: nil: the book can not be read; that is logged.
     package func page(after cursor: BookCursor?, in range: BookRange, limit: Int) -> (
         entries: [BookEntry], next: BookCursor?
-    ) {
+    )? {
         listed { book throws(BookError) in try book.page(after: cursor, in: range, limit: limit) }
     }
 
     /// The same for the objects that have a tag.
     package func page(after cursor: BookCursor?, tag: [UInt8], limit: Int) -> (
         entries: [BookEntry], next: BookCursor?
-    ) {
+    )? {
         listed { book throws(BookError) in try book.page(after: cursor, tag: tag, limit: limit) }
     }
 
     private func listed(
         _ page: (Book) throws(BookError) -> (entries: [BookEntry], next: BookCursor?)
-    ) -> (entries: [BookEntry], next: BookCursor?) {
+    ) -> (entries: [BookEntry], next: BookCursor?)? {
         do throws(BookError) {
             return try page(parts.book)
         } catch {
             parts.counters.readErrors.count()
             parts.log(.error, "the book can not be listed: \(error)")
-            return ([], nil)
+            return nil
         }
     }
 }

@@ -200,7 +200,12 @@ extension ClientConnection {
             unsafe pending.append(contentsOf: UnsafeRawBufferPointer(rebasing: worker.outBuffer[written..<headBytes]))
         }
         // What was read into the worker's buffer is gone by then.
-        guard record.body.isResident || record.body.load(waits: false) == .done else { return close() }
+        guard record.body.isResident || record.body.load(waits: false) == .done else {
+            unsafe pending.append(
+                contentsOf: UnsafeRawBufferPointer(
+                    rebasing: worker.diskBuffer[max(0, written - headBytes)..<length]))
+            return waitForRoom()
+        }
         delivery = Delivery(record, range: max(0, written - headBytes)..<length, isChunked: false)
         waitForRoom()
     }

@@ -131,10 +131,11 @@ extension Fetch {
         guard !isOutdated, length <= request.objectSizeMax(treatment) else { return false }
         let fields = endToEndFields(response, now)
         let kept = storedFields(of: fields, as: cached)
-        guard
-            let record = largeRecord(length, treatment, cached, kept),
-            request.tier.insert(record), case .missing(let fill) = record.body.claim(at: 0, limit: length)
-        else { return false }
+        guard let record = largeRecord(length, treatment, cached, kept) else { return false }
+        guard request.tier.insert(record), case .missing(let fill) = record.body.claim(at: 0, limit: length) else {
+            request.tier.remove(record)
+            return false
+        }
         sink = .fill(fill, of: record)
         transfer?.resolve(.published(record))
         exchange?.serve(

@@ -172,7 +172,9 @@ extension Fetch {
             if isSame || known.body.state == .growing { return nil }
         }
         if let large = largeRecord(length, treatment(of: response), part.whole, part.fields) {
-            return request.tier.insert(large) ? large : nil
+            if request.tier.insert(large) { return large }
+            request.tier.remove(large)
+            return nil
         }
         guard let body = request.tier.makeSparseBody(length: length, heldMax: heldMax) else { return nil }
         let record = StoredResponse(

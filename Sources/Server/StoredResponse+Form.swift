@@ -51,7 +51,9 @@ extension StoredResponse {
             let cached = try CachedResponse(from: &form, fields: fields)
             let secondaryKey = flags[0] ? try SecondaryKey(from: &form) : nil
             let codingVariant = flags[1] ? try CodingVariant(from: &form) : nil
-            guard form.isAtEnd else { return nil }
+            // What misses parts and can not be asked for the rest will never be whole.
+            let canBeCompleted = partConditions(for: cached, from: 0, to: nil) != nil
+            guard form.isAtEnd, body.state == .complete || canBeCompleted else { return nil }
             self.init(
                 key: key, keyBytes: head.key, cached: cached, fields: fields,
                 secondaryKey: secondaryKey, codingVariant: codingVariant, body: body,

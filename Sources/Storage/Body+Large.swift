@@ -25,6 +25,9 @@ final class LargeCopy: @unchecked Sendable {
 extension Body {
     package var isLarge: Bool { large != nil }
 
+    /// Its pages go as soon as they are written: how much is in memory is bounded by how far the disk may be behind, not by the budget.
+    var isLeavingMemory: Bool { large.map { large in locked { !large.hasFailed } } ?? false }
+
     /// By whoever makes the body, before others know it.
     func attach(_ copy: LargeCopy) {
         large = copy
@@ -129,7 +132,8 @@ extension Body {
                 return large.queued.insert(block).inserted
             }
             guard isWhole else { continue }
-            large.object.write(block: block, from: BlockSource(self), at: start) { [self] in isWritten(block, $0, large) }
+            large.object.write(block: block, from: BlockSource(self), at: start) { [self] in isWritten(block, $0, large)
+            }
         }
     }
 

@@ -89,9 +89,10 @@
             let page = body.layout.page(at: capacity)
             guard body.mayHold(page) else { return false }
             if !body.addPage(page, overdraft: false) {
-                guard overdrawn + page.capacity <= Self.overdraftMax, body.addPage(page, overdraft: true)
+                guard body.isLeavingMemory || overdrawn + page.capacity <= Self.overdraftMax,
+                    body.addPage(page, overdraft: true)
                 else { return false }
-                overdrawn += page.capacity
+                if !body.isLeavingMemory { overdrawn += page.capacity }
             }
             capacity = page.end
         }

@@ -66,6 +66,11 @@ extension StoredRecord {
         set { diskNumber.store(newValue?.rawValue ?? 0, ordering: .sequentiallyConsistent) }
     }
 
+    /// Gives it a number where it has none; of several who want to, one is told true.
+    final func takeDiskID(_ id: ObjectID) -> Bool {
+        diskNumber.compareExchange(expected: 0, desired: id.rawValue, ordering: .sequentiallyConsistent).exchanged
+    }
+
     final var isRevoked: Bool { revoked.load(ordering: .sequentiallyConsistent) }
     final func revoke() { revoked.store(true, ordering: .sequentiallyConsistent) }
 

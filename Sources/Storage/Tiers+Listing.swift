@@ -21,12 +21,13 @@ extension Tiers {
     ///   - cursor: where the page before ended; nil: the beginning.
     ///   - tag: those that have it, in place of a range.
     ///   - limit: objects of a page.
+    /// - Returns: nil: the book can not be read.
     package func diskPage(
         after cursor: BookCursor?, in range: BookRange, tag: [UInt8]? = nil, limit: Int
-    ) -> (entries: [BookEntry], next: BookCursor?) {
+    ) -> (entries: [BookEntry], next: BookCursor?)? {
         guard let disk else { return ([], nil) }
-        return tag.map { disk.page(after: cursor, tag: $0, limit: limit) }
-            ?? disk.page(after: cursor, in: range, limit: limit)
+        if let tag { return disk.page(after: cursor, tag: tag, limit: limit) }
+        return disk.page(after: cursor, in: range, limit: limit)
     }
 
     /// - Parameter key: the hash of the entry's key.

@@ -87,7 +87,10 @@ package final class Tiers: Sendable {
     }
 
     package func remove(_ record: StoredRecord) {
+        // First, so that nobody brings it back into memory from there.
+        removeFromDisk(record)
         memory.remove(record)
+        // It may have been given to the disk meanwhile.
         removeFromDisk(record)
     }
 
@@ -99,7 +102,10 @@ package final class Tiers: Sendable {
     /// Takes all variants of a key out; returns how many.
     package func invalidate(_ key: StorageKey, _ keyBytes: [UInt8]) -> Int {
         let onDisk = disk?.removeAll(hash: key.folded, key: keyBytes) ?? 0
-        return max(onDisk, unsafe keyBytes.withUnsafeBytes { unsafe memory.invalidate(key, $0) })
+        let inMemory = unsafe keyBytes.withUnsafeBytes { unsafe memory.invalidate(key, $0) }
+        // What was given to the disk in between did not know yet that it was taken out.
+        let late = disk?.removeAll(hash: key.folded, key: keyBytes) ?? 0
+        return max(onDisk + late, inMemory)
     }
 
     package func makeBody(expectedLength: Int?, lengthMax: Int? = nil) -> Body? {
@@ -132,7 +138,8 @@ extension Tiers {
             record.body.isResident, var form = format?.form(record)
         else { return }
         let id = disk.nextID()
-        record.diskID = id
+        // Of two hits at once one writes it.
+        guard record.takeDiskID(id) else { return }
         var outcome = write(record, id, form, disk)
         if outcome == .pinnedQuotaFull {
             // Kept as long as there is room: the store has counted and said that it was to be pinned.

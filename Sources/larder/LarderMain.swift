@@ -4,6 +4,7 @@ import Glibc
 /// main actor, and every closure made there would be checked for that.
 func larderMain() -> Never {
     signal(SIGPIPE, SIG_IGN)  // a reader that left (`larder stats | head -1`) is an error of write(2), not our death
+    signal(SIGXFSZ, SIG_IGN)  // a file that may not grow (`ulimit -f`) is a disk without room
     exit(run(Array(CommandLine.arguments.dropFirst()), Console.standard))
 }
 

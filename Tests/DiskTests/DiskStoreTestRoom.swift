@@ -127,7 +127,7 @@ extension DiskStore {
         var all: [BookEntry] = []
         var cursor: BookCursor?
         repeat {
-            let page = page(after: cursor, in: .all, limit: 100)
+            guard let page = page(after: cursor, in: .all, limit: 100) else { return all }
             all += page.entries
             cursor = page.next
         } while cursor != nil

@@ -6,7 +6,10 @@ import Testing
 
 /// Bytes by which each tells where it stands.
 private func content(_ count: Int, version: UInt8 = 0) -> [UInt8] {
-    (0..<count).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 15) &+ version }
+    (0..<UInt64(count)).map { offset in
+        let mixed = (offset &+ 1) &* 0x9E37_79B9_7F4A_7C15
+        return UInt8(truncatingIfNeeded: ((mixed ^ mixed >> 29) &* 0xBF58_476D_1CE4_E5B9) >> 56) &+ version
+    }
 }
 
 private let disk = "disk: { path: DIRECTORY/disk, size: 200MiB, sync: 100ms }"

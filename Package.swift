@@ -108,7 +108,7 @@ let package = Package(
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests("SettingsTests", ["Settings", "Access", "Caching", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
-        tests("StorageTests", ["Storage", "Disk"]),
+        tests("StorageTests", ["Storage", "Disk", "EventLoop"]),
         tests("DiskTests", ["Disk", "EventLoop"]),
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),

@@ -218,6 +218,9 @@ package final class DiskStore: @unchecked Sendable {
         unsafe reader.readBody(of: place, checksums: checksums, offset: offset, into: room, waits: waits)
     }
 
+    /// Objects whose key may be this one, and which are not written yet: `find` does not know of them.
+    package func waiting(_ hash: UInt64) -> [ObjectID] { parts.pending.waiting(hash) }
+
     /// Counts one use: what is used is kept longer.
     package func touch(_ id: ObjectID, hash: UInt64) { parts.index.touch(hash, id) }
 

@@ -34,6 +34,15 @@ import EventLoop
         shard(of: hash).withLock { $0.remove(hash) { $0.id == id } != nil }
     }
 
+    /// The numbers of all that wait under a key.
+    func waiting(_ hash: UInt64) -> [ObjectID] {
+        shard(of: hash).withLock { shard in
+            var found: [ObjectID] = []
+            shard.forEach(hash) { found.append($0.id) }
+            return found
+        }
+    }
+
     /// All that wait under a key. Returns their numbers.
     func cancelAll(_ hash: UInt64) -> [ObjectID] {
         shard(of: hash).withLock { shard in

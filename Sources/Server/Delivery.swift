@@ -119,6 +119,8 @@ final class Delivery {
         // Who followed the transfer that broke off does not try again what its leader tried in vain.
         case .partial: return reader == nil ? .wait : .broken
         case .failed: return .broken
+        // A block was found damaged by somebody else, at this moment: it is fetched anew.
+        case .complete where body.isLarge && offset < endNeeded ?? 0: return .wait
         case .complete:
             guard end == nil else { return .broken }
             terminate(&framing)

@@ -108,7 +108,7 @@ extension Fetch {
             request: request, cached: cached, fields: kept, body: body, contentLength: expected,
             treatment: treatment,
             trailers: decoder == nil ? nil : TransientTrailers())
-        guard request.tier.insert(record) else {
+        guard insert(record) else {
             worker.counters.add(.storingRefused)
             return false
         }
@@ -132,7 +132,8 @@ extension Fetch {
         let fields = endToEndFields(response, now)
         let kept = storedFields(of: fields, as: cached)
         guard let record = largeRecord(length, treatment, cached, kept) else { return false }
-        guard request.tier.insert(record), case .missing(let fill) = record.body.claim(at: 0, limit: length) else {
+        // Claimed before others know it: one of them would fetch the same.
+        guard case .missing(let fill) = record.body.claim(at: 0, limit: length), insert(record) else {
             request.tier.remove(record)
             return false
         }
@@ -157,6 +158,13 @@ extension Fetch {
                 treatment: treatment)
         }
         return record.map { unsafe unsafeDowncast($0, to: StoredResponse.self) }
+    }
+
+    /// Makes it visible, unless it has become outdated at this moment: then it is for those who wait for it already.
+    func insert(_ record: StoredResponse) -> Bool {
+        guard request.tier.insert(record) else { return false }
+        if isOutdated { request.tier.remove(record) }
+        return true
     }
 
     /// What the origin says now may be from before an unsafe request or a purge.

@@ -172,7 +172,7 @@ extension Fetch {
             if isSame || known.body.state == .growing { return nil }
         }
         if let large = largeRecord(length, treatment(of: response), part.whole, part.fields) {
-            if request.tier.insert(large) { return large }
+            if insert(large) { return large }
             request.tier.remove(large)
             return nil
         }
@@ -180,6 +180,6 @@ extension Fetch {
         let record = StoredResponse(
             request: request, cached: part.whole, fields: part.fields, body: body, contentLength: length,
             treatment: treatment(of: response))
-        return request.tier.insert(record) ? record : nil
+        return insert(record) ? record : nil
     }
 }

@@ -7,8 +7,8 @@ final class LargeCopy: @unchecked Sendable {
     let object: LargeObject
     /// Blocks on their way to the disk. Under the body's lock.
     var queued: Set<Int> = []
-    /// Who goes on when the disk has caught up. Under the body's lock.
-    var roomWake: Wake?
+    /// Who go on when the disk has caught up: each fill may be held back. Under the body's lock.
+    var roomWakes: [Wake] = []
     /// A block could not be written: those that follow stay in memory. Under the body's lock.
     var hasFailed = false
 
@@ -160,7 +160,7 @@ extension Body {
 
     /// On the writer's thread.
     private func isWritten(_ block: Int, _ isDone: Bool, _ large: LargeCopy) {
-        let (freed, wake): (UnsafeMutableRawPointer?, Wake?) = unsafe locked {
+        let (freed, wakes): (UnsafeMutableRawPointer?, [Wake]) = unsafe locked {
             large.queued.remove(block)
             var freed: UnsafeMutableRawPointer?
             if isDone {
@@ -168,21 +168,21 @@ extension Body {
             } else {
                 large.hasFailed = true
             }
-            guard large.roomWake != nil, !large.isBehind || large.queued.isEmpty else { return unsafe (freed, nil) }
-            defer { large.roomWake = nil }
-            return unsafe (freed, large.roomWake)
+            guard !large.roomWakes.isEmpty, !large.isBehind || large.queued.isEmpty else { return unsafe (freed, []) }
+            defer { large.roomWakes = [] }
+            return unsafe (freed, large.roomWakes)
         }
         if let freed = unsafe freed {
             unsafe held.subtract(Shelves.size(of: freed), ordering: .relaxed)
             unsafe shelves.free(freed)
         }
-        wake?()
+        for wake in wakes { wake() }
     }
 
     func awaitWriting(_ large: LargeCopy, _ wake: Wake) {
         let isDue = locked {
             if !large.isBehind || large.queued.isEmpty { return true }
-            large.roomWake = wake
+            large.roomWakes.append(wake)
             return false
         }
         if isDue { wake() }
@@ -205,14 +205,19 @@ extension Body {
         let made = BlockMap(published: expectedLength ?? 0)
         // What was complete has a map again, beyond the budget if need be.
         shelves.overdraw(made.footprint)
-        let isUsed = locked {
+        let (isUsed, growth) = locked {
             let isReopened = blocks == nil
             let map = blocks ?? made
+            let footprint = map.footprint
             for block in lost where unsafe page(layout.page(at: block.lowerBound).index) == nil { map.unpublish(block) }
             blocks = map
             published.store(map.prefix, ordering: .sequentiallyConsistent)
             phase.store(State.partial.rawValue, ordering: .sequentiallyConsistent)
-            return isReopened
+            return (isReopened, map.footprint - footprint)
+        }
+        if growth > 0 {
+            shelves.overdraw(growth)
+            held.add(growth, ordering: .relaxed)
         }
         if isUsed { held.add(made.footprint, ordering: .relaxed) } else { shelves.release(made.footprint) }
     }

@@ -83,23 +83,30 @@ package final class MemoryTier: Sendable {
 
 extension MemoryTier {
     /// Takes out the records for which `condition` holds; returns how many and their bytes. It is asked outside the
-    /// locks, shard by shard, so records that come meanwhile may be missed.
+    /// locks, shard by shard, so records that come meanwhile may be missed, but not those that got a new head meanwhile.
     package func purge(dryRun: Bool, where condition: (StoredRecord) -> Bool) -> (records: Int, bytes: Int) {
         var purged = (records: 0, bytes: 0)
-        for index in 0..<shelves.shardCount {
-            let matching = shelves.records(inShard: index).filter(condition)
-            guard !matching.isEmpty else { continue }
-            let found = shelves.change(index) { shard, doomed in
-                var found = (records: 0, bytes: 0)
-                for record in matching where record.place != .nowhere {
-                    found = (found.records + 1, found.bytes + record.weight)
-                    if !dryRun { _ = shard.remove(record, into: &doomed) }
-                }
-                return found
-            }
-            purged = (purged.records + found.records, purged.bytes + found.bytes)
-        }
+        for index in 0..<shelves.shardCount { while purge(shard: index, dryRun: dryRun, &purged, where: condition) {} }
         return purged
+    }
+
+    /// - Returns: one that matched has left in between: look again, it may have been replaced by the same under a new head.
+    private func purge(
+        shard index: Int, dryRun: Bool, _ purged: inout (records: Int, bytes: Int),
+        where condition: (StoredRecord) -> Bool
+    ) -> Bool {
+        let matching = shelves.records(inShard: index).filter(condition)
+        guard !matching.isEmpty else { return false }
+        let found = shelves.change(index) { shard, doomed in
+            var found = (records: 0, bytes: 0)
+            for record in matching where record.place != .nowhere {
+                found = (found.records + 1, found.bytes + record.weight)
+                if !dryRun { _ = shard.remove(record, into: &doomed) }
+            }
+            return found
+        }
+        purged = (purged.records + found.records, purged.bytes + found.bytes)
+        return !dryRun && found.records < matching.count
     }
 
     /// Counts invalidations and purges: what was asked for when it was another may be older than what it is now. For

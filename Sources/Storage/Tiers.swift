@@ -71,6 +71,7 @@ package final class Tiers: Sendable {
     package func insert(_ record: StoredRecord) -> Bool {
         guard let displaced = memory.shelves.insert(record) else { return false }
         for other in displaced { removeFromDisk(other) }
+        forgetOlder(than: record)
         return true
     }
 
@@ -79,6 +80,8 @@ package final class Tiers: Sendable {
         // Another than this is being stored under that number: it has none of its own.
         new.diskID = old.diskID
         guard memory.replace(old, with: new) else { return false }
+        // It may have been given to the disk meanwhile.
+        if let id = old.diskID, new.diskID != id, !new.takeDiskID(id) { removeFromDisk(old) }
         if let disk, let id = new.diskID, let form = format?.form(new) {
             disk.renew(
                 id, hash: new.key.folded, key: new.keyBytes, attributes: form.attributes, head: form.head)
@@ -92,6 +95,19 @@ package final class Tiers: Sendable {
         memory.remove(record)
         // It may have been given to the disk meanwhile.
         removeFromDisk(record)
+        // Or have got a new head, or have left memory and been read again: that is the same.
+        for other in variants(of: record) where other !== record && isSame(other, record) {
+            removeFromDisk(other)
+            memory.remove(other)
+        }
+    }
+
+    private func variants(of record: StoredRecord) -> [StoredRecord] {
+        unsafe record.keyBytes.withUnsafeBytes { unsafe memory.lookup(record.key, $0) }
+    }
+
+    private func isSame(_ one: StoredRecord, _ other: StoredRecord) -> Bool {
+        one.body === other.body || one.diskID != nil && one.diskID == other.diskID
     }
 
     func removeFromDisk(_ record: StoredRecord) {
@@ -289,6 +305,41 @@ extension Tiers {
         memory.remove(record)
         guard disk.contains(packed.id, hash: packed.hash, packed.place) else { return }
         disk.dropDamaged(packed.id, hash: packed.hash, key: record.keyBytes)
+    }
+
+    /// What a new record takes the place of may be on the disk alone, because memory has forgotten it: it would come back when the new
+    /// one goes. Of what is not written yet nothing but the key is known: that is not written at all.
+    private func forgetOlder(than record: StoredRecord) {
+        guard let disk else { return }
+        guard disk.isLoaded else {
+            return disk.whenLoaded { [self] in _ = disk.perform { [self] in forgetOlder(than: record) } }
+        }
+        let hash = record.key.folded
+        // In this order: what is written meanwhile is found in the second place, and what memory has is known last.
+        let waiting = disk.waiting(hash)
+        let places: [Place] = if case .places(let places) = disk.find(hash) { places } else { [] }
+        if waiting.isEmpty && places.isEmpty { return }
+        let known = variants(of: record).compactMap(\.diskID) + (record.diskID.map { [$0] } ?? [])
+        for id in waiting where !known.contains(id) { disk.remove(id, hash: hash, key: record.keyBytes) }
+        for place in places where !known.contains(where: { disk.contains($0, hash: hash, place) }) {
+            if forget(place, ifReplacedBy: record, disk, waits: false) { continue }
+            _ = disk.perform { [self] in _ = forget(place, ifReplacedBy: record, disk, waits: true) }
+        }
+    }
+
+    /// False: it would block.
+    private func forget(_ place: Place, ifReplacedBy record: StoredRecord, _ disk: DiskStore, waits: Bool) -> Bool {
+        do throws(DiskReadError) {
+            let head = try disk.readHead(place, waits: waits)
+            guard head.key == record.keyBytes else { return true }
+            // Nobody reads this body.
+            let copy = PackedCopy(store: disk, id: head.id, hash: record.key.folded, place: place, checksums: [])
+            let older = format?.record(record.key, head, Body(copy, shelves: memory.shelves))
+            if older.map({ record.replaces($0) }) ?? true {
+                disk.remove(head.id, hash: record.key.folded, key: record.keyBytes)
+            }
+            return true
+        } catch { return error != .wouldBlock }
     }
 
     /// Whether a record on the disk is asked for so often that its body is worth the memory, more than what would have to go

@@ -1,0 +1,516 @@
+import Disk
+import EventLoop
+import Foundation
+import Glibc
+import Storage
+import Synchronization
+import Testing
+
+/// Two tiers over a directory of their own. The head of a record says which variant and version it is; `session` in it keeps
+/// it off the disk.
+private final class Room {
+    let path: String
+    let calls: GatedCalls
+    private(set) var tiers: Tiers
+    private let memoryBytes: Int
+
+    init(memory: Int = 64 << 20) throws {
+        var template = Array("/tmp/larder-tiers-XXXXXX".utf8CString)
+        try #require(unsafe mkdtemp(&template) != nil)
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        calls = GatedCalls()
+        memoryBytes = memory
+        tiers = try Self.open(path, calls, memory)
+    }
+
+    var disk: DiskStore { tiers.disk! }
+
+    func reopen() throws {
+        disk.close()
+        tiers = try Self.open(path, calls, memoryBytes)
+        let loaded = Gate()
+        disk.whenLoaded { loaded.wake() }
+        loaded.wait()
+    }
+
+    func remove() {
+        calls.open()
+        disk.close()
+        do { try FileManager.default.removeItem(atPath: path) } catch { Issue.record(error) }
+    }
+
+    private static func open(_ path: String, _ calls: GatedCalls, _ memory: Int) throws -> Tiers {
+        let disk = try DiskStore.open(
+            DiskOptions(
+                path: "\(path)/store", size: 512 << 20, pinned: 0, syncInterval: .milliseconds(200),
+                hash: { storageKey(String(decoding: $0, as: UTF8.self)).folded }), calls: calls)
+        return Tiers(
+            memory: MemoryTier(budget: memory, shards: 4, objectMax: 4 << 20, variantsPerKeyMax: 8), disk: disk,
+            format: format)
+    }
+
+    private static let format = RecordFormat(
+        form: { record in
+            let record = unsafe unsafeDowncast(record, to: Versioned.self)
+            guard !record.isSession else { return nil }
+            return DiskForm(
+                attributes: ObjectAttributes(storageClass: .permanent, status: 200, storedAt: 1, expiresAt: 2),
+                head: record.head)
+        },
+        record: { _, head, body in
+            Versioned(String(decoding: head.key, as: UTF8.self), String(decoding: head.head, as: UTF8.self), body)
+        })
+
+    /// A complete record, not inserted.
+    func record(_ name: String, _ head: String, bytes count: Int = 100) throws -> Versioned {
+        let body = try #require(tiers.makeBody(expectedLength: count))
+        #expect(body.append(pattern(0..<count)) == .appended && body.finish())
+        return Versioned(name, head, body)
+    }
+
+    @discardableResult func store(_ name: String, _ head: String, bytes count: Int = 100) throws -> Versioned {
+        let record = try record(name, head, bytes: count)
+        #expect(tiers.insert(record))
+        tiers.persist(record)
+        return record
+    }
+
+    /// What is served under a name: memory first, then the disk.
+    func heads(_ name: String) -> [String] { records(name).map(\.text) }
+
+    func records(_ name: String) -> [Versioned] {
+        _ = tiers.load(storageKey(name), Array(name.utf8), waits: true)
+        return tiers.memory.find(name, under: storageKey(name)).compactMap { $0 as? Versioned }
+    }
+
+    /// All that was asked for is done, and memory is empty.
+    func leaveToDisk() {
+        #expect(disk.flush())
+        tiers.clearMemory()
+    }
+
+    func largeFiles() throws -> [URL] {
+        let all = FileManager.default.enumerator(
+            at: URL(fileURLWithPath: "\(path)/store/large"), includingPropertiesForKeys: nil)
+        return try #require(all).compactMap { $0 as? URL }.filter { $0.pathExtension == "seg" }
+    }
+}
+
+/// `variant|version`, and `|session` where it stays in memory.
+private final class Versioned: StoredRecord, @unchecked Sendable {
+    let text: String
+
+    init(_ name: String, _ text: String, _ body: Body) {
+        self.text = text
+        super.init(key: storageKey(name), keyBytes: Array(name.utf8), head: Array(text.utf8), body: body)
+    }
+
+    var variant: Substring { text.prefix { $0 != "|" } }
+    var isSession: Bool { text.hasSuffix("|session") }
+    override func replaces(_ other: StoredRecord) -> Bool { (other as? Versioned)?.variant == variant }
+}
+
+/// The calls of the kernel; those that write wait while the gate is shut, or fail.
+private final class GatedCalls: DiskCalls {
+    private let isShut = Atomic(false)
+    private let isFull = Atomic(false)
+    /// Opening a file on one of these threads is counted.
+    private let opens = Atomic(0)
+    private let system = SystemCalls()
+
+    func shut() { isShut.store(true, ordering: .sequentiallyConsistent) }
+    func open() { isShut.store(false, ordering: .sequentiallyConsistent) }
+    func fill(_ full: Bool) { isFull.store(full, ordering: .sequentiallyConsistent) }
+    var openCount: Int { opens.load(ordering: .sequentiallyConsistent) }
+
+    func pwritev(_ fd: CInt, _ vectors: UnsafePointer<iovec>, _ count: Int, at offset: Int) -> Int {
+        while isShut.load(ordering: .sequentiallyConsistent) { usleep(200) }
+        if isFull.load(ordering: .sequentiallyConsistent) { return Int(-ENOSPC) }
+        return unsafe system.pwritev(fd, vectors, count, at: offset)
+    }
+
+    func open(_ path: String, flags: CInt, mode: mode_t) -> Int {
+        opens.add(1, ordering: .sequentiallyConsistent)
+        return system.open(path, flags: flags, mode: mode)
+    }
+
+    func close(_ fd: CInt) { system.close(fd) }
+    func preadv(_ fd: CInt, _ vectors: UnsafePointer<iovec>, _ count: Int, at offset: Int, waits: Bool) -> Int {
+        unsafe system.preadv(fd, vectors, count, at: offset, waits: waits)
+    }
+    func synchronize(_ fd: CInt) -> Int { system.synchronize(fd) }
+    func truncate(_ fd: CInt, to length: Int) -> Int { system.truncate(fd, to: length) }
+    func allocate(_ fd: CInt, offset: Int, length: Int) -> Int { system.allocate(fd, offset: offset, length: length) }
+    func length(_ fd: CInt) -> Int { system.length(fd) }
+    func readAhead(_ fd: CInt, offset: Int, length: Int) { system.readAhead(fd, offset: offset, length: length) }
+    func unlink(_ path: String) -> Int { system.unlink(path) }
+    func rename(_ from: String, to: String) -> Int { system.rename(from, to: to) }
+    func mayCommit() -> Int { system.mayCommit() }
+    func free(_ path: String) -> Int { system.free(path) }
+}
+
+extension Body {
+    /// All of it as a client gets it, or as much as there is.
+    fileprivate func pieces() -> [UInt8] {
+        var room = [UInt8](repeating: 0, count: 256 << 10)
+        var all: [UInt8] = []
+        while all.count < expectedLength ?? length {
+            let bytes: [UInt8]? = unsafe room.withUnsafeMutableBytes { room in
+                guard case .bytes(let bytes) = unsafe piece(from: all.count, limit: .max / 2, room: room, waits: true)
+                else { return nil }
+                return unsafe Array(bytes)
+            }
+            guard let bytes else { break }
+            all += bytes
+        }
+        return all
+    }
+}
+
+@Suite("Two tiers, one store")
+struct TiersTests {
+    private func with(memory: Int = 64 << 20, _ body: (Room) throws -> Void) throws {
+        let room = try Room(memory: memory)
+        defer { room.remove() }
+        try body(room)
+    }
+
+    // MARK: what is not to come back
+
+    @Test func `what took the place of a record that memory had forgotten takes it on the disk as well`() throws {
+        try with { room in
+            try room.store("a", "v|1")
+            room.leaveToDisk()
+            // As when it was evicted while the origin was asked; this one stays in memory.
+            try room.store("a", "v|2|session")
+            room.leaveToDisk()
+            #expect(room.heads("a") == [])
+        }
+    }
+
+    @Test func `and when it goes, the older one does not come back`() throws {
+        try with { room in
+            try room.store("a", "v|1")
+            try room.store("a", "other|1")
+            room.leaveToDisk()
+            let second = try room.store("a", "v|2")
+            room.leaveToDisk()
+            #expect(Set(room.heads("a")) == ["v|2", "other|1"])
+            for record in room.records("a") where record.text == second.text { room.tiers.remove(record) }
+            #expect(room.heads("a") == ["other|1"])
+            try room.reopen()
+            #expect(room.heads("a") == ["other|1"])
+        }
+    }
+
+    @Test func `a record that was evicted and read again goes with the one it was`() throws {
+        try with { room in
+            let first = try room.store("a", "v|1")
+            room.leaveToDisk()
+            #expect(room.heads("a") == ["v|1"])
+            // Whoever held it all the time finds out that it is not good.
+            room.tiers.remove(first)
+            #expect(room.heads("a") == [])
+        }
+    }
+
+    @Test func `a record that got a new head goes with the one it was`() throws {
+        try with { room in
+            let first = try room.store("a", "v|1")
+            #expect(room.tiers.replace(first, with: Versioned("a", "v|1 renewed", first.body)))
+            room.tiers.remove(first)
+            #expect(room.heads("a") == [])
+        }
+    }
+
+    @Test func `a purge finds a record that gets a new head meanwhile`() throws {
+        try with { room in
+            let first = try room.store("a", "v|1")
+            let renewed = Versioned("a", "v|1 renewed", first.body)
+            var isRenewed = false
+            let purged = room.tiers.purgeMemory(dryRun: false) { record in
+                if !isRenewed { isRenewed = room.tiers.replace(first, with: renewed) }
+                return true
+            }
+            #expect(isRenewed && purged.records == 1)
+            #expect(room.heads("a") == [])
+        }
+    }
+
+    // MARK: large bodies
+
+    @Test func `two that fill one large body are both held back, and both go on`() throws {
+        try with { room in
+            room.calls.shut()
+            let length = 24 << 20
+            let record = try #require(room.tiers.makeLargeRecord(length: length) { Versioned("a", "v|1", $0) })
+            #expect(room.tiers.insert(record))
+            let wakes = (0..<2).map { _ in CountingSemaphore() }
+            var fills: [Fill] = []
+            for (number, start) in [0, length / 2].enumerated() {
+                guard case .missing(let fill) = record.body.claim(at: start, limit: start + length / 2) else {
+                    throw CancellationError()
+                }
+                fills.append(fill)
+                #expect(fill.append(pattern(start..<start + 8 << 20)) == .appended)
+                #expect(record.body.writerShouldPause)
+                record.body.awaitRoom(Wake { wakes[number].signal() })
+            }
+            room.calls.open()
+            for wake in wakes { #expect(wake.wait(timeout: .seconds(10))) }
+            fills.forEach { $0.abandon() }
+        }
+    }
+
+    @Test func `a large body that lost many blocks gives back what it took, not more`() throws {
+        try with { room in
+            let length = 4 << 20
+            let record = try #require(room.tiers.makeLargeRecord(length: length) { Versioned("a", "v|1", $0) })
+            #expect(room.tiers.insert(record))
+            guard case .missing(let fill) = record.body.claim(at: 0, limit: length) else { throw CancellationError() }
+            #expect(fill.append(pattern(0..<length)) == .appended && fill.finish())
+            room.leaveToDisk()
+            try room.reopen()
+            let file = try #require(room.largeFiles().first)
+            let handle = try FileHandle(forUpdating: file)
+            let dataStart = Int(try handle.seekToEnd()) - length
+            for block in stride(from: 0, to: length / blockBytes, by: 2) {
+                try handle.seek(toOffset: UInt64(dataStart + block * blockBytes + 1000))
+                try handle.write(contentsOf: Data([0x55, 0xAA, 0x55, 0xAA]))
+            }
+            try handle.close()
+            do {
+                let body = try #require(room.records("a").first).body
+                var scratch = [UInt8](repeating: 0, count: blockBytes)
+                for block in 0..<length / blockBytes {
+                    let isThere = unsafe scratch.withUnsafeMutableBytes { scratch in
+                        if case .bytes = unsafe body.piece(
+                            from: block * blockBytes, limit: blockBytes, room: scratch, waits: true)
+                        {
+                            return true
+                        }
+                        return false
+                    }
+                    #expect(isThere == (block % 2 == 1))
+                }
+                #expect(body.state == .partial)
+            }
+            room.tiers.clearMemory()
+            #expect(room.tiers.memory.statistics.usedBytes == 0)
+        }
+    }
+
+    @Test func `a large object is opened by nobody who may not wait`() throws {
+        try with { room in
+            let length = 2 << 20
+            let record = try #require(room.tiers.makeLargeRecord(length: length) { Versioned("a", "v|1", $0) })
+            #expect(room.tiers.insert(record))
+            guard case .missing(let fill) = record.body.claim(at: 0, limit: length) else { throw CancellationError() }
+            #expect(fill.append(pattern(0..<length)) == .appended && fill.finish())
+            room.leaveToDisk()
+            try room.reopen()
+            let opened = room.calls.openCount
+            guard case .wouldBlock = room.tiers.load(storageKey("a"), Array("a".utf8), waits: false) else {
+                Issue.record("it was read at once")
+                return
+            }
+            #expect(room.calls.openCount == opened)
+            #expect(room.records("a").first?.body.pieces() == pattern(0..<length))
+        }
+    }
+}
+
+// MARK: the model
+
+/// Random operations on both tiers and a real store, against a dictionary of what was put and not taken out.
+@Suite("Two tiers against a model")
+struct TierModelTests {
+    private static let names = (0..<6).map { "name\($0)" }
+    private static let variants = ["x", "y", "z"]
+    /// Around the bounds of what is stored in one piece.
+    private static let lengths = [0, 1, 4096, 65_535, 65_536, 65_537, 262_145, 1 << 20, 1 << 20 + 1, 3 << 20]
+
+    /// What may be served under a name: of each variant the version put last, with all heads it had, and its length.
+    private struct Version {
+        var text: String
+        var seed: Int
+        var length: Int
+    }
+
+    private struct Run {
+        let room: Room
+        var random: SeededGenerator
+        var model: [String: [String: Version]] = [:]
+        var versions = 0
+
+        mutating func step() throws {
+            let name = TierModelTests.names.randomElement(using: &random)!
+            switch Int.random(in: 0..<100, using: &random) {
+            case 0..<30: try put(name)
+            case 30..<36: remove(name)
+            case 36..<42: renew(name)
+            case 42..<46:
+                _ = room.tiers.invalidate(storageKey(name), Array(name.utf8))
+                model[name] = nil
+            case 46..<49:
+                let variant = TierModelTests.variants.randomElement(using: &random)!
+                purge(variant)
+            case 49..<57: _ = room.disk.flush()
+            case 57..<65: room.tiers.clearMemory()
+            case 65..<70: press()
+            case 70..<72: try reopen()
+            default: try look(name)
+            }
+        }
+
+        private mutating func put(_ name: String) throws {
+            versions += 1
+            let variant = TierModelTests.variants.randomElement(using: &random)!
+            let isSession = Int.random(in: 0..<5, using: &random) == 0
+            let length = TierModelTests.lengths.randomElement(using: &random)!
+            let text = "\(variant)|\(versions)" + (isSession ? "|session" : "")
+            let bytes = pattern(versions..<versions + length)
+            let version = Version(text: text, seed: versions, length: length)
+            if length > Tiers.packedLengthMax, !isSession {
+                guard let record = room.tiers.makeLargeRecord(length: length, { Versioned(name, text, $0) }) else {
+                    return
+                }
+                guard room.tiers.insert(record) else { return room.tiers.remove(record) }
+                model[name, default: [:]][variant] = version
+                try fill(record as! Versioned, bytes)
+            } else {
+                guard let body = room.tiers.makeBody(expectedLength: length) else { return }
+                let record = Versioned(name, text, body)
+                guard room.tiers.insert(record) else { return }
+                model[name, default: [:]][variant] = version
+                // Something may happen while it comes.
+                let half = length / 2
+                guard body.append(Array(bytes[..<half])) == .appended, body.append(Array(bytes[half...])) == .appended
+                else {
+                    body.fail()
+                    model[name]?[variant] = nil
+                    return room.tiers.remove(record)
+                }
+                #expect(body.finish())
+                room.tiers.persist(record)
+            }
+        }
+
+        /// In pieces, of which the last may never come.
+        private mutating func fill(_ record: Versioned, _ bytes: [UInt8]) throws {
+            var start = 0
+            while start < bytes.count {
+                let end = min(bytes.count, start + Int.random(in: 1...700_000, using: &random))
+                if Int.random(in: 0..<12, using: &random) == 0 {
+                    start = end
+                    continue
+                }
+                guard case .missing(let fill) = record.body.claim(at: start, limit: end) else { return }
+                _ = fill.append(Array(bytes[start..<end]))
+                fill.abandon()
+                start = end
+            }
+        }
+
+        private mutating func remove(_ name: String) {
+            guard let record = room.records(name).randomElement(using: &random) else { return }
+            room.tiers.remove(record)
+            model[name]?[String(record.variant)] = nil
+        }
+
+        private mutating func renew(_ name: String) {
+            guard let record = room.records(name).randomElement(using: &random), !record.isSession,
+                record.body.state != .failed
+            else { return }
+            versions += 1
+            let text = "\(record.text) +\(versions)"
+            if room.tiers.replace(record, with: Versioned(name, text, record.body)) {
+                model[name]?[String(record.variant)]?.text = text
+            }
+        }
+
+        private mutating func purge(_ variant: String) {
+            _ = room.disk.flush()
+            for name in TierModelTests.names {
+                let key = storageKey(name)
+                _ = room.records(name)
+                _ = room.tiers.purgeMemory(dryRun: false) {
+                    $0.key == key && ($0 as? Versioned)?.variant == variant[...]
+                }
+                model[name]?[variant] = nil
+            }
+        }
+
+        /// Others want the memory.
+        private mutating func press() {
+            for number in 0..<24 {
+                guard let body = room.tiers.makeBody(expectedLength: 400_000) else { return }
+                guard body.append(pattern(0..<400_000)) == .appended, body.finish() else { return }
+                _ = room.tiers.insert(Versioned("other\(number)", "x|session", body))
+            }
+        }
+
+        private mutating func reopen() throws {
+            _ = room.disk.flush()
+            try room.reopen()
+            for name in TierModelTests.names { try look(name) }
+        }
+
+        private func look(_ name: String) throws {
+            for record in room.records(name) {
+                let known = model[name]?[String(record.variant)]
+                #expect(
+                    known?.text == record.text, "\(name): \(record.text) is served, and not \(known?.text ?? "none")")
+                guard let known, known.text == record.text else { continue }
+                try check(record, known)
+            }
+        }
+
+        private func check(_ record: Versioned, _ known: Version) throws {
+            let whole = pattern(known.seed..<known.seed + known.length)
+            #expect(record.body.expectedLength == known.length)
+            if record.body.isLarge {
+                for extent in record.body.extents {
+                    var offset = extent.lowerBound
+                    var room = [UInt8](repeating: 0, count: 256 << 10)
+                    while offset < extent.upperBound {
+                        let bytes: [UInt8]? = unsafe room.withUnsafeMutableBytes { room in
+                            let limit = extent.upperBound - offset
+                            guard
+                                case .bytes(let bytes) = unsafe record.body.piece(
+                                    from: offset, limit: limit, room: room, waits: true)
+                            else { return nil }
+                            return unsafe Array(bytes)
+                        }
+                        guard let bytes, !bytes.isEmpty else {
+                            Issue.record("\(record.text): nothing at \(offset) of \(extent)")
+                            return
+                        }
+                        let isRight = bytes.elementsEqual(whole[offset..<offset + bytes.count])
+                        #expect(isRight, "\(record.text): wrong bytes at \(offset)")
+                        offset += bytes.count
+                    }
+                }
+                return
+            }
+            guard record.body.state == .complete else {
+                Issue.record("\(record.text) is not whole")
+                return
+            }
+            #expect(record.body.load(waits: true) == .done)
+            let isRight = record.body.bytes() == whole
+            #expect(isRight, "\(record.text): wrong bytes")
+        }
+    }
+
+    @Test(arguments: 0..<8) func `what is served was put, and not taken out or replaced since`(_ seed: Int) throws {
+        let room = try Room(memory: seed % 2 == 0 ? 6 << 20 : 64 << 20)
+        defer { room.remove() }
+        var run = Run(room: room, random: SeededGenerator(seed: UInt64(seed)))
+        for _ in 0..<120 { try run.step() }
+        run.model = [:]
+        _ = room.disk.flush()
+        room.tiers.clearMemory()
+        #expect(room.tiers.memory.statistics.usedBytes == 0)
+    }
+}

@@ -73,6 +73,20 @@ package final class Book: Sendable {
     /// Ends it. Waits for readers; calls that follow fail.
     package func close() { writing.withLock { _ in environment.close() } }
 
+    /// Puts the book aside, under another name, and goes on with an empty one: for a book that turned out to be damaged while it
+    /// was read. Ids stay reserved. Where it throws, nothing can be read or written any more.
+    func startAnew(movedTo aside: String) throws(BookError) {
+        try writing.withLock { _ throws(BookError) in
+            try environment.replace {
+                let status = calls.rename(directory, to: aside)
+                guard status == 0 else { return CInt(-status) }
+                return unsafe mkdir(directory, 0o700) == 0 ? 0 : errno
+            }
+            noteCommitted(objects: 0)
+        }
+        try commit([.reserveIDs(below: reservedIDs)])
+    }
+
     /// What a new book begins with.
     private static func prepare(_ transaction: borrowing BookTransaction, _ storeID: [UInt8]) throws(BookError) {
         guard try unsafe transaction.get(.meta, BookMeta.formatKey) == nil else { return }

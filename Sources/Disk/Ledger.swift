@@ -261,6 +261,12 @@ struct Ledger: Sendable {
         changed()
     }
 
+    /// What stands in it is not known, and may be wanted: it is not reclaimed.
+    mutating func setAside(_ number: UInt32) {
+        guard units[number] != nil else { return }
+        change(number) { $0.isClosed = false }
+    }
+
     /// It becomes young: it was used. Also for a victim that could not be emptied.
     mutating func keep(_ number: UInt32) {
         guard let unit = units[number] else { return }

@@ -23,7 +23,9 @@ struct DiskStoreTuning: Sendable {
     /// Threads for reads that block, and reads that may wait for them.
     var readThreads = 4
     var readQueueMax = 1024
-    /// Asked before each entry that the start reads from the book, with how many there were: tests let it end there.
+    /// Entries of the book that the start reads in one transaction.
+    var bookEntriesAtATime = 64 << 10
+    /// Asked before each of these transactions, with how many entries there were: tests let it end there.
     var bookLoadFault: @Sendable (_ count: Int) -> BookError? = { _ in nil }
     /// nil: by the size of the store.
     var segmentBytes: UInt64?

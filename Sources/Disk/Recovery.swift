@@ -180,21 +180,22 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         let before = taken
         defer { taken = before }
         var seen = 0
-        var fault: BookError?
         do throws(BookError) {
-            try parts.book.load { entry in
-                fault = parts.tuning.bookLoadFault(seen)
-                if fault != nil { return false }
-                load(entry)
-                seen += 1
-                return seen & 1023 != 0 || !isStopped()
-            }
-            if let fault { throw fault }
+            var cursor: BookCursor?
+            repeat {
+                if let fault = parts.tuning.bookLoadFault(seen) { throw fault }
+                cursor = try parts.book.load(after: cursor, limit: parts.tuning.bookEntriesAtATime) { entry in
+                    load(entry)
+                    seen += 1
+                    return seen & 1023 != 0 || !isStopped()
+                }
+                // Not while the book is read: a commit may have to wait for those who do.
+                flushChanges(all: false)
+            } while cursor != nil
         } catch {
             parts.log(.error, "the book can not be read to its end: \(error)")
             return false
         }
-        flushChanges(all: false)
         return true
     }
 
@@ -265,7 +266,6 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             lost += 1
             changes.append(.remove(entry.id, key: entry.key))
         }
-        if changes.count >= 1024 { flushChanges(all: false) }
     }
 
     private func isThere(_ place: Place) -> Bool {

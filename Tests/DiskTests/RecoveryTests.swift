@@ -140,6 +140,7 @@ struct RecoveryTests {
         for number in 0..<10 { store.remove("http://a.example/\(number)", ids[number]) }
         #expect(store.flush())
         store.close()
+        tuning.bookEntriesAtATime = 10
         tuning.bookLoadFault = { count in count == 20 ? .damaged(BookDefect("a page")) : nil }
         store = try room.open(tuning: tuning)
         #expect(room.hasLogged(.error, "made anew from the segments"))
@@ -167,6 +168,7 @@ struct RecoveryTests {
         store.close()
         let (mayFail, isReached) = (CountingSemaphore(), CountingSemaphore())
         var tuning = DiskStoreTestRoom.tuning
+        tuning.bookEntriesAtATime = 5
         tuning.bookLoadFault = { count in
             guard count == 10 else { return nil }
             isReached.signal()

@@ -89,7 +89,7 @@ let package = Package(
             name: "larder",
             dependencies: [
                 "Message", "Framing", "Rules", "Caching", "Access", "Settings", "YAML", "Passwords", "EventLoop", "TLS",
-                "Compression", "Server", "Admin", "CLarder",
+                "Compression", "Disk", "Server", "Admin", "CLarder",
             ], swiftSettings: house),
 
         .executableTarget(
@@ -123,7 +123,7 @@ let package = Package(
         tests(
             "AdminTests",
             [
-                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Storage",
+                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Disk", "Storage",
                 "Server",
                 "CLarder", "larder",
             ]),

@@ -2,20 +2,31 @@ import Glibc
 
 /// Reading the book: any thread, each call in a transaction of its own.
 extension Book {
-    /// Calls for all entries, in order. The visitor returns false to end it, and must not call `commit`.
+    /// Calls for all entries, in order. The visitor returns false to end it, and must not call `commit`, nor wait for who does.
     package func load(_ visit: (BookEntry) -> Bool) throws(BookError) {
+        var cursor: BookCursor?
+        repeat { cursor = try load(after: cursor, limit: .max, visit) } while cursor != nil
+    }
+
+    /// As `load`, for at most so many entries.
+    /// - Returns: where to go on; nil: there are no more, or the visitor ended it.
+    func load(after cursor: BookCursor?, limit: Int, _ visit: (BookEntry) -> Bool) throws(BookError) -> BookCursor? {
         var shared = BookShared()
-        try environment.read { transaction throws(BookError) in
+        var count = 0
+        return try environment.read { transaction throws(BookError) in
             let objects = try transaction.cursor(.objects)
-            var row = unsafe try objects.first(from: [])
+            var row = unsafe try objects.first(from: cursor.map { $0.key + [0] } ?? [])
             while let (key, value) = unsafe row.map({ unsafe ($0.key, $0.value) }) {
+                count += 1
                 if let entry = unsafe BookCodec.entry(bookKey: key, value: value, sharing: &shared) {
-                    guard visit(entry) else { return }
+                    guard visit(entry) else { return nil }
                 } else {
                     noteDamaged("an entry of objects")
                 }
+                if count >= limit { return BookCursor(key: unsafe [UInt8](key)) }
                 unsafe row = try objects.next()
             }
+            return nil
         }
     }
 

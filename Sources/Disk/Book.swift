@@ -21,8 +21,11 @@ package final class Book: Sendable {
     private let damage: @Sendable (BookDefect) -> Void
     private let damaged = Atomic<Int>(0)
     private let sizeMax: Atomic<UInt64>
+    /// `sizeMax` holds for removals too.
+    private let hasHardBound = Atomic(false)
     private let reserved = Atomic<UInt64>(0)
     private let bytes = Atomic<UInt64>(0)
+    private let dataBytesNow = Atomic<UInt64>(0)
     private let objects = Atomic<Int>(0)
 
     /// Opens the book, or makes it where the directory has none; checks its structure before LMDB gets to see it (`BookCheck`).
@@ -73,6 +76,20 @@ package final class Book: Sendable {
     /// Ends it. Waits for readers; calls that follow fail.
     package func close() { writing.withLock { _ in environment.close() } }
 
+    /// Puts the book aside, under another name, and goes on with an empty one: for a book that turned out to be damaged while it
+    /// was read. Ids stay reserved. Where it throws, nothing can be read or written any more.
+    func startAnew(movedTo aside: String) throws(BookError) {
+        try writing.withLock { _ throws(BookError) in
+            try environment.replace {
+                let status = calls.rename(directory, to: aside)
+                guard status == 0 else { return CInt(-status) }
+                return unsafe mkdir(directory, 0o700) == 0 ? 0 : errno
+            }
+            noteCommitted(objects: 0)
+        }
+        try commit([.reserveIDs(below: reservedIDs)])
+    }
+
     /// What a new book begins with.
     private static func prepare(_ transaction: borrowing BookTransaction, _ storeID: [UInt8]) throws(BookError) {
         guard try unsafe transaction.get(.meta, BookMeta.formatKey) == nil else { return }
@@ -96,10 +113,23 @@ package final class Book: Sendable {
     /// Takes effect with the next commit.
     package func setSizeMax(_ bytes: UInt64) { sizeMax.store(bytes, ordering: .relaxed) }
 
+    /// As `setSizeMax`, of all batches alike: from now on no commit makes the file longer than it is now by more than so much.
+    func setGrowthMax(_ bytes: UInt64) {
+        hasHardBound.store(true, ordering: .relaxed)
+        setSizeMax(dataBytesNow.load(ordering: .relaxed) + bytes)
+    }
+
+    /// What it can grow by before the map has to be changed.
+    var growthWithoutRemap: UInt64 {
+        let (map, data) = (UInt64(environment.mapBytes), dataBytesNow.load(ordering: .relaxed))
+        return map > data ? map - data : 0
+    }
+
     /// Bytes that the file may have after a batch that adds something, or after one that only takes out: LMDB writes new pages
     /// before it frees old ones, so a full book needs some room to become smaller.
     func mapBytesMax(adds: Bool) -> Int {
         let bytes = sizeMax.load(ordering: .relaxed)
+        let adds = adds || hasHardBound.load(ordering: .relaxed)
         return Self.wholePages(adds ? bytes : bytes + max(bytes / 8, 16 << 20))
     }
 
@@ -121,9 +151,11 @@ package final class Book: Sendable {
     func noteCommitted(objects count: Int) {
         objects.store(count, ordering: .relaxed)
         var sum: UInt64 = 0
-        for name in ["data.mdb", "lock.mdb"] {
+        for name in ["lock.mdb", "data.mdb"] {
             var status = stat()
-            if unsafe stat("\(directory)/\(name)", &status) == 0 { sum += UInt64(status.st_size) }
+            guard unsafe stat("\(directory)/\(name)", &status) == 0 else { continue }
+            sum += UInt64(status.st_size)
+            if name == "data.mdb" { dataBytesNow.store(UInt64(status.st_size), ordering: .relaxed) }
         }
         bytes.store(sum, ordering: .relaxed)
     }

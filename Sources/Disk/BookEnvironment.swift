@@ -164,6 +164,24 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         hasFailed = false
     }
 
+    /// Closes what there is, has `makeWay` put it aside, and opens what is in the directory then. Waits for readers.
+    /// Where it fails nothing is opened again: what was put aside for its damage must not be written.
+    /// - Parameter makeWay: 0, or an errno.
+    func replace(_ makeWay: () -> CInt) throws(BookError) {
+        let result = exclusively { () -> Result<Void, BookError> in
+            if isClosed { return .failure(.failed(errno: EBADF)) }
+            closeEnvironment()
+            isClosed = true
+            let status = makeWay()
+            guard status == 0 else { return .failure(.failed(errno: status)) }
+            do throws(BookError) { try openEnvironment() } catch { return .failure(error) }
+            isClosed = false
+            return .success(())
+        }
+        try result.get()
+        hasFailed = false
+    }
+
     private func exclusively<Result>(_ body: () -> Result) -> Result {
         unsafe pthread_rwlock_wrlock(lock)
         defer { unsafe pthread_rwlock_unlock(lock) }

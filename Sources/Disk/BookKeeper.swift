@@ -56,6 +56,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         var batch = Batch()
         var waiters: [@Sendable (Bool) -> Void] = []
         var damaged: [Place] = []
+        var syncInterval: Duration
         var isWanted = false
         var isAsleep = false
         var life = Life.open
@@ -63,7 +64,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
     private enum Life { case open, closing, abandoned }
 
     private let parts: DiskStoreParts
-    private let state = Locked(State())
+    private let state: Locked<State>
     private let wake = CountingSemaphore()
     /// Taken, and not committed yet.
     private var retained = Batch()
@@ -74,18 +75,26 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
     static let idsReserved: UInt64 = 1 << 20
 
     private let afterDeletion = Locked<(@Sendable () -> Void)?>(nil)
+    private let wakeReclaimer = Locked<(@Sendable () -> Void)?>(nil)
+    /// The commit before found no room.
+    private var isBookFull = false
     private let dropLater = Locked<(@Sendable (Removal) -> Void)?>(nil)
 
     /// - Parameter reservedIDs: as of the book.
     init(parts: DiskStoreParts, reservedIDs: UInt64) {
         self.parts = parts
         self.reservedIDs = reservedIDs
+        state = Locked(State(syncInterval: parts.options.syncInterval))
     }
 
     /// - Parameters:
     ///   - afterDeletion: there is more room.
     ///   - drop: has a drop record written for an object that was taken out, and tells the book.
-    func connect(afterDeletion: @escaping @Sendable () -> Void, drop: @escaping @Sendable (Removal) -> Void) {
+    func connect(
+        afterDeletion: @escaping @Sendable () -> Void, wakeReclaimer: @escaping @Sendable () -> Void,
+        drop: @escaping @Sendable (Removal) -> Void
+    ) {
+        self.wakeReclaimer.withLock { $0 = wakeReclaimer }
         self.afterDeletion.withLock { $0 = afterDeletion }
         dropLater.withLock { $0 = drop }
     }
@@ -136,6 +145,15 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             return state.isAsleep
         }
         if mustWake { wake.signal() }
+    }
+
+    /// Between two commits from now on: what waited under the old one is committed at once.
+    func setSyncInterval(_ interval: Duration) {
+        let isOther = state.withLock { state in
+            defer { state.syncInterval = interval }
+            return state.syncInterval != interval
+        }
+        if isOther { commitSoon() }
     }
 
     /// - Parameter then: called on the keeper's thread, or at once where it has ended; false: it could not be
@@ -199,13 +217,13 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
     }
 
     private func sleep() {
-        let isIdle = state.withLock { state in
+        let interval: Duration? = state.withLock { state in
             state.isAsleep = !state.isWanted && state.life == .open
-            return state.isAsleep
+            return state.isAsleep ? state.syncInterval : nil
         }
-        guard isIdle else { return }
-        _ = wake.wait(
-            timeout: min(parts.options.syncInterval, parts.health.isOn ? .seconds(60) : parts.tuning.probeInterval))
+        guard var interval else { return }
+        if isBookFull { interval = min(interval, .milliseconds(100)) }
+        _ = wake.wait(timeout: min(interval, parts.health.isOn ? .seconds(60) : parts.tuning.probeInterval))
         state.withLock { $0.isAsleep = false }
     }
 
@@ -224,7 +242,6 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         let done = retained
         retained = Batch()
         for (id, serial) in done.renewed { parts.renewals.forget(id, through: serial) }
-        parts.ledger.withLock { $0.setBook(bytes: parts.book.fileBytes) }
         delete(done.deletions)
         return true
     }
@@ -259,13 +276,96 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         for (number, end) in retained.ends { changes.append(.segment(number, end)) }
         guard !changes.isEmpty else { return true }
         do throws(BookError) {
-            try parts.book.commit(changes)
+            try commitWithinSize(changes)
+            isBookFull = false
             return true
+        } catch .full {
+            return relieve()
         } catch {
             parts.counters.writeErrors.count()
             parts.health.turnOff("the book could not be written: \(error)")
             return false
         }
+    }
+
+    /// The file grows by what the ledger granted and no more, so that all files together stay within the size.
+    private func commitWithinSize(_ changes: [BookChange]) throws(BookError) {
+        let book = parts.book
+        defer { parts.ledger.withLock { $0.setBook(bytes: book.fileBytes) } }
+        // As long as nobody misses it, what the map has room for: changing that has readers wait.
+        let wanted = max(book.growthWithoutRemap, Self.growthMin)
+        let granted = parts.ledger.withLock { $0.claimForBook(wanted, isUrgent: false) }
+        book.setGrowthMax(granted)
+        do throws(BookError) { return try book.commit(changes) } catch { guard error == .full else { throw error } }
+        let more = granted + max(book.fileBytes / 4, Self.growthMin)
+        let most = parts.ledger.withLock { $0.claimForBook(more, isUrgent: true) }
+        guard most > granted else { throw .full }
+        book.setGrowthMax(most)
+        try book.commit(changes)
+    }
+
+    private static let growthMin: UInt64 = 1 << 20
+
+    /// There is no room for what the batch adds. What it takes out goes first: that frees pages, and what was evicted has to go
+    /// before files can. Something more has to be evicted, and then it is tried again; only where that does not help for long
+    /// is the store off.
+    private func relieve() -> Bool {
+        if !isBookFull { parts.log(.info, "there is no room for the book to grow: objects are evicted") }
+        isBookFull = true
+        parts.ledger.withLock { $0.wantForBook() }
+        wakeReclaimer.withLock { $0 }?()
+        var removals = takeOutRemovals()[...]
+        var count = removals.count
+        while !removals.isEmpty {
+            let part = Array(removals.prefix(count))
+            do throws(BookError) {
+                try commitWithinSize(part)
+                removals = removals.dropFirst(part.count)
+            } catch {
+                // A batch of a few touches few pages; those that one frees are there for the one after the next.
+                guard error == .full, count > 1 else { break }
+                count = (count + 1) / 2
+            }
+        }
+        retained.changes = Array(removals) + retained.changes
+        if removals.isEmpty, isWrittenAfterAll() { return true }
+        if retained.changes.count > Self.changesMax * parts.tuning.commitChangesMax {
+            parts.health.turnOff("the book is full, and nothing more can be evicted")
+        }
+        return false
+    }
+
+    /// Pages that a commit frees are used again by the one after the next: a small one comes between.
+    private func isWrittenAfterAll() -> Bool {
+        do throws(BookError) {
+            try parts.book.commit([.reserveIDs(below: ObjectID(rawValue: reservedIDs))])
+            try commitWithinSize(retained.changes + retained.ends.map { .segment($0.key, $0.value) })
+            isBookFull = false
+            return true
+        } catch {
+            return false  // it is tried again soon, and told then if it is anything else
+        }
+    }
+
+    /// Beyond so many times `commitChangesMax` a store whose book is full takes nothing more.
+    private static let changesMax = 8
+
+    /// Takes the removals out of what is retained, and what they make needless: an id is never used again.
+    private func takeOutRemovals() -> [BookChange] {
+        var removed: Set<ObjectID> = []
+        var removals: [BookChange] = []
+        for change in retained.changes {
+            guard case .remove(let id, _) = change, removed.insert(id).inserted else { continue }
+            removals.append(change)
+        }
+        retained.changes.removeAll { change in
+            switch change {
+            case .remove(let id, _), .renew(let id, _, _, _): removed.contains(id)
+            case .put(let entry): removed.contains(entry.id)
+            case .segment, .forgetSegment, .reserveIDs: false
+            }
+        }
+        return removals
     }
 
     private func delete(_ numbers: [UInt32]) {

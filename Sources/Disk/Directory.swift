@@ -27,6 +27,13 @@ final class Directory: Sendable {
 
     func largeDirectory(_ number: UInt32) -> String { "\(largePath)/\(hexadecimal(number & 0xFF, digits: 2))" }
 
+    /// A name for a damaged book that is put aside.
+    func bookAside() -> String {
+        var aside = "\(bookPath).damaged-\(DiskStoreParts.wallClock)"
+        while unsafe access(aside, F_OK) == 0 { aside += "-again" }
+        return aside
+    }
+
     /// Numbers of the files of shared segments, and of large objects, that are there: in no order.
     func fileNumbers() throws(DiskRefusal) -> (segments: [UInt32], large: [UInt32]) {
         let segments = try Self.entries(segmentsPath).compactMap(Self.fileNumber)

@@ -155,12 +155,12 @@ package final class DiskStore: @unchecked Sendable {
     /// Calls once, on any thread, at once where it is loaded.
     package func whenLoaded(_ call: @escaping @Sendable () -> Void) { parts.loading.whenLoaded(call) }
 
-    /// A size below `Directory.sizeMin` is taken as that.
-    package func setLimits(size: UInt64, pinned: UInt64) {
+    /// Takes effect at once. A size below `Directory.sizeMin` is taken as that.
+    package func setLimits(size: UInt64, pinned: UInt64, syncInterval: Duration) {
         let size = max(size, Directory.sizeMin)
         parts.ledger.withLock { $0.setLimits(DiskStoreParts.limits(size, pinned, parts.tuning)) }
-        parts.book.setSizeMax(size)
         threads.wakeReclaimer()
+        keeper.setSyncInterval(syncInterval)
         queue.poke()
     }
 

@@ -17,16 +17,12 @@ struct DiskStoreOpening {
         let opened = try Self.openBook(directory, options, calls)
         isRebuild = opened.wasDamaged || (!hadBook && !(numbers.segments.isEmpty && numbers.large.isEmpty))
         let book = opened.book
-        let known: [UInt32]
-        do throws(BookError) { known = Array(try book.segments().keys) } catch {
-            throw .failed(path: options.path, errno: EIO)
-        }
         let reserved = book.reservedIDs.rawValue
         let first = isRebuild ? max(reserved, Self.idWithoutBook) : reserved
         reservedIDs = reserved
         parts = DiskStoreParts(
             options, tuning, calls: calls, directory: directory, book: book, lastID: first,
-            lastNumber: (numbers.segments + numbers.large + known).max() ?? 0)
+            lastNumber: (numbers.segments + numbers.large + opened.known).max() ?? 0)
     }
 
     /// Without the book nobody knows which numbers were given out, until all segments were gone through: but never
@@ -39,9 +35,10 @@ struct DiskStoreOpening {
 
     private static func openBook(
         _ directory: Directory, _ options: DiskOptions, _ calls: any DiskCalls
-    ) throws(DiskRefusal) -> (book: Book, wasDamaged: Bool) {
+    ) throws(DiskRefusal) -> (book: Book, known: [UInt32], wasDamaged: Bool) {
         do throws(BookError) {
-            return (try open(directory, options, calls), false)
+            let book = try open(directory, options, calls)
+            return (book, Array(try book.segments().keys), false)
         } catch .damaged(let defect) {
             try moveAside(directory, options, defect, calls)
         } catch .unknownVersion(let version) {
@@ -49,7 +46,7 @@ struct DiskStoreOpening {
         } catch {
             throw refusal(options.path, error)
         }
-        do throws(BookError) { return (try open(directory, options, calls), true) } catch {
+        do throws(BookError) { return (try open(directory, options, calls), [], true) } catch {
             throw refusal(options.path, error)
         }
     }
@@ -72,8 +69,7 @@ struct DiskStoreOpening {
     private static func moveAside(
         _ directory: Directory, _ options: DiskOptions, _ defect: BookDefect, _ calls: any DiskCalls
     ) throws(DiskRefusal) {
-        var aside = "\(directory.bookPath).damaged-\(DiskStoreParts.wallClock)"
-        while unsafe access(aside, F_OK) == 0 { aside += "-again" }
+        let aside = directory.bookAside()
         options.log(
             DiskEvent(.error, "disk \(options.path): the book is damaged (\(defect)); it is moved to \(aside)"))
         let status = calls.rename(directory.bookPath, to: aside)

@@ -43,7 +43,7 @@ final class DiskStoreThreads: Sendable {
         self.queue = queue
         self.reclaimer = reclaimer
         keeper.connect(
-            afterDeletion: { queue.poke() },
+            afterDeletion: { queue.poke() }, wakeReclaimer: { reclaimer.wake() },
             drop: { removal in _ = queue.put(.drop(removal)) })
         // Numbers are reserved before any is given out: one that was given out is never given out again.
         keeper.commitBeforeStart()

@@ -23,6 +23,10 @@ struct DiskStoreTuning: Sendable {
     /// Threads for reads that block, and reads that may wait for them.
     var readThreads = 4
     var readQueueMax = 1024
+    /// Entries of the book that the start reads in one transaction.
+    var bookEntriesAtATime = 64 << 10
+    /// Asked before each of these transactions, with how many entries there were: tests let it end there.
+    var bookLoadFault: @Sendable (_ count: Int) -> BookError? = { _ in nil }
     /// nil: by the size of the store.
     var segmentBytes: UInt64?
 

@@ -76,6 +76,8 @@ struct Ledger: Sendable {
     /// Bytes of all units' files.
     private(set) var fileBytes: UInt64 = 0
     private(set) var bookBytes: UInt64 = 0
+    /// What the book may grow by at the commit that is under way.
+    private(set) var bookClaimedBytes: UInt64 = 0
     /// The most that the book grew at one commit, older ones counting less and less.
     private var bookGrowth: UInt64 = 0
     /// Granted, and not yet in a file.
@@ -117,16 +119,24 @@ struct Ledger: Sendable {
     // MARK: sums
 
     /// Of all files, and of what was granted and will be in them.
-    var usedBytes: UInt64 { fileBytes + bookBytes + claimedBytes }
+    var usedBytes: UInt64 { fileBytes + bookBytes + claimedBytes + bookClaimedBytes }
     var liveBytes: UInt64 { permanentBytes + pinnedBytes }
     var segmentCount: Int { units.count - largeCount }
 
     /// Kept free by those who store: one victim can always be copied, and a transaction of the book always has room.
-    var floorBytes: UInt64 { max(limits.segment, longestSegment) + bookRoom }
+    var floorBytes: UInt64 {
+        max(limits.segment, longestSegment) + bookRoom.saturatingMinus(bookClaimedBytes)
+    }
 
     /// For the book: twice what it grew lately at a commit. It grows while the store fills, or its objects become smaller;
     /// then its pages are used again, and it stays as it is.
-    private var bookRoom: UInt64 { max(1 << 20, min(bookBytes / 4, bookGrowth * 2)) }
+    private var bookRoom: UInt64 {
+        min(max(1 << 20, min(bookBytes / 4, bookGrowth * 2)), bookMax.saturatingMinus(bookBytes))
+    }
+
+    /// What the book may take: its file never becomes shorter, and one that a burst of small objects made long would leave nothing
+    /// for bodies.
+    private var bookMax: UInt64 { limits.size / 2 }
 
     /// Below this much free room reclaiming begins, so that those who store hardly ever wait.
     var reserveBytes: UInt64 { floorBytes + limits.segment + limits.size / 50 }
@@ -151,8 +161,23 @@ struct Ledger: Sendable {
         overhang = overhangNow
     }
 
+    /// Before each commit: how much of `wanted` the book may grow by. What is granted ends in `setBook`.
+    /// - Parameter isUrgent: all that is left, whoever else may wait for it; false: what is kept for it, and what nobody will miss.
+    mutating func claimForBook(_ wanted: UInt64, isUrgent: Bool) -> UInt64 {
+        bookClaimedBytes = 0
+        let left = limits.size.saturatingMinus(usedBytes)
+        let unmissed = limits.size.saturatingMinus(usedBytes + reserveBytes) + bookRoom
+        let bookLeft = bookMax.saturatingMinus(bookBytes)
+        bookClaimedBytes = min(wanted, bookLeft, isUrgent ? left : min(left, unmissed))
+        return bookClaimedBytes
+    }
+
+    /// The book has no room for what has to go into it: one unit more has to go.
+    mutating func wantForBook() { wantedBytes = max(wantedBytes, leavingBytes + limits.segment) }
+
     /// After each commit.
     mutating func setBook(bytes: UInt64) {
+        bookClaimedBytes = 0
         // What was found at the start says nothing of how it grows.
         let growth = bookBytes == 0 ? bytes / 8 : bytes.saturatingMinus(bookBytes)
         bookGrowth = max(growth, bookGrowth - bookGrowth / 8)
@@ -259,6 +284,12 @@ struct Ledger: Sendable {
         change(number) { $0.isClosed = true }
         gainShift = Self.gainShiftUsual
         changed()
+    }
+
+    /// What stands in it is not known, and may be wanted: it is not reclaimed.
+    mutating func setAside(_ number: UInt32) {
+        guard units[number] != nil else { return }
+        change(number) { $0.isClosed = false }
     }
 
     /// It becomes young: it was used. Also for a victim that could not be emptied.

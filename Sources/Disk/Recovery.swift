@@ -13,16 +13,19 @@ import Glibc
 /// 4. Large objects that the book does not know; and only then the book is told how far it knows each segment.
 ///
 /// Where the book was lost, its part is empty and that of the segments is all: objects can be read as soon as their
-/// segment was gone through. `find` gives what it has; where it has nothing it says `.loading` until all is done.
+/// segment was gone through. A book that can not be read to its end is lost too: it is put aside, an empty one takes its
+/// place, and all segments are gone through, those of this run as well. `find` gives what it has; where it has nothing it says `.loading` until all is done.
 final class Recovery: @unchecked Sendable {  // used by one thread
     private let parts: DiskStoreParts
     private let keeper: BookKeeper
     private let queue: WriterQueue
     private let isStopped: @Sendable () -> Bool
     /// The book was lost.
-    private let isRebuild: Bool
+    private var isRebuild: Bool
     private let segmentNumbers: [UInt32]
     private let largeNumbers: Set<UInt32>
+    /// Segments that could not be read: what stands in them is not known.
+    private var unread: Set<UInt32> = []
 
     /// Bytes of each file.
     private var lengths: [UInt32: UInt64] = [:]
@@ -47,6 +50,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
 
     /// Step 1.
     func measure() {
+        // Where it can not be read, neither can the rest (`loadBook`).
         do throws(BookError) { known = try parts.book.segments() } catch { parts.log(.error, "\(error)") }
         for number in (segmentNumbers + largeNumbers).sorted() {
             let isLarge = largeNumbers.contains(number)
@@ -72,7 +76,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             parts.log(.error, "the book is made anew from the segments; what is found can be read meanwhile")
         }
         takeInTails()
-        loadBook()
+        if !loadBook() { rebuild() }
         takeInLarge()
         guard !isStopped() else { return false }
         finishBook()
@@ -95,10 +99,19 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         let depth: RecordScan.Depth = isRebuild || tails.count > 8 ? .heads : .everything
         for number in tails {
             if isStopped() { return }
-            do throws(DiskReadError) { try takeIn(number, depth) } catch {
-                parts.counters.readErrors.count()
-                parts.log(.error, "\(parts.directory.segmentPath(number)) can not be read: \(error)")
-            }
+            takeInOrSetAside(number, depth)
+        }
+    }
+
+    /// What can not be read, not even at the second attempt, stays as it is: reclaiming must not take it for empty, and the next
+    /// start looks again.
+    private func takeInOrSetAside(_ number: UInt32, _ depth: RecordScan.Depth) {
+        do throws(DiskReadError) { return try takeIn(number, depth) } catch { parts.counters.readErrors.count() }
+        do throws(DiskReadError) { return try takeIn(number, depth) } catch {
+            parts.counters.readErrors.count()
+            parts.log(.error, "\(parts.directory.segmentPath(number)) can not be read, and stays as it is: \(error)")
+            unread.insert(number)
+            parts.ledger.withLock { $0.setAside(number) }
         }
     }
 
@@ -132,7 +145,12 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         parts.met(head.id)
         guard !dropped.contains(head.id) else { return }
         let entry = BookEntry(id: head.id, key: head.key, place: head.place, attributes: head.attributes)
-        if takeIn(entry) { changes.append(.put(entry)) }
+        // Of what is in already an empty book has to be told too.
+        if takeIn(entry) || isRebuild && stands(entry) { changes.append(.put(entry)) }
+    }
+
+    private func stands(_ entry: BookEntry) -> Bool {
+        parts.index.entry(parts.options.hash(entry.key), entry.id)?.stands(at: entry.place) ?? false
     }
 
     /// False: it is in already, or was removed meanwhile.
@@ -156,20 +174,84 @@ final class Recovery: @unchecked Sendable {  // used by one thread
 
     // MARK: book
 
-    private func loadBook() {
-        guard !isRebuild else { return }
+    /// False: it could not be read to its end.
+    private func loadBook() -> Bool {
+        guard !isRebuild else { return true }
         let before = taken
+        defer { taken = before }
         var seen = 0
         do throws(BookError) {
-            try parts.book.load { entry in
-                load(entry)
-                seen += 1
-                return seen & 1023 != 0 || !isStopped()
-            }
+            var cursor: BookCursor?
+            repeat {
+                if let fault = parts.tuning.bookLoadFault(seen) { throw fault }
+                cursor = try parts.book.load(after: cursor, limit: parts.tuning.bookEntriesAtATime) { entry in
+                    load(entry)
+                    seen += 1
+                    return seen & 1023 != 0 || !isStopped()
+                }
+                // Not while the book is read: a commit may have to wait for those who do.
+                flushChanges(all: false)
+            } while cursor != nil
         } catch {
             parts.log(.error, "the book can not be read to its end: \(error)")
+            return false
         }
-        taken = before
+        return true
+    }
+
+    /// The book is damaged, whatever it says of itself: what it said so far holds, and the rest is looked for in the segments.
+    private func rebuild() {
+        guard !isStopped() else { return }
+        isRebuild = true
+        known = [:]
+        changes = []
+        let aside = parts.directory.bookAside()
+        parts.log(.error, "the book is moved to \(aside), and made anew from the segments")
+        do throws(BookError) { try parts.book.startAnew(movedTo: aside) } catch {
+            parts.health.turnOff("the book could not be made anew: \(error)")
+        }
+        takeInTails()
+        putIntoBook()
+    }
+
+    /// Files that this run made: the index knows what is in them, and the book that was put aside may have known as well.
+    private func putIntoBook() {
+        let numbers: (segments: [UInt32], large: [UInt32])
+        do throws(DiskRefusal) { numbers = try parts.directory.fileNumbers() } catch {
+            return parts.log(.error, "\(error)")
+        }
+        for number in numbers.segments where lengths[number] == nil {
+            do throws(DiskReadError) {
+                var scan = RecordScan(try parts.files.file(number, waits: true), depth: .heads, mode: .search)
+                while let found = try scan.next() {
+                    guard case .object(let head) = found else { continue }
+                    let entry = BookEntry(id: head.id, key: head.key, place: head.place, attributes: head.attributes)
+                    // What is not there yet is about to be told to the new book.
+                    if stands(entry) { changes.append(.put(entry)) }
+                }
+            } catch {
+                // It is not known to the book: the next start goes through it.
+                parts.log(.error, "\(parts.directory.segmentPath(number)) can not be read: \(error)")
+            }
+            flushChanges(all: false)
+        }
+        for number in numbers.large { putIntoBook(large: number) }
+    }
+
+    private func putIntoBook(large number: UInt32) {
+        guard parts.large.known(number) != nil else { return }
+        do throws(DiskFileError) {
+            let file = try LargeFile.open(
+                parts.directory.largePath(number), parts.identity(number), writes: false, calls: parts.calls)
+            let entry = BookEntry(
+                id: file.id, key: file.head.key, place: file.place, attributes: file.head.attributes,
+                isComplete: file.isComplete)
+            guard stands(entry) else { return }
+            changes.append(.put(entry))
+            changes.append(.segment(number, BookSegment(coveredEnd: file.fileBytes, isClosed: true)))
+        } catch {
+            parts.log(.error, "\(parts.directory.largePath(number)) can not be read: \(error)")
+        }
         flushChanges(all: false)
     }
 
@@ -184,7 +266,6 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             lost += 1
             changes.append(.remove(entry.id, key: entry.key))
         }
-        if changes.count >= 1024 { flushChanges(all: false) }
     }
 
     private func isThere(_ place: Place) -> Bool {
@@ -230,7 +311,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
 
     /// Only when the book has all that stands before these ends may it know of them.
     private func finishBook() {
-        for number in segmentNumbers {
+        for number in segmentNumbers where !unread.contains(number) {
             guard let length = lengths[number], known[number] != BookSegment(coveredEnd: length, isClosed: true)
             else { continue }
             changes.append(.segment(number, BookSegment(coveredEnd: length, isClosed: true)))
@@ -246,6 +327,15 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             if !keeper.commitNow() { break }
         }
         keeper.record(changes)
+        keeper.record(changes.compactMap(removedMeanwhile))
         changes.removeAll(keepingCapacity: true)
+    }
+
+    /// Its removal may have come to the book before it was put there. One that comes after this look comes behind it.
+    private func removedMeanwhile(_ change: BookChange) -> BookChange? {
+        guard case .put(let entry) = change,
+            parts.index.entry(parts.options.hash(entry.key), entry.id) == nil
+        else { return nil }
+        return .remove(entry.id, key: entry.key)
     }
 }

@@ -45,7 +45,7 @@ package final class Zones: Sendable {
         for (zone, memory) in zip(made, [configuration.cache.memory] + configuration.cache.zones.map(\.memory)) {
             zone.tier.memory.setBudget(Int(clamping: memory))
             if let disk = zone.tier.disk, let settings = configuration.cache.disk(ofZone: zone.name) {
-                disk.setLimits(size: settings.size, pinned: settings.pinned)
+                disk.setLimits(size: settings.size, pinned: settings.pinned, syncInterval: settings.sync)
             }
         }
         zones.withLock { [made] in $0 = made }

@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import Glibc
 import Testing
 
 @testable import Disk
@@ -36,5 +37,41 @@ struct DiskStoreCrowdedTests {
             #expect(try store.get("http://a.example/\(number)")?.body == segmentBytes(20_000, UInt64(number)))
         }
         #expect(store.statistics.evictedObjects > 1000)
+    }
+
+    /// Bytes of all files that are there.
+    private var bytesOnDisk: UInt64 {
+        let names = (try? FileManager.default.subpathsOfDirectory(atPath: room.path)) ?? []
+        return names.reduce(0) { sum, name in
+            var status = stat()
+            guard unsafe lstat("\(room.path)/\(name)", &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+                return sum
+            }
+            return sum + UInt64(status.st_size)
+        }
+    }
+
+    @Test func `with objects of which the book takes most never goes above its size, nor off`() throws {
+        var tuning = DiskStoreTestRoom.tuning
+        tuning.segmentBytes = 1 << 20
+        let size = Directory.sizeMin
+        let store = try room.open(size: size, pinned: 0, syncInterval: .milliseconds(20), tuning: tuning)
+        defer { store.close() }
+        let path = String(repeating: "x", count: 420)
+        var usedMax: UInt64 = 0
+        for number in 0..<60_000 {
+            let key = "http://a.example/\(number &* 0x9E37_79B9 & 0xFFFF_FFFF)/\(path)"
+            while store.put(key, [UInt8(truncatingIfNeeded: number)]) == nil {
+                try #require(store.state == .on)
+                usleep(500)
+            }
+            if number % 500 == 0 { usedMax = max(usedMax, bytesOnDisk) }
+        }
+        #expect(store.flush())
+        print("crowded by the book: at most \(usedMax) of \(size) bytes, \(store.statistics)")
+        #expect(max(usedMax, bytesOnDisk) <= size)
+        #expect(!room.hasLogged(.error, ""), "\(room.texts)")
+        #expect(store.statistics.evictedObjects > 10_000)
+        #expect(store.statistics.objectCount > 1000)
     }
 }

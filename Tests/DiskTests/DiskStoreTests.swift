@@ -27,6 +27,21 @@ struct DiskStoreTests {
         #expect(store.statistics.storedObjects == 10)
     }
 
+    @Test func `the time between two commits can be changed while it runs, and holds at once`() throws {
+        let store = try room.open(syncInterval: .seconds(3600))
+        defer { store.close() }
+        #expect(store.put("http://a.example/1", [1]) != nil)
+        store.waitUntilFound("http://a.example/1")
+        usleep(1000)
+        #expect(store.listed().isEmpty)
+        store.setLimits(size: 64 << 20, pinned: 0, syncInterval: .milliseconds(5))
+        #expect(store.put("http://a.example/2", [2]) != nil)
+        let until = ContinuousClock.now + .seconds(20)
+        while store.listed().count < 2, .now < until { usleep(1000) }
+        #expect(store.listed().count == 2)
+        #expect(store.statistics.pinnedLimitBytes == 0)
+    }
+
     @Test func `what was flushed is there after a kill, and after an orderly end`() throws {
         for isOrderly in [true, false] {
             let room = DiskStoreTestRoom()

@@ -126,6 +126,120 @@ struct RecoveryTests {
         #expect(store.statistics.objectCount == 8)
     }
 
+    @Test func `a book that can not be read to its end is made anew, and no segment is taken for empty`() throws {
+        var tuning = DiskStoreTestRoom.tuning
+        tuning.segmentBytes = 64 << 10
+        var store = try room.open(tuning: tuning)
+        var ids: [ObjectID] = []
+        for number in 0..<50 {
+            ids.append(try #require(store.put("http://a.example/\(number)", segmentBytes(3000, UInt64(number)))))
+        }
+        _ = try makeLarge(store, "http://a.example/large", segmentBytes(blockBytes, 3), blocks: [0])
+        _ = try makeLarge(store, "http://z.example/large", segmentBytes(blockBytes, 4), blocks: [0])
+        #expect(store.flush())
+        for number in 0..<10 { store.remove("http://a.example/\(number)", ids[number]) }
+        #expect(store.flush())
+        store.close()
+        tuning.bookEntriesAtATime = 10
+        tuning.bookLoadFault = { count in count == 20 ? .damaged(BookDefect("a page")) : nil }
+        store = try room.open(tuning: tuning)
+        #expect(room.hasLogged(.error, "made anew from the segments"))
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: room.path).contains { $0.hasPrefix("book.damaged-") })
+        #expect(store.flush())
+        #expect(store.listed().count == 42)
+        #expect(store.nextID() > ids[49])
+        store.close()
+        tuning.bookLoadFault = { _ in nil }
+        store = try room.open(tuning: tuning)
+        defer { store.close() }
+        #expect(store.statistics.objectCount == 42)
+        #expect(store.statistics.largeCount == 2)
+        for number in 0..<50 {
+            let found = try store.get("http://a.example/\(number)")
+            #expect(found?.body == (number < 10 ? nil : segmentBytes(3000, UInt64(number))))
+        }
+    }
+
+    @Test func `what was stored while the book was read is in the one that takes its place`() throws {
+        var store = try room.open()
+        for number in 0..<20 { store.put("http://a.example/\(number)", [UInt8(number)]) }
+        #expect(store.flush())
+        store.close()
+        let (mayFail, isReached) = (CountingSemaphore(), CountingSemaphore())
+        var tuning = DiskStoreTestRoom.tuning
+        tuning.bookEntriesAtATime = 5
+        tuning.bookLoadFault = { count in
+            guard count == 10 else { return nil }
+            isReached.signal()
+            mayFail.wait()
+            return .damaged(BookDefect("a page"))
+        }
+        store = try room.open(tuning: tuning, waits: false)
+        isReached.wait()
+        store.put("http://b.example/", [7])
+        let large = try makeLarge(store, "http://b.example/large", segmentBytes(blockBytes, 3), blocks: [0])
+        #expect(store.flush())
+        mayFail.signal()
+        store.waitUntilLoaded()
+        #expect(store.flush())
+        #expect(store.listed().count == 22)
+        #expect(store.listed().contains { $0.id == large.id && $0.isComplete })
+        store.abandon()
+        store = try room.open()
+        defer { store.close() }
+        #expect(try store.get("http://b.example/")?.body == [7])
+        #expect(store.statistics.objectCount == 22)
+    }
+
+    @Test func `a segment that can not be read while the book is made anew stays, and is found at the next start`()
+        throws
+    {
+        var tuning = DiskStoreTestRoom.tuning
+        tuning.segmentBytes = 64 << 10
+        var store = try room.open(tuning: tuning)
+        for number in 0..<20 { store.put("http://a.example/\(number)", segmentBytes(30_000, UInt64(number))) }
+        #expect(store.flush())
+        store.close()
+        try damageBook()
+        let calls = FaultyCalls()
+        calls.inject(.fail(EIO), into: [.read], path: try #require(files(segments).first))
+        store = try room.open(tuning: tuning, calls: calls)
+        #expect(room.hasLogged(.error, "stays as it is"))
+        #expect(store.find("http://a.example/0").isEmpty)
+        #expect(store.flush())
+        #expect(store.flush())
+        store.close()
+        store = try room.open(tuning: tuning)
+        defer { store.close() }
+        for number in 0..<20 {
+            #expect(try store.get("http://a.example/\(number)")?.body == segmentBytes(30_000, UInt64(number)))
+        }
+    }
+
+    @Test func `what is removed after it was found, while the book is made anew, does not come back`() throws {
+        var tuning = DiskStoreTestRoom.tuning
+        tuning.segmentBytes = 64 << 10
+        var store = try room.open(tuning: tuning)
+        var last: ObjectID?
+        for number in 0..<20 { last = store.put("http://a.example/\(number)", segmentBytes(30_000, UInt64(number))) }
+        #expect(store.flush())
+        store.close()
+        try damageBook()
+        let calls = FaultyCalls()
+        calls.inject(
+            .delay(.milliseconds(1000)), into: [.read], path: try #require(files(segments).first), times: 1)
+        store = try room.open(tuning: tuning, calls: calls, waits: false)
+        store.waitUntilFound("http://a.example/19")
+        store.remove("http://a.example/19", try #require(last))
+        #expect(store.flush())
+        #expect(!store.isLoaded)
+        store.waitUntilLoaded()
+        #expect(store.flush())
+        #expect(store.listed().count == 19)
+        store.close()
+    }
+
     @Test func `a damaged body is told, and the object dropped, counted and logged`() throws {
         let store = try room.open()
         let id = try #require(store.put("http://a.example/x", segmentBytes(100_000, 1)))

@@ -173,12 +173,20 @@ private final class LockedFile: Sendable {
         if isOpen.exchange(false, ordering: .relaxed) { _ = Glibc.close(fd) }
     }
 
+    /// For a second: a process that was killed a moment ago may not be quite gone, nor a child that one made.
+    private static let attemptsMax = 50
+    private static let attemptMicroseconds: UInt32 = 20_000
+
     static func open(_ file: String, flags: CInt, in path: String) throws(DiskRefusal) -> LockedFile {
         let fd = unsafe Glibc.open(file, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard fd >= 0 else { throw Directory.refusal(path, errno) }
         let opened = LockedFile(fd)
-        guard flock(fd, LOCK_EX | LOCK_NB) == 0 else {
-            throw errno == EWOULDBLOCK ? .inUse(path: path) : .failed(path: path, errno: errno)
+        var attempts = 0
+        while flock(fd, LOCK_EX | LOCK_NB) != 0 {
+            guard errno == EWOULDBLOCK else { throw .failed(path: path, errno: errno) }
+            guard attempts < Self.attemptsMax else { throw .inUse(path: path) }
+            attempts += 1
+            usleep(Self.attemptMicroseconds)
         }
         // Between opening and locking another process may have given the file its name, or taken it away.
         var (ours, named) = (stat(), stat())

@@ -111,8 +111,8 @@ extension ClientConnection {
         guard !body.isLarge, body.length <= Worker.diskBufferBytes, !zone.tier.deservesMemory(record) else {
             return nil
         }
-        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: worker.diskBuffer[..<body.length])
-        return unsafe body.read(into: room) == .done ? UnsafeRawBufferPointer(room) : nil
+        guard worker.readFromDisk(body) == .done else { return nil }
+        return unsafe UnsafeRawBufferPointer(rebasing: worker.diskBuffer[..<body.length])
     }
 
     /// A hit whose body was read from the disk just now.

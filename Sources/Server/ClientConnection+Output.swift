@@ -143,7 +143,7 @@ extension ClientConnection {
             return .done
         case .wait:
             if unsentBytes > 0 { return write(bodyBytes: 0) }
-            if delivery.isTranscoded, delivery.body.isLarge, !delivery.isBeforeHole { return awaitDisk(delivery) }
+            if delivery.isTranscoded, !delivery.body.isResident, !delivery.isBeforeHole { return awaitDisk(delivery) }
             return awaitBody()
         case .broken:
             return breakDelivery(delivery)
@@ -167,12 +167,12 @@ extension ClientConnection {
     func write(bodyBytes: Int) -> Step {
         let queued = unsentBytes
         var piece = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-        if bodyBytes > 0, let delivery, delivery.body.isLarge {
-            switch unsafe delivery.piece(limit: bodyBytes, room: worker.diskBuffer) {
+        if bodyBytes > 0, let delivery, !delivery.body.isResident {
+            switch pieceFromDisk(delivery, limit: bodyBytes) {
             case .bytes(let bytes): unsafe piece = unsafe bytes
             // What is queued goes out first.
             case .wouldBlock where queued == 0: return awaitDisk(delivery)
-            case .nothing where queued == 0: return awaitBody()
+            case .nothing where queued == 0: return delivery.body.isLarge ? awaitBody() : breakDamaged(delivery)
             case .wouldBlock, .nothing: break
             }
         }
@@ -188,7 +188,7 @@ extension ClientConnection {
                 unsafe vectors[used] = unsafe iovec(
                     iov_base: .init(mutating: piece.baseAddress), iov_len: piece.count)
                 used += 1
-            } else if bodyBytes > 0, let delivery, !delivery.body.isLarge {
+            } else if bodyBytes > 0, let delivery, delivery.body.isResident {
                 used += unsafe delivery.body.vectors(
                     from: delivery.offset, limit: bodyBytes,
                     into: UnsafeMutableBufferPointer(rebasing: vectors[used...]))
@@ -216,6 +216,22 @@ extension ClientConnection {
         case .closed, .failed:
             return .failed
         }
+    }
+
+    private func pieceFromDisk(_ delivery: Delivery, limit: Int) -> Body.Piece {
+        if worker.diskContent === delivery.body, delivery.offset < delivery.body.length {
+            let end = min(delivery.body.length, delivery.offset + limit)
+            return unsafe .bytes(UnsafeRawBufferPointer(rebasing: worker.diskBuffer[delivery.offset..<end]))
+        }
+        worker.diskContent = nil
+        return unsafe delivery.piece(limit: limit, room: worker.diskBuffer)
+    }
+
+    /// What was right when the head went out can not be read any more: the client must see that (RFC 9112 §8).
+    private func breakDamaged(_ delivery: Delivery) -> Step {
+        exchange?.request.tier.giveUp(delivery.record, after: .damaged)
+        exchange?.broke()
+        return .failed
     }
 
     /// The bytes are on the disk: somebody who may block reads them.

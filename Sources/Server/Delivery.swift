@@ -140,7 +140,7 @@ final class Delivery {
         var out: [UInt8] = []
         let progress: Transcoder.Progress
         do throws(TranscodingError) {
-            if body.isLarge {
+            if !body.isResident {
                 guard let source = pieceToTranscode() else { return .wait }
                 progress = try transcoder.next(from: source, offset: &offset, into: &out)
             } else {

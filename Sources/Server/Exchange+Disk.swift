@@ -67,9 +67,15 @@ extension Exchange {
 
     // MARK: the body
 
-    /// Where the body is wanted it is in memory from here on, so that all that follows can rely on it.
+    /// Where the body is wanted it is at hand from here on, so that all that follows can rely on it: in memory, or, where it is not
+    /// asked for so often, in the worker's buffer.
     private func loadBody(of record: StoredResponse) -> DiskStep {
         guard needsLoading(record) else { return .nothing }
+        if mayStayOnDisk(record) {
+            let result = worker.readFromDisk(record.body)
+            if result == .done { readDirectly = record }
+            if result != .wouldBlock { return bodyIsRead(record, result) }
+        }
         let result = record.body.load(waits: false)
         guard result == .wouldBlock else { return bodyIsRead(record, result) }
         let tier = request.tier
@@ -77,7 +83,13 @@ extension Exchange {
     }
 
     private func needsLoading(_ record: StoredResponse) -> Bool {
-        !record.body.isResident && !record.body.isLarge && request.method != .head
+        !record.body.isResident && !record.body.isLarge && request.method != .head && record !== readDirectly
+    }
+
+    /// It goes out as it stands on the disk, is no longer than the buffer, and is not worth the memory.
+    private func mayStayOnDisk(_ record: StoredResponse) -> Bool {
+        record.body.length <= Worker.diskBufferBytes && record.coding.isFixed(request.compression(of: record))
+            && !request.tier.deservesMemory(record)
     }
 
     private func bodyIsRead(_ record: StoredResponse, _ result: DiskRead) -> DiskStep {

@@ -34,6 +34,8 @@ final class Exchange {
     var framing: ForwardedHead.Framing = .none
     /// The disk was asked for what memory does not hold.
     var hasAskedDisk = false
+    /// The record whose body goes out from the disk without coming into memory.
+    var readDirectly: StoredResponse?
     /// How often the disk had to be waited for, or did not have what it promised.
     var losses = 0
     /// What is done when the disk has read.

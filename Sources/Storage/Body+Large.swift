@@ -21,7 +21,7 @@ final class LargeCopy: @unchecked Sendable {
 }
 
 /// Large bodies: partial ones whose whole blocks go to the disk, and leave memory when they are there. Their bytes are had by
-/// `piece`, never by `vectors`.
+/// `piece`, never by `vectors`; those of others that are not resident may be.
 extension Body {
     package var isLarge: Bool { large != nil }
 
@@ -53,7 +53,10 @@ extension Body {
     ///   - room: at least `blockBytes`.
     ///   - waits: it may block.
     package func piece(from offset: Int, limit: Int, room: UnsafeMutableRawBufferPointer, waits: Bool) -> Piece {
-        guard let large else { return pieceInMemory(from: offset, limit: limit) }
+        guard let large else {
+            guard let packed, !isResident else { return pieceInMemory(from: offset, limit: limit) }
+            return unsafe piece(of: packed, from: offset, limit: limit, room: room, waits: waits)
+        }
         // What is copied under the lock is a block at most.
         let look: (copied: Int, onDisk: Int) = locked {
             let end = min(publishedEnd(from: offset), offset + limit)
@@ -81,6 +84,24 @@ extension Body {
         case .damaged, .failed:
             forgetDamaged(start..<start + count, large)
             return .nothing
+        }
+    }
+
+    private func piece(
+        of packed: PackedCopy, from offset: Int, limit: Int, room: UnsafeMutableRawBufferPointer, waits: Bool
+    ) -> Piece {
+        let start = offset / blockBytes * blockBytes
+        let count = min(length - start, room.count / blockBytes * blockBytes)
+        guard offset < start + count else { return .nothing }
+        switch unsafe packed.store.readBody(
+            of: packed.place, checksums: packed.checksums, offset: start,
+            into: UnsafeMutableRawBufferPointer(rebasing: room[..<count]), waits: waits)
+        {
+        case .done:
+            let first = offset - start
+            return unsafe .bytes(UnsafeRawBufferPointer(rebasing: room[first..<min(count, first + limit)]))
+        case .wouldBlock: return .wouldBlock
+        case .damaged, .failed: return .nothing
         }
     }
 

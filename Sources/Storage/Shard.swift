@@ -17,6 +17,8 @@ struct Shard {
     var transfers: [StorageKey: TransferState] = [:]
     private(set) var evictions = 0
     private(set) var evictedBytes = 0
+    /// How often `admits` was asked.
+    private var questions: UInt32 = 0
 
     /// How many records one call of `evict` looks at: keeps the lock short.
     private static let stepsMax = 32
@@ -159,17 +161,23 @@ struct Shard {
         return progressed ? .progressed : .nothing
     }
 
-    /// Whether a body that stands on the disk may take the place of what is next to go: only if that was not used since it was looked at
-    /// last. It is looked at now, and has one use less: so whatever is not asked for gives way after some such questions, and where all
-    /// is asked for alike nothing is moved to and fro.
+    /// Whether a body that stands on the disk may take the place of one in memory: of the next such, and only if that was not used
+    /// since it was looked at last. At every eighth question one is looked at, and has one use less: what is not asked for gives way
+    /// after some time, and where all is asked for alike nothing is moved to and fro. Records without bodies in memory stay: they
+    /// take little, and to read their heads again costs as much as to read a body.
     mutating func admits() -> Bool {
-        let fromSmall = small.bytes * 10 > bytes || main.count == 0
-        guard let victim = fromSmall ? small.last : main.last else { return true }
-        if victim.body.state != .growing {
-            guard victim.frequency > 0 else { return true }
-            victim.setFrequency(victim.frequency - 1)
+        questions &+= 1
+        guard questions & 7 == 0 else { return false }
+        for _ in 0..<Self.stepsMax {
+            guard let victim = main.last ?? small.last else { return true }
+            if victim.body.isResident, victim.body.state != .growing {
+                guard victim.frequency > 0 else { return true }
+                victim.setFrequency(victim.frequency - 1)
+                rotate(victim)
+                return false
+            }
+            rotate(victim)
         }
-        rotate(victim)
         return false
     }
 

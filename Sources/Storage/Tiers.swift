@@ -345,7 +345,7 @@ extension Tiers {
     /// Whether a record on the disk is asked for so often that its body is worth the memory, more than what would have to go
     /// for it (`Shard.admits`).
     package func deservesMemory(_ record: StoredRecord) -> Bool {
-        record.frequency > 0 && memory.shelves.admits(record)
+        record.frequency > 1 && memory.shelves.admits(record)
     }
 }
 

@@ -42,6 +42,15 @@ final class Scenario {
 
     /// What is stored is on the disk, and memory forgets it.
     func leaveToDisk() throws {
+        // An answer may be out a moment before its fetch has come to its end.
+        try eventually("all in memory is given to the disk") {
+            var (records, given) = (0, 0)
+            tier.memory.forEach {
+                records += 1
+                given += $0.diskID == nil ? 0 : 1
+            }
+            return records > 0 && records == given
+        }
         guard tier.disk?.flush() == true else { throw WireError("the disk does not take what it has to") }
         tier.clearMemory()
     }

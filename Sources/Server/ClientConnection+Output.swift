@@ -209,6 +209,7 @@ extension ClientConnection {
                 if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
                 delivery?.advance(by: ofBody, framing: &pending)
             }
+            exchange?.fetch?.clientTook()
             return .progressed
         case .wouldBlock:
             return .blocked
@@ -254,7 +255,10 @@ extension ClientConnection {
     /// The body is not there yet: its writer, on whatever thread, will say when there is more.
     func awaitBody() -> Step {
         guard let delivery, delivery.ticket == nil else { return .waiting }
-        if exchange?.isToldOfProgress == true { return .waiting }
+        if exchange?.isToldOfProgress == true {
+            guard delivery.isBeforeHole, delivery.body.bytesBefore(delivery.offset) == nil else { return .waiting }
+            exchange?.letFetchGo()
+        }
         if delivery.isBeforeHole {
             switch exchange?.fillHole(before: delivery) {
             case .progressed: return .progressed

@@ -66,6 +66,19 @@ extension Exchange {
         client.flush()
     }
 
+    /// How far the client is in a body that is being fetched for it; nil: it gets another, or none.
+    func offsetTaken(of body: Body) -> Int? {
+        guard let delivery = client.delivery, delivery.body === body else { return nil }
+        return delivery.offset
+    }
+
+    /// What the answer waits for is not what is being fetched for it, for it was lost meanwhile: the fetch goes on without it.
+    func letFetchGo() {
+        let fetch = self.fetch
+        self.fetch = nil
+        fetch?.clientLeft()
+    }
+
     /// What is missing can not be had: the client must see that its answer is not whole (RFC 9112 §8).
     func partFailed() {
         fetch = nil

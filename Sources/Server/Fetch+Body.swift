@@ -130,8 +130,11 @@ extension Fetch {
             case .full, .tooLarge: unsafe outgrow(record, bytes)
             }
         case .fill(let fill, _):
-            if case .appended = unsafe fill.append(bytes) { return }
-            giveUp(keepsPart: false)
+            switch unsafe fill.append(bytes) {
+            case .appended: break
+            case .full: giveUp()
+            case .tooLarge: giveUp(keepsPart: false)
+            }
         case .discard, .undecided:
             break
         }
@@ -159,7 +162,7 @@ extension Fetch {
             holdBack(record.body)
         case .fill(let fill, _):
             exchange?.bodyAdvanced()
-            holdBack(fill.body)
+            fill.body.isLeftByDisk ? passOn(fill) : holdBack(fill.body)
         case .discard, .undecided:
             break
         }
@@ -172,6 +175,28 @@ extension Fetch {
         let inbox = worker.loop.inbox
         let worker = WorkerReference(worker)
         body.awaitRoom(Wake { inbox.post { worker.value.fetches[id]?.resume() } })
+    }
+
+    /// The disk can not take it any more. The client that asked gets it by way of memory, which has no room for all: what it took is let
+    /// go, and the origin waits for it.
+    private func passOn(_ fill: Fill) {
+        guard state == .streaming else { return }
+        guard let taken = exchange?.offsetTaken(of: fill.body) else { return giveUp() }
+        fill.letGo(before: taken)
+        if fill.position - taken > Fetch.passedOnBytesMax { pause() }
+    }
+
+    /// Bytes that the origin may be ahead of the client then.
+    private static let passedOnBytesMax = 1 << 20
+
+    /// The client took some of the body.
+    func clientTook() {
+        guard isPaused, let id, case .fill(let fill, _) = sink, fill.body.isLeftByDisk else { return }
+        guard let taken = exchange?.offsetTaken(of: fill.body), fill.position - taken <= Fetch.passedOnBytesMax / 2
+        else { return }
+        let worker = WorkerReference(worker)
+        // Not from within its writing.
+        worker.value.loop.inbox.post { worker.value.fetches[id]?.resume() }
     }
 
     /// It is no longer stored, and nobody reads it.

@@ -66,7 +66,7 @@ extension Fetch {
     private func fillRest(of record: StoredResponse) {
         let treatment = request.treatment(of: record, by: snapshot)
         guard treatment.ranges == .whole, record.body.state == .partial, let length = record.body.expectedLength,
-            length <= request.objectSizeMax(treatment)
+            length <= request.objectSizeMax(treatment), !record.body.isLeftByDisk
         else { return }
         Fetch.fillHole(of: record, worker: worker, snapshot: snapshot, request: request, like: transaction.request)
     }

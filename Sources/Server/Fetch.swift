@@ -142,7 +142,7 @@ final class Fetch: TimedObject {
         exchange = nil
         switch sink {
         case .store(let record): if isForNobody(record) { abortStored(record) }
-        case .fill: break
+        case .fill(let fill, _): if fill.body.isLeftByDisk { giveUp() }
         case .undecided where transfer.map { $0.followerCount > 0 } == true: return
         case .undecided, .relay, .discard: abort()
         }

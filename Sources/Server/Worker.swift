@@ -28,8 +28,9 @@ import Synchronization
     let readBuffer: UnsafeMutableRawBufferPointer
     /// What is read from the disk on its way to a client: `readBuffer` may hold requests that are not answered yet.
     let diskBuffer: UnsafeMutableRawBufferPointer
-    /// The body that is in `diskBuffer`, whole and checked; nil: none.
-    var diskContent: Body?
+    /// The body that is in `diskBuffer`, whole and checked; nil: none. Who serves it holds it: here it would count although nobody
+    /// asks for it any more.
+    weak var diskContent: Body?
     /// Heads and small bodies on their way out.
     let outBuffer: UnsafeMutableRawBufferPointer
     /// For gathering writes.

@@ -28,6 +28,9 @@ extension Body {
     /// Its pages go as soon as they are written: how much is in memory is bounded by how far the disk may be behind, not by the budget.
     var isLeavingMemory: Bool { large.map { large in locked { !large.hasFailed } } ?? false }
 
+    /// A block could not be written: what comes from here on stays in memory, until `Fill.letGo`.
+    package var isLeftByDisk: Bool { large.map { large in locked { large.hasFailed } } ?? false }
+
     /// By whoever makes the body, before others know it.
     func attach(_ copy: LargeCopy) {
         large = copy
@@ -186,6 +189,40 @@ extension Body {
             return false
         }
         if isDue { wake() }
+    }
+
+    // MARK: Without the disk
+
+    /// The blocks within `range` that are in memory alone are holes again.
+    /// - Returns: bytes of pages that were freed.
+    func letGo(_ range: Range<Int>) -> Int {
+        guard let large, let length = expectedLength else { return 0 }
+        var freed: [UnsafeMutableRawPointer] = unsafe []
+        let growth = locked { () -> Int in
+            guard let map = blocks else { return 0 }
+            let footprint = map.footprint
+            var start = (range.lowerBound + blockBytes - 1) / blockBytes * blockBytes
+            while start < range.upperBound, case let end = min(start + blockBytes, length), end <= range.upperBound {
+                // What is on its way to the disk is being read there.
+                if !large.queued.contains(start / blockBytes), publishedEnd(from: start) >= end,
+                    let page = unsafe takePage(layout.page(at: start).index)
+                {
+                    map.unpublish(start..<end)
+                    unsafe freed.append(page)
+                }
+                start = end
+            }
+            published.store(map.prefix, ordering: .sequentiallyConsistent)
+            return map.footprint - footprint
+        }
+        if growth > 0 {
+            shelves.overdraw(growth)
+            held.add(growth, ordering: .relaxed)
+        }
+        let bytes = unsafe freed.reduce(0) { unsafe $0 + Shelves.size(of: $1) }
+        held.subtract(bytes, ordering: .relaxed)
+        unsafe freed.forEach { unsafe shelves.free($0) }
+        return bytes
     }
 
     // MARK: Damage

@@ -1,3 +1,5 @@
+internal import Disk
+
 /// Fetches one hole of a partial body (`Body.claim`): the one writer of the bytes from `position` to the end of `range`.
 /// One thread at a time; other fills may write elsewhere in the same body at the same moment.
 ///
@@ -14,6 +16,8 @@
     /// Bytes of pages taken beyond the budget.
     private var overdrawn = 0
     private var hasEnded = false
+    /// Bytes before this were let go.
+    private var letGoEnd: Int
 
     /// Bytes of pages one fill may take where the budget has no room even after evicting, so that the answer to a short
     /// range is not broken off by what others hold.
@@ -24,6 +28,7 @@
         self.range = range
         position = range.lowerBound
         capacity = range.lowerBound
+        letGoEnd = range.lowerBound
     }
 
     deinit { abandon() }
@@ -62,6 +67,15 @@
         let end = max(end, position)
         if position < range.upperBound { body.cutClaim(at: position, to: end) }
         range = range.lowerBound..<end
+    }
+
+    /// What it wrote before `end` was read by the one it is for. The disk can not take it (`Body.isLeftByDisk`), and memory is to be
+    /// had again: whoever else wants it fetches it anew.
+    package func letGo(before end: Int) {
+        let end = min(end, position)
+        guard end > letGoEnd else { return }
+        overdrawn = max(0, overdrawn - body.letGo(letGoEnd..<end))
+        letGoEnd = end / blockBytes * blockBytes
     }
 
     /// No more bytes follow. False: fewer came than the hole has; the rest of it is free again.

@@ -101,6 +101,7 @@ final class DiskStoreThreads: Sendable {
         ended.writer?.join()
         if ending == .orderly { keeper.close() }
         ended.keeper?.join()
+        keeper.disconnect()
         pool.shutdown()
         parts.book.close()
         parts.directory.unlock()

@@ -103,6 +103,7 @@ final class DiskStoreThreads: Sendable {
         ended.keeper?.join()
         keeper.disconnect()
         pool.shutdown()
+        parts.large.letGo()
         parts.book.close()
         parts.directory.unlock()
     }

@@ -78,6 +78,9 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
     private let wakeReclaimer = Locked<(@Sendable () -> Void)?>(nil)
     /// The commit before found no room.
     private var isBookFull = false
+    /// Attempts of a full book before those who wait for a commit are told that there is none.
+    private static let triesMax = 20
+    private var triesLeft = triesMax
     private let dropLater = Locked<(@Sendable (Removal) -> Void)?>(nil)
 
     /// - Parameter reservedIDs: as of the book.
@@ -97,6 +100,13 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         self.wakeReclaimer.withLock { $0 = wakeReclaimer }
         self.afterDeletion.withLock { $0 = afterDeletion }
         dropLater.withLock { $0 = drop }
+    }
+
+    /// After its end: those whom it calls hold it.
+    func disconnect() {
+        afterDeletion.withLock { $0 = nil }
+        wakeReclaimer.withLock { $0 = nil }
+        dropLater.withLock { $0 = nil }
     }
 
     // MARK: for other threads
@@ -210,7 +220,14 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             }
             if !damaged.isEmpty { takeOut(damaged) }
             let isDone = commitBatch()
-            for waiter in waiters { waiter(isDone) }
+            if !isDone, isBookFull, life == .open, parts.health.isOn, triesLeft > 0 {
+                // Something is being evicted: who waits gets the answer of a later attempt.
+                triesLeft -= 1
+                state.withLock { $0.waiters = waiters + $0.waiters }
+            } else {
+                triesLeft = Self.triesMax
+                for waiter in waiters { waiter(isDone) }
+            }
             if life == .closing { return }
             probeWhereDue()
         }
@@ -222,7 +239,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             return state.isAsleep ? state.syncInterval : nil
         }
         guard var interval else { return }
-        if isBookFull { interval = min(interval, .milliseconds(100)) }
+        if isBookFull { interval = min(interval, .milliseconds(10)) }
         _ = wake.wait(timeout: min(interval, parts.health.isOn ? .seconds(60) : parts.tuning.probeInterval))
         state.withLock { $0.isAsleep = false }
     }

@@ -471,6 +471,8 @@ package struct DiskStatistics: Sendable, Equatable {
     package var storedBytes: UInt64 = 0
     package var refusedBusy: UInt64 = 0
     package var refusedPinned: UInt64 = 0
+    /// Taken, and not written after all: there was no room, or an error.
+    package var droppedObjects: UInt64 = 0
     package var evictedObjects: UInt64 = 0
     package var evictedBytes: UInt64 = 0
     /// Bytes copied forward to free a segment.

@@ -101,7 +101,9 @@ final class DiskStoreThreads: Sendable {
         ended.writer?.join()
         if ending == .orderly { keeper.close() }
         ended.keeper?.join()
+        keeper.disconnect()
         pool.shutdown()
+        parts.large.letGo()
         parts.book.close()
         parts.directory.unlock()
     }

@@ -15,7 +15,7 @@ struct DiskStoreTuning: Sendable {
     /// Between two probes of a store that is off.
     var probeInterval = Duration.seconds(5)
     /// How long an object waits for room before it is not stored after all.
-    var roomWaitMax = Duration.seconds(10)
+    var roomWaitMax = Duration.seconds(1)
     /// Descriptors of shared segments that are kept open.
     var openFilesMax = 512
     /// Large objects of which table and descriptor are kept though nobody reads them.

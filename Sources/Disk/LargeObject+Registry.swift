@@ -36,6 +36,15 @@ final class LargeObjects: Sendable {
         _ = idle  // let go outside of the lock
     }
 
+    /// The store has ended: lets go of those that nobody reads. They hold what the store was made of, and their files.
+    func letGo() {
+        let idle = state.withLock { state in
+            defer { state.idle = [] }
+            return state.idle
+        }
+        _ = idle
+    }
+
     func known(_ number: UInt32) -> (hash: UInt64, id: ObjectID)? {
         state.withLock { $0.known[number].map { ($0.hash, $0.id) } }
     }

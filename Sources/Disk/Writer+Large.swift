@@ -16,7 +16,14 @@ extension Writer {
 
     func make(_ object: LargeObject) {
         writeBatch()
-        guard object.isClaimed || waitForRoom(object.fileBytes) else { return refuse(object) }
+        if !object.isClaimed {
+            guard parts.pending.contains(object.hash, object.id), parts.health.isOn else { return refuse(object) }
+            switch room(object.fileBytes) {
+            case .granted: break
+            case .wait: return wait(.makeLarge(object), object.id)
+            case .never: return refuse(object)
+            }
+        }
         guard parts.pending.contains(object.hash, object.id), parts.health.isOn, let file = created(object) else {
             parts.ledger.withLock { $0.unclaim(object.fileBytes) }
             return refuse(object)
@@ -26,7 +33,10 @@ extension Writer {
 
     /// It is not stored after all.
     private func refuse(_ object: LargeObject) {
-        if parts.pending.cancel(object.hash, object.id) { parts.counters.lostObjects.count() }
+        if parts.pending.cancel(object.hash, object.id) {
+            parts.counters.lostObjects.count()
+            parts.counters.droppedObjects.count()
+        }
         parts.ledger.withLock { $0.withdraw(object.place.recordLength, object.attributes.storageClass) }
         object.fail()
     }

@@ -48,7 +48,7 @@ final class WriterQueue: Sendable {
         var bytes = 0
         var sleep = Sleep.awake
         var life = Life.open
-        /// Who waits in `waitForUrgent` is to look again.
+        /// Who waits for room is to look again.
         var isPoked = false
     }
     private let state = Locked(State())
@@ -145,7 +145,12 @@ final class WriterQueue: Sendable {
     func done(_ bytes: Int) { state.withLock { $0.bytes -= bytes } }
 
     /// All there is; sleeps until there is something.
-    func take() -> Taken {
+    /// - Parameter timeout: with nothing at hand where that is over, or when it is poked; nil: only with something.
+    func take(within timeout: Duration? = nil) -> Taken {
+        if let timeout {
+            rest(timeout)
+            return takeNow() ?? .jobs(urgent: [], [], bytes: 0)
+        }
         sleep(.nap)
         while true {
             if let taken = takeNow() { return taken }
@@ -182,20 +187,17 @@ final class WriterQueue: Sendable {
         state.withLock { $0.sleep = .awake }
     }
 
-    /// Urgent jobs, for a writer that waits for room; sleeps at most `timeout`, less when poked.
-    func waitForUrgent(_ timeout: Duration) -> [WriterJob] {
+    /// A nap of a writer that waits for room: what is urgent ends it, and a poke.
+    private func rest(_ timeout: Duration) {
         let sleeps = state.withLock { state in
             guard state.urgent.isEmpty, state.life == .open, !state.isPoked else { return false }
-            // As in a nap: only what is urgent wakes it. What is enough to be written has to wait all the same.
             state.sleep = .nap
             return true
         }
         if sleeps { _ = wake.wait(timeout: timeout) }
-        return state.withLock { state in
+        state.withLock { state in
             state.sleep = .awake
             state.isPoked = false
-            defer { state.urgent = [] }
-            return state.urgent
         }
     }
 }

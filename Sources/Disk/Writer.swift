@@ -25,6 +25,16 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     var blocks = BlockRun()
     /// Waiting for room came to nothing: until some is granted nobody waits again.
     private var isRoomHopeless = false
+    /// Jobs that wait for room, and those that are to come behind them: nothing else waits.
+    private var waiting: [WriterJob] = []
+    /// Of the objects in there.
+    private var waitingIDs: Set<ObjectID> = []
+    /// Since when nothing was granted.
+    private var waitsSince: ContinuousClock.Instant?
+    /// Of jobs that were taken, as long as some of them wait: so that the queue's bound holds for them.
+    private var heldBytes = 0
+    /// Between two looks whether there is room.
+    private static let roomNap = Duration.milliseconds(20)
     var madeDirectories: Set<UInt32> = []
 
     private enum Step {
@@ -46,16 +56,26 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 
     /// Until the queue ends. The body of a thread.
     func run() {
-        while case .jobs(let urgent, let jobs, let bytes) = queue.take() {
-            for job in urgent + jobs {
-                if queue.isAbandoned { fail(job) } else { perform(job) }
-            }
+        while case .jobs(let urgent, let jobs, let bytes) = queue.take(within: waiting.isEmpty ? nil : Self.roomNap) {
+            heldBytes += bytes
+            for job in urgent { performOrFail(job) }
+            performWaiting()
+            for job in jobs { if mustWait(job) { waiting.append(job) } else { performOrFail(job) } }
             if !queue.isAbandoned {
                 finishBlocks()
                 writeBatch()
             }
-            queue.done(bytes)
+            if waiting.isEmpty {
+                queue.done(heldBytes)
+                heldBytes = 0
+            } else {
+                // What is written can be reclaimed when the book knows it, and what was emptied goes then.
+                keeper.commitSoon()
+            }
         }
+        // The reclaimer has ended: nothing will make room any more.
+        isRoomHopeless = true
+        performWaiting()
         if !queue.isAbandoned { closeActive() }
         for job in queue.finish() { fail(job) }
     }
@@ -69,6 +89,10 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         case .call(let call): call()
         case .move(_, _, let done), .carry(_, _, let done): done(false)
         }
+    }
+
+    private func performOrFail(_ job: WriterJob) {
+        if queue.isAbandoned { fail(job) } else { perform(job) }
     }
 
     private func perform(_ job: WriterJob) {
@@ -95,8 +119,11 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     // MARK: packed objects
 
     private func write(_ object: PackedObject, _ length: UInt64) {
-        guard parts.pending.contains(object.hash, object.id), parts.health.isOn, waitForRoom(length) else {
-            return refuse(object, length)
+        guard parts.pending.contains(object.hash, object.id), parts.health.isOn else { return refuse(object, length) }
+        switch room(length) {
+        case .granted: break
+        case .wait: return wait(.object(object, length: length), object.id)
+        case .never: return refuse(object, length)
         }
         guard haveActive(for: length), let place = added(object) else {
             parts.ledger.withLock { $0.unclaim(length) }
@@ -113,7 +140,10 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 
     /// It is not stored after all.
     private func refuse(_ object: PackedObject, _ length: UInt64) {
-        if parts.pending.cancel(object.hash, object.id) { parts.counters.lostObjects.count() }
+        if parts.pending.cancel(object.hash, object.id) {
+            parts.counters.lostObjects.count()
+            parts.counters.droppedObjects.count()
+        }
         parts.renewals.forget(object.id)
         parts.ledger.withLock { $0.withdraw(length, object.attributes.storageClass) }
     }
@@ -125,32 +155,62 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 
     // MARK: room
 
-    /// Waits for the reclaimer, and serves it meanwhile.
-    func waitForRoom(_ bytes: UInt64) -> Bool {
-        let begin = ContinuousClock.now
-        while true {
-            let (claim, isTight) = parts.ledger.withLock { ($0.claim(bytes, for: .storing), $0.shortfall > 0) }
-            if isTight { wakeReclaimer() }
-            switch claim {
-            case .granted:
-                isRoomHopeless = false
-                return true
-            case .never: return false
-            case .wait: break
-            }
-            // Before the index is loaded nobody knows what may go.
-            guard parts.loading.isLoaded, !isRoomHopeless, parts.health.isOn, !queue.isAbandoned else { return false }
-            guard begin.duration(to: .now) < parts.tuning.roomWaitMax else {
-                isRoomHopeless = true
-                parts.log(.warning, "no room could be made in \(parts.tuning.roomWaitMax): objects are not stored")
-                return false
-            }
-            // What is gathered can be seen and reclaimed only when it is written.
-            finishBlocks()
-            writeBatch()
-            keeper.commitSoon()
-            for job in queue.waitForUrgent(.milliseconds(100)) { perform(job) }
+    /// Asks for room; `wait`: it is asked again soon, for at most `roomWaitMax`.
+    func room(_ bytes: UInt64) -> Ledger.Claim {
+        let (claim, isTight) = parts.ledger.withLock { ($0.claim(bytes, for: .storing), $0.shortfall > 0) }
+        if isTight { wakeReclaimer() }
+        switch claim {
+        case .granted:
+            isRoomHopeless = false
+            waitsSince = nil
+            return .granted
+        case .never: return .never
+        case .wait: break
         }
+        // Before the index is loaded nobody knows what may go.
+        guard parts.loading.isLoaded, !isRoomHopeless, !queue.isAbandoned else { return .never }
+        let begin = waitsSince ?? .now
+        waitsSince = begin
+        guard begin.duration(to: .now) < parts.tuning.roomWaitMax else {
+            isRoomHopeless = true
+            waitsSince = nil
+            parts.log(.warning, "no room could be made in \(parts.tuning.roomWaitMax): objects are not stored")
+            return .never
+        }
+        return .wait
+    }
+
+    /// Comes again, with those that wait.
+    func wait(_ job: WriterJob, _ id: ObjectID) {
+        waiting.append(job)
+        waitingIDs.insert(id)
+    }
+
+    /// What needs room is stored in the order in which it came, and what belongs to it comes behind it.
+    private func mustWait(_ job: WriterJob) -> Bool {
+        guard !waiting.isEmpty else { return false }
+        switch job {
+        case .object(let object, _):
+            waitingIDs.insert(object.id)
+            return true
+        case .makeLarge(let object):
+            guard !object.isClaimed else { return false }
+            waitingIDs.insert(object.id)
+            return true
+        case .renew(let id, _, _, _, _, _): return waitingIDs.contains(id)
+        case .block(let object, _, _, _, _), .lostBlock(let object): return waitingIDs.contains(object.id)
+        case .call: return true
+        case .drop, .move, .carry: return false
+        }
+    }
+
+    /// Tries again what waits, up to the first that has to wait on.
+    private func performWaiting() {
+        guard !waiting.isEmpty else { return }
+        let jobs = waiting
+        waiting = []
+        waitingIDs = []
+        for job in jobs { if mustWait(job) { waiting.append(job) } else { performOrFail(job) } }
     }
 
     /// An active segment into which a record of this length still goes.

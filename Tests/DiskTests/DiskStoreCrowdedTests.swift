@@ -39,6 +39,45 @@ struct DiskStoreCrowdedTests {
         #expect(store.statistics.evictedObjects > 1000)
     }
 
+    @Test func `what waits for room holds up neither blocks that have theirs nor removals, and is dropped in the end`()
+        throws
+    {
+        var tuning = DiskStoreTestRoom.tuning
+        tuning.segmentBytes = 1 << 20
+        tuning.roomWaitMax = .seconds(2)
+        let calls = FaultyCalls()
+        let store = try room.open(size: Directory.sizeMin, pinned: 0, tuning: tuning, calls: calls)
+        defer { store.close() }
+        let key = Array("http://a.example/large".utf8)
+        let large = try store.makeLarge(
+            id: store.nextID(), hash: DiskStoreTestRoom.hash(key), key: key, attributes: .of(.permanent), head: [],
+            length: 3 * blockBytes
+        ).get()
+        let removed = try #require(store.put("http://a.example/removed", [1]))
+        #expect(store.flush())
+        // Nothing can be reclaimed: victims can not be read.
+        calls.inject(.fail(EIO), into: [.read], path: ".seg")
+        for number in 0..<300 { store.put("http://a.example/\(number)", segmentBytes(60_000, UInt64(number))) }
+        let answer = BlockingAnswer()
+        large.write(block: 1, from: SegmentTestBody(segmentBytes(3 * blockBytes, 1)), at: blockBytes) {
+            answer.give($0)
+        }
+        store.remove("http://a.example/removed", removed)
+        #expect(answer.wait())
+        #expect(store.statistics.droppedObjects == 0)
+        #expect(store.statistics.waitingBytes > 0)
+        let until = ContinuousClock.now + .seconds(20)
+        while store.listed().contains(where: { $0.id == removed }), .now < until { usleep(1000) }
+        #expect(store.statistics.droppedObjects == 0)
+        #expect(!store.flush())
+        #expect(store.statistics.droppedObjects > 0)
+        while store.statistics.waitingBytes > 0, .now < until { usleep(1000) }
+        #expect(store.statistics.waitingBytes == 0)
+        calls.heal()
+        while store.put("http://a.example/after", [2]) == nil || !store.flush(), .now < until { usleep(1000) }
+        #expect(try store.get("http://a.example/after")?.body == [2])
+    }
+
     /// Bytes of all files that are there.
     private var bytesOnDisk: UInt64 {
         let names = (try? FileManager.default.subpathsOfDirectory(atPath: room.path)) ?? []
@@ -67,11 +106,14 @@ struct DiskStoreCrowdedTests {
             }
             if number % 500 == 0 { usedMax = max(usedMax, bytesOnDisk) }
         }
+        // Objects may have been dropped while nothing could be evicted quickly enough: one flush says so.
+        let until = ContinuousClock.now + .seconds(20)
+        while !store.flush(), .now < until { usleep(1000) }
         #expect(store.flush())
         print("crowded by the book: at most \(usedMax) of \(size) bytes, \(store.statistics)")
         #expect(max(usedMax, bytesOnDisk) <= size)
         #expect(!room.hasLogged(.error, ""), "\(room.texts)")
         #expect(store.statistics.evictedObjects > 10_000)
-        #expect(store.statistics.objectCount > 1000)
+        #expect(store.statistics.objectCount > 0)
     }
 }

@@ -27,6 +27,23 @@ struct DiskStoreTests {
         #expect(store.statistics.storedObjects == 10)
     }
 
+    @Test func `a store that was closed keeps no file open`() throws {
+        let calls = FaultyCalls()
+        let store = try room.open(calls: calls)
+        let key = Array("http://a.example/large".utf8)
+        var large: LargeObject? = try store.makeLarge(
+            id: store.nextID(), hash: DiskStoreTestRoom.hash(key), key: key, attributes: .of(.permanent), head: [],
+            length: 100_000
+        ).get()
+        #expect(store.flush())
+        #expect(calls.openCount > 0)
+        _ = large
+        large = nil
+        store.close()
+        #expect(calls.count(.open) > 0)
+        #expect(!calls.paths.contains { $0.contains("/large/") })
+    }
+
     @Test func `the time between two commits can be changed while it runs, and holds at once`() throws {
         let store = try room.open(syncInterval: .seconds(3600))
         defer { store.close() }

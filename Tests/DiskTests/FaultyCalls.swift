@@ -124,6 +124,9 @@ final class FaultyCalls: DiskCalls {
     /// Calls of a kind so far, those that failed included.
     func count(_ kind: Kind) -> Int { state.withLock { $0.counts[kind] ?? 0 } }
 
+    /// Of descriptors that are open.
+    var paths: [String] { state.withLock { Array($0.paths.values) } }
+
     /// Descriptors that are open.
     var openCount: Int { state.withLock { $0.paths.count } }
 

@@ -73,7 +73,6 @@ final class StoreModel {
         var tuning = DiskStoreTestRoom.tuning
         tuning.segmentBytes = world.isCrowded ? 1 << 20 : 256 << 10
         tuning.packedBytesMax = 200_000
-        tuning.roomWaitMax = .seconds(2)
         return try room.open(
             size: world.isCrowded ? Directory.sizeMin : 256 << 20, pinned: world.isCrowded ? 4 << 20 : 128 << 20,
             syncInterval: .milliseconds(30), tuning: tuning, calls: calls, waits: !world.losesBook)

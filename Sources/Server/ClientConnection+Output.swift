@@ -105,7 +105,9 @@ extension ClientConnection {
                 // Making another coding takes time that is others' as well.
                 if delivery?.isTranscoded == true { made += 1 }
                 guard made < ClientConnection.codingStepsPerTurnMax else { return flushLater() }
-            case .blocked: return waitForRoom()
+            case .blocked:
+                keepForSlowClient()
+                return waitForRoom()
             case .waiting: return
             case .done: return outputDone()
             case .failed: return close()
@@ -114,6 +116,13 @@ extension ClientConnection {
     }
 
     static let codingStepsPerTurnMax = 8
+
+    /// When there is room again, what goes out from the disk may stand elsewhere, for its segment was reclaimed: it comes into memory
+    /// while it is at hand. Where it is not, it is read when it is wanted, as long as it stands there.
+    private func keepForSlowClient() {
+        guard let delivery, !delivery.body.isResident, !delivery.body.isLarge else { return }
+        _ = delivery.body.load(waits: false)
+    }
 
     private func flushLater() {
         let inbox = worker.loop.inbox

@@ -269,6 +269,51 @@ struct LargeBodyTroubles {
         }
     }
 
+    @Test func `a slow client gets all of what was on the disk, though it does not stay there`() throws {
+        try scenario(cache: disk) { s in
+            let body = content(250_000)
+            // What is asked for once is read without coming into memory.
+            for path in 0..<40 {
+                s.origin.expects("GET /\(path)").replies(200, cacheable, body)
+                try s.client().get("/\(path)")
+            }
+            try s.leaveToDisk()
+            let client = try s.client(receiveBuffer: 2048)
+            // One after the other, until the socket does not take all of one.
+            var asked = 0
+            var isBlocked = false
+            while !isBlocked, asked < 30 {
+                let before = s.count(.bytesToClients)
+                try client.ask("GET", "/\(asked)", ["Accept-Language: de"])
+                asked += 1
+                var last: UInt64 = 0
+                try s.eventually("it is out, or no more of it goes out") {
+                    let sent = s.count(.bytesToClients) - before
+                    defer { last = sent }
+                    if sent > body.count { return true }
+                    usleep(30_000)
+                    isBlocked = sent > 0 && sent == last
+                    return isBlocked
+                }
+            }
+            #expect(isBlocked)
+            // No worker has it in its buffer any more.
+            for path in 30..<40 { try s.client().get("/\(path)") }
+            // As when the segment is reclaimed.
+            let segments = s.directory.appendingPathComponent("disk/segments")
+            for file in try FileManager.default.contentsOfDirectory(at: segments, includingPropertiesForKeys: nil) {
+                let handle = try FileHandle(forWritingTo: file)
+                try handle.truncate(atOffset: 0)
+                try handle.close()
+            }
+            // What began before that goes on.
+            for _ in 0..<asked {
+                let answer = try client.response()
+                #expect(answer.isWhole && answer.body == body)
+            }
+        }
+    }
+
     @Test(arguments: [0, 65_535, 65_536, 65_537, 1 << 20 - 1, 1 << 20, 1 << 20 + 1])
     func `whatever its length, all memory is given back`(_ length: Int) throws {
         try scenario(cache: disk) { s in

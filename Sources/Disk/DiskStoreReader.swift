@@ -17,8 +17,13 @@ final class DiskStoreReader: Sendable {
     func readHead(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead {
         let head = try readHeadInFile(place, waits: waits)
         // It may have been removed or moved since the place was found: then a renewed head is no longer known for it.
-        guard let entry = parts.index.entry(parts.options.hash(head.key), at: place) else { throw .damaged }
-        return entry.isRenewed ? try renewed(head, waits: waits) : head
+        let hash = parts.options.hash(head.key)
+        guard let entry = parts.index.entry(hash, at: place) else { throw .damaged }
+        guard entry.isRenewed else { return head }
+        let renewed = try renewed(head, waits: waits)
+        // Moved meanwhile, the renewed head went along and is in the book no longer.
+        guard parts.index.entry(hash, at: place) != nil else { throw .damaged }
+        return renewed
     }
 
     private func readHeadInFile(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead {

@@ -69,6 +69,9 @@ struct DiskFigure: Sendable {
         DiskFigure("stored_bytes", .counter, "Bytes of responses written.") { $0.storedBytes },
         DiskFigure("refused_busy", .counter, "Responses not written: too much waited.") { $0.refusedBusy },
         DiskFigure("refused_pinned", .counter, "Responses not pinned: the quota was full.") { $0.refusedPinned },
+        DiskFigure("dropped_objects", .counter, "Responses taken and not written: no room, or an error.") {
+            $0.droppedObjects
+        },
         DiskFigure("evicted_objects", .counter, "Responses evicted for space.") { $0.evictedObjects },
         DiskFigure("evicted_bytes", .counter, "Bytes of responses evicted for space.") { $0.evictedBytes },
         DiskFigure("moved_bytes", .counter, "Bytes copied forward to free a segment.") { $0.movedBytes },

@@ -1,3 +1,6 @@
+import Glibc
+import Synchronization
+
 /// What a store is made of.
 package struct DiskOptions: Sendable {
     /// The directory; made where it is not there.
@@ -110,6 +113,8 @@ package final class DiskStore: @unchecked Sendable {
     private let keeper: BookKeeper
     private let queue: WriterQueue
     private let reader: DiskStoreReader
+    /// Second of the wall clock.
+    private let lastPinnedWarning = Atomic<Int64>(0)
     private let threads: DiskStoreThreads
 
     private init(_ parts: DiskStoreParts, _ threads: DiskStoreThreads) {
@@ -241,7 +246,7 @@ package final class DiskStore: @unchecked Sendable {
         }
         let storageClass = object.attributes.storageClass
         guard parts.ledger.withLock({ $0.promise(length, storageClass) }) else {
-            parts.counters.refusedPinned.count()
+            refusedPinned(object.key)
             return .pinnedQuotaFull
         }
         parts.pending.add(object.hash, object.id)
@@ -369,7 +374,9 @@ package final class DiskStore: @unchecked Sendable {
         let claim: Ledger.Claim
         switch claimLarge(place, fileBytes, attributes.storageClass) {
         case .success(let granted): claim = granted
-        case .failure(let refusal): return .failure(refusal)
+        case .failure(let refusal):
+            if refusal.outcome == .pinnedQuotaFull { refusedPinned(key) }
+            return .failure(refusal)
         }
         let object = LargeObject(
             new: id, hash: hash, key: key, attributes: attributes, head: head, place: place, fileBytes: fileBytes,
@@ -388,7 +395,7 @@ package final class DiskStore: @unchecked Sendable {
     private func claimLarge(
         _ place: Place, _ fileBytes: UInt64, _ storageClass: StorageClass
     ) -> Result<Ledger.Claim, StoreRefusal> {
-        let result: Result<Ledger.Claim, StoreRefusal> = parts.ledger.withLock { ledger in
+        parts.ledger.withLock { ledger in
             guard ledger.promise(place.recordLength, storageClass) else {
                 return .failure(StoreRefusal(.pinnedQuotaFull))
             }
@@ -399,8 +406,20 @@ package final class DiskStore: @unchecked Sendable {
             }
             return .success(claim)
         }
-        if case .failure(StoreRefusal(.pinnedQuotaFull)) = result { parts.counters.refusedPinned.count() }
-        return result
+    }
+
+    /// Counted, and said once a minute.
+    private func refusedPinned(_ key: [UInt8]) {
+        parts.counters.refusedPinned.count()
+        let now = Int64(time(nil))
+        let last = lastPinnedWarning.load(ordering: .relaxed)
+        guard now - last >= 60,
+            lastPinnedWarning.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged
+        else { return }
+        parts.log(
+            .error,
+            "the quota of pinned objects is full: \(DiskStoreParts.text(key)) and others are kept as permanent; purge some that are pinned, or raise `pinned`"
+        )
     }
 
     package struct StoreRefusal: Error, Equatable, Sendable {

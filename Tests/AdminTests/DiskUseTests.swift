@@ -21,6 +21,7 @@ private let diskStatistics: Statistics = {
     figures.storedBytes = 12
     figures.refusedBusy = 13
     figures.refusedPinned = 14
+    figures.droppedObjects = 22
     figures.evictedObjects = 15
     figures.evictedBytes = 16
     figures.movedBytes = 17
@@ -46,7 +47,8 @@ struct DiskUseTests {
         ("size_bytes", 1 << 30), ("used_bytes", 1 << 29), ("live_bytes", 3), ("pinned_limit_bytes", 4),
         ("pinned_bytes", 5), ("objects", 6), ("large_objects", 7), ("segments", 8), ("book_bytes", 9),
         ("waiting_bytes", 10), ("stored_objects", 11), ("stored_bytes", 12), ("refused_busy", 13),
-        ("refused_pinned", 14), ("evicted_objects", 15), ("evicted_bytes", 16), ("moved_bytes", 17),
+        ("refused_pinned", 14), ("dropped_objects", 22), ("evicted_objects", 15), ("evicted_bytes", 16),
+        ("moved_bytes", 17),
         ("damaged_objects", 18), ("read_errors", 19), ("write_errors", 20), ("commits", 21),
     ]
 

@@ -105,7 +105,8 @@ extension Exchange {
     /// - Returns: false: it is served later, when its body is there, or refused.
     func isReady(_ record: StoredResponse, else serve: @escaping () -> Void) -> Bool {
         guard needsLoading(record) else { return true }
-        switch record.body.load(waits: false) {
+        let read = record.body.load(waits: false)
+        switch read {
         case .done: return true
         case .wouldBlock:
             let tier = request.tier
@@ -119,7 +120,7 @@ extension Exchange {
             }
             if isAccepted != true { refuse(.responseIncomplete) }
         case .damaged, .failed:
-            request.tier.giveUp(record, after: .damaged)
+            request.tier.giveUp(record, after: read)
             refuse(.responseIncomplete)
         }
         return false

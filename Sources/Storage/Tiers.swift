@@ -1,4 +1,5 @@
 package import Disk
+internal import Glibc
 internal import Synchronization
 
 /// What of a record goes to the disk beside its key and its body.
@@ -299,11 +300,12 @@ extension Tiers {
     }
 
     /// Its body could not be read: the record goes. Where the object stands elsewhere by now it can be loaded again; where it is
-    /// damaged it goes from the disk as well.
+    /// damaged, or the medium can not read it, it goes from the disk as well. A want of descriptors or of memory is not the object's
+    /// fault: it stays.
     package func giveUp(_ record: StoredRecord, after read: DiskRead) {
         guard let disk, let packed = record.body.packed, read != .done, read != .wouldBlock else { return }
         memory.remove(record)
-        guard disk.contains(packed.id, hash: packed.hash, packed.place) else { return }
+        guard read == .damaged || read == .failed(errno: EIO), disk.contains(packed.id, hash: packed.hash, packed.place) else { return }
         disk.dropDamaged(packed.id, hash: packed.hash, key: record.keyBytes)
     }
 

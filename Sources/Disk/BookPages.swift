@@ -1,35 +1,28 @@
+import EventLoop
 import Glibc
 
 /// The pages of LMDB's data file (format 1, as of 0.9), read without trust. Numbers are in the machine's own order.
 @safe final class BookPages {
     let path: String
-    private let fd: CInt
+    private let descriptor: Descriptor
     let fileBytes: UInt64
 
     /// Nil: there is no file, or an empty one.
     init?(_ directory: String) throws(BookError) {
         path = directory + "/data.mdb"
-        fd = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        if fd < 0 {
+        let fd = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard fd >= 0 else {
             if errno == ENOENT { return nil }
             throw .failed(errno: errno)
         }
+        descriptor = Descriptor(adopting: fd)
         let end = lseek(fd, 0, SEEK_END)
-        guard end >= 0 else {
-            let code = errno
-            close(fd)
-            throw .failed(errno: code)
-        }
+        guard end >= 0 else { throw .failed(errno: errno) }
+        guard end > 0 else { return nil }
         fileBytes = UInt64(end)
         // All of it will be read, by us in the order of the trees and then by who loads it.
         _ = posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED)
-        if end == 0 {
-            close(fd)
-            return nil
-        }
     }
-
-    deinit { close(fd) }
 
     /// Bytes in which both meta pages are, whatever the page size: they change with each commit.
     func beginning() throws(BookError) -> [UInt8] {
@@ -48,7 +41,7 @@ import Glibc
         var filled = 0
         while filled < room.count {
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: room[filled...])
-            let count = unsafe pread(fd, rest.baseAddress, rest.count, off_t(offset) + off_t(filled))
+            let count = unsafe pread(descriptor.rawValue, rest.baseAddress, rest.count, off_t(offset) + off_t(filled))
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw .failed(errno: errno) }
             guard count > 0 else { throw .damaged(BookDefect("it is behind the end of the file", page: page)) }

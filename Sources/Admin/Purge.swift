@@ -9,13 +9,14 @@ import Storage
 /// its fetch stores at its end goes nowhere. What is asked for and not answered yet is not stored either. A soft purge does
 /// the same with it, since its fetch knows the record by its identity.
 ///
-/// Where there is a disk it waits until the purge can not be undone by a power cut, or says that it could not.
+/// Where there is a disk it waits until that is loaded, and until the purge can not be undone by a power cut, or says that it could not.
 /// - Parameter key: the hash of a key.
 func purge(
     _ request: PurgeRequest, _ matcher: SelectionMatcher, in tier: Tiers, key: ([UInt8]) -> StorageKey
 ) -> PurgeResult {
     if !request.dryRun { tier.memory.outdateTransfers() }
-    // What waits to be written is in the book from here on.
+    // What waits to be written is in the book from here on; where the book is being made anew, what was stored before.
+    let isLoaded = tier.disk?.waitUntilLoaded() ?? true
     _ = tier.disk?.flush()
     var result = inMemory(request, matcher, in: tier)
     // Then the disk, whatever of it is in memory: what went from there can not come back into memory.
@@ -38,7 +39,7 @@ func purge(
         result.records += late.records
         result.bytes += late.bytes
     }
-    result.isDurable = disk.flush() && isListed
+    result.isDurable = isLoaded && disk.flush() && isListed
     return result
 }
 

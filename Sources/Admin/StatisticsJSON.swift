@@ -160,7 +160,7 @@ extension TransferDescription {
 
 extension PurgeResult {
     private static let notDurable =
-        "they are gone for now, but the disk could not be told: after a crash some may be back; purge again when it is on"
+        "the disk could not be told, it is off or still being loaded: some may come back; purge again when it is on and loaded"
 
     /// The body of an answer to `POST /purge`.
     package func json(of request: PurgeRequest) -> [UInt8] {

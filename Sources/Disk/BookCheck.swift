@@ -14,7 +14,7 @@ package struct BookCheck: Sendable, Equatable {
     /// - Parameter directory: of the book. It may be in use meanwhile, by this process or another.
     /// - Returns: nil where there is no book.
     package static func run(_ directory: String) throws(BookError) -> BookCheck? {
-        var attemptsLeft = 5
+        var attemptsLeft = 100
         while true {
             guard let pages = try BookPages(directory) else { return nil }
             let beginning = try pages.beginning()

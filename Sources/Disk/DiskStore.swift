@@ -109,7 +109,7 @@ package struct StoredHead: Sendable {
 ///
 /// It knows nothing of HTTP: keys and heads are bytes.
 package final class DiskStore: @unchecked Sendable {
-    private let parts: DiskStoreParts
+    let parts: DiskStoreParts
     private let keeper: BookKeeper
     private let queue: WriterQueue
     private let reader: DiskStoreReader
@@ -157,6 +157,9 @@ package final class DiskStore: @unchecked Sendable {
     package var isOn: Bool { parts.health.isOn }
     /// The index is filled. Until then `find` says `.loading` where it has nothing.
     package var isLoaded: Bool { parts.loading.isLoaded }
+    /// Blocks until it is loaded, for `loadWaitMax` at most. False: it is not.
+    @discardableResult
+    package func waitUntilLoaded() -> Bool { parts.loading.wait(parts.tuning.loadWaitMax) }
     /// Calls once, on any thread, at once where it is loaded.
     package func whenLoaded(_ call: @escaping @Sendable () -> Void) { parts.loading.whenLoaded(call) }
 
@@ -344,9 +347,12 @@ package final class DiskStore: @unchecked Sendable {
         }
     }
 
-    /// Waits until all that was asked for before is written, in the book, and on the medium. Blocks. False: it could
-    /// not be, or something that was taken since the flush before could not.
+    /// Waits until all that was asked for before is written, in the book, and on the medium. Blocks. Where something was removed
+    /// while the index was being filled it waits for the end of that: who fills it tells book and segments of what it met.
+    /// - Returns: false: it could not be, or something that was taken since the flush before could not, or the index is not filled in
+    ///   `loadWaitMax`.
     package func flush() -> Bool {
+        if parts.loading.hasRemovals, !waitUntilLoaded() { return false }
         let answer = BlockingAnswer()
         let isTaken = queue.put(.call { [keeper] in keeper.commit { answer.give($0) } }, isUrgent: true)
         let isDone = isTaken && answer.wait()

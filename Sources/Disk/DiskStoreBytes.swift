@@ -32,4 +32,7 @@ final class BlockingAnswer: Sendable {
         given.wait()
         return answer.withLock { $0 }
     }
+
+    /// False also where none was given in time.
+    func wait(_ timeout: Duration) -> Bool { given.wait(timeout: timeout) && answer.withLock { $0 } }
 }

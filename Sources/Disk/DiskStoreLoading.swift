@@ -8,7 +8,9 @@ final class DiskStoreLoading: Sendable {
         /// By key's hash: objects with numbers up to this one are gone.
         var through: [UInt64: ObjectID] = [:]
         var calls: [@Sendable () -> Void] = []
+        var waiters: [BlockingAnswer] = []
         var isLoaded = false
+        var isStopped = false
     }
     private let state = Locked(State())
     private let isDone = Atomic(false)
@@ -25,11 +27,39 @@ final class DiskStoreLoading: Sendable {
 
     func finish() {
         isDone.store(true, ordering: .releasing)
-        let calls = state.withLock { state in
+        let (calls, waiters) = state.withLock { state in
             defer { state = State(isLoaded: true) }
-            return state.calls
+            return (state.calls, state.waiters)
         }
         for call in calls { call() }
+        for waiter in waiters { waiter.give(true) }
+    }
+
+    /// It will not be loaded any more: the store ends.
+    func stop() {
+        let waiters = state.withLock { state in
+            state.isStopped = true
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.give(false) }
+    }
+
+    /// Blocks until the index is filled. False: that took longer, or the store ends before.
+    func wait(_ timeout: Duration) -> Bool {
+        if isLoaded { return true }
+        let answer = BlockingAnswer()
+        let known: Bool? = state.withLock { state in
+            if state.isLoaded || state.isStopped { return state.isLoaded }
+            state.waiters.append(answer)
+            return nil
+        }
+        return known ?? answer.wait(timeout)
+    }
+
+    /// Something was removed, and who fills the index may not have met it.
+    var hasRemovals: Bool {
+        !isLoaded && state.withLock { !$0.isLoaded && (!$0.ids.isEmpty || !$0.through.isEmpty) }
     }
 
     func removed(_ id: ObjectID) {

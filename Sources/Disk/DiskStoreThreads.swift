@@ -95,6 +95,7 @@ final class DiskStoreThreads: Sendable {
         }
         reclaimer.stop()
         ended.loader?.join()
+        parts.loading.stop()
         canReclaim.signal()  // where it never began: it ends at once
         ended.reclaimer?.join()
         if ending == .orderly { queue.close() }

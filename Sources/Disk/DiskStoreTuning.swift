@@ -16,6 +16,8 @@ struct DiskStoreTuning: Sendable {
     var probeInterval = Duration.seconds(5)
     /// How long an object waits for room before it is not stored after all.
     var roomWaitMax = Duration.seconds(1)
+    /// How long is waited for the index to be filled.
+    var loadWaitMax = Duration.seconds(10)
     /// Descriptors of shared segments that are kept open.
     var openFilesMax = 512
     /// Large objects of which table and descriptor are kept though nobody reads them.

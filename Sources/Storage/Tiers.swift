@@ -305,7 +305,8 @@ extension Tiers {
     package func giveUp(_ record: StoredRecord, after read: DiskRead) {
         guard let disk, let packed = record.body.packed, read != .done, read != .wouldBlock else { return }
         memory.remove(record)
-        guard read == .damaged || read == .failed(errno: EIO), disk.contains(packed.id, hash: packed.hash, packed.place) else { return }
+        guard read == .damaged || read == .failed(errno: EIO), disk.contains(packed.id, hash: packed.hash, packed.place)
+        else { return }
         disk.dropDamaged(packed.id, hash: packed.hash, key: record.keyBytes)
     }
 

@@ -23,6 +23,7 @@ final class DiskStoreTestRoom: Sendable {
         var tuning = DiskStoreTuning()
         tuning.nap = .milliseconds(1)
         tuning.probeInterval = .milliseconds(20)
+        tuning.loadWaitMax = .seconds(600)
         return tuning
     }
 
@@ -56,10 +57,26 @@ final class DiskStoreTestRoom: Sendable {
 }
 
 extension DiskStore {
-    func waitUntilLoaded() {
-        let loaded = BlockingAnswer()
-        whenLoaded { loaded.give(true) }
-        _ = loaded.wait()
+    /// What the segments say of an object, and where the index has it: for the message of a test that fails.
+    func history(of id: ObjectID) -> [String] {
+        var lines: [String] = []
+        parts.index.forEach { if $0.id == id { lines.append("found at \($0.place.segment):\($0.place.offset)") } }
+        let numbers = (try? parts.directory.fileNumbers())?.segments ?? []
+        for number in numbers.sorted() {
+            guard let file = try? parts.files.file(number, waits: true) else { continue }
+            var scan = RecordScan(file, depth: .heads, mode: .search)
+            while let found = try? scan.next() {
+                switch found {
+                case .object(let head) where head.id == id: lines.append("stands at \(number):\(head.place.offset)")
+                case .drops(let drops, let at, _):
+                    for drop in drops where drop.id == id {
+                        lines.append("dropped from \(drop.segment) at \(number):\(at)")
+                    }
+                default: break
+                }
+            }
+        }
+        return lines + ["segments \(numbers.sorted())"]
     }
 
     /// Stores an object; returns its number where it was taken.

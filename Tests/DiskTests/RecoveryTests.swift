@@ -192,6 +192,36 @@ struct RecoveryTests {
         #expect(store.statistics.objectCount == 22)
     }
 
+    @Test(arguments: [false, true])
+    func `what is removed while the book is read is not flushed before that is known`(isByKey: Bool) throws {
+        var store = try room.open()
+        let id = try #require(store.put("http://a.example/", [1]))
+        #expect(store.flush())
+        store.close()
+        let (mayGoOn, isReached) = (CountingSemaphore(), CountingSemaphore())
+        var tuning = DiskStoreTestRoom.tuning
+        tuning.loadWaitMax = .milliseconds(1)
+        tuning.bookLoadFault = { _ in
+            isReached.signal()
+            mayGoOn.wait()
+            return nil
+        }
+        store = try room.open(tuning: tuning, waits: false)
+        isReached.wait()
+        #expect(store.flush(), "nothing was removed")
+        if isByKey { _ = store.removeAll("http://a.example/") } else { store.remove("http://a.example/", id) }
+        #expect(!store.flush())
+        #expect(!store.waitUntilLoaded())
+        mayGoOn.signal()
+        let isLoaded = BlockingAnswer()
+        store.whenLoaded { isLoaded.give(true) }
+        #expect(isLoaded.wait() && store.flush())
+        store.abandon()
+        store = try room.open()
+        defer { store.close() }
+        #expect(try store.get("http://a.example/") == nil)
+    }
+
     @Test func `a segment that can not be read while the book is made anew stays, and is found at the next start`()
         throws
     {
@@ -232,9 +262,7 @@ struct RecoveryTests {
         store = try room.open(tuning: tuning, calls: calls, waits: false)
         store.waitUntilFound("http://a.example/19")
         store.remove("http://a.example/19", try #require(last))
-        #expect(store.flush())
         #expect(!store.isLoaded)
-        store.waitUntilLoaded()
         #expect(store.flush())
         #expect(store.listed().count == 19)
         store.close()

@@ -201,10 +201,12 @@ final class StoreModel {
             .fail(ENOSPC), .fail(EIO), .fail(EDQUOT), .fail(EINTR), .short(7), .short(1000), .delay(.milliseconds(2)),
         ]
         let kinds: [FaultyCalls.Kind] = [.open, .write, .synchronize, .truncate, .allocate, .unlink, .commit, .read]
-        let fault = faults.randomElement(using: &random)!
+        var fault = faults.randomElement(using: &random)!
         var kind = kinds.randomElement(using: &random)!
         // A read that fails is no proof that the bytes are there: the model asks for them.
         if kind == .read, case .fail(let code) = fault, code != EINTR { kind = .write }
+        // And where a file can not be opened for that reason its head is taken for lost.
+        if kind == .open, case .fail(EIO) = fault { fault = .fail(EMFILE) }
         // What was written before a synchronization that failed may be lost with the power, although later ones
         // succeed.
         if kind == .synchronize, world.powerCuts > 0 { kind = .write }
@@ -305,7 +307,10 @@ final class StoreModel {
             let object = try #require(
                 objects[head.id], "seed \(seed), step \(step): \(head.id) under \(key) was never put")
             #expect(object.key == key)
-            #expect(!object.isRemoved, "seed \(seed), step \(step): \(head.id) under \(key) was removed")
+            let isRemoved = object.isRemoved
+            #expect(
+                !isRemoved,
+                "seed \(seed), step \(step): \(head.id) under \(key) was removed: \(store.history(of: head.id))")
             check(head, object)
             if Bool.random(using: &random) { store.touch(head.id, hash: DiskStoreTestRoom.hash(Array(key.utf8))) }
             if object.isLarge {

@@ -7,7 +7,7 @@ final class DiskStoreThreads: Sendable {
     let keeper: BookKeeper
     let queue: WriterQueue
     let reader: DiskStoreReader
-    let pool: DiskStorePool
+    let pool: BlockingPool
     private let parts: DiskStoreParts
     private let reclaimer: Reclaimer
     private let isStopping = StopFlag()
@@ -47,7 +47,7 @@ final class DiskStoreThreads: Sendable {
             drop: { removal in _ = queue.put(.drop(removal)) })
         // Numbers are reserved before any is given out: one that was given out is never given out again.
         keeper.commitBeforeStart()
-        pool = try DiskStorePool(threads: tuning.readThreads, queueMax: tuning.readQueueMax)
+        pool = try BlockingPool(name: "disk-read", threads: tuning.readThreads, queueMax: tuning.readQueueMax)
         let recovery = Recovery(
             parts: parts, keeper: keeper, queue: queue, isRebuild: opening.isRebuild, numbers: opening.numbers,
             isStopped: { [isStopping] in isStopping.isSet })

@@ -17,11 +17,12 @@ package final class BlockingPool: Sendable {
     private let jobsWaiting = CountingSemaphore()
     private let queueMax: Int
 
-    package init(threads: Int, queueMax: Int) throws(EventLoopError) {
+    /// - Parameter name: of the threads, which get a number behind it; with that at most 15 bytes.
+    package init(name: String = "blocking", threads: Int, queueMax: Int) throws(EventLoopError) {
         precondition(threads > 0 && queueMax > 0, "a pool has threads and a queue")
         self.queueMax = queueMax
         for number in 0..<threads {
-            let thread = OwnedThread(try startThread(name: "blocking-\(number)") { [self] in work() })
+            let thread = OwnedThread(try startThread(name: "\(name)-\(number)") { [self] in work() })
             state.withLock { $0.threads.append(thread) }
         }
     }
@@ -31,10 +32,15 @@ package final class BlockingPool: Sendable {
     package func submit<T: Sendable>(
         _ work: @escaping @Sendable () -> T, then: @escaping @Sendable (T) -> Void, on inbox: Inbox
     ) -> Bool {
-        let job: @Sendable () -> Void = {
+        submit {
             let result = work()
             inbox.post { then(result) }
         }
+    }
+
+    /// Runs `job` on a thread of the pool.
+    /// - Returns: false when the queue is full or the pool shut down; it does not run then.
+    package func submit(_ job: @escaping @Sendable () -> Void) -> Bool {
         let isAccepted = state.withLock { state in
             guard !state.isShuttingDown, state.queue.count - state.first < queueMax else { return false }
             state.queue.append(job)

@@ -228,7 +228,7 @@ extension ClientConnection {
     }
 
     private func pieceFromDisk(_ delivery: Delivery, limit: Int) -> Body.Piece {
-        if worker.diskContent === delivery.body, delivery.offset < delivery.body.length {
+        if worker.holds(delivery.body), delivery.offset < delivery.body.length {
             let end = min(delivery.body.length, delivery.offset + limit)
             return unsafe .bytes(UnsafeRawBufferPointer(rebasing: worker.diskBuffer[delivery.offset..<end]))
         }

@@ -6,11 +6,17 @@ extension Worker {
     ///
     /// - Parameter body: packed, and no longer than `diskBufferBytes`.
     func readFromDisk(_ body: Body) -> DiskRead {
-        if diskContent === body { return .done }
+        if holds(body) { return .done }
         diskContent = nil
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: diskBuffer[..<body.length])
         let result = unsafe body.read(into: room)
-        if result == .done { diskContent = body }
+        if result == .done { diskContent = body.copyNumber }
         return result
+    }
+
+    /// It is in `diskBuffer`, whole and checked.
+    func holds(_ body: Body) -> Bool {
+        guard let diskContent else { return false }
+        return diskContent == body.copyNumber
     }
 }

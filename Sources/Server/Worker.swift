@@ -28,9 +28,8 @@ import Synchronization
     let readBuffer: UnsafeMutableRawBufferPointer
     /// What is read from the disk on its way to a client: `readBuffer` may hold requests that are not answered yet.
     let diskBuffer: UnsafeMutableRawBufferPointer
-    /// The body that is in `diskBuffer`, whole and checked; nil: none. Who serves it holds it: here it would count although nobody
-    /// asks for it any more.
-    weak var diskContent: Body?
+    /// Which body is in `diskBuffer` (`Body.copyNumber`), whole and checked; nil: none.
+    var diskContent: UInt64?
     /// Heads and small bodies on their way out.
     let outBuffer: UnsafeMutableRawBufferPointer
     /// For gathering writes.

@@ -35,6 +35,11 @@ package final class Zones: Sendable {
     /// - Returns: the zones there are now, as `current`.
     func adopt(_ configuration: Configuration) -> [Zone] {
         let known = current
+        // First, so that a zone with another name may have the directory.
+        for zone in known.dropFirst() where !configuration.cache.zones.contains(where: { $0.name == zone.name }) {
+            zone.tier.clearMemory()
+            zone.tier.disk?.close()
+        }
         var made = [Zones.defaultZone(known[0].tier, configuration)]
         for settings in configuration.cache.zones {
             let tier =
@@ -49,10 +54,6 @@ package final class Zones: Sendable {
             }
         }
         zones.withLock { [made] in $0 = made }
-        for zone in known where !made.contains(where: { $0.tier === zone.tier }) {
-            zone.tier.clearMemory()
-            zone.tier.disk?.close()
-        }
         return made
     }
 

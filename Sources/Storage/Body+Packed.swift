@@ -10,6 +10,10 @@ final class PackedCopy: Sendable {
     let place: Place
     /// Of each block.
     let checksums: [UInt32]
+    /// No other in this process has it; from 1.
+    let number = PackedCopy.lastNumber.add(1, ordering: .relaxed).newValue
+
+    private static let lastNumber = Atomic<UInt64>(0)
 
     init(store: DiskStore, id: ObjectID, hash: UInt64, place: Place, checksums: [UInt32]) {
         self.store = store
@@ -23,6 +27,9 @@ final class PackedCopy: Sendable {
 /// Bodies that came from the disk: whole, with their bytes read when they are wanted. Until `load` has read them into pages,
 /// `vectors` gives nothing.
 extension Body {
+    /// Of a body that is on the disk in one piece, what tells it from all others there ever were; nil: it is not there.
+    package var copyNumber: UInt64? { packed?.number }
+
     /// Its bytes can be had by `vectors`. Once they can, they stay.
     package var isResident: Bool { resident.load(ordering: .acquiring) }
 

@@ -166,6 +166,8 @@ private struct Client {
         guard let stream else { return true }
         let number = question.resource.number
         let place = "127.0.0.1:\(load.origin.port)"
+        load.world.beginRemoval([number])
+        defer { load.world.endRemoval([number]) }
         do {
             try stream.send(
                 "POST http://\(place)\(question.resource.path) HTTP/1.1\r\nHost: \(place)\r\nContent-Length: 3\r\n\r\nnew"
@@ -198,6 +200,8 @@ private struct Client {
 
     /// There is something new, and the operator says so.
     private mutating func purge(_ numbers: [Int], _ conditions: [String: String]) -> Bool {
+        load.world.beginRemoval(numbers)
+        defer { load.world.endRemoval(numbers) }
         let changed = numbers.map { ($0, load.world.change($0)) }
         do {
             if try load.larder.purge(conditions) {

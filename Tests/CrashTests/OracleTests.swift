@@ -88,6 +88,25 @@ struct OracleTests {
         #expect(world.killed(committed: ContinuousClock.now).isEmpty)
     }
 
+    @Test func `what is stored while it is being removed need not be there, nor what was fetched anew since`() {
+        let world = World()
+        world.beginRemoval([5])
+        world.took(answer(1, of: resource), to: Question(resource))
+        world.endRemoval([5])
+        #expect(world.killed(committed: ContinuousClock.now).isEmpty)
+        world.took(answer(1, of: resource), to: Question(resource))
+        world.beginRemoval([5])
+        world.endRemoval([5])
+        #expect(world.killed(committed: ContinuousClock.now).isEmpty)
+        world.took(answer(1, of: resource), to: Question(resource))
+        var miss = answer(1, of: resource)
+        miss.fields["cache-status"] = "larder; fwd=uri-miss; fwd-status=200"
+        world.took(miss, to: Question(resource))
+        #expect(world.killed(committed: ContinuousClock.now).isEmpty)
+        world.took(answer(1, of: resource), to: Question(resource))
+        #expect(world.killed(committed: ContinuousClock.now).count == 1)
+    }
+
     private func sample(_ milliseconds: Int, commits: Int, waiting: Int = 0) -> Watch.Sample {
         Watch.Sample(
             at: Self.start + .milliseconds(milliseconds), commits: commits, waitingBytes: waiting, evicted: 0,

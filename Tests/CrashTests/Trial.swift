@@ -66,7 +66,7 @@ final class Trial {
             \(roundsDone) rounds, \(tally.answers) answers with \(tally.bytes >> 20) MiB checked \
             (\(tally.hits) hits, \(tally.parts) parts, \(tally.notModified) not modified, \(tally.broken) broken off), \
             \(tally.posts) invalidations, \(tally.purges) purges, \(tally.undone) undone by a kill; \
-            committed: \(tally.kept) kept, \(tally.lost) lost; \(resumed) downloads resumed, \(damages) times damaged, filled to \(Int(takenMax * 1000)) per mille
+            \(tally.forgotten) forgotten in the same life; committed: \(tally.kept) kept, \(tally.lost) lost; \(resumed) downloads resumed, \(damages) times damaged, filled to \(Int(takenMax * 1000)) per mille
             """
     }
 

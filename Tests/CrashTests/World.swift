@@ -17,8 +17,10 @@ final class World: Sendable {
         var changes: [Int: [Change]] = [:]
         /// What was served from the store in this life: nothing older may follow.
         var seen: [Representation: Int] = [:]
-        /// What is in the store, by the last hit.
+        /// What is in the store, by the last hit; a miss since then says that it is not.
         var stored: [Representation: Stored] = [:]
+        /// Resources that are being removed, by how many at once: what is stored meanwhile may go with what was before.
+        var removals: [Int: Int] = [:]
         var faults: [String] = []
         var tally = Tally()
     }
@@ -54,6 +56,8 @@ final class World: Sendable {
         var kept = 0
         var lost = 0
         var undone = 0
+        /// Was stored, and was fetched anew in the same life: it had left memory before it was on the disk.
+        var forgotten = 0
     }
 
     private let state = Mutex(State())
@@ -70,6 +74,23 @@ final class World: Sendable {
                 $0.stored[Representation(number: number, language: language)] = nil
             }
             return $0.versions[number]
+        }
+    }
+
+    /// A removal of these begins: until `endRemoval` nobody knows what of them is stored.
+    func beginRemoval(_ numbers: [Int]) {
+        state.withLock { state in for number in numbers { state.removals[number, default: 0] += 1 } }
+    }
+
+    func endRemoval(_ numbers: [Int]) {
+        state.withLock { state in
+            for number in numbers {
+                let left = state.removals[number, default: 1] - 1
+                state.removals[number] = left == 0 ? nil : left
+                for language in Language.allCases {
+                    state.stored[Representation(number: number, language: language)] = nil
+                }
+            }
         }
     }
 
@@ -104,12 +125,15 @@ final class World: Sendable {
             state.tally.bytes += answer.body.count
             if answer.status == 206 { state.tally.parts += 1 }
             if answer.status == 304 { state.tally.notModified += 1 }
+            let representation = question.representation
+            if answer.isMiss, state.stored.removeValue(forKey: representation) != nil { state.tally.forgotten += 1 }
             guard answer.isHit, let version else { return }
             state.tally.hits += 1
-            let representation = question.representation
             state.seen[representation] = max(version, state.seen[representation] ?? 0)
             let isLatest = version == state.versions[question.resource.number]
-            guard isLatest, answer.status == 200, question.method == "GET", answer.isWhole else { return }
+            guard isLatest, answer.status == 200, question.method == "GET", answer.isWhole,
+                state.removals[question.resource.number] == nil
+            else { return }
             if state.stored[representation]?.version != version {
                 state.stored[representation] = Stored(version: version, at: now)
             }

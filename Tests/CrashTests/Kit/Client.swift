@@ -10,6 +10,7 @@ struct Answer: Sendable {
     var isWhole = false
 
     var isHit: Bool { fields["cache-status"]?.hasPrefix("larder; hit") == true }
+    var isMiss: Bool { fields["cache-status"]?.hasPrefix("larder; fwd=uri-miss") == true }
     var entityTag: String? { fields["etag"] }
     var closes: Bool { fields["connection"]?.lowercased() == "close" }
 }

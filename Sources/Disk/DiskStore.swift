@@ -239,6 +239,8 @@ package final class DiskStore: @unchecked Sendable {
 
     /// For an object to be stored.
     package func nextID() -> ObjectID { parts.nextID() }
+    /// The last that was given out.
+    package var newestID: ObjectID { ObjectID(rawValue: parts.lastIDGiven) }
 
     /// Takes an object to be written soon, of at most 1 MiB. Anything but `taken`: nothing is stored. It can be found
     /// once it is written.

@@ -101,29 +101,30 @@ extension Exchange {
         return .loaded
     }
 
-    /// A record that came another way than by `lookUp`: one whose validator went along as one of several, or that a leader had.
-    /// - Returns: false: it is served later, when its body is there, or refused.
+    /// A record that came another way than by `lookUp`: one that was validated, or that a leader had.
+    /// - Returns: false: it is served later, when its body is there; where that is gone, what the origin has.
     func isReady(_ record: StoredResponse, else serve: @escaping () -> Void) -> Bool {
         guard needsLoading(record) else { return true }
         let read = record.body.load(waits: false)
-        switch read {
-        case .done: return true
-        case .wouldBlock:
-            let tier = request.tier
-            afterDisk = { [unowned self] in
-                needsLoading(record) ? refuse(.responseIncomplete) : serve()
-            }
-            let wake = wakeForDisk()
-            let isAccepted = tier.disk?.perform {
-                tier.giveUp(record, after: record.body.load(waits: true))
-                wake()
-            }
-            if isAccepted != true { refuse(.responseIncomplete) }
-        case .damaged, .failed:
-            request.tier.giveUp(record, after: read)
-            refuse(.responseIncomplete)
+        if read == .done { return true }
+        let tier = request.tier
+        guard read == .wouldBlock else {
+            tier.giveUp(record, after: read)
+            fetchAfterAll()
+            return false
+        }
+        afterDisk = { [unowned self] in needsLoading(record) ? fetchAfterAll() : serve() }
+        if waitForDisk({ tier.giveUp(record, after: record.body.load(waits: true)) }) == .busy {
+            afterDisk = nil
+            fetchAfterAll()
         }
         return false
+    }
+
+    /// What was to be served can not be had any more.
+    private func fetchAfterAll() {
+        selected = nil
+        request.mayForward ? forwardAlone(.uriMiss) : refuse(.onlyIfCached)
     }
 
     // MARK: waiting

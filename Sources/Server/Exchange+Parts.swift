@@ -28,9 +28,9 @@ extension Exchange {
         return delivery.body.bytesBefore(missing.lowerBound) == nil ? .part(status: 0) : .collapsed
     }
 
-    /// The store can not keep what is missing: the request goes to the origin as it is.
-    private func forwardAlone() {
-        let (transaction, plan) = Transaction.part(self.transaction.request)
+    /// The store can not help any more: the request goes to the origin as it is.
+    func forwardAlone(_ reason: CacheStatus.ForwardReason = .partial) {
+        let (transaction, plan) = Transaction.alone(self.transaction.request, reason)
         let fetch = Fetch(
             worker: worker, snapshot: snapshot, request: request, exchange: self, transaction: transaction, plan: plan,
             stored: nil, transfer: nil)
@@ -46,7 +46,7 @@ extension Exchange {
     }
 
     private func fetch(_ fill: Fill, of record: StoredResponse) {
-        let (transaction, plan) = Transaction.part(self.transaction.request)
+        let (transaction, plan) = Transaction.alone(self.transaction.request, .partial)
         let fetch = Fetch(
             worker: worker, snapshot: snapshot, request: request, exchange: self, transaction: transaction, plan: plan,
             stored: record, transfer: nil, hole: Hole(record: record, fill: fill))

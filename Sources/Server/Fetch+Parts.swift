@@ -82,7 +82,7 @@ extension Fetch {
             case .available(let end): offset = end
             case .awaited, .unavailable: return
             case .missing(let fill):
-                let (transaction, plan) = Transaction.part(original)
+                let (transaction, plan) = Transaction.alone(original, .partial)
                 Fetch(
                     worker: worker, snapshot: snapshot, request: request, exchange: nil, transaction: transaction,
                     plan: plan, stored: record, transfer: nil, hole: Hole(record: record, fill: fill)

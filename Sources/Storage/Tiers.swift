@@ -314,35 +314,65 @@ extension Tiers {
     /// one goes. Of what is not written yet nothing but the key is known: that is not written at all.
     private func forgetOlder(than record: StoredRecord) {
         guard let disk else { return }
+        let newest = disk.newestID
         guard disk.isLoaded else {
-            return disk.whenLoaded { [self] in _ = disk.perform { [self] in forgetOlder(than: record) } }
+            return disk.whenLoaded { [self] in
+                _ = disk.perform { [self] in forgetOlder(than: record, through: newest, disk, waits: true) }
+            }
         }
+        forgetOlder(than: record, through: newest, disk, waits: false)
+    }
+
+    /// - Parameter newest: of the objects that may be older; those that come later are not.
+    private func forgetOlder(than record: StoredRecord, through newest: ObjectID, _ disk: DiskStore, waits: Bool) {
         let hash = record.key.folded
         // In this order: what is written meanwhile is found in the second place, and what memory has is known last.
         let waiting = disk.waiting(hash)
-        let places: [Place] = if case .places(let places) = disk.find(hash) { places } else { [] }
-        if waiting.isEmpty && places.isEmpty { return }
-        let known = variants(of: record).compactMap(\.diskID) + (record.diskID.map { [$0] } ?? [])
-        for id in waiting where !known.contains(id) { disk.remove(id, hash: hash, key: record.keyBytes) }
-        for place in places where !known.contains(where: { disk.contains($0, hash: hash, place) }) {
-            if forget(place, ifReplacedBy: record, disk, waits: false) { continue }
-            _ = disk.perform { [self] in _ = forget(place, ifReplacedBy: record, disk, waits: true) }
+        for _ in 0..<Self.movesMax {
+            let places: [Place] = if case .places(let places) = disk.find(hash) { places } else { [] }
+            if waiting.isEmpty && places.isEmpty { return }
+            let known = variants(of: record).compactMap(\.diskID) + (record.diskID.map { [$0] } ?? [])
+            for id in waiting where id <= newest && !known.contains(id) {
+                disk.remove(id, hash: hash, key: record.keyBytes)
+            }
+            var isMoved = false
+            for place in places where !known.contains(where: { disk.contains($0, hash: hash, place) }) {
+                switch forget(place, ifReplacedBy: record, through: newest, disk, waits: waits) {
+                case .done: break
+                case .gone: isMoved = true
+                case .wouldBlock:
+                    // All of it there: what is older is not served meanwhile, as long as memory has the new one.
+                    if disk.perform({ [self] in forgetOlder(than: record, through: newest, disk, waits: true) }) {
+                        return
+                    }
+                    isMoved = true
+                }
+            }
+            guard isMoved else { return }
         }
+        // Rather too much than what is older.
+        _ = disk.removeAll(hash: hash, key: record.keyBytes)
     }
 
-    /// False: it would block.
-    private func forget(_ place: Place, ifReplacedBy record: StoredRecord, _ disk: DiskStore, waits: Bool) -> Bool {
+    /// How often an object may be moved while it is looked at.
+    private static let movesMax = 8
+
+    private enum Forgetting { case done, gone, wouldBlock }
+
+    private func forget(
+        _ place: Place, ifReplacedBy record: StoredRecord, through newest: ObjectID, _ disk: DiskStore, waits: Bool
+    ) -> Forgetting {
         do throws(DiskReadError) {
             let head = try disk.readHead(place, waits: waits)
-            guard head.key == record.keyBytes else { return true }
+            guard head.key == record.keyBytes, head.id <= newest else { return .done }
             // Nobody reads this body.
             let copy = PackedCopy(store: disk, id: head.id, hash: record.key.folded, place: place, checksums: [])
             let older = format?.record(record.key, head, Body(copy, shelves: memory.shelves))
             if older.map({ record.replaces($0) }) ?? true {
                 disk.remove(head.id, hash: record.key.folded, key: record.keyBytes)
             }
-            return true
-        } catch { return error != .wouldBlock }
+            return .done
+        } catch { return error == .wouldBlock ? .wouldBlock : .gone }
     }
 
     /// Whether a record on the disk is asked for so often that its body is worth the memory, more than what would have to go

@@ -161,10 +161,11 @@ package struct Transaction: Sendable {
         return (transaction, fetch)
     }
 
-    /// A part that is missing of what is stored (RFC 9110 §14): it begins where others end, at the question to the origin.
-    package static func part(_ request: Request) -> (Transaction, Fetch) {
+    /// A part that is missing of what is stored (RFC 9110 §14), or a stored response that is gone when it is to be served: it begins
+    /// where others end, at the question to the origin.
+    package static func alone(_ request: Request, _ reason: CacheStatus.ForwardReason) -> (Transaction, Fetch) {
         var transaction = Transaction(request)
-        let fetch = Fetch(reason: .partial, isConditional: false, isLeading: false)
+        let fetch = Fetch(reason: reason, isConditional: false, isLeading: false)
         transaction.state = .fetching(fetch)
         return (transaction, fetch)
     }

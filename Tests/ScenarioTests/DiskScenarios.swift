@@ -200,6 +200,23 @@ struct DiskScenarios {
             #expect(s.proxy.shared.zones.current.map { $0.tier.disk?.statistics.objectCount } == [1, 1])
         }
     }
+
+    @Test func `a zone that gets another name has what is in its directory`() throws {
+        func cache(_ name: String) -> String {
+            """
+            memory: 8MiB
+            zones: [ { name: \(name), memory: 8MiB, disk: { path: DIRECTORY/zone, size: 100MiB } } ]
+            rules: [ { zone: \(name) } ]
+            """
+        }
+        try scenario(cache: cache("old")) { s in
+            s.origin.expects("GET /a").replies(200, cacheable, Array("a".utf8))
+            try s.client().get("/a")
+            try s.adopt(cache: cache("new"))
+            let answer = try s.client().get("/a")
+            #expect(answer.text == "a" && answer.cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
 }
 
 @Suite("The disk tier: large bodies go there as they come")
@@ -310,6 +327,34 @@ struct DiskDamageScenarios {
             #expect(s.tier.disk?.statistics.damagedObjects == 1)
             try s.leaveToDisk()
             #expect(try s.client().get("/a").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test(arguments: [1000, 200_000]) func `a body that is lost while it is validated is fetched after all`(
+        _ length: Int
+    )
+        throws
+    {
+        try scenario(cache: disk) { s in
+            let body = content(length)
+            let (isAsked, mayAnswer) = (Gate(), Gate())
+            s.origin.expects("GET /a").replies(200, ["Cache-Control: max-age=0", "ETag: \"a\""], body)
+            s.origin.expects("GET /b").replies(200, cacheable, content(length + 1))
+            for path in ["/a", "/b"] { try s.client().get(path) }
+            try s.leaveToDisk()
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").opens(isAsked).waits(for: mayAnswer)
+                .replies(304, cacheable, [])
+            let client = try s.client()
+            try client.ask("GET", "/a")
+            try isAsked.wait()
+            try Self.flip(in: s.directory, Array(body[500..<600]))
+            // What the worker holds of the disk is another body from here on.
+            #expect(try s.client().get("/b").body == content(length + 1))
+            s.origin.expects("GET /a").replies(200, cacheable, body)
+            mayAnswer.open()
+            let answer = try client.response()
+            #expect(answer.status == 200 && answer.body == body)
+            #expect(answer.cacheStatus.contains("fwd=uri-miss"))
         }
     }
 

@@ -174,7 +174,7 @@ final class SimulatedExchange {
     func isConfirmed(_ record: Record) -> Bool { fetch?.part != nil && fetch?.hole?.record === record }
 
     func fetchPart(_ fill: Fill?, of record: Record?) {
-        let (transaction, plan) = Transaction.part(self.transaction.request)
+        let (transaction, plan) = Transaction.alone(self.transaction.request, .partial)
         let fetch = SimulatedFetch(world, request, self, transaction, plan, stored: record)
         if let fill, let record {
             if answer.status == nil { world.oracle.judgeBeforePart(of: self, record, in: world) }

@@ -55,3 +55,9 @@ package enum BookRange: Sendable, Hashable {
         return nil
     }
 }
+
+/// A place in the book's order.
+package struct BookCursor: Hashable, Sendable {
+    package let key: [UInt8]
+    package init(key: [UInt8]) { self.key = key }
+}

@@ -260,6 +260,26 @@ extension Body {
     }
 }
 
+extension Body {
+    /// A large body as it is on the disk.
+    convenience init?(_ object: LargeObject, shelves: Shelves) {
+        self.init(expectedLength: object.length, isSparse: true, lengthMax: object.length, shelves: shelves)
+        guard chargeObject() else { return nil }
+        attach(LargeCopy(object))
+        let map = BlockMap(extents: object.extents)
+        if map.prefix == object.length {
+            published.store(object.length, ordering: .relaxed)
+            phase.store(State.complete.rawValue, ordering: .releasing)
+            return
+        }
+        shelves.overdraw(map.footprint)
+        held.add(map.footprint, ordering: .relaxed)
+        blocks = map
+        published.store(map.prefix, ordering: .relaxed)
+        phase.store(State.partial.rawValue, ordering: .releasing)
+    }
+}
+
 extension Body: BodyBytes {}
 
 /// A large body as the disk takes blocks of it: as long as it will be, whatever is there by now.

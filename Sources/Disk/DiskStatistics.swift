@@ -1,0 +1,31 @@
+package struct DiskStatistics: Sendable, Equatable {
+    package var sizeBytes: UInt64 = 0
+    /// Of all files: segments, large objects, book.
+    package var usedBytes: UInt64 = 0
+    package var liveBytes: UInt64 = 0
+    package var pinnedLimitBytes: UInt64 = 0
+    package var pinnedBytes: UInt64 = 0
+    package var objectCount = 0
+    package var largeCount = 0
+    package var segmentCount = 0
+    package var bookBytes: UInt64 = 0
+    /// Bytes that wait to be written.
+    package var waitingBytes = 0
+    // Since the start.
+    package var storedObjects: UInt64 = 0
+    package var storedBytes: UInt64 = 0
+    package var refusedBusy: UInt64 = 0
+    package var refusedPinned: UInt64 = 0
+    /// Taken, and not written after all: there was no room, or an error.
+    package var droppedObjects: UInt64 = 0
+    package var evictedObjects: UInt64 = 0
+    package var evictedBytes: UInt64 = 0
+    /// Bytes copied forward to free a segment.
+    package var movedBytes: UInt64 = 0
+    package var damagedObjects: UInt64 = 0
+    package var readErrors: UInt64 = 0
+    package var writeErrors: UInt64 = 0
+    package var commits: UInt64 = 0
+
+    package init() {}
+}

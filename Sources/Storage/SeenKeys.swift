@@ -1,0 +1,20 @@
+/// The keys seen lately, some thousands of them.
+@safe final class SeenKeys: @unchecked Sendable {
+    private static let countMax = 16_384
+    private let lock = LockBank(count: 1)
+    private var keys = GhostQueue()
+
+    deinit { keys.free() }
+
+    /// Remembers the key, or forgets it if it was remembered.
+    func hasSeen(_ key: StorageKey) -> Bool {
+        var doomed = Doomed()
+        let isKnown = lock.withLock(0) {
+            if keys.take(key) { return true }
+            keys.note(key, limit: Self.countMax, into: &doomed)
+            return false
+        }
+        doomed.destroy()
+        return isKnown
+    }
+}

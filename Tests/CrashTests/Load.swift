@@ -121,6 +121,9 @@ private struct Client {
             // At times there is something new of which the proxy hears by this question only.
             if dice.oneIn(2) { _ = load.world.change(number) }
             question.cacheControl = "no-cache"
+            // What comes takes the place of what is stored, and may be written later than that is removed.
+            load.world.beginRemoval([number])
+            defer { load.world.endRemoval([number]) }
             return ask(question)
         case 86..<90: return leaveEarly(question)
         case 90..<96: return post(question)

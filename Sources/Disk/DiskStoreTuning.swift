@@ -19,7 +19,7 @@ struct DiskStoreTuning: Sendable {
     /// How long is waited for the index to be filled.
     var loadWaitMax = Duration.seconds(10)
     /// Descriptors of shared segments that are kept open.
-    var openFilesMax = 512
+    var openFilesMax = 1024
     /// Large objects of which table and descriptor are kept though nobody reads them.
     var idleLargeMax = 64
     /// Threads for reads that block, and reads that may wait for them.
@@ -32,6 +32,6 @@ struct DiskStoreTuning: Sendable {
     /// nil: by the size of the store.
     var segmentBytes: UInt64?
 
-    /// Length at which a shared segment is closed: a 64th of the store, 4 to 256 MiB.
-    func segmentBytes(size: UInt64) -> UInt64 { segmentBytes ?? min(max(size / 64, 4 << 20), 256 << 20) }
+    /// Length at which a shared segment is closed: a 512th of the store, 4 to 256 MiB. Two of them are kept free.
+    func segmentBytes(size: UInt64) -> UInt64 { segmentBytes ?? min(max(size / 512, 4 << 20), 256 << 20) }
 }

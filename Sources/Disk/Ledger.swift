@@ -139,7 +139,7 @@ struct Ledger: Sendable {
     private var bookMax: UInt64 { limits.size / 2 }
 
     /// Below this much free room reclaiming begins, so that those who store hardly ever wait.
-    var reserveBytes: UInt64 { floorBytes + limits.segment + limits.size / 50 }
+    var reserveBytes: UInt64 { floorBytes + limits.segment + limits.size / 200 }
 
     /// What pinned objects may take: the quota, or less where so much would leave nothing to reclaim with.
     var pinnedMax: UInt64 {

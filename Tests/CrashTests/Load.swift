@@ -61,7 +61,8 @@ final class Load: Sendable {
             if !isEnding.load(ordering: .sequentiallyConsistent), error.part == nil || !isGone && !isLost {
                 world.fault(
                     "\(question.summary) broke off: \(error.reason), after \(error.part?.body.count ?? -1) bytes; "
-                        + "fields \(error.part?.fields ?? [:])")
+                        + "fields \(error.part?.fields ?? [:]); the origin's last "
+                        + "\(origin.asks(question.resource.number).suffix(5).map(\.description))")
             }
             throw error
         }

@@ -3,7 +3,7 @@
 #
 #   disk-start.sh LARDER [COUNT] [BODY_BYTES]      a million objects of 256 bytes, where nothing else is said
 #
-# The store is made in $DISK_START_DIR, or in a directory of its own below /var/tmp that is removed afterwards. A second and a
+# The store is made in $DISK_START_DIR, or in a directory of its own below $TMPDIR (/var/tmp) that is removed afterwards. A second and a
 # third start are measured, with what they read in the page cache; DROP=1 (root) measures one without.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,7 +17,7 @@ if [ -n "${DISK_START_DIR:-}" ]; then
     work=$DISK_START_DIR
     mkdir -p "$work"
 else
-    work=$(mktemp -d /var/tmp/larder-start-XXXXXX)
+    work=$(TMPDIR=${TMPDIR:-/var/tmp} mktemp -d)
     trap 'rm -rf "$work"' EXIT
 fi
 if [ -n "${DISK_BENCHMARK:-}" ]; then

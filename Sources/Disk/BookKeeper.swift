@@ -314,11 +314,16 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         let granted = parts.ledger.withLock { $0.claimForBook(wanted, isUrgent: false) }
         book.setGrowthMax(granted)
         do throws(BookError) { return try book.commit(changes) } catch { guard error == .full else { throw error } }
-        let more = granted + max(book.fileBytes / 4, Self.growthMin)
-        let most = parts.ledger.withLock { $0.claimForBook(more, isUrgent: true) }
-        guard most > granted else { throw .full }
-        book.setGrowthMax(most)
-        try book.commit(changes)
+        // How much it needs nobody knows before it is written.
+        var growth = granted
+        while true {
+            let more = growth + max(growth, book.fileBytes / 4, Self.growthMin)
+            let most = parts.ledger.withLock { $0.claimForBook(more, isUrgent: true) }
+            guard most > growth else { throw .full }
+            growth = most
+            book.setGrowthMax(growth)
+            do throws(BookError) { return try book.commit(changes) } catch { guard error == .full else { throw error } }
+        }
     }
 
     private static let growthMin: UInt64 = 1 << 20

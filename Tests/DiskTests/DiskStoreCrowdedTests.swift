@@ -39,6 +39,19 @@ struct DiskStoreCrowdedTests {
         #expect(store.statistics.evictedObjects > 1000)
     }
 
+    @Test func `and one that is not takes a book that grows by much at once`() throws {
+        var tuning = DiskStoreTestRoom.tuning
+        tuning.commitChangesMax = 1 << 20
+        let store = try room.open(size: 1 << 30, tuning: tuning)
+        defer { store.close() }
+        let path = String(repeating: "x", count: 1900)
+        for number in 0..<40_000 { store.put("http://a.example/\(number)/\(path)", [1]) }
+        #expect(store.flush())
+        #expect(store.statistics.bookBytes > 66 << 20)
+        #expect(store.statistics.objectCount == 40_000)
+        #expect(!room.hasLogged(.info, "no room"))
+    }
+
     @Test func `what waits for room holds up neither blocks that have theirs nor removals, and is dropped in the end`()
         throws
     {

@@ -139,6 +139,7 @@ if isFuzzing {
         fuzzTarget("FuzzResponseHead"),
         fuzzTarget("FuzzChunkedBody"),
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
+        fuzzTarget("FuzzDiskBook", of: ["Disk"]),
     ]
     package.targets.first { $0.name == "Disk" }?.swiftSettings = house + [.unsafeFlags(fuzzFlags)]
 }

@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzDiskRecord
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzDiskRecord FuzzDiskBook
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -30,9 +30,16 @@ seed FuzzDiskRecord object '\002\001\001\000\003\001abc\000\000\000\000\000\000\
 seed FuzzDiskRecord large '\002\003\002\000\003\001abc\000\000\000\000\000\000\000\000\310\000\000\000\000\000\000HEAD'
 seed FuzzDiskRecord drops '\002\002\000\001\000\000\001\000\000\000\000\000\000\000\007\000\000\000\000\000\000\000'
 seed FuzzDiskRecord raw '\001LREC\001\001\001'
+# Way, which key; flags, bytes of the type, status, stored at, expires at, tags; place: see FuzzDiskBook.swift.
+seed FuzzDiskBook entry '\002\000\010\001\310\000\001\000\000\000\000\000\000\000\002\000\000\000\000\000\000\000\001\000\000\000a\003tag\005\000\000\000\000\001\000\000\200\000\000\000\020\000\000\000\000\000\000\000'
+seed FuzzDiskBook cut '\002\003\020\000\310\000\001\000\000\000\000\000\000\000\002\000\000\000\000\000\000\000\000\000\000\000\005\000\000\000\000\001\000\000\200\000\000\000\020\000\000\000\000\000\000\000http://a.example/'
+seed FuzzDiskBook segment '\002\001\000\020\000\000\000\000\000\000\001'
+seed FuzzDiskBook key '\000https://www.a.example:8443/b?c*en'
+seed FuzzDiskBook order '\001\020example.a.!\000\120h/b'
 
 for target in "$@"; do
-    swift build -c release --package-path "$here/.." --scratch-path "$scratch" --product "$target"
+    # Some look at what is not for others.
+    swift build -c release -Xswiftc -enable-testing --package-path "$here/.." --scratch-path "$scratch" --product "$target"
     mkdir -p "$here/FailCases/$target" "$corpus/$target"
     "$scratch/release/$target" -max_total_time="$seconds" -max_len=1024 -timeout=5 -print_final_stats=1 \
         -artifact_prefix="$here/FailCases/$target/" "$corpus/$target" "$here/FailCases/$target"

@@ -128,10 +128,12 @@ extension Fetch {
 
     /// The record the part belongs to, and the hole that it fills to the byte; nil where there is no such hole, or no room.
     private func place(_ part: StorablePart, _ response: ReceivedResponse, _ now: WallTime) -> (StoredResponse, Fill)? {
-        let lengthMax = request.objectSizeMax(treatment(of: response))
+        let treatment = treatment(of: response)
+        let memoryMax = request.memoryObjectSizeMax(treatment)
         guard let length = Int(exactly: part.total),
-            let record = partialRecord(part, length, heldMax: lengthMax, response, now)
+            let record = partialRecord(part, length, heldMax: memoryMax, response, now)
         else { return nil }
+        let lengthMax = record.body.isLarge ? request.objectSizeMax(treatment) : memoryMax
         guard let fill = hole(for: part, in: record, lengthMax: lengthMax) else {
             // A record without a byte is none.
             if record.body.extents.isEmpty { request.tier.remove(record) }

@@ -65,6 +65,18 @@ struct LostDiskScenarios {
         }
     }
 
+    @Test func `an answer to a range that memory can not take is passed on`() throws {
+        try scenario(cache: "memory: 8MiB\n\(disk)") { s in
+            s.tier.disk?.close()
+            let rest = Array(content(20_000_000)[1000...])
+            s.origin.expects("GET /a", "Range: bytes=1000-").replies(
+                206, cacheable + ["Content-Range: bytes 1000-19999999/20000000"], rest)
+            let answer = try s.client().get("/a", "Range: bytes=1000-")
+            #expect(answer.isWhole && answer.body == rest)
+            try s.expectMemoryGivenBack()
+        }
+    }
+
     @Test func `a client that leaves ends the transfer, and gives back what it held`() throws {
         try scenario(cache: Self.zone) { s in
             let tier = s.proxy.shared.zones.current[1].tier

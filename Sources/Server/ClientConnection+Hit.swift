@@ -111,8 +111,8 @@ extension ClientConnection {
         guard !body.isLarge, body.length <= Worker.diskBufferBytes, !zone.tier.deservesMemory(record) else {
             return nil
         }
-        guard worker.readFromDisk(body) == .done else { return nil }
-        return unsafe UnsafeRawBufferPointer(rebasing: worker.diskBuffer[..<body.length])
+        guard worker.readFromDisk(body, 0..<body.length) == .done else { return nil }
+        return unsafe worker.heldFromDisk(body, from: 0)
     }
 
     /// A hit whose body was read from the disk just now.

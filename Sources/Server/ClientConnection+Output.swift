@@ -228,9 +228,8 @@ extension ClientConnection {
     }
 
     private func pieceFromDisk(_ delivery: Delivery, limit: Int) -> Body.Piece {
-        if worker.holds(delivery.body), delivery.offset < delivery.body.length {
-            let end = min(delivery.body.length, delivery.offset + limit)
-            return unsafe .bytes(UnsafeRawBufferPointer(rebasing: worker.diskBuffer[delivery.offset..<end]))
+        if let held = unsafe worker.heldFromDisk(delivery.body, from: delivery.offset) {
+            return unsafe .bytes(UnsafeRawBufferPointer(rebasing: held.prefix(limit)))
         }
         worker.diskContent = nil
         return unsafe delivery.piece(limit: limit, room: worker.diskBuffer)

@@ -1,3 +1,4 @@
+import Caching
 import Disk
 import EventLoop
 import Storage
@@ -71,8 +72,8 @@ extension Exchange {
     /// asked for so often, in the worker's buffer.
     private func loadBody(of record: StoredResponse) -> DiskStep {
         guard needsLoading(record) else { return .nothing }
-        if mayStayOnDisk(record) {
-            let result = worker.readFromDisk(record.body)
+        if let range = rangeToReadDirectly(of: record) {
+            let result = worker.readFromDisk(record.body, range)
             if result == .done { readDirectly = record }
             if result != .wouldBlock { return bodyIsRead(record, result) }
         }
@@ -86,10 +87,24 @@ extension Exchange {
         !record.body.isResident && !record.body.isLarge && request.method != .head && record !== readDirectly
     }
 
-    /// It goes out as it stands on the disk, is no longer than the buffer, and is not worth the memory.
-    private func mayStayOnDisk(_ record: StoredResponse) -> Bool {
-        record.body.length <= Worker.diskBufferBytes && record.coding.isFixed(request.compression(of: record))
-            && !request.tier.deservesMemory(record)
+    /// What the request wants of the body, where that is no longer than the buffer, and goes out as it stands on the disk; nil also where
+    /// the body is worth the memory.
+    private func rangeToReadDirectly(of record: StoredResponse) -> Range<Int>? {
+        guard record.coding.isFixed(request.compression(of: record)), !request.tier.deservesMemory(record) else {
+            return nil
+        }
+        let range = rangeWanted(of: record) ?? 0..<record.body.length
+        return record.body.blocks(around: range).count <= Worker.diskBufferBytes ? range : nil
+    }
+
+    /// Nil: all of it, or several ranges.
+    private func rangeWanted(of record: StoredResponse) -> Range<Int>? {
+        guard request.cache.hasRange,
+            case .single(let range) = selectRange(
+                request.fields, method: request.method, stored: record.cached, length: UInt64(record.body.length),
+                now: worker.wallTime)
+        else { return nil }
+        return Int(range.lowerBound)..<Int(range.upperBound)
     }
 
     private func bodyIsRead(_ record: StoredResponse, _ result: DiskRead) -> DiskStep {

@@ -28,8 +28,8 @@ import Synchronization
     let readBuffer: UnsafeMutableRawBufferPointer
     /// What is read from the disk on its way to a client: `readBuffer` may hold requests that are not answered yet.
     let diskBuffer: UnsafeMutableRawBufferPointer
-    /// Which body is in `diskBuffer` (`Body.copyNumber`), whole and checked; nil: none.
-    var diskContent: UInt64?
+    /// What is in `diskBuffer`; nil: nothing.
+    var diskContent: DiskContent?
     /// Heads and small bodies on their way out.
     let outBuffer: UnsafeMutableRawBufferPointer
     /// For gathering writes.

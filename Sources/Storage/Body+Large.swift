@@ -90,9 +90,10 @@ extension Body {
     private func piece(
         of packed: PackedCopy, from offset: Int, limit: Int, room: UnsafeMutableRawBufferPointer, waits: Bool
     ) -> Piece {
-        let start = offset / blockBytes * blockBytes
-        let count = min(length - start, room.count / blockBytes * blockBytes)
-        guard offset < start + count else { return .nothing }
+        guard offset < length else { return .nothing }
+        let wanted = blocks(around: offset..<offset + min(limit, length - offset))
+        let start = wanted.lowerBound
+        let count = min(wanted.count, room.count / blockBytes * blockBytes)
         switch unsafe packed.store.readBody(
             of: packed.place, checksums: packed.checksums, offset: start,
             into: UnsafeMutableRawBufferPointer(rebasing: room[..<count]), waits: waits)

@@ -56,11 +56,17 @@ extension Body {
         return .done
     }
 
-    /// Reads all bytes into `room`, which has their length, and checks them, without keeping them.
-    package func read(into room: UnsafeMutableRawBufferPointer) -> DiskRead {
+    /// Reads bytes from the beginning of a block on into `room` (whole blocks, or up to the end), and checks them, without keeping them.
+    package func read(from offset: Int, into room: UnsafeMutableRawBufferPointer) -> DiskRead {
         guard let packed else { preconditionFailure("a body without a copy on the disk is in memory") }
         return unsafe packed.store.readBody(
-            of: packed.place, checksums: packed.checksums, offset: 0, into: room, waits: false)
+            of: packed.place, checksums: packed.checksums, offset: offset, into: room, waits: false)
+    }
+
+    /// The blocks in which a range of the body lies: what has to be read to check it.
+    package func blocks(around range: Range<Int>) -> Range<Int> {
+        let start = range.lowerBound / blockBytes * blockBytes
+        return start..<min(length, (range.upperBound + blockBytes - 1) / blockBytes * blockBytes)
     }
 
     /// The pages of `fresh` become those of this one, if nobody else was quicker.

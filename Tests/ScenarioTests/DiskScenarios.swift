@@ -358,6 +358,26 @@ struct DiskDamageScenarios {
         }
     }
 
+    @Test(arguments: [200_000, 900_000]) func `who wants a range gets it, whatever is wrong elsewhere`(_ length: Int)
+        throws
+    {
+        try scenario(cache: disk) { s in
+            let body = content(length)
+            s.origin.expects("GET /a").replies(200, cacheable, body)
+            try s.client().get("/a")
+            try s.leaveToDisk()
+            try Self.flip(in: s.directory, Array(body[150_000..<150_100]))
+            // At the third use the whole body is worth the memory.
+            for first in [65_500, 196_608] {
+                let part = try s.client().get("/a", "Range: bytes=\(first)-\(first + 99)")
+                #expect(part.status == 206 && part.body == Array(body[first..<first + 100]))
+                #expect(part.cacheStatus.hasPrefix("larder; hit"))
+            }
+            s.origin.expects("GET /a").replies(200, cacheable, body)
+            #expect(try s.client().get("/a").body == body)
+        }
+    }
+
     @Test func `of a large one the block that is damaged is fetched anew, even while it is sent`() throws {
         try scenario(cache: disk) { s in
             let body = content(3_000_000)

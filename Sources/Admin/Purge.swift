@@ -22,7 +22,8 @@ func purge(
     // Then the disk, whatever of it is in memory: what went from there can not come back into memory.
     let isListed = forEachOnDisk(matcher, in: tier) { entry in
         let key = key(entry.key)
-        if !tier.isInMemory(entry, key) {
+        // What went with its record in memory is counted, and stands in the book for a while yet.
+        if tier.isOnDiskAlone(entry, key) {
             result.records += 1
             result.bytes += Int(clamping: entry.place.recordLength)
         }

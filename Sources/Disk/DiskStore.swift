@@ -108,6 +108,9 @@ package final class DiskStore: @unchecked Sendable {
         parts.index.entry(hash, id)?.stands(at: place) ?? false
     }
 
+    /// The object is still there, wherever it stands by now.
+    package func contains(_ id: ObjectID, hash: UInt64) -> Bool { parts.index.entry(hash, id) != nil }
+
     /// The head at a place. Where it is damaged the object is taken out, counted and logged; where it is no longer
     /// there, `damaged` is thrown too.
     /// - Parameter waits: it may block; otherwise `wouldBlock` is thrown where it would.

@@ -35,6 +35,11 @@ extension Tiers {
         unsafe entry.key.withUnsafeBytes { unsafe memory.lookup(key, $0) }.contains { $0.diskID == entry.id }
     }
 
+    /// It is on the disk, and memory has no record of it.
+    package func isOnDiskAlone(_ entry: BookEntry, _ key: StorageKey) -> Bool {
+        disk?.contains(entry.id, hash: key.folded) == true && !isInMemory(entry, key)
+    }
+
     /// Takes an object off the disk; a record of it in memory stays.
     package func remove(_ entry: BookEntry, _ key: StorageKey) {
         disk?.remove(entry.id, hash: key.folded, key: entry.key)

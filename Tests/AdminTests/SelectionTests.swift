@@ -1,5 +1,7 @@
 import Caching
+import Disk
 import EventLoop
+import Foundation
 import Message
 import Server
 import Storage
@@ -9,8 +11,14 @@ import Testing
 
 /// A store with a few responses of a shared cache, filled by hand.
 private struct Larder {
-    let tier = Tiers(memory: MemoryTier(budget: 8 << 20, objectMax: 1 << 20, variantsPerKeyMax: 8))
+    let tier: Tiers
     static let now = WallTime(secondsSinceEpoch: 1_800_000_000)
+
+    init(disk: DiskStore? = nil) {
+        tier = Tiers(
+            memory: MemoryTier(budget: 8 << 20, objectMax: 1 << 20, variantsPerKeyMax: 8), disk: disk,
+            format: StoredResponse.format)
+    }
 
     static func hash(_ key: [UInt8]) -> StorageKey {
         let value = UInt64(bitPattern: Int64(key.hashValue))
@@ -35,7 +43,7 @@ private struct Larder {
         let record = StoredResponse(
             key: key, keyBytes: Array(url.utf8), cached: cached, fields: fields,
             secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request), body: body,
-            contentLength: 3)
+            contentLength: 3, storage: tier.disk == nil ? .session : .permanent)
         try #require(tier.insert(record))
         if !isGrowing {
             let appended = unsafe Array("abc".utf8).withUnsafeBytes { unsafe body.append($0) }
@@ -161,6 +169,29 @@ struct PurgingTests {
         #expect(run(larder) { $0.url = "http://a/x" } == 2)
         #expect(larder.tier.memory.statistics.recordCount == 1)
         #expect(larder.lookUp(other).count == 1)
+    }
+
+    @Test func `what is in memory and on the disk is one response`() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-purge-\(UUID().uuidString)").path
+        let disk = try DiskStore.open(
+            DiskOptions(path: path, size: 256 << 20, pinned: 0, hash: { Larder.hash($0).folded }), calls: SystemCalls())
+        defer {
+            disk.close()
+            try? FileManager.default.removeItem(atPath: path)
+        }
+        let larder = Larder(disk: disk)
+        for url in ["http://a/x", "http://a/y"] { larder.tier.persist(try larder.store(url)) }
+        #expect(disk.flush())
+        larder.tier.clearMemory()
+        let z = try larder.store("http://a/z")
+        larder.tier.persist(z)
+        #expect(disk.flush() && disk.statistics.objectCount == 3)
+        #expect(run(larder, dryRun: true) { $0.url = "http://a/z" } == 1)
+        #expect(run(larder) { $0.url = "http://a/z" } == 1)
+        #expect(run(larder, dryRun: true) { $0.host = "a" } == 2)
+        #expect(run(larder) { $0.host = "a" } == 2)
+        #expect(run(larder) { $0.host = "a" } == 0)
+        #expect(disk.statistics.objectCount == 0)
     }
 
     @Test func `a URL is found under the key that the rules make of it, and as it is`() {

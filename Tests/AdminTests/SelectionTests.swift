@@ -172,7 +172,8 @@ struct PurgingTests {
     }
 
     @Test func `what is in memory and on the disk is one response`() throws {
-        let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-purge-\(UUID().uuidString)").path
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-purge-\(UUID().uuidString)")
+            .path
         let disk = try DiskStore.open(
             DiskOptions(path: path, size: 256 << 20, pinned: 0, hash: { Larder.hash($0).folded }), calls: SystemCalls())
         defer {

@@ -71,7 +71,7 @@ class Memory:
 class Disk:
     def __init__(self, size):
         self.size, self.used, self.written = size, 0, 0
-        self.log, self.uses, self.turn = deque(), {}, {}
+        self.log, self.uses, self.turn, self.turns = deque(), {}, {}, 0
 
     def has(self, key):
         return key in self.uses
@@ -97,8 +97,10 @@ class Disk:
     def append(self, key):
         self.written += size_of(key)
         self.used += size_of(key)
-        self.turn[key] = self.turn.get(key, 0) + 1
-        self.log.append((key, self.turn[key]))
+        # Never the same again: an older place in the log is dead, also of what left the disk and came back.
+        self.turns += 1
+        self.turn[key] = self.turns
+        self.log.append((key, self.turns))
 
     def remove(self, key):
         # Its bytes stay in the log until that is reclaimed.

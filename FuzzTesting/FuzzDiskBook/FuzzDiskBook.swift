@@ -46,7 +46,9 @@ private func checkValue(_ content: [UInt8], under key: [UInt8]) {
     let renewal = unsafe renewalKey.withUnsafeBytes { key in
         unsafe renewed.withUnsafeBytes { unsafe BookCodec.renewal(bookKey: key, value: $0) }
     }
-    if let renewal { precondition(BookCodec.encode(renewal, bookKey: renewalKey) == renewed, "written again it differs") }
+    if let renewal {
+        precondition(BookCodec.encode(renewal, bookKey: renewalKey) == renewed, "written again it differs")
+    }
     let segmentKey = BookCodec.segmentKey(3)
     let segment = sealed(content, segmentKey)
     let state = unsafe segmentKey.withUnsafeBytes { key in

@@ -311,18 +311,15 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         defer { parts.ledger.withLock { $0.setBook(bytes: book.fileBytes) } }
         // As long as nobody misses it, what the map has room for: changing that has readers wait.
         let wanted = max(book.growthWithoutRemap, Self.growthMin)
-        let granted = parts.ledger.withLock { $0.claimForBook(wanted, isUrgent: false) }
-        book.setGrowthMax(granted)
-        do throws(BookError) { return try book.commit(changes) } catch { guard error == .full else { throw error } }
-        // How much it needs nobody knows before it is written.
-        var growth = granted
+        var growth = parts.ledger.withLock { $0.claimForBook(wanted, isUrgent: false) }
         while true {
+            book.setGrowthMax(growth)
+            do throws(BookError) { return try book.commit(changes) } catch { guard error == .full else { throw error } }
+            // How much it needs nobody knows before it is written.
             let more = growth + max(growth, book.fileBytes / 4, Self.growthMin)
             let most = parts.ledger.withLock { $0.claimForBook(more, isUrgent: true) }
             guard most > growth else { throw .full }
             growth = most
-            book.setGrowthMax(growth)
-            do throws(BookError) { return try book.commit(changes) } catch { guard error == .full else { throw error } }
         }
     }
 

@@ -19,7 +19,7 @@ struct DiskStoreTuning: Sendable {
     /// How long is waited for the index to be filled.
     var loadWaitMax = Duration.seconds(10)
     /// Descriptors of shared segments that are kept open.
-    var openFilesMax = 1024
+    var openFilesMax = 512
     /// Large objects of which table and descriptor are kept though nobody reads them.
     var idleLargeMax = 64
     /// Threads for reads that block, and reads that may wait for them.

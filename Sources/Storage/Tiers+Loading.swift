@@ -85,7 +85,11 @@ extension Tiers {
         let newest = disk.newestID
         guard disk.isLoaded else {
             return disk.whenLoaded { [self] in
-                _ = disk.perform { [self] in forgetOlder(than: record, through: newest, disk, waits: true) }
+                let isAccepted = disk.perform { [self] in
+                    forgetOlder(than: record, through: newest, disk, waits: true)
+                }
+                // Rather too much than what is older.
+                if !isAccepted { _ = disk.removeAll(hash: record.key.folded, key: record.keyBytes) }
             }
         }
         forgetOlder(than: record, through: newest, disk, waits: false)

@@ -61,6 +61,7 @@ let package = Package(
         core("Caching", ["Message", "Rules"]),
         core("Access", ["Message", "Rules"]),
         core("Transaction", ["Message", "Caching", "Access"]),
+        core("Forwarding", ["Message", "Framing", "Caching", "Access", "Transaction"]),
         core("Settings", ["Message", "Rules", "Caching", "Access"]),
 
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
@@ -74,7 +75,7 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Message", "Framing", "Rules", "Caching", "Access", "Transaction", "Settings",
+                "Message", "Framing", "Rules", "Caching", "Access", "Transaction", "Forwarding", "Settings",
                 "EventLoop", "TLS", "Compression", "Disk", "Storage", "Passwords", "CLarder",
             ], swiftSettings: house),
         .target(
@@ -103,6 +104,7 @@ let package = Package(
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Rules", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
+        tests("ForwardingTests", ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message"]),
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
         tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),

@@ -1,4 +1,5 @@
 import EventLoop
+import Forwarding
 import Framing
 import Glibc
 import Message

@@ -1,3 +1,4 @@
+import Forwarding
 import Framing
 import Glibc
 import Message

@@ -1,6 +1,7 @@
 import Access
 import Caching
 import EventLoop
+import Forwarding
 import Framing
 import Glibc
 import Message
@@ -167,7 +168,8 @@ extension Exchange {
             request.method == .connect && (refusal != .authenticationRequired || client.hasUnreadBytes)
         if request.hasBody || isRefusedTunnel { client.persists = false }
         let response = ErrorResponse(
-            refusal, request: request, denial: denial, challenge: snapshot.users == nil ? nil : snapshot.challenge)
+            refusal, request: request.received, uri: request.uri, denial: denial,
+            challenge: snapshot.users == nil ? nil : snapshot.challenge)
         client.queue {
             response.append(
                 isHead: request.method == .head, persists: client.persists, minorVersion: request.head.minorVersion,

@@ -1,6 +1,7 @@
 import Access
 import Caching
 import EventLoop
+import Forwarding
 import Framing
 import Glibc
 import Message
@@ -60,7 +61,11 @@ final class Exchange {
             note(Denial(reason: .client, text: "this address is not among the clients of this proxy"))
             return refuse(.accessDenied)
         }
-        if let local = LocalAnswer(request, instance: worker.shared.instance) { return answer(local) }
+        if let local = LocalAnswer(
+            request.received, hasDestination: request.destination != nil, instance: worker.shared.instance)
+        {
+            return answer(local)
+        }
         perform(transaction.on(.head))
     }
 

@@ -1,4 +1,5 @@
 import Caching
+import Forwarding
 import Framing
 import Message
 
@@ -27,8 +28,10 @@ func explainedRequest(
     appendNormalisedURI(head.target, of: bytes.span, to: &keyBytes)
     var destinations = Destinations()
     let request = OwnedRequest(
-        bytes: bytes, head: head, cache: cache, bodyLength: bodyLength,
-        options: ConnectionOptions(head.fields, bytes: bytes.span), keyBytes: keyBytes, key: shared.key(of: keyBytes),
+        received: ReceivedRequest(
+            bytes: bytes, head: head, options: ConnectionOptions(head.fields, bytes: bytes.span),
+            bodyLength: bodyLength),
+        cache: cache, keyBytes: keyBytes, key: shared.key(of: keyBytes),
         client: question.client ?? IPAddress(v4: 0x7F00_0001),
         destination: destinations.destination(bytes[head.target.hostRange]), zone: zones[0],
         treatment: snapshot.cacheRules.house)

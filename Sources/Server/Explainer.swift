@@ -1,6 +1,7 @@
 import Access
 import Caching
 import EventLoop
+import Forwarding
 import Glibc
 import Message
 import Storage
@@ -70,7 +71,9 @@ struct Explainer {
             note("access", "client", "not among those who may use this proxy (access.clients)")
             return (.refuse, "this address is not among the clients of this proxy")
         }
-        switch LocalAnswer(request, instance: proxy.shared.instance) {
+        switch LocalAnswer(
+            request.received, hasDestination: request.destination != nil, instance: proxy.shared.instance)
+        {
         case .refusal(let refusal): return refused(refusal)
         case .response(let status, _, _): return (.local, "Larder answers this itself, with status \(status)")
         case nil: break

@@ -1,6 +1,7 @@
 import Access
 import Caching
 import EventLoop
+import Forwarding
 import Framing
 import Glibc
 import Message

@@ -1,5 +1,6 @@
 import Caching
 import EventLoop
+import Forwarding
 import Framing
 import Message
 import Storage

@@ -1,6 +1,7 @@
 import Access
 import Caching
 import EventLoop
+import Forwarding
 import Framing
 import Glibc
 import Message
@@ -158,7 +159,7 @@ final class Fetch: TimedObject {
         let conditions = self.conditions
         unsafe worker.scratch.pointee.out.removeAll(keepingCapacity: true)
         unsafe ForwardedHead.appendRequest(
-            request, conditions: conditions, instance: worker.shared.instance, to: &worker.scratch.pointee.out)
+            request.received, conditions: conditions, instance: worker.shared.instance, to: &worker.scratch.pointee.out)
         let outcome = unsafe worker.scratch.pointee.out.withUnsafeBytes { unsafe connection.send($0) }
         guard outcome != .failed else { return connectionDied() }
         requestIsSent = !request.hasBody

@@ -1,5 +1,6 @@
 import Access
 import Caching
+import Forwarding
 import Framing
 import Message
 import Rules
@@ -9,11 +10,8 @@ import Transaction
 
 /// A request that outlives the buffer it was read from: everything that waits for something works on this.
 final class OwnedRequest {
-    let bytes: [UInt8]
-    let head: RequestHead
+    let received: ReceivedRequest
     let cache: CacheRequest
-    let bodyLength: BodyLength
-    let options: ConnectionOptions
     /// The normalised target URI: identity in the log.
     let uri: [UInt8]
     /// What identifies the response in the store: the URI, or what the rules make of it.
@@ -33,22 +31,14 @@ final class OwnedRequest {
     private var cachedAccess: AccessRequest?
 
     init(
-        bytes: [UInt8], head: RequestHead, cache: CacheRequest, bodyLength: BodyLength, options: ConnectionOptions,
+        received: ReceivedRequest, cache: CacheRequest,
         keyBytes: [UInt8], key: StorageKey, client: IPAddress?, destination: Destination?,
         zone: Zone, treatment: CacheTreatment
     ) {
         self.zone = zone
         self.treatment = treatment
-        self.bytes = bytes
-        self.head = head
+        self.received = received
         self.cache = cache
-        self.bodyLength = bodyLength
-        hasBody =
-            switch bodyLength {
-            case .none, .length(0), .tunnel: false
-            case .length, .chunked, .untilClose: true
-            }
-        self.options = options
         uri = keyBytes
         self.keyBytes = keyBytes
         self.key = key
@@ -56,10 +46,14 @@ final class OwnedRequest {
         self.destination = destination
     }
 
-    var fields: Fields { Fields(bytes: bytes, section: head.fields) }
-    let hasBody: Bool
-    var method: Method { head.method }
-    var methodText: ArraySlice<UInt8> { bytes[head.methodRange] }
+    var bytes: [UInt8] { received.bytes }
+    var head: RequestHead { received.head }
+    var options: ConnectionOptions { received.options }
+    var bodyLength: BodyLength { received.bodyLength }
+    var fields: Fields { received.fields }
+    var hasBody: Bool { received.hasBody }
+    var method: Method { received.method }
+    var methodText: ArraySlice<UInt8> { received.methodText }
 
     /// The request may be sent again when its connection turns out dead: nothing of it is lost by then (RFC 9110 §9.2.2).
     var isReplayable: Bool { head.method.isIdempotent && !hasBody }

@@ -2,6 +2,7 @@ import Access
 import CLarder
 import Caching
 package import EventLoop
+import Forwarding
 import Message
 package import Storage
 import Synchronization

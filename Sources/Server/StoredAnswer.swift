@@ -1,4 +1,5 @@
 import Caching
+import Forwarding
 import Framing
 import Message
 import Storage

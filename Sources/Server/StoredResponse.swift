@@ -1,5 +1,6 @@
 package import Caching
 import EventLoop
+import Forwarding
 import Framing
 package import Message
 package import Storage

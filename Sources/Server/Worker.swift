@@ -1,6 +1,7 @@
 import CLarder
 import EventLoop
 import Caching
+import Forwarding
 import Framing
 import Glibc
 import Message

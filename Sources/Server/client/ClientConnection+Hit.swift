@@ -1,6 +1,7 @@
 import CLarder
 import Caching
 import EventLoop
+import Forwarding
 import Framing
 import Glibc
 import Message
@@ -89,8 +90,9 @@ extension ClientConnection {
         let owned = unsafe Array(bytes)
         let destination = unsafe worker.destinations.destination(owned[scratch.pointee.requestHead.target.hostRange])
         let request = unsafe OwnedRequest(
-            bytes: owned, head: scratch.pointee.requestHead, cache: cache, bodyLength: bodyLength, options: options,
-            keyBytes: scratch.pointee.keyBytes, key: key, client: peer, destination: destination,
+            received: ReceivedRequest(
+                bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength),
+            cache: cache, keyBytes: scratch.pointee.keyBytes, key: key, client: peer, destination: destination,
             zone: worker.zones[0], treatment: worker.snapshot.houseTreatment)
         if !worker.snapshot.cacheRulesAreTrivial {
             request.treat(by: worker.snapshot, zones: worker.zones, worker.shared)

@@ -1,6 +1,7 @@
 import CLarder
 import Caching
 import EventLoop
+import Forwarding
 import Framing
 import Glibc
 import Message

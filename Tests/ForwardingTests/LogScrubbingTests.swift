@@ -1,6 +1,5 @@
+import Forwarding
 import Testing
-
-@testable import Server
 
 @Suite("Secrets stay out of the log")
 struct LogScrubbingTests {

@@ -1,13 +1,13 @@
-import Message
+package import Message
 
 /// Fields that take a request off the shortest way, as masks that are worked out once.
-struct FieldsOfConcern {
+package struct FieldsOfConcern {
     /// About the framing, the way, the client, or what it takes from a cache.
-    let always: UInt64
+    package let always: UInt64
     /// About the connection: off the way unless all they say is that it stays.
-    let connection: UInt64
+    package let connection: UInt64
 
-    init() {
+    package init() {
         let always: FieldNameSet = [
             .te, .trailer, .transferEncoding, .upgrade, .contentLength, .expect, .via, .maxForwards,
             .proxyAuthorization,
@@ -20,7 +20,7 @@ struct FieldsOfConcern {
     }
 
     /// Every `Connection` and `Proxy-Connection` line says `keep-alive` and no more.
-    static func onlyKeepsAlive(_ fields: FieldSection, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    package static func onlyKeepsAlive(_ fields: FieldSection, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         for line in fields.lines {
             switch line.name {
             case .connection, .proxyConnection:

@@ -1,12 +1,12 @@
 import Caching
-import Framing
-import Message
+package import Framing
+package import Message
 
 /// The heads that leave the house: end-to-end fields as they came, hop-by-hop fields replaced by ours
 /// (RFC 9110 §7.6, RFC 9112 §9.6).
-enum ForwardedHead {
+package enum ForwardedHead {
     /// Fields that belong to one connection, those that `Connection` names, and those that are for proxies only.
-    static func isEndToEnd(_ line: FieldLine, of fields: Fields, _ options: ConnectionOptions) -> Bool {
+    package static func isEndToEnd(_ line: FieldLine, of fields: Fields, _ options: ConnectionOptions) -> Bool {
         switch line.name {
         case .contentLength, .larderPolicy: return false
         case .other: if isForProxies(fields.name(of: line)) { return false }
@@ -22,13 +22,13 @@ enum ForwardedHead {
         return name.prefix(5).elementsEqual("proxy".utf8) { $0 | 0x20 == $1 }
     }
 
-    static func endToEnd(_ fields: Fields, _ options: ConnectionOptions) -> Fields {
+    package static func endToEnd(_ fields: Fields, _ options: ConnectionOptions) -> Fields {
         fields.dropping { !isEndToEnd($0, of: fields, options) }
     }
 
     /// What of a trailer section goes on (RFC 9110 §6.5.1): no field that frames, routes, authenticates, or that we act on
     /// ourselves; whoever merged it into the head would be deceived.
-    static func trailers(_ trailers: Fields?) -> Fields? {
+    package static func trailers(_ trailers: Fields?) -> Fields? {
         guard let trailers else { return nil }
         let kept = trailers.dropping { line in
             guard line.name == .other else { return true }
@@ -48,8 +48,8 @@ enum ForwardedHead {
     /// - Parameters:
     ///   - conditions: validators of a stored response; they take the place of the client's own conditions.
     ///   - instance: what tells this Larder from others in `Via`, to see a loop (RFC 9110 §7.6.3).
-    static func appendRequest(
-        _ request: OwnedRequest, conditions: [(FieldName, [UInt8])], instance: [UInt8], to out: inout [UInt8]
+    package static func appendRequest(
+        _ request: ReceivedRequest, conditions: [(FieldName, [UInt8])], instance: [UInt8], to out: inout [UInt8]
     ) {
         let head = request.head
         out.append(contentsOf: request.methodText)
@@ -83,7 +83,7 @@ enum ForwardedHead {
         HeadWriter.append("\r\n", to: &out)
     }
 
-    private static func appendOriginForm(_ request: OwnedRequest, to out: inout [UInt8]) {
+    private static func appendOriginForm(_ request: ReceivedRequest, to out: inout [UInt8]) {
         let path = request.bytes[request.head.target.pathRange]
         if path.isEmpty {
             // An absolute-form target without a path means "*" for OPTIONS (RFC 9112 §3.2.4).
@@ -112,14 +112,14 @@ enum ForwardedHead {
         HeadWriter.append(")\r\n", to: &out)
     }
 
-    private static func appendUpgrade(_ request: OwnedRequest, _ fields: Fields, to out: inout [UInt8]) {
+    private static func appendUpgrade(_ request: ReceivedRequest, _ fields: Fields, to out: inout [UInt8]) {
         guard isUpgrade(request.options, fields) else { return }
         HeadWriter.append("Connection: Upgrade\r\nUpgrade: websocket\r\n", to: &out)
     }
 
     /// Of the protocols that a connection can switch to, only WebSocket is passed on (RFC 6455): the others (h2c, TLS)
     /// would take the connection out of the sight of the rules.
-    static func isUpgrade(_ options: ConnectionOptions, _ fields: Fields) -> Bool {
+    package static func isUpgrade(_ options: ConnectionOptions, _ fields: Fields) -> Bool {
         guard options.upgrade, let value = fields.joined(.upgrade) else { return false }
         var found = false
         forEachListElement(value[...]) { element in
@@ -131,9 +131,9 @@ enum ForwardedHead {
     // MARK: to the client
 
     /// How the body is framed towards the client.
-    enum Framing: Equatable { case none, length(UInt64), chunked, untilClose }
+    package enum Framing: Equatable { case none, length(UInt64), chunked, untilClose }
 
-    static func framing(of length: BodyLength, minorVersion: UInt8) -> Framing {
+    package static func framing(of length: BodyLength, minorVersion: UInt8) -> Framing {
         switch length {
         case .none, .tunnel: .none
         case .length(let count): .length(count)
@@ -142,7 +142,9 @@ enum ForwardedHead {
     }
 
     /// The end-to-end fields of a response, with what a proxy adds: `Via`, and `Date` where the origin sent none.
-    static func responseFields(_ fields: Fields, _ options: ConnectionOptions, minorVersion: UInt8, now: WallTime)
+    package static func responseFields(
+        _ fields: Fields, _ options: ConnectionOptions, minorVersion: UInt8, now: WallTime
+    )
         -> Fields
     {
         var result = endToEnd(fields, options)
@@ -156,14 +158,14 @@ enum ForwardedHead {
     }
 
     /// Start line and end-to-end fields of a response that is passed on, without the final empty line.
-    static func appendResponse(_ response: ReceivedResponse, to out: inout [UInt8]) {
+    package static func appendResponse(_ response: ReceivedResponse, to out: inout [UInt8]) {
         appendStatusLine(response.status, reason: response.reason, to: &out)
         let fields = response.fields
         appendFieldLines(fields, to: &out) { isEndToEnd($0, of: fields, response.options) }
     }
 
     /// What a proxy adds to a final response: `Via`, and `Date` where the origin sent none (RFC 9110 §6.6.1).
-    static func appendProxyFields(_ response: ReceivedResponse, now: WallTime, to out: inout [UInt8]) {
+    package static func appendProxyFields(_ response: ReceivedResponse, now: WallTime, to out: inout [UInt8]) {
         if !response.fields.contains(.date) {
             var date: [UInt8] = []
             appendHTTPDate(now, to: &date)
@@ -172,7 +174,7 @@ enum ForwardedHead {
         HeadWriter.append(response.minorVersion == 0 ? "Via: 1.0 larder\r\n" : "Via: 1.1 larder\r\n", to: &out)
     }
 
-    static func appendFraming(_ framing: Framing, to out: inout [UInt8]) {
+    package static func appendFraming(_ framing: Framing, to out: inout [UInt8]) {
         switch framing {
         case .none, .untilClose: break
         case .length(let count): HeadWriter.append(.contentLength, Int(clamping: count), to: &out)

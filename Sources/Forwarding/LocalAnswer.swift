@@ -1,14 +1,14 @@
 import Framing
-import Message
-import Transaction
+package import Message
+package import Transaction
 
 /// What Larder answers itself, before any room is asked: requests that are for the proxy, and loops.
-enum LocalAnswer {
+package enum LocalAnswer {
     case refusal(Refusal)
     case response(status: UInt16, fields: Fields, body: [UInt8])
 
     /// Nil where the request is to be forwarded.
-    init?(_ request: OwnedRequest, instance: [UInt8]) {
+    package init?(_ request: ReceivedRequest, hasDestination: Bool, instance: [UInt8]) {
         if LocalAnswer.isLoop(request.fields, instance: instance) {
             self = .refusal(.loopDetected)
             return
@@ -23,7 +23,7 @@ enum LocalAnswer {
         case .absolute, .authority:
             break
         }
-        if request.destination == nil {
+        if !hasDestination {
             self = .refusal(.hostInvalid)
             return
         }
@@ -51,7 +51,7 @@ enum LocalAnswer {
     }
 
     /// `Max-Forwards: 0` (RFC 9110 §7.6.2).
-    private static func isLastHop(_ request: OwnedRequest) -> Bool {
+    private static func isLastHop(_ request: ReceivedRequest) -> Bool {
         request.fields.first(.maxForwards).flatMap { parseDecimal($0) } == 0
     }
 
@@ -62,7 +62,7 @@ enum LocalAnswer {
     }
 
     /// The request as it arrived, without what could be a secret (RFC 9110 §9.3.8).
-    private static func trace(_ request: OwnedRequest) -> LocalAnswer {
+    private static func trace(_ request: ReceivedRequest) -> LocalAnswer {
         var body = Array(request.bytes[request.head.methodRange.lowerBound..<request.head.targetRange.upperBound])
         HeadWriter.append(request.head.minorVersion == 0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n", to: &body)
         let fields = request.fields

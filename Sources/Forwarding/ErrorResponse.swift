@@ -1,12 +1,11 @@
-import Access
-import Caching
-import Framing
-import Message
-import Transaction
+package import Access
+package import Framing
+package import Message
+package import Transaction
 
 /// An answer that Larder makes because something went wrong: status, `Proxy-Status` (RFC 9209), and a page in the form
 /// that the client likes best: text, JSON or HTML.
-struct ErrorResponse {
+package struct ErrorResponse {
     private let status: UInt16
     private let error: String
     private let name: String
@@ -16,19 +15,19 @@ struct ErrorResponse {
     private let accept: [UInt8]?
     private let challenge: [UInt8]?
 
-    init(_ refusal: Refusal, request: OwnedRequest, denial: Denial?, challenge: [UInt8]?) {
+    package init(_ refusal: Refusal, request: ReceivedRequest, uri: [UInt8], denial: Denial?, challenge: [UInt8]?) {
         status = refusal.status
         error = "\(refusal.proxyStatusError)"
         name = refusal.name
         explanation = "\(refusal.explanation)"
         detail = denial?.text
-        uri = String(decoding: request.uri, as: UTF8.self)
+        self.uri = String(decoding: uri, as: UTF8.self)
         accept = request.fields.joined(.accept)
         self.challenge = refusal == .authenticationRequired ? challenge : nil
     }
 
     /// A request whose head could not be understood.
-    init(_ violation: FramingError) {
+    package init(_ violation: FramingError) {
         status = violation.requestStatus
         error = "http_request_error"
         name = violation.reason
@@ -40,7 +39,7 @@ struct ErrorResponse {
     }
 
     /// A request that did not come in time; nothing is known of it.
-    init(_ refusal: Refusal) {
+    package init(_ refusal: Refusal) {
         status = refusal.status
         error = "\(refusal.proxyStatusError)"
         name = refusal.name
@@ -51,7 +50,7 @@ struct ErrorResponse {
         challenge = nil
     }
 
-    func append(isHead: Bool, persists: Bool, minorVersion: UInt8 = 1, date: WallTime, to out: inout [UInt8]) {
+    package func append(isHead: Bool, persists: Bool, minorVersion: UInt8 = 1, date: WallTime, to out: inout [UInt8]) {
         let form = preferredForm
         let body = page(form)
         appendStatusLine(status, reason: nil, to: &out)

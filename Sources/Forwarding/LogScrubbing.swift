@@ -1,12 +1,12 @@
 /// Keeps secrets that travel in URIs out of the log: the values of query parameters that are credentials by name.
-enum LogScrubbing {
+package enum LogScrubbing {
     /// Compared without regard to case.
     private static let secretNames = [
         "access_token", "api_key", "apikey", "auth", "code", "key", "passwd", "password", "secret", "sig", "signature",
         "token", "x-amz-credential", "x-amz-security-token", "x-amz-signature", "x-goog-signature",
     ].map { Array($0.utf8) }
 
-    static func append(_ target: Slice<UnsafeBufferPointer<UInt8>>, _ put: (UInt8) -> Void) {
+    package static func append(_ target: Slice<UnsafeBufferPointer<UInt8>>, _ put: (UInt8) -> Void) {
         guard let question = unsafe target.firstIndex(of: 0x3F) else { return unsafe target.forEach(put) }
         unsafe target[...question].forEach(put)
         let parameters = unsafe target[target.index(after: question)...].split(

@@ -1,24 +1,24 @@
-import Message
+package import Message
 
 /// Writes heads as bytes: the fields that Larder adds itself, in the spelling of their RFCs.
-enum HeadWriter {
-    static func append(_ text: StaticString, to bytes: inout [UInt8]) {
+package enum HeadWriter {
+    package static func append(_ text: StaticString, to bytes: inout [UInt8]) {
         unsafe bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    static func append(decimal value: Int, to bytes: inout [UInt8]) {
+    package static func append(decimal value: Int, to bytes: inout [UInt8]) {
         if value < 0 { bytes.append(0x2D) }
         appendDecimal(UInt64(value.magnitude), to: &bytes)
     }
 
-    static func append(_ name: FieldName, _ value: Int, to bytes: inout [UInt8]) {
+    package static func append(_ name: FieldName, _ value: Int, to bytes: inout [UInt8]) {
         append(name.text, to: &bytes)
         append(": ", to: &bytes)
         append(decimal: value, to: &bytes)
         append("\r\n", to: &bytes)
     }
 
-    static func append(_ name: FieldName, _ value: StaticString, to bytes: inout [UInt8]) {
+    package static func append(_ name: FieldName, _ value: StaticString, to bytes: inout [UInt8]) {
         append(name.text, to: &bytes)
         append(": ", to: &bytes)
         append(value, to: &bytes)
@@ -27,7 +27,7 @@ enum HeadWriter {
 
     /// Says whether the connection stays, where the version does not say it already, and ends the head
     /// (RFC 9112 §9.3).
-    static func appendConnection(persists: Bool, minorVersion: UInt8, to bytes: inout [UInt8]) {
+    package static func appendConnection(persists: Bool, minorVersion: UInt8, to bytes: inout [UInt8]) {
         if !persists {
             append("Connection: close\r\n", to: &bytes)
         } else if minorVersion == 0 {
@@ -37,7 +37,7 @@ enum HeadWriter {
     }
 
     /// - Parameter range: nil: none of the content, as in a 416 (RFC 9110 §14.4).
-    static func appendContentRange(_ range: Range<Int>?, of length: Int, to bytes: inout [UInt8]) {
+    package static func appendContentRange(_ range: Range<Int>?, of length: Int, to bytes: inout [UInt8]) {
         append("Content-Range: bytes ", to: &bytes)
         if let range {
             append(decimal: range.lowerBound, to: &bytes)
@@ -51,9 +51,9 @@ enum HeadWriter {
         append("\r\n", to: &bytes)
     }
 
-    static func append(hexadecimal value: Int, to bytes: inout [UInt8]) {
+    package static func append(hexadecimal value: Int, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: String(value, radix: 16).utf8)
     }
 
-    static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
+    package static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
 }

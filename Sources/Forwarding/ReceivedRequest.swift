@@ -1,0 +1,30 @@
+package import Framing
+package import Message
+
+/// The head of a request as it came from a client, with how its body is framed.
+package struct ReceivedRequest: Sendable {
+    /// What the offsets of `head` count into.
+    package let bytes: [UInt8]
+    package let head: RequestHead
+    package let options: ConnectionOptions
+    package let bodyLength: BodyLength
+
+    package init(bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength) {
+        self.bytes = bytes
+        self.head = head
+        self.options = options
+        self.bodyLength = bodyLength
+    }
+
+    package var fields: Fields { Fields(bytes: bytes, section: head.fields) }
+    package var method: Method { head.method }
+    package var methodText: ArraySlice<UInt8> { bytes[head.methodRange] }
+
+    /// Whether at least one byte of content may follow the head.
+    package var hasBody: Bool {
+        switch bodyLength {
+        case .none, .length(0), .tunnel: false
+        case .length, .chunked, .untilClose: true
+        }
+    }
+}

@@ -149,8 +149,7 @@ struct TiersTests {
                 }
                 #expect(body.state == .partial)
             }
-            room.tiers.clearMemory()
-            #expect(room.tiers.memory.statistics.usedBytes == 0)
+            #expect(room.closeAndEmpty() == 0)
         }
     }
 
@@ -363,8 +362,6 @@ struct TierModelTests {
         var run = Run(room: room, random: SeededGenerator(seed: UInt64(seed)))
         for _ in 0..<120 { try run.step() }
         run.model = [:]
-        _ = room.disk.flush()
-        room.tiers.clearMemory()
-        #expect(room.tiers.memory.statistics.usedBytes == 0)
+        #expect(room.closeAndEmpty() == 0)
     }
 }

@@ -12,7 +12,10 @@ extension Body {
         var used = 0
         while left > 0, used < vectors.count {
             let place = layout.page(at: offset)
-            guard let base = unsafe page(place.index) else { break }
+            guard let base = unsafe page(place.index) else {
+                // A window has no pages: it is asked here, so that a hit does not ask.
+                return unsafe used > 0 || !hasWindow ? used : passingVectors(from: offset, limit: left, into: vectors)
+            }
             let count = min(left, place.end - offset)
             unsafe vectors[used] = iovec(iov_base: base + (offset - place.start), iov_len: count)
             offset += count
@@ -25,7 +28,8 @@ extension Body {
     /// Registers a wake-up for the moment when the byte at `offset` is there, nobody fetches it any more, or the body
     /// ends; it comes once. nil: that is so already, look again.
     package func `await`(beyond offset: Int, _ wake: Wake) -> WaitTicket? {
-        locked {
+        if let passing = unsafe passing { return unsafe awaitPassing(passing, beyond: offset, wake) }
+        return locked {
             let ticket = WaitTicket(id: shelves.nextID())
             makeAudience().addWait(ticket, beyond: offset, wake)
             waitCount.add(1, ordering: .sequentiallyConsistent)
@@ -39,6 +43,7 @@ extension Body {
 
     /// Forgets a wait; one that is being woken at this moment may still be called.
     package func cancel(_ ticket: WaitTicket) {
+        if let passing = unsafe passing { return unsafe passing.pointee.removeWait(ticket) }
         // The wake may hold the last reference to something that ends by cancelling: it goes after the lock.
         let forgotten = locked {
             let wake = audience?.removeWait(ticket)

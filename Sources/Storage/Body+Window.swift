@@ -9,6 +9,7 @@ extension Body {
     /// nil: the bytes at `offset` are gone already; the reader must fetch for itself. A partial body frees nothing, and
     /// takes no note of who reads it.
     package func attach(at offset: Int) -> ReaderID? {
+        if let passing = unsafe passing { return unsafe attachToPassing(passing, at: offset) }
         if state == .partial { return ReaderID(id: shelves.nextID()) }
         return locked {
             let audience = makeAudience()
@@ -21,11 +22,13 @@ extension Body {
 
     /// The reader is done with everything below `offset`.
     package func advance(_ reader: ReaderID, to offset: Int) {
+        if let passing = unsafe passing { return unsafe advancePassing(passing, to: offset) }
         locked { audience?.moveReader(reader, to: offset) }
         if windowed.load(ordering: .relaxed) { freeReadPages() }
     }
 
     package func detach(_ reader: ReaderID) {
+        if let passing = unsafe passing { return unsafe detachFromPassing(passing) }
         locked {
             audience?.removeReader(reader)
             dismissIdleAudience()
@@ -36,7 +39,7 @@ extension Body {
     /// Begins window mode; by the writer. The record leaves the cache.
     /// - Parameter window: bytes the writer may be ahead of the slowest reader.
     package func abandonStorage(window: Int) {
-        precondition(window > 0 && state == .growing)
+        precondition(window > 0 && state == .growing && !isWindowed, "a body that grows becomes a window once")
         if let home { shelves.removeRecord(carrying: self, home) }
         home = nil
         locked { makeAudience().window = window }
@@ -44,15 +47,19 @@ extension Body {
         freeReadPages()
     }
 
-    /// Somebody has attached and not left.
+    /// Somebody has attached and not left; to a window from the start, nobody has left.
     package var hasReaders: Bool { readerCount > 0 }
-    package var readerCount: Int { locked { audience?.readerCount ?? 0 } }
+    package var readerCount: Int {
+        if let passing = unsafe passing { return unsafe passing.pointee.reader == .gone ? 0 : 1 }
+        return locked { audience?.readerCount ?? 0 }
+    }
 
     package var isWindowed: Bool { windowed.load(ordering: .acquiring) }
 
     /// Whether the slowest reader is a window behind, or the disk; the writer then stops reading from the origin.
     package var writerShouldPause: Bool {
         if let large { return large.isBehind }
+        if let passing = unsafe passing { return unsafe !passing.pointee.hasRoom }
         guard windowed.load(ordering: .relaxed) else { return false }
         return locked { audience?.hasRoom(length: published.load(ordering: .relaxed)) == false }
     }
@@ -60,6 +67,7 @@ extension Body {
     /// Wakes the writer once, when it need no longer pause; at once, from within this call, where that is so already.
     package func awaitRoom(_ wake: Wake) {
         if let large { return awaitWriting(large, wake) }
+        if let passing = unsafe passing { return unsafe awaitRoomPassing(passing, wake) }
         let due = locked {
             let audience = makeAudience()
             audience.waitForRoom(wake)

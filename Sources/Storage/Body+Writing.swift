@@ -13,6 +13,7 @@ extension Body {
     /// Appends all of the bytes or none.
     package func append(_ bytes: UnsafeRawBufferPointer) -> AppendResult {
         precondition(state == .growing, "a body that ended does not grow")
+        if hasWindow { return unsafe appendPassing(bytes) }
         let start = published.load(ordering: .relaxed)
         guard bytes.count <= room(from: start) else { return .tooLarge }
         guard reserve(upTo: start + bytes.count) else { return .full }
@@ -25,6 +26,7 @@ extension Body {
     /// `commit`. nil: as `.full` or `.tooLarge` of `append`, or the body is as long as expected.
     package func writable(_ hint: Int) -> UnsafeMutableRawBufferPointer? {
         precondition(state == .growing, "a body that ended does not grow")
+        if hasWindow { return unsafe writablePassing(hint) }
         let start = published.load(ordering: .relaxed)
         let wanted = min(hint, room(from: start))
         guard wanted > 0, reserve(upTo: start + 1) else { return nil }
@@ -33,6 +35,7 @@ extension Body {
 
     /// Publishes `count` bytes written into what `writable` gave.
     package func commit(_ count: Int) {
+        if hasWindow { return commitPassing(count) }
         let start = published.load(ordering: .relaxed)
         precondition(count >= 0 && start + count <= capacity, "more bytes than there was room for")
         if count > 0 { publish(start + count) }
@@ -56,7 +59,7 @@ extension Body {
     }
 
     /// Bytes that may still come.
-    private func room(from start: Int) -> Int {
+    func room(from start: Int) -> Int {
         if let expectedLength { return expectedLength - start }
         return windowed.load(ordering: .relaxed) ? .max - start : lengthMax - start
     }
@@ -90,6 +93,10 @@ extension Body {
 
     private func end(_ state: State) {
         precondition(self.state == .growing, "a body ends once")
+        if hasWindow {
+            phase.store(state.rawValue, ordering: .relaxed)
+            return wakePassing()
+        }
         phase.store(state.rawValue, ordering: .sequentiallyConsistent)
         if waitCount.load(ordering: .sequentiallyConsistent) > 0 { wakeReaders() }
         // It was counted with what it held when it was inserted, or with what it promised: most often that came true.

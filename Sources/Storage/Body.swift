@@ -27,6 +27,8 @@ internal import Synchronization
     // Pages: written by the writer before it publishes bytes in them (Body+Pages.swift).
     var firstPage: UnsafeMutableRawPointer?
     var segments: UnsafeMutablePointer<PageSegment?>?
+    /// Of a body that is only passed on, in place of pages; nil of every other (Body+Passing.swift).
+    var passing: PassingBlock?
     /// Offset up to which the writer has pages. The writer's own.
     var capacity = 0
     private var objectBytes = 0
@@ -73,6 +75,7 @@ internal import Synchronization
     }
 
     deinit {
+        if let passing = unsafe passing { unsafe endPassing(passing) }
         freeAllPages()
         shelves.release(objectBytes + (blocks?.footprint ?? 0))
     }
@@ -101,6 +104,13 @@ internal import Synchronization
         objectBytes = bytes
         held.add(bytes, ordering: .relaxed)
         return true
+    }
+
+    /// As `chargeObject`, of what is had in any case.
+    func overchargeObject() {
+        objectBytes = unsafe Shelves.size(of: Unmanaged.passUnretained(self).toOpaque())
+        shelves.take(objectBytes)
+        held.add(objectBytes, ordering: .relaxed)
     }
 
     /// Bytes it counts for in its queue: what it holds, or what it will hold.

@@ -64,6 +64,19 @@ package final class MemoryTier: Sendable {
         return body.beginPartial() ? body : nil
     }
 
+    /// A body that is only passed on: it is never stored and never refused, evicts nothing, and holds what its one reader
+    /// has not taken yet. One thread writes and reads it; how, is said in Body+Passing.swift.
+    /// - Parameters:
+    ///   - expectedLength: nil: not known. Any length will do.
+    ///   - window: bytes the writer may be ahead of the reader before it is to pause.
+    package func makeWindow(expectedLength: Int?, window: Int) -> Body {
+        precondition(window > 0 && expectedLength ?? 0 >= 0, "a window has room, and a body has a length")
+        let body = Body(expectedLength: expectedLength, shelves: shelves)
+        body.overchargeObject()
+        body.beginPassing(bytesMax: window)
+        return body
+    }
+
     /// Sets the budget, in bytes, and evicts down to it.
     package func setBudget(_ budget: Int) {
         shelves.limit.store(budget, ordering: .relaxed)

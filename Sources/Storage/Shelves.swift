@@ -112,6 +112,9 @@ extension Shelves {
         overdrawn.add(1, ordering: .relaxed)
     }
 
+    /// Charges, or gives back, what is not refused for want of room and evicts nothing itself: what is only passed on.
+    func take(_ bytes: Int) { charged.add(bytes, ordering: .relaxed) }
+
     func release(_ bytes: Int) { charged.subtract(bytes, ordering: .relaxed) }
 
     private func refuse() -> Bool {

@@ -47,8 +47,13 @@ internal import Glibc
 // MARK: Blocks of memory, charged
 
 extension Shelves {
+    /// Bytes that malloc(3) keeps in front of a block.
+    static let blockHeaderBytes = 8
+
     /// What a block takes of memory, in bytes: what malloc(3) gave and its header.
-    static func size(of block: UnsafeMutableRawPointer) -> Int { unsafe clarder_malloc_usable_size(block) + 8 }
+    static func size(of block: UnsafeMutableRawPointer) -> Int {
+        unsafe clarder_malloc_usable_size(block) + blockHeaderBytes
+    }
 
     /// A block of memory, charged to the budget; nil: it can not be had. `overdraft`: then it is had all the same.
     func allocate(_ bytes: Int, overdraft: Bool = false) -> UnsafeMutableRawPointer? {

@@ -131,6 +131,11 @@ package final class Tiers: Sendable {
         memory.makeSparseBody(length: length, heldMax: heldMax)
     }
 
+    /// As `MemoryTier.makeWindow`.
+    package func makeWindow(expectedLength: Int?, window: Int) -> Body {
+        memory.makeWindow(expectedLength: expectedLength, window: window)
+    }
+
     package func lead(
         _ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer, knownNewest: StoredRecord?
     ) -> Leadership {

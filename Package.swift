@@ -106,7 +106,7 @@ let package = Package(
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
         tests("ForwardingTests", ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message"]),
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
-        tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage"]),
+        tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage", "TLS"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests("SettingsTests", ["Settings", "Access", "Caching", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),

@@ -1,7 +1,8 @@
 import EventLoop
 import Message
+import Server
 
-/// One connection to the admin server: moves bytes between its socket and its conversation.
+/// One connection to the admin server: moves bytes between its transport, which is plain, and its conversation.
 ///
 /// open ──answered, persists──▶ open ──answered, last──▶ lingering ──peer closed or time──▶ closed
 final class AdminConnection: TimedObject {
@@ -17,7 +18,7 @@ final class AdminConnection: TimedObject {
 
     private let loop: EventLoop
     private let router: AdminRouter
-    private let socket: Descriptor
+    private let transport: Transport
     private let closed: (AdminConnection) -> Void
     private var state: State = .open
     private var conversation: AdminConversation
@@ -30,20 +31,20 @@ final class AdminConnection: TimedObject {
 
     /// - Parameter closed: called once; whoever holds the connection lets go of it after the turn.
     init(
-        loop: EventLoop, router: AdminRouter, socket: consuming Descriptor, door: AdminRequest.Door,
+        loop: EventLoop, router: AdminRouter, transport: consuming Transport, door: AdminRequest.Door,
         closed: @escaping (AdminConnection) -> Void
     ) {
         self.loop = loop
         self.router = router
-        self.socket = socket
+        self.transport = transport
         self.closed = closed
         conversation = AdminConversation(door: door)
         super.init()
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe readEvent.assign(
-            loop, fd: self.socket.rawValue, .read, { _, _, context in unsafe connection(context).readable() }, context)
-        unsafe writeEvent.assign(
-            loop, fd: self.socket.rawValue, .write, { _, _, context in unsafe connection(context).flush() }, context)
+        unsafe self.transport.assign(
+            &readEvent, on: loop, .read, { _, _, context in unsafe connection(context).readable() }, context)
+        unsafe self.transport.assign(
+            &writeEvent, on: loop, .write, { _, _, context in unsafe connection(context).flush() }, context)
     }
 
     func start() {
@@ -64,8 +65,7 @@ final class AdminConnection: TimedObject {
 
     fileprivate func readable() {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        let descriptor = socket.rawValue
-        switch unsafe buffer.withUnsafeMutableBytes({ unsafe IO.read(descriptor, into: $0) }) {
+        switch unsafe buffer.withUnsafeMutableBytes({ unsafe transport.read(into: $0) }) {
         case .bytes(let count):
             guard state == .open else { return }  // lingering: read and dropped
             if conversation.isIdle { setTimeLimit(Self.exchangeTimeMax) }
@@ -118,10 +118,9 @@ final class AdminConnection: TimedObject {
 
     fileprivate func flush() {
         while sent < output.count {
-            let descriptor = socket.rawValue
             let start = sent
             let outcome = unsafe output.withUnsafeBytes { bytes in
-                unsafe IO.send(descriptor, UnsafeRawBufferPointer(rebasing: bytes[start...]))
+                unsafe transport.write(UnsafeRawBufferPointer(rebasing: bytes[start...]))
             }
             switch outcome {
             case .bytes(let count): sent += count
@@ -144,7 +143,7 @@ final class AdminConnection: TimedObject {
             if wasWaiting { answer() }  // else `answer` is what called us
         case .lastAnswer:
             state = .lingering
-            Sockets.shutdownWrite(socket.rawValue)
+            transport.shutdownWrite()
             readEvent.add()
             setTimeLimit(Self.lingerTimeMax)
         case .lingering, .closed: break

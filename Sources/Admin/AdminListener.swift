@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Server
 
 /// One listening socket of the admin server and the connections that came in by it.
 final class AdminListener: TimedObject {
@@ -67,7 +68,8 @@ final class AdminListener: TimedObject {
     private func open(_ client: consuming Descriptor) {
         guard connections.count < Self.connectionsMax else { return }
         Sockets.setNoDelay(client.rawValue)
-        let connection = AdminConnection(loop: loop, router: router, socket: client, door: door) { [unowned self] in
+        let connection = AdminConnection(loop: loop, router: router, transport: Transport(plain: client), door: door) {
+            [unowned self] in
             let ended = connections.removeValue(forKey: ObjectIdentifier($0))
             loop.afterTurn { _ = ended }  // it is on the stack now: let go when the turn is over
         }

@@ -199,18 +199,19 @@ extension Exchange {
     }
 
     func openTunnel(_ fd: CInt) {
-        Sockets.setNoDelay(fd)
+        let socket = Descriptor(adopting: fd)
+        Sockets.setNoDelay(socket.rawValue)
         worker.counters.add(.tunnels)
         client.account.status = 200
         client.account.outcome = .tunnel
         TunnelOpener.open(
-            client: client, worker: worker, origin: fd,
+            client: client, worker: worker, origin: socket,
             greeting: Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8),
             early: [],
             request: request)
     }
 
-    func switchProtocols(_ response: ReceivedResponse, origin: CInt, early: [UInt8]) {
+    func switchProtocols(_ response: ReceivedResponse, origin: consuming Descriptor, early: [UInt8]) {
         fetch = nil
         worker.counters.add(.upgrades)
         client.account.status = 101

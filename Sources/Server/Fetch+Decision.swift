@@ -315,12 +315,12 @@ extension Fetch {
     }
 
     func switchProtocols(_ response: ReceivedResponse, rest: UnsafeRawBufferPointer) {
-        guard transaction.request.isUpgrade, let exchange, let connection, let fd = connection.surrender() else {
+        guard transaction.request.isUpgrade, let exchange, let connection, let socket = connection.surrender() else {
             return failBeforeHead(.responseInvalid)
         }
         _ = finish()
         worker.origins.discard(connection)
-        unsafe exchange.switchProtocols(response, origin: fd, early: Array(rest))
+        unsafe exchange.switchProtocols(response, origin: socket, early: Array(rest))
         self.exchange = nil
     }
 }

@@ -1,6 +1,4 @@
 import EventLoop
-import Glibc
-import Message
 import TLS
 import Transaction
 
@@ -9,66 +7,65 @@ final class Handshake: TimedObject {
     /// Who waits; nil when it left.
     var fetch: Fetch?
     private let worker: Worker
-    private let fd: CInt
-    private var session: TLSSession?
-    private var event = IOEvent()
-    private var direction: Readiness = .read
-    private let done: (Handshake, Result<TLSSession, Refusal>) -> Void
-    private let make: () throws(TLSContextError) -> TLSSession
+    private var transport: Transport?
+    private var readEvent = IOEvent()
+    private var writeEvent = IOEvent()
+    private let done: (Handshake, Refusal?) -> Void
 
-    init(
-        worker: Worker, fd: CInt, context: TLSClientContext, serverName: String,
-        done: @escaping (Handshake, Result<TLSSession, Refusal>) -> Void
-    ) {
+    /// - Parameter done: called once, with nil when the transport is ready to be taken.
+    init(worker: Worker, transport: consuming Transport, done: @escaping (Handshake, Refusal?) -> Void) {
         self.worker = worker
-        self.fd = fd
         self.done = done
-        make = { () throws(TLSContextError) in try TLSSession(context, fd: fd, serverName: serverName) }
+        self.transport = consume transport
+        super.init()
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe self.transport!.assign(
+            &readEvent, on: worker.loop, .read, { _, _, context in unsafe handshake(context).step() }, context)
+        unsafe self.transport!.assign(
+            &writeEvent, on: worker.loop, .write, { _, _, context in unsafe handshake(context).step() }, context)
     }
 
     func start(timeout: Duration) {
-        do {
-            session = try make()
-        } catch {
-            return finish(.failure(.internalError))
-        }
         worker.loop.timers.schedule(self, after: timeout)
         step()
     }
 
     private func step() {
-        guard let session else { return }
-        switch session.handshake() {
-        case .done: finish(.success(session))
-        case .wantRead: wait(for: .read)
-        case .wantWrite: wait(for: .write)
-        case .failed(let failure): finish(.failure(Refusal(failure)))
+        switch transport?.handshake() {
+        case .done: finish(nil)
+        case .wantRead:
+            writeEvent.remove()
+            readEvent.add()
+        case .wantWrite:
+            readEvent.remove()
+            writeEvent.add()
+        case .failed(let failure): finish(Refusal(failure))
+        case nil: return
         }
     }
 
-    private func wait(for readiness: Readiness) {
-        if event.isAdded && direction == readiness { return }
-        event.clear()
-        direction = readiness
-        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe event.assign(
-            worker.loop, fd: fd, readiness,
-            { _, _, context in
-                unsafe Unmanaged<Handshake>.fromOpaque(context!).takeUnretainedValue().step()
-            }, context)
-        event.add()
+    /// The transport, once the handshake is done.
+    func takeTransport() -> Transport {
+        guard let transport = transport.take() else { preconditionFailure("a transport is taken once") }
+        return transport
     }
 
     /// The worker ends.
-    func abandon() { finish(.failure(.connectionTerminated)) }
+    func abandon() { finish(.connectionTerminated) }
 
-    override func timerFired() { finish(.failure(.connectionTimeout)) }
+    override func timerFired() { finish(.connectionTimeout) }
 
-    private func finish(_ result: Result<TLSSession, Refusal>) {
-        event.clear()
+    private func finish(_ refusal: Refusal?) {
+        readEvent.clear()
+        writeEvent.clear()
         worker.loop.timers.cancel(self)
-        done(self, result)
+        if refusal != nil { transport = nil }
+        done(self, refusal)
     }
+}
+
+private func handshake(_ context: UnsafeMutableRawPointer?) -> Handshake {
+    unsafe Unmanaged<Handshake>.fromOpaque(context!).takeUnretainedValue()
 }
 
 extension Refusal {

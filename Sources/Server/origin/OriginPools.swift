@@ -1,7 +1,5 @@
 import EventLoop
-import Glibc
 import Message
-import TLS
 import Transaction
 
 /// The connections of one worker to all origins: kept alive between requests, bounded per origin, queued beyond.
@@ -91,10 +89,11 @@ final class OriginPools {
                 fetch.connectionDenied(denial)
             case .connected(let fd, let address):
                 Sockets.setNoDelay(fd)
+                let socket = Descriptor(adopting: fd)
                 if key.scheme == .https {
-                    shakeHands(key, fd, address, fetch)
+                    shakeHands(key, socket, address, fetch)
                 } else {
-                    hand(made(key, address, fd, nil, fetch.snapshot), to: fetch)
+                    hand(made(key, address, Transport(plain: socket), fetch.snapshot), to: fetch)
                 }
             }
         }
@@ -102,36 +101,44 @@ final class OriginPools {
         dial.start()
     }
 
-    private func made(_ key: OriginKey, _ address: SocketAddress, _ fd: CInt, _ tls: TLSSession?, _ snapshot: Snapshot)
-        -> OriginConnection
-    {
+    private func made(
+        _ key: OriginKey, _ address: SocketAddress, _ transport: consuming Transport, _ snapshot: Snapshot
+    ) -> OriginConnection {
         OriginConnection(
-            worker: worker, pools: self, pool: pool(for: key), address: address, fd: fd, tls: tls, snapshot: snapshot)
+            worker: worker, pools: self, pool: pool(for: key), address: address, transport: transport,
+            snapshot: snapshot)
     }
 
-    private func shakeHands(_ key: OriginKey, _ fd: CInt, _ address: SocketAddress, _ fetch: Fetch) {
+    private func shakeHands(
+        _ key: OriginKey, _ socket: consuming Descriptor, _ address: SocketAddress, _ fetch: Fetch
+    ) {
         let snapshot = fetch.snapshot
-        let handshake = Handshake(worker: worker, fd: fd, context: fetch.snapshot.tls, serverName: key.host) {
-            [unowned self] handshake, result in
-            handshakes[ObjectIdentifier(handshake)] = nil
-            let waiting = handshake.fetch
-            waiting?.handshake = nil
-            switch result {
-            case .success(let session):
-                let connection = made(key, address, fd, session, snapshot)
-                guard let waiting else { return close(connection, in: connection.pool) }
-                hand(connection, to: waiting)
-            case .failure(let refusal):
-                Glibc.close(fd)
+        let handshake: Handshake
+        do {
+            handshake = Handshake(
+                worker: worker,
+                transport: try Transport(securing: socket, with: snapshot.tls, serverName: key.host)
+            ) { [unowned self] handshake, refusal in
+                handshakes[ObjectIdentifier(handshake)] = nil
+                let waiting = handshake.fetch
+                waiting?.handshake = nil
+                guard let refusal else {
+                    let connection = made(key, address, handshake.takeTransport(), snapshot)
+                    guard let waiting else { return close(connection, in: connection.pool) }
+                    return hand(connection, to: waiting)
+                }
                 discountOpen(key)
                 worker.counters.add(.originConnectionsFailed)
                 waiting?.connectionFailed(refusal)
             }
+        } catch {
+            discountOpen(key)
+            return fetch.connectionFailed(.internalError)
         }
         handshake.fetch = fetch
         fetch.handshake = handshake
         handshakes[ObjectIdentifier(handshake)] = handshake
-        handshake.start(timeout: fetch.snapshot.configuration.timeouts.connect)
+        handshake.start(timeout: snapshot.configuration.timeouts.connect)
     }
 
     private func hand(_ connection: OriginConnection, to fetch: Fetch) {
@@ -146,6 +153,8 @@ final class OriginPools {
     func release(_ connection: OriginConnection, keepAlive: Duration) {
         connection.fetch = nil
         let pool = connection.pool
+        // Bytes behind the response that nobody asked for: whatever they are, they are not the next response.
+        guard !connection.mustBeDrained else { return close(connection, in: pool) }
         if let next = nextQueued(in: pool, for: connection) {
             worker.counters.add(.originConnectionsReused)
             return hand(connection, to: next)

@@ -1,6 +1,4 @@
 import EventLoop
-import Glibc
-import Message
 
 /// Turns a client connection and an origin connection into a tunnel (RFC 9110 §9.3.6, §7.8).
 enum TunnelOpener {
@@ -8,7 +6,8 @@ enum TunnelOpener {
     ///   - greeting: the head that tells the client of the tunnel.
     ///   - early: bytes of the origin that came with its head.
     static func open(
-        client: ClientConnection, worker: Worker, origin: CInt, greeting: [UInt8], early: [UInt8], request: OwnedRequest
+        client: ClientConnection, worker: Worker, origin: consuming Descriptor, greeting: [UInt8], early: [UInt8],
+        request: OwnedRequest
     ) {
         var account = client.account
         client.account.isLogged = true
@@ -16,7 +15,7 @@ enum TunnelOpener {
         var identifier: ObjectIdentifier?
         let relay = unsafe TunnelRelay(
             loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer,
-            a: Descriptor(adopting: surrendered.fd), b: Descriptor(adopting: origin), initialAToB: surrendered.early,
+            a: Descriptor(adopting: surrendered.fd), b: origin, initialAToB: surrendered.early,
             initialBToA: greeting + early, idle: worker.snapshot.configuration.timeouts.tunnelIdle
         ) { [unowned worker] _ in
             guard let id = identifier, let tunnel = worker.tunnels.removeValue(forKey: id) else { return }

@@ -68,6 +68,8 @@ let package = Package(
         edge("TLS", ["COpenSSL", "CLarder"]),
         edge("Compression", ["CZlib", "CLarder"]),
         edge("Disk", ["EventLoop", "CLMDB", "CISAL", "CLarder"]),
+        // Only the command line uses it: verify, repair, export, import.
+        edge("DiskTools", ["Disk", "EventLoop"]),
         edge("Storage", ["Disk", "CLarder"]),
         edge("Passwords", ["CCrypt"]),
         edge("YAML", ["CYAML"]),
@@ -90,7 +92,7 @@ let package = Package(
             name: "larder",
             dependencies: [
                 "Message", "Framing", "Rules", "Caching", "Access", "Settings", "YAML", "Passwords", "EventLoop", "TLS",
-                "Compression", "Disk", "Server", "Admin", "CLarder",
+                "Compression", "Disk", "DiskTools", "Server", "Admin", "CLarder",
             ], swiftSettings: house),
 
         .executableTarget(
@@ -111,7 +113,7 @@ let package = Package(
         tests("SettingsTests", ["Settings", "Access", "Caching", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("StorageTests", ["Storage", "Disk", "EventLoop"]),
-        tests("DiskTests", ["Disk", "EventLoop"]),
+        tests("DiskTests", ["Disk", "DiskTools", "EventLoop"]),
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
         tests("CompressionTests", ["Compression"]),
@@ -125,9 +127,9 @@ let package = Package(
         tests(
             "AdminTests",
             [
-                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Disk", "Storage",
-                "Server",
-                "CLarder", "larder",
+                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Disk",
+                "DiskTools",
+                "Storage", "Server", "CLarder", "larder",
             ]),
         tests("ClientTests", ["larder"]),
         tests("CrashTests", ["larder"]),

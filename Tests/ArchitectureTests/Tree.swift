@@ -59,6 +59,8 @@ enum Rooms {
     static let core: Set<String> = [
         "Message", "Framing", "Rules", "Caching", "Access", "Transaction", "Forwarding", "Settings",
     ]
-    static let edge: Set<String> = ["EventLoop", "TLS", "Compression", "Disk", "Storage", "Passwords", "YAML"]
+    static let edge: Set<String> = [
+        "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "Storage", "Passwords", "YAML",
+    ]
     static let drivers: Set<String> = ["Server", "Admin", "larder"]
 }

@@ -5,16 +5,16 @@ import Synchronization
 ///
 /// The marker `larder-store` says whose it is: first line `larder store 1`, second line the store's id, 32
 /// hexadecimal digits. The lock (`flock`) is on the marker. Where the directory is refused, nothing in it was touched.
-final class Directory: Sendable {
+package final class Directory: Sendable {
     let path: String
     let storeID: StoreID
     /// It was made by this call: there is nothing in it.
     let isNew: Bool
     private let lock: LockedFile
 
-    static let formatVersion: UInt32 = 1
+    package static let formatVersion: UInt32 = 1
     /// Below this nothing useful fits: a book, and a few of the smallest segments.
-    static let sizeMin: UInt64 = 16 << 20
+    package static let sizeMin: UInt64 = 16 << 20
 
     var bookPath: String { path + "/book" }
     var segmentsPath: String { path + "/segments" }
@@ -61,12 +61,12 @@ final class Directory: Sendable {
         return String(repeating: "0", count: digits - text.utf8.count) + text
     }
 
-    static let markerName = "larder-store"
+    package static let markerName = "larder-store"
     /// What the marker is called until it is whole and on the medium.
     static let newMarkerName = "larder-store.new"
 
     /// - Parameter size: what the store may take, in bytes.
-    static func open(_ path: String, size: UInt64) throws(DiskRefusal) -> Directory {
+    package static func open(_ path: String, size: UInt64) throws(DiskRefusal) -> Directory {
         guard size >= sizeMin else { throw .tooSmall(path: path, sizeMin: sizeMin) }
         try makeDirectory(path)
         try checkMode(path)
@@ -78,7 +78,7 @@ final class Directory: Sendable {
     }
 
     /// What stands in a directory, without `.` and `..`, in no order.
-    static func entries(_ path: String) throws(DiskRefusal) -> [String] {
+    package static func entries(_ path: String) throws(DiskRefusal) -> [String] {
         guard let directory = unsafe opendir(path) else { throw refusal(path, errno) }
         defer { unsafe closedir(directory) }
         var names: [String] = []
@@ -95,7 +95,7 @@ final class Directory: Sendable {
     }
 
     /// Puts on the medium what was made, renamed or unlinked in a directory. Returns 0 or an errno.
-    static func synchronize(_ path: String) -> CInt {
+    package static func synchronize(_ path: String) -> CInt {
         let fd = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard fd >= 0 else { return errno }
         defer { _ = close(fd) }
@@ -153,7 +153,7 @@ final class Directory: Sendable {
 
     private static let versionPrefix = "larder store "
 
-    static func refusal(_ path: String, _ code: CInt) -> DiskRefusal {
+    package static func refusal(_ path: String, _ code: CInt) -> DiskRefusal {
         switch code {
         case EACCES, EPERM, EROFS: .notAllowed(path: path, errno: code)
         default: .failed(path: path, errno: code)
@@ -163,7 +163,7 @@ final class Directory: Sendable {
 
 extension StoreID {
     /// As the book has it: 16 bytes, in the order of the digits.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         [high, low].flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) } }
     }
 }

@@ -14,7 +14,7 @@ package final class DiskFile: Sendable {
     deinit { calls.close(fd) }
 
     /// What it makes is for our user alone. It follows no symbolic link in the place of a file.
-    static func open(_ path: String, flags: CInt, calls: any DiskCalls) throws(DiskFileError) -> DiskFile {
+    package static func open(_ path: String, flags: CInt, calls: any DiskCalls) throws(DiskFileError) -> DiskFile {
         let links = flags & O_DIRECTORY == 0 ? O_NOFOLLOW : 0
         return DiskFile(CInt(try succeed { calls.open(path, flags: flags | links, mode: 0o600) }), calls: calls)
     }
@@ -45,7 +45,7 @@ package final class DiskFile: Sendable {
     }
 
     /// Up to `count` bytes from `offset` on: fewer at the end of the file.
-    func bytes(_ count: Int, at offset: Int, waits: Bool) throws(DiskReadError) -> [UInt8] {
+    package func bytes(_ count: Int, at offset: Int, waits: Bool) throws(DiskReadError) -> [UInt8] {
         var got = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { room, initialized in
             got = unsafe read(into: UnsafeMutableRawBufferPointer(room), at: offset, waits: waits)
@@ -71,7 +71,7 @@ package final class DiskFile: Sendable {
         }
     }
 
-    func write(_ bytes: [UInt8], at offset: Int) throws(DiskFileError) {
+    package func write(_ bytes: [UInt8], at offset: Int) throws(DiskFileError) {
         let outcome = unsafe bytes.withUnsafeBytes { bytes in
             var vector = unsafe iovec(
                 iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
@@ -91,17 +91,17 @@ package final class DiskFile: Sendable {
         } catch .failed(errno: EOPNOTSUPP) {} catch .failed(errno: ENOSYS) {}
     }
 
-    func truncate(to length: Int) throws(DiskFileError) { _ = try succeed { calls.truncate(fd, to: length) } }
+    package func truncate(to length: Int) throws(DiskFileError) { _ = try succeed { calls.truncate(fd, to: length) } }
 
-    func length() throws(DiskFileError) -> Int { try succeed { calls.length(fd) } }
+    package func length() throws(DiskFileError) -> Int { try succeed { calls.length(fd) } }
 
     func readAhead(_ offset: Int, _ length: Int) { calls.readAhead(fd, offset: offset, length: length) }
 
     /// Where it fails, what was written before may be lost although a later call succeeds: the kernel forgets it.
-    func synchronize() throws(DiskFileError) { _ = try succeed { calls.synchronize(fd) } }
+    package func synchronize() throws(DiskFileError) { _ = try succeed { calls.synchronize(fd) } }
 
     /// Puts the names in the directory of `path` on the medium: what was made, renamed or deleted there.
-    static func synchronizeDirectory(of path: String, calls: any DiskCalls) throws(DiskFileError) {
+    package static func synchronizeDirectory(of path: String, calls: any DiskCalls) throws(DiskFileError) {
         let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let parent = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let directory = try open(parent, flags: O_RDONLY | O_DIRECTORY, calls: calls)
@@ -136,7 +136,7 @@ extension DiskReadError {
     /// Of a call's result below zero.
     init(_ result: Int) { self = result == Int(-EAGAIN) ? .wouldBlock : .failed(errno: CInt(-result)) }
 
-    init(_ error: DiskFileError) {
+    package init(_ error: DiskFileError) {
         switch error {
         case .failed(let code): self = .failed(errno: code)
         case .header: self = .damaged

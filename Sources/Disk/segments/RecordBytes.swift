@@ -2,7 +2,7 @@
 
 extension RawSpan {
     /// - Precondition: the bytes are there, as for all of these.
-    func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: Number.Type = Number.self)
+    package func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: Number.Type = Number.self)
         -> Number
     {
         precondition(offset >= 0 && offset <= byteCount - MemoryLayout<Number>.size, "the bytes are there")
@@ -19,7 +19,7 @@ extension RawSpan {
 }
 
 extension [UInt8] {
-    mutating func append(number: some FixedWidthInteger) {
+    package mutating func append(number: some FixedWidthInteger) {
         unsafe Swift.withUnsafeBytes(of: number.littleEndian) { unsafe append(contentsOf: $0) }
     }
 
@@ -29,10 +29,10 @@ extension [UInt8] {
         }
     }
 
-    mutating func append(zeros count: Int) { append(contentsOf: repeatElement(0, count: count)) }
+    package mutating func append(zeros count: Int) { append(contentsOf: repeatElement(0, count: count)) }
 }
 
 /// The next multiple of `unit`, a power of two.
-func padded<Number: FixedWidthInteger>(_ number: Number, to unit: Number) -> Number {
+package func padded<Number: FixedWidthInteger>(_ number: Number, to unit: Number) -> Number {
     (number + (unit - 1)) & ~(unit - 1)
 }

@@ -1,4 +1,5 @@
 import Disk
+import DiskTools
 
 /// What export and import take: one file.
 func archivePath(_ arguments: Arguments, _ command: Command) throws(UsageError) -> String {

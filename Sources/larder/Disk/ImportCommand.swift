@@ -1,5 +1,6 @@
 import Admin
 import Disk
+import DiskTools
 import Settings
 import TLS
 

@@ -1,5 +1,6 @@
 import Admin
 import Disk
+import DiskTools
 import Message
 
 /// Which objects an export or an import is about: `--host` or `--prefix`, compared as the admin server compares them.

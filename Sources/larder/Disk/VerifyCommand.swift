@@ -1,5 +1,6 @@
 import Admin
 import Disk
+import DiskTools
 import Settings
 
 /// `larder verify [--repair] [--zone NAME] [--json]`: 0 where all is fine, or was put right; 1 where it is not.

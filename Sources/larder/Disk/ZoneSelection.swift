@@ -1,4 +1,5 @@
 import Disk
+import DiskTools
 import Settings
 
 /// The disks that `--zone` names, of all zones without it; nil after errors were printed.

@@ -1,3 +1,5 @@
+import Disk
+
 /// What the book knew of its objects when the verification began, small enough for many millions: 24 bytes each, and no keys.
 struct KnownObjects: Sendable {
     private struct Known: Sendable {

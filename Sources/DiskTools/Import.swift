@@ -1,3 +1,4 @@
+package import Disk
 import EventLoop
 import Glibc
 

@@ -1,3 +1,5 @@
+package import Disk
+
 /// How far a verification is.
 package struct VerifyProgress: Sendable, Equatable {
     package enum Phase: Sendable, CaseIterable {

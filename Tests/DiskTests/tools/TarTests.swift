@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import Disk
+@testable import DiskTools
 
 @Suite("Tar headers (POSIX ustar and pax)")
 struct TarTests {

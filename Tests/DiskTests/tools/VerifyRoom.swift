@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 
 @testable import Disk
+@testable import DiskTools
 
 /// A store's directory with files made by hand, removed with it: segments with objects and drop records, large objects, a book.
 final class VerifyRoom {
@@ -103,7 +104,7 @@ final class VerifyRoom {
     func verify(
         repair: Bool = false, calls: any DiskCalls = SystemCalls(), _ progress: (VerifyProgress) -> Void = { _ in }
     ) throws(DiskRefusal) -> VerifyReport {
-        try Disk.verify(path: path, repair: repair, calls: calls, progress: progress)
+        try DiskTools.verify(path: path, repair: repair, calls: calls, progress: progress)
     }
 
     /// Changes some bits of one byte.

@@ -1,3 +1,4 @@
+import Disk
 import Glibc
 
 /// What a verification found to be put right, and how: first in the files, then in the book. Everything that is dropped is what

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import Disk
+@testable import DiskTools
 
 /// The reclaimer in a running store: real files, the writer and the book beside it.
 @Suite("Reclaiming in a running store")

@@ -1,3 +1,5 @@
+import Disk
+
 /// An object of an archive, as it was read.
 struct ArchivedObject {
     enum Body {

@@ -1,3 +1,4 @@
+package import Disk
 import Glibc
 
 /// What is exported, and where to.

@@ -1,3 +1,4 @@
+import Disk
 import Glibc
 
 /// A store's directory as one who verifies it sees it: its name, its files, and the lock only where it is to be changed.

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import Disk
+@testable import DiskTools
 
 @Suite("Verify: what is wrong with a store")
 struct VerifyTests {

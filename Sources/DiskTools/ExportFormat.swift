@@ -1,3 +1,5 @@
+import Disk
+
 /// What an export consists of, as members of a tar archive (docs/disk.md):
 ///
 ///     larder-export            text: version, zone, store, what was chosen

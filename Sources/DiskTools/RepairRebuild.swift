@@ -1,3 +1,4 @@
+import Disk
 import Glibc
 
 /// A book that is made anew, beside the old one, and takes its place when it is whole: from what is good of the old one, or from

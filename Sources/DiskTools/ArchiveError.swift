@@ -1,3 +1,5 @@
+package import Disk
+
 /// Why an export or an import can not be done.
 package enum ArchiveError: Error, Equatable, Sendable {
     /// The directory holds no store yet.

@@ -1,3 +1,4 @@
+import Disk
 import Glibc
 
 /// A member of an archive, and where its bytes stand.

@@ -1,3 +1,4 @@
+import Disk
 import Glibc
 
 /// A store opened to be read alone, beside the proxy that may be using it: nothing is locked and nothing written. What is in the

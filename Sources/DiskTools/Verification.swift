@@ -1,3 +1,4 @@
+import Disk
 import EventLoop
 import Glibc
 

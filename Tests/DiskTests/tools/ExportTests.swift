@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import Disk
+@testable import DiskTools
 
 /// A store made of its files and its book, in a directory that goes with it; nothing runs.
 final class ExportRoom {
@@ -110,7 +111,7 @@ final class ExportRoom {
         _ range: BookRange = .all, _ selection: String = "all", calls: any DiskCalls = SystemCalls(),
         damaged: (String) -> Void = { _ in }
     ) throws -> ExportReport {
-        try Disk.export(options(range, selection), calls: calls, progress: { _ in }) {
+        try DiskTools.export(options(range, selection), calls: calls, progress: { _ in }) {
             damaged(String(decoding: $0, as: UTF8.self))
         }
     }
@@ -218,7 +219,7 @@ struct ExportTests {
         try room.fill()
         var options = room.options()
         options.isDryRun = true
-        let report = try Disk.export(options, progress: { _ in }, damaged: { _ in })
+        let report = try DiskTools.export(options, progress: { _ in }, damaged: { _ in })
         #expect(report.objects == 6 && report.bytes > 500_000)
         #expect(!FileManager.default.fileExists(atPath: room.archive))
     }
@@ -359,7 +360,7 @@ struct ExportTests {
         var options = room.options()
         options.path = room.path + "/nothing"
         #expect(throws: ArchiveError.noStore(options.path)) {
-            try Disk.export(options, progress: { _ in }, damaged: { _ in })
+            try DiskTools.export(options, progress: { _ in }, damaged: { _ in })
         }
         try Data("larder store 9\n".utf8).write(to: URL(filePath: room.store + "/larder-store"))
         #expect(throws: ArchiveError.store(.unknownVersion(path: room.store, version: 9))) { try room.export() }
@@ -477,7 +478,7 @@ struct ExportTests {
                 UInt8(hex.dropFirst(index).prefix(2), radix: 16)
             }
         }
-        _ = try Disk.export(options, progress: { _ in }, damaged: { _ in })
+        _ = try DiskTools.export(options, progress: { _ in }, damaged: { _ in })
         let facts = try output("tar -xOf", room.archive, "larder-export.sha256").text.split(separator: "\n")
         let bytes = try #require(facts.first { $0.hasPrefix("bytes ") }?.dropFirst(6))
         let digest = try #require(facts.first { $0.hasPrefix("sha256 ") }?.dropFirst(7))

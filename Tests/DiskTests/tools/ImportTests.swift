@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import Disk
+@testable import DiskTools
 
 /// A hash of keys as good as any.
 @Sendable private func hash(_ key: [UInt8]) -> UInt64 {
@@ -19,7 +20,7 @@ extension ExportRoom {
         size: UInt64 = 64 << 20, pinned: UInt64 = 32 << 20, calls: any DiskCalls = SystemCalls(),
         selects: @escaping @Sendable ([UInt8]) -> Bool = { _ in true }
     ) throws -> ImportReport {
-        try Disk.import(
+        try DiskTools.import(
             ImportOptions(
                 archive: archive, store: storeOptions(size: size, pinned: pinned), selects: selects, sha256: sha256),
             calls: calls, progress: { _ in }, damaged: { _ in })

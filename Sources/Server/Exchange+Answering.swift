@@ -21,19 +21,19 @@ extension Exchange {
         case .hit, .stale, .revalidated, .collapsed, .staleOnError: fetch = nil
         }
         let answer = StoredAnswer(record, to: request, service: service, worker: worker, ownFields: ownFields)
-        client.account.status = answer.status
-        client.account.outcome = service.outcome
+        stream.account.status = answer.status
+        stream.account.outcome = service.outcome
         count(service)
-        client.queue {
+        let delivery = answer.delivery
+        stream.begin(delivery: delivery) {
             answer.appendHead(
-                minorVersion: request.head.minorVersion, persists: client.persists, to: &$0)
+                minorVersion: request.head.minorVersion, persists: stream.persists, to: &$0)
         }
-        if answer.endsWithConnection { client.persists = false }
-        guard let delivery = answer.delivery else { return client.flush() }
-        client.delivery = delivery
+        if answer.endsWithConnection { stream.persists = false }
+        guard delivery != nil else { return stream.flush() }
         // Of a response that is just being stored, the first bytes follow at once: head and body go out together.
         if fetch != nil { return }
-        client.flush()
+        stream.flush()
     }
 
     func count(_ service: Service) {
@@ -49,18 +49,17 @@ extension Exchange {
     /// The fetch tells of every piece that arrives; no wake-up is needed.
     var isToldOfProgress: Bool { fetch != nil }
 
-    func bodyAdvanced() { if isAnswered { client.flush() } }
+    func bodyAdvanced() { if isAnswered { stream.flush() } }
 
     // MARK: passing a response on
 
     func relayInterim(_ response: ReceivedResponse) {
         guard request.head.minorVersion >= 1 else { return }
         if response.status == 100 { awaitsContinue = false }
-        client.queue {
+        stream.interim {
             ForwardedHead.appendResponse(response, to: &$0)
             HeadWriter.append("\r\n", to: &$0)
         }
-        client.flush()
     }
 
     func relayHead(
@@ -68,16 +67,16 @@ extension Exchange {
         notStored: NotStoredReason?
     ) {
         worker.counters.add(.passed)
-        client.account.status = response.status
-        client.account.outcome = .passed
-        framing = ForwardedHead.framing(of: length, minorVersion: request.head.minorVersion)
+        stream.account.status = response.status
+        stream.account.outcome = .passed
+        var framing = ForwardedHead.framing(of: length, minorVersion: request.head.minorVersion)
         let tellsLength = request.method == .head || response.status == 304
         if tellsLength { framing = .none }
-        if framing == .untilClose { client.persists = false }
+        if framing == .untilClose { stream.persists = false }
         var cacheStatus = CacheStatus(.forwarded(why))
         cacheStatus.forwardStatus = response.status
         cacheStatus.detail = notStored?.rawValue
-        client.queue {
+        stream.begin(framing: framing) {
             ForwardedHead.appendResponse(response, to: &$0)
             ForwardedHead.appendProxyFields(response, now: worker.wallTime, to: &$0)
             HeadWriter.append("Cache-Status: ", to: &$0)
@@ -88,40 +87,25 @@ extension Exchange {
             if tellsLength, let told = response.fields.first(.contentLength) {
                 appendFieldLine(.contentLength, told, to: &$0)
             }
-            HeadWriter.appendConnection(persists: client.persists, minorVersion: request.head.minorVersion, to: &$0)
+            HeadWriter.appendConnection(persists: stream.persists, minorVersion: request.head.minorVersion, to: &$0)
         }
     }
 
-    func relay(_ bytes: UnsafeRawBufferPointer) {
-        client.account.bodyBytes += bytes.count
-        guard framing == .chunked else { return unsafe client.send(bytes) }
-        client.queue { appendChunkHeader(bytes.count, to: &$0) }
-        unsafe client.queue(bytes)
-        client.queue { HeadWriter.append("\r\n", to: &$0) }
-    }
+    func relay(_ bytes: UnsafeRawBufferPointer) { unsafe stream.send(bytes) }
 
-    func relayTurnEnded() { client.flush() }
+    func relayTurnEnded() { stream.flush() }
 
-    var isBehind: Bool { client.unsentBytes >= snapshot.limits.relayBufferBytesMax }
+    var isBehind: Bool { stream.unsentBytes >= snapshot.limits.relayBufferBytesMax }
 
     func relayEnd(trailers: Fields?) {
         fetch = nil
-        if framing == .chunked { client.queue { appendLastChunk(trailers: ForwardedHead.trailers(trailers), to: &$0) } }
+        stream.end(trailers: ForwardedHead.trailers(trailers))
         isAnswered = true
-        client.flush()
+        stream.flush()
     }
 
-    /// What was passed on so far can not be completed: the client must see that (RFC 9112 §8).
-    func relayFailed(_ refusal: Refusal) {
-        fetch = nil
-        guard client.answerBytesSent > 0 else {
-            client.takeBackQueued()
-            client.account.bodyBytes = 0
-            return refuse(refusal)
-        }
-        client.account.refusal = refusal
-        client.abort()
-    }
+    /// The body that is passed on cannot be completed.
+    func relayFailed(_ refusal: Refusal) { refuse(refusal) }
 
     /// Everything queued is out.
     /// - Returns: that was the whole answer.
@@ -138,49 +122,54 @@ extension Exchange {
             refuse(refusal)
         case .response(let status, let fields, let body):
             isAnswered = true
-            client.account.status = status
-            client.account.outcome = .local
+            stream.account.status = status
+            stream.account.outcome = .local
             var date: [UInt8] = []
             appendHTTPDate(worker.wallTime, to: &date)
-            client.queue {
+            stream.begin {
                 appendStatusLine(status, reason: nil, to: &$0)
                 appendFieldLine(.date, date, to: &$0)
                 HeadWriter.append("Cache-Status: larder; detail=local\r\n", to: &$0)
                 for line in fields.lines { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &$0) }
                 HeadWriter.append(.contentLength, body.count, to: &$0)
-                HeadWriter.appendConnection(persists: client.persists, minorVersion: request.head.minorVersion, to: &$0)
+                HeadWriter.appendConnection(persists: stream.persists, minorVersion: request.head.minorVersion, to: &$0)
                 $0.append(contentsOf: body)
             }
-            client.flush()
+            stream.flush()
         }
     }
 
+    /// Answers with an error. Where the client has begun to get another answer, it must see that this one is not whole (RFC 9112 §8).
     func refuse(_ refusal: Refusal) {
         fetch = nil
+        guard stream.takeBack() else {
+            stream.account.refusal = refusal
+            return stream.reset()
+        }
         isAnswered = true
         worker.counters.add(refusal.isOfOrigin ? .failed : .refused)
         worker.counters.refusals.add(Int(refusal.rawValue), 1)
-        client.account.status = refusal.status
-        client.account.outcome = refusal.isOfOrigin ? .failed : .refused
-        client.account.refusal = refusal
+        stream.account.status = refusal.status
+        stream.account.outcome = refusal.isOfOrigin ? .failed : .refused
+        stream.account.refusal = refusal
         // After a refused CONNECT come bytes that were meant for the tunnel, or none: they are no requests.
         let isRefusedTunnel =
-            request.method == .connect && (refusal != .authenticationRequired || client.hasUnreadBytes)
-        if request.hasBody || isRefusedTunnel { client.persists = false }
+            request.method == .connect && (refusal != .authenticationRequired || stream.hasUnreadBytes)
+        if request.hasBody || isRefusedTunnel { stream.persists = false }
         let response = ErrorResponse(
             refusal, request: request.received, uri: request.uri, denial: denial,
             challenge: snapshot.users == nil ? nil : snapshot.challenge)
-        client.queue {
+        stream.begin {
             response.append(
-                isHead: request.method == .head, persists: client.persists, minorVersion: request.head.minorVersion,
+                isHead: request.method == .head, persists: stream.persists, minorVersion: request.head.minorVersion,
                 date: worker.wallTime, to: &$0)
         }
-        client.flush()
+        stream.flush()
     }
 
     func note(_ denial: Denial) { self.denial = denial }
 
-    func note(violation: FramingError) { client.account.violation = violation }
+    func note(violation: FramingError) { stream.account.violation = violation }
 
     func tunnel() {
         let dial = Dial(worker: worker, request: request.access, snapshot: snapshot) { [weak self] outcome in
@@ -202,10 +191,10 @@ extension Exchange {
         let socket = Descriptor(adopting: fd)
         Sockets.setNoDelay(socket.rawValue)
         worker.counters.add(.tunnels)
-        client.account.status = 200
-        client.account.outcome = .tunnel
+        stream.account.status = 200
+        stream.account.outcome = .tunnel
         TunnelOpener.open(
-            client: client, worker: worker, origin: socket,
+            stream: stream, worker: worker, origin: socket,
             greeting: Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8),
             early: [],
             request: request)
@@ -214,14 +203,14 @@ extension Exchange {
     func switchProtocols(_ response: ReceivedResponse, origin: consuming Descriptor, early: [UInt8]) {
         fetch = nil
         worker.counters.add(.upgrades)
-        client.account.status = 101
-        client.account.outcome = .tunnel
+        stream.account.status = 101
+        stream.account.outcome = .tunnel
         var greeting: [UInt8] = []
         ForwardedHead.appendResponse(response, to: &greeting)
         HeadWriter.append("Connection: Upgrade\r\n", to: &greeting)
         appendFieldLine(.upgrade, response.fields.first(.upgrade) ?? ArraySlice("websocket".utf8), to: &greeting)
         HeadWriter.append("Via: 1.1 larder\r\n\r\n", to: &greeting)
         TunnelOpener.open(
-            client: client, worker: worker, origin: origin, greeting: greeting, early: early, request: request)
+            stream: stream, worker: worker, origin: origin, greeting: greeting, early: early, request: request)
     }
 }

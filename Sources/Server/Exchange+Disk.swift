@@ -156,9 +156,8 @@ extension Exchange {
     private func wakeForDisk() -> Wake {
         let inbox = worker.loop.inbox
         let worker = WorkerReference(worker)
-        let id = client.id
-        let number = client.exchangeNumber
-        return Wake { inbox.post { worker.value.clients[id]?.exchange(number)?.diskHasRead() } }
+        let address = stream.address
+        return Wake { inbox.post { worker.value.exchange(at: address)?.diskHasRead() } }
     }
 
     private func diskHasRead() {

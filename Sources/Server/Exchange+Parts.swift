@@ -63,14 +63,11 @@ extension Exchange {
     /// All that the fetch had to bring is there, or will not come; what is missing beyond is somebody else's.
     func fetchEnded() {
         fetch = nil
-        client.flush()
+        stream.flush()
     }
 
     /// How far the client is in a body that is being fetched for it; nil: it gets another, or none.
-    func offsetTaken(of body: Body) -> Int? {
-        guard let delivery = client.delivery, delivery.body === body else { return nil }
-        return delivery.offset
-    }
+    func offsetTaken(of body: Body) -> Int? { stream.offsetTaken(of: body) }
 
     /// What the answer waits for is not what is being fetched for it, for it was lost meanwhile: the fetch goes on without it.
     func letFetchGo() {
@@ -82,7 +79,7 @@ extension Exchange {
     /// What is missing can not be had: the client must see that its answer is not whole (RFC 9112 §8).
     func partFailed() {
         fetch = nil
-        client.abort()
+        stream.reset()
     }
 
     /// The delivery stands before a hole.

@@ -10,7 +10,7 @@ import Transaction
 
 /// One request that has to wait for something, and its answer: performs what its `Transaction` decides.
 final class Exchange {
-    let client: ClientConnection
+    let stream: ClientStream
     let worker: Worker
     let snapshot: Snapshot
     /// Those of the snapshot, whatever a reload makes of them meanwhile.
@@ -31,8 +31,6 @@ final class Exchange {
     var upload: RequestUpload?
     var denial: Denial?
 
-    /// How the body of a response that is passed on is framed.
-    var framing: ForwardedHead.Framing = .none
     /// The disk was asked for what memory does not hold.
     var hasAskedDisk = false
     /// The record whose body goes out from the disk without coming into memory.
@@ -46,18 +44,18 @@ final class Exchange {
     /// The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
     var awaitsContinue: Bool
 
-    init(client: ClientConnection, request: OwnedRequest) {
-        self.client = client
-        worker = client.worker
-        snapshot = client.worker.snapshot
-        zones = client.worker.zones
+    init(stream: ClientStream, request: OwnedRequest) {
+        self.stream = stream
+        worker = stream.worker
+        snapshot = stream.worker.snapshot
+        zones = stream.worker.zones
         self.request = request
         awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
         transaction = Transaction(request.forTransaction(snapshot))
     }
 
     func start() {
-        guard client.isAdmitted else {
+        guard stream.isAdmitted else {
             note(Denial(reason: .client, text: "this address is not among the clients of this proxy"))
             return refuse(.accessDenied)
         }
@@ -211,10 +209,9 @@ final class Exchange {
     func follow() {
         let inbox = worker.loop.inbox
         let worker = WorkerReference(worker)
-        let id = client.id
-        let number = client.exchangeNumber
+        let address = stream.address
         followTicket = transfer?.follow(
-            Wake { inbox.post { worker.value.clients[id]?.exchange(number)?.leaderResolved() } },
+            Wake { inbox.post { worker.value.exchange(at: address)?.leaderResolved() } },
             limit: snapshot.limits.followersPerTransferMax)
         guard followTicket != nil else { return leaderResolved() }
         let timer = Timer { [weak self] in self?.waitedEnough() }
@@ -317,18 +314,18 @@ final class Exchange {
     }
 
     /// The answer broke off.
-    func broke() { client.account.isBroken = true }
+    func broke() { stream.account.isBroken = true }
 
     func clientLeft() {
-        if !client.account.isLogged { client.account.isBroken = true }
+        if !stream.account.isLogged { stream.account.isBroken = true }
         log()
         leave()
     }
 
     func log() {
-        guard !client.account.isLogged else { return }
-        client.account.isLogged = true
-        if worker.log.isOn { worker.log.append(client.account, request: request) }
+        guard !stream.account.isLogged else { return }
+        stream.account.isLogged = true
+        if worker.log.isOn { worker.log.append(stream.account, request: request) }
     }
 
     func leave() {

@@ -87,8 +87,7 @@ extension ClientConnection {
     /// It closes before the end of a body that the end of the connection ends (HTTP/1.0): only a reset tells the client.
     private var isCut: Bool {
         if let delivery { return delivery.endsWithConnection }
-        guard let exchange, exchange.framing == .untilClose else { return false }
-        return !exchange.isAnswered || unsentBytes > 0
+        return exchange?.stream.isCutByClosing ?? false
     }
 
     func release() {

@@ -99,9 +99,8 @@ extension ClientConnection {
         }
         phase = .answering
         worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
-        let exchange = Exchange(client: self, request: request)
         exchangeNumber &+= 1
-        answerBytesSent = 0
+        let exchange = Exchange(stream: ClientStream(self, number: exchangeNumber), request: request)
         self.exchange = exchange
         exchange.start()
     }

@@ -17,11 +17,11 @@ extension ClientConnection {
     func queue(_ bytes: UnsafeRawBufferPointer) { unsafe pending.append(contentsOf: bytes) }
     func queue(_ write: (inout [UInt8]) -> Void) { write(&pending) }
 
-    /// Takes back what is queued, so that another answer can take its place; for one of which nothing is out.
-    func takeBackQueued() {
-        precondition(answerBytesSent == 0, "what is out can not be taken back")
-        pending.removeAll(keepingCapacity: true)
-        pendingOffset = 0
+    /// Drops all but the first bytes of what the client has not taken yet.
+    func truncateQueue(to count: Int) {
+        precondition(count >= 0 && count <= unsentBytes, "only what is queued can be kept")
+        pending.removeLast(unsentBytes - count)
+        trimPending()
     }
 
     /// Sends what is queued and these bytes at once; what the socket does not take is kept.
@@ -162,13 +162,10 @@ extension ClientConnection {
     /// The body can not be completed. Where nothing of the answer is out, an error can take its place; otherwise the client must
     /// see it by the end of the connection (RFC 9112 §8).
     private func breakDelivery(_ broken: Delivery) -> Step {
-        guard answerBytesSent == 0, let exchange else {
+        guard let exchange, exchange.stream.takeBack() else {
             exchange?.broke()
             return .failed
         }
-        endDelivery()
-        takeBackQueued()
-        account.bodyBytes = 0
         exchange.refuse(broken.isTranscoded ? .contentCodingInvalid : .responseIncomplete)
         return .progressed
     }

@@ -42,7 +42,7 @@ final class ClientConnection: TimedObject {
     var persists = true
     var isProcessing = false
     var requestsAnswered = 0
-    /// Bytes of the answer under way that the socket took.
+    /// Bytes that the socket took since the final head was queued.
     var answerBytesSent = 0
     var lingerBytes = 0
     var account = Account()

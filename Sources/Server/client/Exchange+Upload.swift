@@ -12,7 +12,7 @@ extension Exchange {
     func upload(to fetch: Fetch) {
         upload = RequestUpload(request.bodyLength, limits: snapshot.limits)
         self.fetch = fetch
-        client.uploadSoon()
+        stream.uploadSoon()
     }
 
     /// The next move is the client's: it has a body to send and nothing to wait for.
@@ -36,17 +36,17 @@ extension Exchange {
     func uploadMore() {
         guard isUploading, let fetch else { return }
         do throws(FramingError) {
-            var inbound = client.takeInbound()
-            defer { client.putBack(inbound) }
+            var inbound = stream.takeInbound()
+            defer { stream.putBack(inbound) }
             let wantsMore = try upload!.send(&inbound, to: fetch)
-            if wantsMore { client.resumeReading() } else { client.pauseReading() }
+            if wantsMore { stream.resumeReading() } else { stream.pauseReading() }
         } catch {
             worker.counters.count(error)
-            client.persists = false
+            stream.persists = false
             let fetch = self.fetch
             self.fetch = nil
             fetch?.clientLeft()
-            guard !isAnswered else { return client.abort() }
+            guard !isAnswered else { return stream.reset() }
             refuse(.malformedRequestBody)
         }
     }

@@ -6,12 +6,11 @@ enum TunnelOpener {
     ///   - greeting: the head that tells the client of the tunnel.
     ///   - early: bytes of the origin that came with its head.
     static func open(
-        client: ClientConnection, worker: Worker, origin: consuming Descriptor, greeting: [UInt8], early: [UInt8],
+        stream: ClientStream, worker: Worker, origin: consuming Descriptor, greeting: [UInt8], early: [UInt8],
         request: OwnedRequest
     ) {
-        var account = client.account
-        client.account.isLogged = true
-        let surrendered = client.surrender()
+        let surrendered = stream.surrender()
+        var account = surrendered.account
         var identifier: ObjectIdentifier?
         let relay = unsafe TunnelRelay(
             loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer,

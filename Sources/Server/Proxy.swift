@@ -38,17 +38,18 @@ package final class Proxy: Sendable {
     }
 
     package enum StartError: Error, CustomStringConvertible {
-        case listen(String, String)
+        /// - Parameter index: in `Configuration.listen`.
+        case listen(index: Int, address: String, SocketError)
         case worker(String)
         case log(path: String, errno: CInt)
         case disk(DiskRefusal)
 
         package var description: String {
             switch self {
-            case .listen(let address, let reason): "can not listen on \(address): \(reason)"
-            case .worker(let reason): "can not start a worker: \(reason)"
+            case .listen(_, let address, let reason): "cannot listen on \(address): \(reason)"
+            case .worker(let reason): "cannot start a worker: \(reason)"
             case .disk(let refusal): "the disk tier: \(refusal)"
-            case .log(let path, let code): "can not open the access log \(path): \(systemErrorText(code))"
+            case .log(let path, let code): "cannot open the access log \(path): \(systemErrorText(code))"
             }
         }
     }
@@ -64,6 +65,8 @@ package final class Proxy: Sendable {
     /// Listens and serves; returns when every worker accepts.
     package static func start(_ snapshot: Snapshot) throws -> Proxy {
         let configuration = snapshot.configuration
+        // First, because nothing has to be undone yet when another program has the address.
+        for (index, address) in try addresses(configuration).enumerated() { try checkFree(address, index) }
         // Arenas besides the first grow page by page, a system call each; small blocks come from each thread's own cache
         // without a lock anyway. So workers share arenas, four to one.
         clarder_limit_arenas(CInt((workerCount(configuration) + 3) / 4))
@@ -105,13 +108,12 @@ package final class Proxy: Sendable {
     private func startWorkers(_ snapshot: Snapshot) throws(StartError) {
         let count = Proxy.workerCount(snapshot.configuration)
         var addresses = try Proxy.addresses(snapshot.configuration)
-        for address in addresses { try Proxy.checkFree(address) }
         for number in 0..<count {
             var listeners: [(CInt, Listener.Kind)] = []
             for index in addresses.indices {
                 // A Unix socket has one listener; its connections stay with the first worker.
                 if addresses[index].family == .unix && number > 0 { continue }
-                let fd = try Proxy.listen(addresses[index])
+                let fd = try Proxy.listen(addresses[index], index)
                 // Port 0 was a wish for any: the other workers take the same.
                 addresses[index] = Proxy.localAddress(fd) ?? addresses[index]
                 listeners.append((fd, addresses[index].family == .unix ? .unix : .tcp))
@@ -124,31 +126,31 @@ package final class Proxy: Sendable {
 
     private static func addresses(_ configuration: Configuration) throws(StartError) -> [SocketAddress] {
         var result: [SocketAddress] = []
-        for listen in configuration.listen {
+        for (index, listen) in configuration.listen.enumerated() {
             switch listen {
             case .tcp(let address, let port): result.append(SocketAddress(address, port: port))
             case .unix(let path):
-                do {
+                do throws(SocketError) {
                     result.append(try SocketAddress(unixPath: path))
-                } catch { throw .listen(path, "\(error)") }
+                } catch { throw .listen(index: index, address: path, error) }
             }
         }
         return result
     }
 
-    private static func listen(_ address: SocketAddress) throws(StartError) -> CInt {
-        do {
+    private static func listen(_ address: SocketAddress, _ index: Int) throws(StartError) -> CInt {
+        do throws(SocketError) {
             return try Sockets.listen(address, reusePort: address.family != .unix, backlog: 4096).release()
-        } catch { throw .listen("\(address)", "\(error)") }
+        } catch { throw .listen(index: index, address: "\(address)", error) }
     }
 
     /// Two processes that share a port (`SO_REUSEPORT`) would share its clients without a word: somebody who listens
     /// there already is met by a socket that does not share.
-    private static func checkFree(_ address: SocketAddress) throws(StartError) {
+    private static func checkFree(_ address: SocketAddress, _ index: Int) throws(StartError) {
         guard address.family != .unix, address.port != 0 else { return }
-        do {
+        do throws(SocketError) {
             _ = try Sockets.listen(address, reusePort: false, backlog: 1)
-        } catch { throw .listen("\(address)", "\(error)") }
+        } catch { throw .listen(index: index, address: "\(address)", error) }
     }
 
     private static func localAddress(_ fd: CInt) -> SocketAddress? {

@@ -65,6 +65,8 @@ private func unreachableWarnings(
 
 /// Limits that no budget has room for.
 private func sizeWarnings(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    // How large the disk tier of the default zone will be is not known where its size is left out.
+    let defaultBudget = cache.writtenDiskSize.map { max(cache.memory, $0) } ?? .max
     let budgets = Dictionary(
         cache.zones.map { ($0.name, max($0.memory, $0.diskSize)) }, uniquingKeysWith: { first, _ in first })
     let places =
@@ -74,7 +76,7 @@ private func sizeWarnings(_ cache: CacheSettings, _ reader: ConfigurationReader)
         + cache.rules.map { rule in
             (
                 "cache.rules[\(rule.number)]", rule.changes.objectSizeMax,
-                rule.zone.map { budgets[$0] ?? .max } ?? max(cache.memory, cache.diskSize)
+                rule.zone.map { budgets[$0] ?? .max } ?? defaultBudget
             )
         }
     return places.compactMap { key, sizeMax, budget in

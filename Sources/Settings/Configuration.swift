@@ -5,7 +5,7 @@ package import Rules
 
 /// Every setting as a typed value: an immutable snapshot that a transaction keeps from its first byte to its last.
 ///
-/// `Configuration()` is what Larder does without a file. Meanings, bounds and defaults are declared in `Settings`.
+/// `Configuration()` is what Larder does without a file, once a directory for the disk tier was chosen (`DefaultDisk`). Meanings, bounds and defaults are declared in `Settings`.
 package struct Configuration: Sendable, Equatable {
     package var listen: [ListenAddress] = [.tcp(IPAddress(v4: 0x7F00_0001), port: 3128)]
     package var workers: Workers = .auto
@@ -40,9 +40,12 @@ package struct AdminSettings: Sendable, Equatable {
 package struct CacheSettings: Sendable, Equatable {
     /// Bytes.
     package var memory: UInt64 = 256 << 20
-    package var diskPath = "/var/lib/larder"
-    /// Bytes; 0: memory only.
-    package var diskSize: UInt64 = 0
+    /// `cache.disk.path` as written; nil where it is not.
+    package var writtenDiskPath: String?
+    /// `cache.disk.size` in bytes as written; nil where it is not. 0: memory only.
+    package var writtenDiskSize: UInt64?
+    /// Takes the place of what is not written of the two above.
+    package var defaultDisk = DefaultDisk.notChosen
     /// `cache.disk.pinned` in bytes as written; nil where it is not.
     package var writtenDiskPinned: UInt64?
     /// How much of what was stored last a power cut may cost, in every zone with a disk.
@@ -67,6 +70,11 @@ package struct CacheSettings: Sendable, Equatable {
         get { writtenZones.map(\.zone) }
         set { writtenZones = newValue.map { WrittenZone($0) } }
     }
+
+    package var diskPath: String { writtenDiskPath ?? defaultDisk.path }
+
+    /// Bytes; 0: memory only.
+    package var diskSize: UInt64 { writtenDiskSize ?? defaultDisk.size }
 
     /// Bytes of the largest body that is stored.
     package var objectSizeMax: UInt64 { writtenObjectSizeMax ?? max(memory, diskSize) / 8 }

@@ -1,18 +1,39 @@
 import Caching
 
-/// The configuration a file says, with everything that is wrong with it.
+/// What reading a configuration came to.
+package struct LoadedConfiguration: Sendable {
+    /// Nil where there are errors.
+    package let configuration: Configuration?
+    /// In the order of lines.
+    package let errors: [ConfigurationError]
+    /// In the order of lines. They stop nothing.
+    package let warnings: [ConfigurationError]
+    private let file: String
+    private let root: ConfigurationNode?
+
+    fileprivate init(_ root: ConfigurationNode?, file: String) {
+        self.root = root
+        self.file = file
+        var reader = ConfigurationReader(file: file)
+        if let root { reader.read(root) }
+        let (found, warnings) = validate(reader)
+        errors = (reader.errors + found).sorted { $0.line < $1.line }
+        configuration = errors.isEmpty ? reader.configuration : nil
+        self.warnings = warnings.sorted { $0.line < $1.line }
+    }
+
+    /// What turned out later about a setting, with the line of its key or of the nearest section around it.
+    package func problem(_ key: String, _ message: String, hint: String? = nil) -> ConfigurationError {
+        ConfigurationError(file: file, line: root?.line(at: key) ?? 0, key: key, message: message, hint: hint)
+    }
+}
+
+/// Reads and validates the tree of a file.
 ///
 /// - Parameter root: nil for an empty file, which means the defaults.
 /// - Parameter file: the name that messages begin with.
-/// - Returns: the configuration, or nil where there are errors; both lists in the order of lines. Warnings stop nothing.
-package func loadConfiguration(
-    _ root: ConfigurationNode?, file: String
-) -> (configuration: Configuration?, errors: [ConfigurationError], warnings: [ConfigurationError]) {
-    var reader = ConfigurationReader(file: file)
-    if let root { reader.read(root) }
-    let (errors, warnings) = validate(reader)
-    let all = (reader.errors + errors).sorted { $0.line < $1.line }
-    return (all.isEmpty ? reader.configuration : nil, all, warnings.sorted { $0.line < $1.line })
+package func loadConfiguration(_ root: ConfigurationNode?, file: String) -> LoadedConfiguration {
+    LoadedConfiguration(root, file: file)
 }
 
 /// The key paths whose values differ and are read at start only.

@@ -24,7 +24,9 @@ func normalisedPath(_ path: String) -> [Substring] {
 }
 
 private func sharedDirectoryErrors(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
-    let disks = cache.disks.map { (disk: $0, parts: normalisedPath($0.path)) }
+    // A directory that is not written is not known yet: whoever chooses it heeds those of the zones.
+    let known = cache.isDiskLeftOut ? cache.disks : cache.expectedDisks
+    let disks = known.map { (disk: $0, parts: normalisedPath($0.path)) }
     return disks.enumerated().compactMap { index, own in
         for other in disks[..<index] {
             let told = "\(other.disk.path), the disk of zone \(other.disk.zone)"
@@ -35,7 +37,7 @@ private func sharedDirectoryErrors(_ cache: CacheSettings, _ reader: Configurati
                     ? "lies in \(told)" : other.parts.starts(with: own.parts) ? "holds \(told)" : nil
             guard let message else { continue }
             return reader.error(
-                "\(key(of: own.disk, in: cache)).path", "\(own.disk.path) \(message)",
+                "\(cache.key(ofDisk: own.disk.zone)).path", "\(own.disk.path) \(message)",
                 hint: "give each zone a directory of its own")
         }
         return nil
@@ -43,17 +45,20 @@ private func sharedDirectoryErrors(_ cache: CacheSettings, _ reader: Configurati
 }
 
 private func quotaErrors(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
-    cache.disks.compactMap { disk in
+    cache.expectedDisks.compactMap { disk in
         guard disk.pinned > disk.size else { return nil }
         return reader.error(
-            "\(key(of: disk, in: cache)).pinned",
+            "\(cache.key(ofDisk: disk.zone)).pinned",
             "\(renderSize(disk.pinned)) is more than size, \(renderSize(disk.size))")
     }
 }
 
-private func key(of disk: ZoneDisk, in cache: CacheSettings) -> String {
-    guard let index = cache.zones.firstIndex(where: { $0.name == disk.zone }) else { return "cache.disk" }
-    return "cache.zones[\(index + 1)].disk"
+extension CacheSettings {
+    /// The key under which the disk of a zone is configured: `cache.disk`, `cache.zones[2].disk`.
+    package func key(ofDisk zone: String) -> String {
+        guard let index = zones.firstIndex(where: { $0.name == zone }) else { return "cache.disk" }
+        return "cache.zones[\(index + 1)].disk"
+    }
 }
 
 /// What is to survive the process, in a zone that has no disk for it.
@@ -91,7 +96,7 @@ private struct ChangesPlace {
 }
 
 private func places(in cache: CacheSettings) -> [ChangesPlace] {
-    let disks = cache.disks
+    let disks = cache.expectedDisks
     let names = [CacheZone.defaultName] + cache.zones.map(\.name)
     let zones = cache.zones.enumerated().map { index, zone in
         ChangesPlace(

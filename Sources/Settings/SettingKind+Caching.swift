@@ -124,7 +124,7 @@ extension SettingKind where Value == WrittenDisk {
                     return nil
                 }
                 let path = reader.requiredValue("path", .path("a directory"))
-                let size = reader.requiredValue("size", .size(0...1 << 50))
+                let size = reader.requiredValue("size", .diskSize)
                 let pinned = reader.value("pinned", .size(0...1 << 50))
                 guard reader.finish("key", into: &problems), let path, let size else { return nil }
                 return WrittenDisk(path: path, size: size, pinned: pinned)

@@ -9,6 +9,17 @@ extension SettingKind where Value == UInt64 {
     }
 }
 
+extension SettingKind where Value == UInt64 {
+    /// The bytes of a disk tier; 0 is none.
+    static var diskSize: SettingKind {
+        let bounds = diskSizeMin...1 << 50
+        return .scalar(
+            "0, or a size from \(renderSize(bounds.lowerBound)) to \(renderSize(bounds.upperBound))",
+            parse: { text in parseSize(text).flatMap { $0 == 0 || bounds.contains($0) ? $0 : nil } }, render: renderSize
+        )
+    }
+}
+
 extension SettingKind where Value == Duration {
     static func duration(_ bounds: ClosedRange<Duration>) -> SettingKind {
         .scalar(

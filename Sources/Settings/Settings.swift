@@ -53,13 +53,17 @@ enum Settings {
                 "cache.memory", \.cache.memory, .size(1 << 20...16 << 40), reload: .restart,
                 "Bytes of stored responses held in memory, heads and bookkeeping included."),
             Setting(
-                "cache.disk.path", \.cache.diskPath, .path("a directory"), reload: .restart,
-                "Directory of the disk tier: its own, on a file system with room for all of size. A zone may have another."
-            ),
+                "cache.disk.path", \.cache.writtenDiskPath, SettingKind<String>.path("a directory").orLeftOut,
+                reload: .restart,
+                "Directory of the disk tier. Larder needs it for itself, on a file system with room for all of size. A zone may have another.",
+                example: ["path: /var/lib/larder"],
+                defaultMeaning:
+                    "/var/lib/larder; without write access to it $XDG_STATE_HOME/larder, or else ~/.local/state/larder"),
             Setting(
-                "cache.disk.size", \.cache.diskSize, .size(0...1 << 50), reload: .live,
-                "Bytes of all files of the disk tier together, never more. 0 is memory only; with 10GiB, say, what is stored survives restarts. "
-                    + "From 0 to a size and back takes a restart."),
+                "cache.disk.size", \.cache.writtenDiskSize, SettingKind<UInt64>.diskSize.orLeftOut, reload: .live,
+                "Most bytes that all files of the disk tier take together. With 0 Larder stores responses in memory only, and forgets them "
+                    + "when it stops. Turning the disk tier on or off takes a restart.",
+                example: ["size: 10GiB"], defaultMeaning: "10 % of the free space, 10GiB at most"),
             Setting(
                 "cache.disk.pinned", \.cache.writtenDiskPinned, SettingKind<UInt64>.size(0...1 << 50).orLeftOut,
                 reload: .live, "How many of them may be taken by what is pinned.", example: ["pinned: 5GiB"],

@@ -46,15 +46,24 @@ extension WrittenZone {
 
 extension CacheSettings {
     /// Of the default zone; nil where it has none.
-    package var disk: ZoneDisk? {
-        guard diskSize > 0 else { return nil }
-        let pinned = writtenDiskPinned ?? pinnedLeftOut(of: diskSize)
-        return ZoneDisk(zone: CacheZone.defaultName, path: diskPath, size: diskSize, pinned: pinned, sync: diskSync)
+    package var disk: ZoneDisk? { disk(size: diskSize) }
+
+    private func disk(size: UInt64) -> ZoneDisk? {
+        guard size > 0 else { return nil }
+        var pinned = writtenDiskPinned ?? pinnedLeftOut(of: size)
+        // A quota that was written for a size that was not must fit what was chosen.
+        if writtenDiskSize == nil { pinned = min(pinned, size) }
+        return ZoneDisk(zone: CacheZone.defaultName, path: diskPath, size: size, pinned: pinned, sync: diskSync)
     }
 
     /// Of all zones that have one, the default one first.
     package var disks: [ZoneDisk] {
         (disk.map { [$0] } ?? []) + writtenZones.compactMap { $0.disk(sync: diskSync) }
+    }
+
+    /// As `disks`, before the machine was looked at: the default zone has a disk of unknown size unless the configuration turns it off.
+    var expectedDisks: [ZoneDisk] {
+        (disk(size: writtenDiskSize ?? .max).map { [$0] } ?? []) + writtenZones.compactMap { $0.disk(sync: diskSync) }
     }
 
     /// Nil where the zone has none, or there is no such zone.

@@ -7,7 +7,8 @@ func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     guard arguments.words.isEmpty else {
         throw UsageError("check takes no \"\(arguments.words[0])\"", hint: "larder check --config FILE")
     }
-    let reading = readConfiguration(arguments)
+    var reading = readConfiguration(arguments)
+    reading.chooseDisk()
     if arguments.has(.json) {
         console.print(String(decoding: json(reading), as: UTF8.self))
     } else {

@@ -1,48 +1,64 @@
+import EventLoop
 import Settings
 import YAML
 
-/// What reading the configuration came to: for `serve`, for `check`, and for those who look up the admin socket.
+/// The result of reading the configuration, for every command that needs settings.
 struct ConfigurationReading {
-    /// The file that was read; nil: there was none, the defaults hold.
-    var file: String?
-    /// Nil where there are errors.
+    /// The file that was read. Nil: there was none, and the defaults hold.
+    let file: String?
+    /// Nil if there are errors.
     var configuration: Configuration?
-    var errors: [ConfigurationError]
+    let errors: [ConfigurationError]
     var warnings: [ConfigurationError]
+    private let loaded: LoadedConfiguration?
 
     var name: String { file ?? "built-in defaults" }
+
+    fileprivate init(_ root: ConfigurationNode?, file: String?) {
+        let loaded = loadConfiguration(root, file: file ?? "built-in defaults")
+        self.file = file
+        self.loaded = loaded
+        configuration = loaded.configuration
+        errors = loaded.errors
+        warnings = loaded.warnings
+    }
+
+    /// A file that cannot be read, or is not YAML.
+    fileprivate init(unreadable file: String, line: Int, _ message: String) {
+        self.file = file
+        loaded = nil
+        configuration = nil
+        errors = [ConfigurationError(file: file, line: line, key: "", message: message)]
+        warnings = []
+    }
+
+    /// A problem with one setting that shows only when it is put to use, with file and line where they are known.
+    func problem(_ key: String, _ message: String, hint: String? = nil) -> ConfigurationError {
+        loaded?.problem(key, message, hint: hint)
+            ?? ConfigurationError(file: name, line: 0, key: key, message: message, hint: hint)
+    }
 }
 
 private let configurationPaths = ["larder.yaml", "/etc/larder/larder.yaml"]
 
-/// Reads the file `--config` names, else the first of the usual ones that exists, else takes the defaults.
+/// Reads the file that `--config` names, or the first of the usual files that exists. Without any, the defaults hold.
 func readConfiguration(_ arguments: Arguments) -> ConfigurationReading {
     guard let file = arguments[.config] ?? configurationPaths.first(where: fileExists) else {
-        return load(nil, file: nil)
+        return ConfigurationReading(nil, file: nil)
     }
     do throws(FileError) {
         return parse(try readFile(file), file: file)
     } catch {
-        return failed(file, line: 0, "can not be read: \(FileError(path: "", code: error.code).text.dropFirst(2))")
+        return ConfigurationReading(unreadable: file, line: 0, "cannot be read: \(systemErrorText(error.code))")
     }
 }
 
 private func parse(_ text: [UInt8], file: String) -> ConfigurationReading {
     do throws(YAMLError) {
-        return load(try parseYAML(text).map(configurationNode), file: file)
+        return ConfigurationReading(try parseYAML(text).map(configurationNode), file: file)
     } catch {
-        return failed(file, line: error.line, error.message)
+        return ConfigurationReading(unreadable: file, line: error.line, error.message)
     }
-}
-
-private func load(_ root: ConfigurationNode?, file: String?) -> ConfigurationReading {
-    let (configuration, errors, warnings) = loadConfiguration(root, file: file ?? "built-in defaults")
-    return ConfigurationReading(file: file, configuration: configuration, errors: errors, warnings: warnings)
-}
-
-private func failed(_ file: String, line: Int, _ message: String) -> ConfigurationReading {
-    let error = ConfigurationError(file: file, line: line, key: "", message: message)
-    return ConfigurationReading(file: file, configuration: nil, errors: [error], warnings: [])
 }
 
 /// The settings know no YAML; here the two trees meet.

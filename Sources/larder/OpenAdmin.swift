@@ -4,18 +4,21 @@ import Glibc
 import Message
 import Settings
 
-/// Why `serve` can not offer what the configuration asks for.
+/// Why the admin server cannot start: the setting, what is wrong, and what to do about it.
 struct AdminStartFailure: Error, Equatable {
+    var key: String
     var message: String
+    var hint: String?
 }
 
-/// Starts the admin server on the control thread's loop, as configured.
+/// Starts the admin server on the control thread's loop.
 ///
-/// A TCP address that can not be had ends the start. A socket path that this user may not write falls back
-/// (`adminSocketPaths`); where none can be had, and where another Larder answers, a warning says so and the proxy serves.
+/// If its TCP address cannot be used, Larder does not start. If its socket cannot be created, the next path of
+/// `adminSocketPaths` is tried; if none is left, or another Larder answers there, a warning says so and the proxy serves.
+/// - Parameter isFromFile: the settings come from a configuration file.
 /// - Returns: the server; the caller closes it on the same thread before the loop goes away.
 func openAdmin(
-    _ settings: AdminSettings, house: any House, loop: EventLoop, _ console: Console
+    _ settings: AdminSettings, house: any House, loop: EventLoop, isFromFile: Bool = true, _ console: Console
 ) throws(AdminStartFailure) -> AdminServer {
     let server = AdminServer(house: house, loop: loop, token: try readToken(settings))
     if case .tcp(let address, let port) = settings.address {
@@ -24,7 +27,10 @@ func openAdmin(
             try server.listen(place)
         } catch {
             server.close()
-            throw AdminStartFailure(message: "admin.address \(place): \(error)")
+            let hint = listeningHint(
+                error, address: "\(place)", key: "admin.address", alternative: "off", isFromFile: isFromFile)
+            throw AdminStartFailure(
+                key: "admin.address", message: "cannot listen on \(place): \(error)", hint: hint)
         }
     }
     openSocket(server, adminSocketPaths(settings, environment: environmentVariable), console)
@@ -39,19 +45,21 @@ func openSocket(_ server: AdminServer, _ paths: [String], _ console: Console) {
         }
         do throws(SocketError) {
             try server.listen(unixPath: path)
-            if path != configured { console.error("warning: admin.socket \(configured) can not be had; using \(path)") }
-            return
+            guard path != configured else { return }
+            return console.error(
+                "warning: admin.socket: \(configured) cannot be created; using \(path) instead")
         } catch {
             guard mayFallBack(error) else {
                 return console.error(
-                    "warning: admin.socket \(path): \(error); larder purge and stats will not reach this one")
+                    "warning: admin.socket: \(path): \(error); larder purge and stats will not reach this process"
+                )
             }
         }
     }
-    console.error("warning: admin.socket \(configured) can not be had; larder purge and stats will not work")
+    console.error("warning: admin.socket: \(configured) cannot be created; larder purge and stats will not work")
 }
 
-/// The path is not ours to write; anything else (in use, too long) would not be better elsewhere.
+/// This user may not write to the path. Any other error (in use, too long) would be the same elsewhere.
 private func mayFallBack(_ error: SocketError) -> Bool {
     switch error {
     case .failed(_, let code): [EACCES, EPERM, EROFS, ENOENT, ENOTDIR].contains(code)
@@ -59,7 +67,7 @@ private func mayFallBack(_ error: SocketError) -> Bool {
     }
 }
 
-/// The first line of the token file; nil where none is configured.
+/// The first line of the token file; nil if none is configured.
 private func readToken(_ settings: AdminSettings) throws(AdminStartFailure) -> [UInt8]? {
     guard let path = settings.tokenFile else { return nil }
     do throws(FileError) {
@@ -70,9 +78,9 @@ private func readToken(_ settings: AdminSettings) throws(AdminStartFailure) -> [
         return line
     } catch {
         throw AdminStartFailure(
+            key: "admin.token",
             message: error.code == EINVAL
-                ? "admin token in \(path): one line of at least 16 visible characters, please"
-                : "admin token: \(error.text)")
+                ? "\(path): the first line must be a token of at least 16 visible characters" : error.text)
     }
 }
 

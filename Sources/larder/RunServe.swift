@@ -1,41 +1,56 @@
 import Access
 import Admin
+import Disk
 import EventLoop
 import Glibc
 import Server
 import Settings
 import TLS
 
-/// Wires the rooms and runs the proxy until it is told to stop.
+/// Starts the proxy and its admin server, and runs them until the process is told to stop.
 ///
-/// This thread becomes the control thread: admin, signals, reload and the end are its business.
-/// - Parameter reload: reads the configuration again, for SIGHUP.
-func runServe(_ configuration: Configuration, reload: @escaping () -> ConfigurationReading, _ console: Console) -> Int32
-{
+/// This thread becomes the control thread: it serves the admin listeners, handles signals, reloads and ends the process.
+/// - Parameters:
+///   - reading: without errors.
+///   - reload: reads the configuration again, for SIGHUP.
+func runServe(
+    _ reading: ConfigurationReading, reload: @escaping () -> ConfigurationReading, _ console: Console
+) -> Int32 {
+    guard let configuration = reading.configuration else { preconditionFailure("serve without a configuration") }
     SignalWatcher.block([SIGTERM, SIGINT, SIGHUP])
     Diagnostics.setLevel(configuration.log.level)
+    DescriptorLimit.raise()
     do {
-        let proxy = try Proxy.start(try makeSnapshot(configuration))
+        var start = ProxyStart(configuration)
+        let proxy = try start.proxy(reading, console)
         let loop = try EventLoop()
         let house = RunningHouse(proxy: proxy, version: larderVersion)
         let admin: AdminServer
         do {
-            admin = try openAdmin(configuration.admin, house: house, loop: loop, console)
+            admin = try openAdmin(
+                configuration.admin, house: house, loop: loop, isFromFile: reading.file != nil, console)
         } catch {
             proxy.stop()
             proxy.join()
-            console.error("larder: \(error.message)")
+            console.error("larder: \(reading.problem(error.key, error.message, hint: error.hint))")
             return ExitStatus.failed
         }
         proxy.shared.keepOut(admin.addresses)
-        let control = Control(proxy: proxy, loop: loop, house: house, reload: reload, console: console)
+        let control = Control(
+            proxy: proxy, loop: loop, house: house, zonesWithoutDisk: start.zonesWithoutDisk, reload: reload,
+            console: console)
         try control.watchSignals()
         console.print(readyLine(proxy))
         control.run()
         admin.close()
         return ExitStatus.done
     } catch Proxy.StartError.disk(let refusal) {
-        console.error("larder: the disk tier can not be opened: \(text(of: refusal))")
+        console.error("larder: the disk tier cannot be opened: \(text(of: refusal))")
+        return ExitStatus.failed
+    } catch Proxy.StartError.listen(let index, let address, let reason) {
+        let key = configuration.listen.count == 1 ? "listen" : "listen[\(index + 1)]"
+        let hint = listeningHint(reason, address: address, key: "listen", isFromFile: reading.file != nil)
+        console.error("larder: \(reading.problem(key, "cannot listen on \(address): \(reason)", hint: hint))")
         return ExitStatus.failed
     } catch {
         console.error("larder: \(error)")
@@ -48,12 +63,72 @@ private func readyLine(_ proxy: Proxy) -> String {
     return "larder \(larderVersion) serves on \(places)"
 }
 
-/// Why the configuration can not be put to work, though each of its values is right.
+/// What to do about an address that Larder cannot listen on; nil if the error says it all.
+///
+/// - Parameters:
+///   - alternative: what the setting takes beside an address.
+///   - isFromFile: a configuration file was read, and the problem names it.
+func listeningHint(
+    _ error: SocketError, address: String, key: String, alternative: String? = nil, isFromFile: Bool
+) -> String? {
+    let place = isFromFile ? key : "\(key) in larder.yaml"
+    let other = alternative.map { ", or to \($0)" } ?? ""
+    let kind = address.hasPrefix("/") || address.hasPrefix("unix:") ? "path" : "port"
+    switch error {
+    case .addressInUse: return "another Larder may be running: set \(place) to another \(kind)\(other)"
+    case .failed(_, EADDRNOTAVAIL): return "no interface of this machine has this address: change \(place)"
+    case .failed(_, EACCES) where kind == "port":
+        return "this user may not listen on this port: set \(place) to one of 1024 or more\(other)"
+    case .failed, .pathTooLong, .emptyPath: return nil
+    }
+}
+
+/// Starts the proxy, without the disk tiers that it can do without.
+private struct ProxyStart {
+    private var configuration: Configuration
+    /// Their disks could not be opened; they are in memory only until the next start.
+    private(set) var zonesWithoutDisk: [String] = []
+
+    init(_ configuration: Configuration) { self.configuration = configuration }
+
+    /// Another process may be using the directory of a disk tier, and a disk tier that nobody asked for may be impossible on this
+    /// machine: neither is a reason not to serve. Any other problem with a disk is thrown.
+    mutating func proxy(_ reading: ConfigurationReading, _ console: Console) throws -> Proxy {
+        if configuration.cache.writtenDiskPath == nil, let disk = configuration.cache.disk,
+            let slash = disk.path.lastIndex(of: "/")
+        {
+            makeDirectories(String(disk.path[..<slash]), mode: 0o700)
+        }
+        while true {
+            do {
+                return try Proxy.start(try makeSnapshot(configuration))
+            } catch Proxy.StartError.disk(let refusal) {
+                guard let disk = configuration.cache.disks.first(where: { refusal.concerns($0.path) }),
+                    refusal.isInUse || (disk.zone == "default" && configuration.cache.isDiskLeftOut)
+                else { throw Proxy.StartError.disk(refusal) }
+                let problem = reading.problem(
+                    configuration.cache.key(ofDisk: disk.zone),
+                    "\(text(of: refusal)): zone \(disk.zone) stores responses in memory only", hint: Self.hint(refusal))
+                console.error("larder: warning: \(problem)")
+                configuration.cache = configuration.cache.withoutDisk(ofZone: disk.zone)
+                zonesWithoutDisk.append(disk.zone)
+            }
+        }
+    }
+
+    private static func hint(_ refusal: DiskRefusal) -> String {
+        refusal.isInUse
+            ? "another Larder may be running: give this one a directory of its own, or size: 0"
+            : "give the disk tier another directory, or size: 0"
+    }
+}
+
+/// Why the configuration cannot be put to work, although each of its values is right.
 struct SnapshotFailure: Error, CustomStringConvertible {
     var description: String
 }
 
-/// Reads what the configuration names: users, certificates.
+/// Reads the files that the configuration names: users and certificates.
 func makeSnapshot(_ configuration: Configuration) throws(SnapshotFailure) -> Snapshot {
     var users: HtpasswdFile?
     if let authentication = configuration.access.authentication { users = try readUsers(authentication.usersFile) }
@@ -75,23 +150,25 @@ private func readUsers(_ path: String) throws(SnapshotFailure) -> HtpasswdFile {
     }
 }
 
-/// The control thread's part: signals in, orders to the proxy out.
+/// The control thread's work: it receives signals and steers the proxy.
 private final class Control {
     private let proxy: Proxy
     private let loop: EventLoop
     private let house: RunningHouse
+    private let zonesWithoutDisk: [String]
     private let reload: () -> ConfigurationReading
     private let console: Console
     private var drainTimer: Timer?
     private var pollTimer: Timer?
 
     init(
-        proxy: Proxy, loop: EventLoop, house: RunningHouse, reload: @escaping () -> ConfigurationReading,
-        console: Console
+        proxy: Proxy, loop: EventLoop, house: RunningHouse, zonesWithoutDisk: [String],
+        reload: @escaping () -> ConfigurationReading, console: Console
     ) {
         self.proxy = proxy
         self.loop = loop
         self.house = house
+        self.zonesWithoutDisk = zonesWithoutDisk
         self.reload = reload
         self.console = console
     }
@@ -114,14 +191,14 @@ private final class Control {
     private func arrived(_ signal: CInt) {
         if signal == SIGHUP { return reloadConfiguration() }
         guard drainTimer == nil else {
-            // Asked twice: without patience.
+            // The second signal: do not wait any longer.
             proxy.stop()
             return loop.stop()
         }
         drain()
     }
 
-    /// No new connections; what is under way has its time, and ends with the last of it.
+    /// Accepts no more connections, and ends when the requests under way have ended or `timeouts.drain` is over.
     private func drain() {
         Diagnostics.info("stopping: waiting for requests under way")
         proxy.drain()
@@ -141,17 +218,19 @@ private final class Control {
         loop.timers.schedule(timer, after: .milliseconds(100))
     }
 
-    /// The whole new configuration, or the old one and a reason (all or nothing).
+    /// Puts the whole new configuration into force, or keeps the old one and says why.
     private func reloadConfiguration() {
-        let reading = reload()
+        var reading = reload()
+        reading.chooseDisk(like: proxy.snapshot.configuration.cache)
         for error in reading.errors { console.error("larder: \(error)") }
-        guard let configuration = reading.configuration else {
+        guard var configuration = reading.configuration else {
             return console.error("larder: warning: the configuration stays as it was")
         }
+        for zone in zonesWithoutDisk { configuration.cache = configuration.cache.withoutDisk(ofZone: zone) }
         do throws(SnapshotFailure) {
             let snapshot = try makeSnapshot(configuration)
             for change in changesNeedingRestart(from: proxy.snapshot.configuration, to: configuration) {
-                console.error("larder: warning: \(change) changed; that takes a restart")
+                console.error("larder: warning: \(change) changed, which takes effect at the next start")
             }
             proxy.adopt(snapshot)
             Diagnostics.setLevel(configuration.log.level)

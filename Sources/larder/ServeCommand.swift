@@ -5,9 +5,10 @@ func serveCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     guard arguments.words.isEmpty else {
         throw UsageError("serve takes no \"\(arguments.words[0])\"", hint: "larder serve --config FILE")
     }
-    let reading = readConfiguration(arguments)
+    var reading = readConfiguration(arguments)
+    reading.chooseDisk()
     for error in reading.errors { console.error("larder: \(error)") }
     showWarnings(reading, console)
-    guard let configuration = reading.configuration else { return ExitStatus.usage }
-    return runServe(configuration, reload: { readConfiguration(arguments) }, console)
+    guard reading.configuration != nil else { return ExitStatus.usage }
+    return runServe(reading, reload: { readConfiguration(arguments) }, console)
 }

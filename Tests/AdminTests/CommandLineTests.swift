@@ -124,7 +124,7 @@ struct CommandLineTests {
     @Test func `a configuration that is not there is status 2`() {
         let result = larderRun("check", "--config", "/nonexistent/larder.yaml")
         #expect(result.status == 2)
-        #expect(result.err == "/nonexistent/larder.yaml: can not be read: No such file or directory")
+        #expect(result.err == "/nonexistent/larder.yaml: cannot be read: No such file or directory")
     }
 
     static let selections: [(words: [String], body: String)] = [

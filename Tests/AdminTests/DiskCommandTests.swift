@@ -90,7 +90,7 @@ struct VerifyCommandTests {
 struct DiskSelectionTests {
     static let configuration: Configuration = {
         var configuration = Configuration()
-        configuration.cache.diskSize = 1 << 30
+        configuration.cache.writtenDiskSize = 1 << 30
         configuration.cache.zones = [
             .init(name: "layers", memory: 1 << 20, diskPath: "/srv/layers", diskSize: 1 << 30),
             .init(name: "pages", memory: 1 << 20),
@@ -152,7 +152,7 @@ struct DiskSelectionTests {
         (["export"], "export takes one file"), (["import", "a", "b"], "import takes one file"),
         (["verify", "x"], "verify takes no \"x\""), (["export", "--repair", "a"], "unknown option \"--repair\""),
         (["import", "a.tar", "--host", "a/b"], "\"host\" must be"),
-        (["verify", "--config", "/nonexistent/larder.yaml"], "/nonexistent/larder.yaml: can not be read"),
+        (["verify", "--config", "/nonexistent/larder.yaml"], "/nonexistent/larder.yaml: cannot be read"),
     ]
     @Test(arguments: usage.indices) func `a mistake is status 2`(_ index: Int) {
         let said = Mutex<[String]>([])

@@ -27,7 +27,9 @@ struct OpenAdminTests {
         openSocket(server, ["/nonexistent/run/admin.sock", own], console)
         #expect(fileExists(own))
         #expect(
-            said.withLock { $0 } == ["warning: admin.socket /nonexistent/run/admin.sock can not be had; using \(own)"])
+            said.withLock { $0 } == [
+                "warning: admin.socket: /nonexistent/run/admin.sock cannot be created; using \(own) instead"
+            ])
 
         // Another Larder answers there: this one goes on without, and does not hide elsewhere.
         let second = AdminServer(house: ScriptedHouse(), loop: loop)

@@ -228,7 +228,10 @@ struct CommandLineTests {
             let file = try place.write("second.yaml", text.utf8)
             let second = try await place.run(Larder.executable, ["serve", "--config", file], within: .seconds(10))
             #expect(second.status == 1, "\(second)")
-            #expect(second.err.contains("can not listen on 127.0.0.1:\(larder.port)"), "\(second)")
+            #expect(
+                second.err.contains(
+                    "\(file):1: listen: cannot listen on 127.0.0.1:\(larder.port): the address is in use; another Larder may be running: set listen to another port"
+                ), "\(second)")
             #expect(!second.out.contains("serves on"), "\(second)")
             #expect(try await place.curl("\(nginx.url)/a", through: larder).status == 200)
         }
@@ -240,8 +243,24 @@ struct CommandLineTests {
                 .replacingOccurrences(of: "admin.sock", with: "other.sock")
             let file = try place.write("second.yaml", text.utf8)
             let second = try await place.run(Larder.executable, ["serve", "--config", file], within: .seconds(10))
+            #expect(second.status == 1, "\(second)")
             #expect(
-                second.status == 1 && second.err.contains("admin.address 127.0.0.1:\(larder.adminPort)"), "\(second)")
+                second.err.contains(
+                    "\(file):3: admin.address: cannot listen on 127.0.0.1:\(larder.adminPort): the address is in use; another Larder may be running: set admin.address to another port, or to off"
+                ), "\(second)")
+        }
+    }
+
+    @Test func `the soft limit of descriptors is raised to the hard one`() async throws {
+        try await Workplace.with { place in
+            let port = FreePort.take()
+            let larder = try await Larder.start(
+                in: place, text: Larder.configuration(in: place, adminPort: port), adminPort: port,
+                program: ["prlimit", "--nofile=256:2048", Larder.executable])
+            let limit = text(of: "/proc/\(larder.child.pid)/limits").split(separator: "\n")
+                .first { $0.hasPrefix("Max open files") }
+            let words = try #require(limit).split(separator: " ")
+            #expect(words[3...4] == ["2048", "2048"], "\(words)")
         }
     }
 

@@ -218,7 +218,7 @@ struct ConfigurationErrorTests {
     }
 
     static let warnings: [(text: String, key: String)] = [
-        ("cache: { rules: [ { storage: pinned } ] }", "cache.rules[1].storage"),
+        ("cache: { disk: { size: 0 }, rules: [ { storage: pinned } ] }", "cache.rules[1].storage"),
         ("access: { clients: 0.0.0.0/0 }", "access.clients"),
         ("access: { clients: [ 10.0.0.0/8, \"::/0\" ] }", "access.clients"),
         ("admin: { address: 0.0.0.0:3129 }", "admin.address"),

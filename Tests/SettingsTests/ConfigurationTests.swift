@@ -37,7 +37,8 @@ struct ConfigurationTests {
         #expect(errors == [])
         #expect(warnings == [])
         var expected = Configuration()
-        expected.cache.diskSize = 10 << 30
+        expected.cache.writtenDiskPath = "/var/lib/larder"
+        expected.cache.writtenDiskSize = 10 << 30
         expected.access.namedClients = AddressRange.loopback
         expected.access.basicUsersFile = "/etc/larder/users.htpasswd"
         expected.access.writtenDefault = .deny
@@ -149,8 +150,8 @@ struct ConfigurationTests {
             "cache: { disk: { size: 1GiB } }", "cache: { disk: { size: 2GiB, pinned: 1MiB, sync: 1s } }", []
         ),
         ("cache: { disk: { path: /a, size: 1GiB } }", "cache: { disk: { path: /b, size: 1GiB } }", ["cache.disk.path"]),
-        ("", "cache: { disk: { size: 1GiB } }", ["cache.disk.size"]),
-        ("cache: { disk: { size: 1GiB } }", "", ["cache.disk.size"]),
+        ("cache: { disk: { size: 0 } }", "cache: { disk: { size: 1GiB } }", ["cache.disk.size"]),
+        ("cache: { disk: { size: 1GiB } }", "cache: { disk: { size: 0 } }", ["cache.disk.size"]),
         (
             "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB } } ] }",
             "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 2GiB, pinned: 0 } } ] }", []

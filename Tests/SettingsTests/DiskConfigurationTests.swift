@@ -64,6 +64,16 @@ struct DiskConfigurationTests {
             "cache:\n  disk:\n    size: 1GiB\n    pinned: 2GiB",
             ["4: cache.disk.pinned: 2GiB is more than size, 1GiB"]
         ),
+        (
+            "cache:\n  disk: { size: 4MiB }",
+            ["2: cache.disk.size: found \"4MiB\", expected 0, or a size from 16MiB to 1024TiB"]
+        ),
+        (
+            "cache:\n  disk: { path: /a }\n  zones:\n    - { name: a, memory: 1MiB, disk: { path: /a/b, size: 1GiB } }",
+            [
+                "4: cache.zones[1].disk.path: /a/b lies in /a, the disk of zone default; give each zone a directory of its own"
+            ]
+        ),
         ("cache:\n  disk: { siez: 1GiB }", ["2: cache.disk.siez: unknown key; did you mean cache.disk.size?"]),
         (
             "cache:\n  zones:\n    - { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB, pined: 1 } }",
@@ -104,6 +114,9 @@ struct DiskConfigurationTests {
         "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /s/a, size: 1GiB } }, { name: b, memory: 1MiB, disk: { path: /s/ab, size: 1GiB } } ] }",
         "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /var/lib/larder, size: 1GiB } } ] }",
         "cache: { disk: { size: 1GiB }, rules: [ { match: { host: a }, storage: pinned }, { storage: permanent, admission: second-hit } ] }",
+        // Where the configuration says nothing about it, the default zone has a disk.
+        "cache: { rules: [ { match: { host: a }, storage: pinned, object_size_max: 1GiB } ] }",
+        "cache: { disk: { pinned: 5GiB } }",
         // It may hold in the zone that has a disk.
         "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB } } ], rules: [ { match: { type: text/* }, storage: pinned } ] }",
     ]
@@ -114,9 +127,9 @@ struct DiskConfigurationTests {
 
     static let warnings: [(text: String, expected: [String])] = [
         (
-            "cache:\n  rules:\n    - ttl: 1s\n      storage: pinned",
+            "cache:\n  disk: { size: 0 }\n  rules:\n    - ttl: 1s\n      storage: pinned",
             [
-                "4: cache.rules[1].storage: pinned needs a disk, and zone default has none: it is kept in memory, as session; set cache.disk.size"
+                "5: cache.rules[1].storage: pinned needs a disk, and zone default has none: it is kept in memory, as session; set cache.disk.size"
             ]
         ),
         (
@@ -131,8 +144,8 @@ struct DiskConfigurationTests {
             ["4: cache.rules[1].storage: nothing can be pinned in zone default: its disk has pinned: 0"]
         ),
         (
-            "cache:\n  zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 4MiB } } ]\n  rules: [ { zone: a, object_size_max: 8MiB } ]",
-            ["3: cache.rules[1].object_size_max: 8MiB is more than the zone holds, 4MiB"]
+            "cache:\n  zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 16MiB } } ]\n  rules: [ { zone: a, object_size_max: 32MiB } ]",
+            ["3: cache.rules[1].object_size_max: 32MiB is more than the zone holds, 16MiB"]
         ),
     ]
     @Test(arguments: warnings.indices) func `what needs a disk that is not there is warned of`(_ index: Int) throws {

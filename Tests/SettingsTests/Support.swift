@@ -19,7 +19,9 @@ extension ConfigurationNode {
 func load(
     _ text: String
 ) throws -> (configuration: Configuration?, errors: [ConfigurationError], warnings: [ConfigurationError]) {
-    loadConfiguration(try parseYAML(Array(text.utf8)).map { ConfigurationNode($0) }, file: "larder.yaml")
+    let result = loadConfiguration(
+        try parseYAML(Array(text.utf8)).map { ConfigurationNode($0) }, file: "larder.yaml")
+    return (result.configuration, result.errors, result.warnings)
 }
 
 /// The configuration of a text that is fine.

@@ -4,7 +4,8 @@ import Settings
 
 /// The disks that `--zone` names, of all zones without it; nil after errors were printed.
 func zoneDisks(_ arguments: Arguments, _ console: Console) throws(UsageError) -> [ZoneDisk]? {
-    let reading = readConfiguration(arguments)
+    var reading = readConfiguration(arguments)
+    reading.chooseDisk()
     guard let configuration = reading.configuration else {
         for error in reading.errors { console.error("larder: \(error)") }
         return nil
@@ -44,6 +45,24 @@ func text(of refusal: DiskRefusal) -> String {
     case .tooSmall(let path, let sizeMin): "\(path): a store needs at least \(renderSize(sizeMin))"
     case .foreign, .unknownVersion, .inUse, .openToOthers: refusal.description
     }
+}
+
+extension DiskRefusal {
+    var isInUse: Bool {
+        if case .inUse = self { true } else { false }
+    }
+
+    /// The directory that was refused, or a file in it.
+    private var path: String {
+        switch self {
+        case .foreign(let path), .unknownVersion(let path, _), .inUse(let path), .notAllowed(let path, _),
+            .openToOthers(let path, _), .failed(let path, _), .tooSmall(let path, _):
+            path
+        }
+    }
+
+    /// It is about the store in this directory.
+    func concerns(_ directory: String) -> Bool { path == directory || path.hasPrefix("\(directory)/") }
 }
 
 /// A key, a member's name or the like as it can be shown: no byte of it steers the terminal.

@@ -48,7 +48,7 @@ struct Larder: Sendable {
         admin:
           address: 127.0.0.1:\(adminPort)
           socket: \(place.path("admin.sock"))
-        cache: { memory: 64MiB }
+        cache: { memory: 64MiB, disk: { size: 0 } }
         log: { access: \(place.path("access.jsonl")), level: info }
         \(access)
         \(more)
@@ -76,9 +76,14 @@ struct Larder: Sendable {
         return try await start(in: place, text: text, adminPort: adminPort)
     }
 
-    static func start(in place: Workplace, text: String, adminPort: UInt16) async throws -> Larder {
-        let file = try place.write("larder.yaml", text.utf8)
-        let child = try await place.start(executable, ["serve", "--config", file])
+    /// - Parameter program: what starts the executable: the executable itself, or a program that takes it as an argument.
+    static func start(
+        in place: Workplace, text: String, adminPort: UInt16, file name: String = "larder.yaml",
+        program: [String] = [executable], environment: [String: String] = [:]
+    ) async throws -> Larder {
+        let file = try place.write(name, text.utf8)
+        let child = try await place.start(
+            program[0], program.dropFirst() + ["serve", "--config", file], environment: environment)
         let port = try await eventually("larder is ready; it said: \(child.output)\(child.errors)") { () -> UInt16? in
             if let status = child.exitStatus {
                 throw Child.Failure(description: "larder ended with status \(status): \(child.errors)")

@@ -31,8 +31,8 @@ extension Configuration {
         // Rules by user want to know that users are asked for.
         let users = access.basicUsersFile.map { "access: { authentication: { basic: { users: \"\($0)\" } } }\n" } ?? ""
         let root = try parseYAML(Array("\(users)cache:\n\(lines)".utf8)).map { ConfigurationNode($0) }
-        let (loaded, errors, _) = loadConfiguration(root, file: "larder.yaml")
-        guard let loaded else { throw WireError("\(errors)") }
+        let result = loadConfiguration(root, file: "larder.yaml")
+        guard let loaded = result.configuration else { throw WireError("\(result.errors)") }
         let memory = cache.memory
         cache = loaded.cache
         if cache.memory == Configuration().cache.memory { cache.memory = memory }

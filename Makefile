@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help packages serve test test-asan test-tsan test-crash bench fuzz simulate format format-check release check-examples image-proof
+.PHONY: help packages serve test test-asan test-tsan test-crash bench fuzz simulate soak format format-check release check-examples image-proof
 
 # What building needs, what the real-client tests need: package names of Debian 12.
 BUILD_PACKAGES := libevent-dev libssl-dev zlib1g-dev libyaml-dev libc-ares-dev libcrypt-dev liblmdb-dev libisal-dev pkg-config
@@ -16,6 +16,8 @@ SIMULATE_STEPS ?= 5000000
 CRASH_ROUNDS ?= 200
 CRASH_SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 SIMULATE_SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+SOAK_SECONDS ?= 60
+SOAK_SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -51,6 +53,9 @@ fuzz: packages ## fuzz each parser for FUZZ_SECONDS (60)
 simulate: packages ## run the simulation for SIMULATE_STEPS (5 million: minutes) from SIMULATE_SEED (random)
 	@seed=$(SIMULATE_SEED); echo "LARDER_SIMULATE_SEED=$$seed LARDER_SIMULATE_STEPS=$(SIMULATE_STEPS)"; \
 	LARDER_SIMULATE_SEED=$$seed LARDER_SIMULATE_STEPS=$(SIMULATE_STEPS) swift test --filter SimulationTests
+
+soak: packages ## send requests for SOAK_SECONDS (60) to origins with every fault from SOAK_SEED (random), without and with a disk
+	LARDER_SOAK_SEED=$(SOAK_SEED) LARDER_SOAK_SECONDS=$(SOAK_SECONDS) swift test --filter SoakTests
 
 format: ## format all Swift sources in place
 	swift format format --in-place --parallel --recursive $(FORMATTED)

@@ -133,6 +133,7 @@ let package = Package(
             ]),
         tests("ClientTests", ["larder"]),
         tests("CrashTests", ["larder"]),
+        tests("SoakTests", ["larder", "CZlib"]),
     ]
 )
 

@@ -1,0 +1,192 @@
+import Testing
+
+/// What a test lets a reader receive, in pieces of any size.
+private final class ScriptedBytes: ByteSource {
+    private var rest: ArraySlice<UInt8>
+    private let pieceMax: Int
+    private let end: Socket.Received
+
+    init(_ text: String, pieceMax: Int, end: Socket.Received) {
+        rest = Array(text.utf8)[...]
+        self.pieceMax = pieceMax
+        self.end = end
+    }
+
+    func receive(into bytes: inout [UInt8], _ countMax: Int) -> Socket.Received {
+        guard !rest.isEmpty else { return end }
+        let piece = rest.prefix(min(countMax, pieceMax))
+        bytes += piece
+        rest = rest.dropFirst(piece.count)
+        return .bytes(piece.count)
+    }
+}
+
+@Suite("The soak's reader of answers")
+struct CheckerTests {
+    private enum Outcome: Equatable {
+        case whole(String, behind: String = "")
+        case brokenOff, silent, violation
+    }
+
+    private static let resource = Resource(seed: 1, number: 1)
+
+    private func read(
+        _ text: String, method: String = "GET", minorVersion: Int = 1, pieceMax: Int = 1000, end: Socket.Received = .end
+    ) -> Outcome {
+        var question = Question(resource: Self.resource)
+        question.method = method
+        question.minorVersion = minorVersion
+        var reader = MessageReader(ScriptedBytes(text, pieceMax: pieceMax, end: end))
+        do throws(Interruption) {
+            let answer = try reader.answer(to: question)
+            return .whole(
+                String(decoding: answer.body, as: UTF8.self), behind: String(decoding: reader.pending, as: UTF8.self))
+        } catch {
+            switch error {
+            case .brokenOff: return .brokenOff
+            case .silent: return .silent
+            case .violation: return .violation
+            }
+        }
+    }
+
+    private static let ok = "HTTP/1.1 200 OK\r\n"
+
+    @Test(arguments: [1, 2, 7, 1000]) func `a whole answer, however it is split`(pieceMax: Int) {
+        let length = "\(Self.ok)Content-Length: 5\r\n\r\nhello"
+        #expect(read(length, pieceMax: pieceMax) == .whole("hello"))
+        let chunked = "\(Self.ok)Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\nX-End: yes\r\n\r\n"
+        #expect(read(chunked, pieceMax: pieceMax) == .whole("hello"))
+        #expect(read("\(Self.ok)Server: x\r\n\r\nhello", pieceMax: pieceMax) == .whole("hello"))
+        #expect(read("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\(length)", pieceMax: pieceMax) == .whole("hello"))
+    }
+
+    @Test func `what stands behind an answer is not part of it`() {
+        #expect(
+            read("\(Self.ok)Content-Length: 2\r\n\r\nokHTTP/1.1 100 Continue\r\n\r\n")
+                == .whole("ok", behind: "HTTP/1.1 100 Continue\r\n\r\n"))
+        #expect(read("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\nmore") == .whole("", behind: "more"))
+        #expect(read("\(Self.ok)Content-Length: 5\r\n\r\nhello", method: "HEAD") == .whole("", behind: "hello"))
+    }
+
+    static let short = [
+        "", "HTTP/1.1 200", "\(ok)Content-Length: 5\r\n\r\nhell",
+        "\(ok)Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        "\(ok)Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", "HTTP/1.1 103 Early Hints\r\n\r\n",
+    ]
+
+    @Test(arguments: short) func `an end before the end is seen`(text: String) {
+        #expect(read(text) == .brokenOff)
+        #expect(read(text, end: .reset) == .brokenOff)
+        #expect(read(text, end: .timedOut) == .silent)
+    }
+
+    static let malformed = [
+        "HTTP/1.1 200\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n", "HTTP/1.1 999 OK\r\n\r\n",
+        "TTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n",
+        "\(ok)Name : x\r\n\r\n", "\(ok)Name\r\n\r\n", "\(ok) folded\r\n\r\n", "\(ok)A: b\nC: d\r\n\r\n",
+        "\(ok)A: \u{1}\r\n\r\n",
+        "\(ok)Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", "\(ok)Content-Length: +5\r\n\r\nhello",
+        "\(ok)Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "\(ok)Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 204 None\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\nContent-Length: 0\r\n\r\n",
+        "\(ok)Transfer-Encoding: chunked\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n",
+        "\(ok)Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\n\r\n",
+        "\(ok)Transfer-Encoding: chunked\r\n\r\n5\r\nhello0\r\n\r\n",
+        "\(ok)Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 3\r\n\r\n",
+    ]
+
+    @Test(arguments: malformed) func `what is no HTTP/1.1 response is refused`(text: String) {
+        #expect(read(text) == .violation)
+    }
+
+    @Test func `clients of HTTP/1.0 get neither chunks nor interim responses`() {
+        let chunked = "\(Self.ok)Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        #expect(read(chunked, minorVersion: 0) == .violation)
+        #expect(read("HTTP/1.1 100 Continue\r\n\r\n\(Self.ok)\r\n", minorVersion: 0) == .violation)
+        #expect(read("\(Self.ok)Content-Length: 2\r\n\r\nok", minorVersion: 0) == .whole("ok"))
+    }
+
+    // MARK: content
+
+    @Test func `bytes tell which form they are of`() {
+        let resource = Self.resource
+        let (first, second) = (Form(resource: resource), Form(resource: resource, version: 2))
+        let bytes = first.bytes
+        #expect(first.firstDifference(bytes, at: 0) == nil)
+        #expect(first.firstDifference(bytes.dropFirst(10), at: 10) == nil)
+        #expect(first.firstDifference(bytes.dropFirst(10).prefix(50), at: 11) != nil)
+        #expect(first.firstDifference(bytes + [0], at: 0) == bytes.count)
+        #expect(second.firstDifference(bytes.prefix(50), at: 0) != nil)
+        let compressed = gzipped(bytes)
+        #expect(gunzipped(compressed, lengthMax: Noise.lengthMax)?.bytes == Array(bytes))
+        #expect(gunzipped(Array(compressed.dropLast(9)), lengthMax: Noise.lengthMax)?.isWhole == false)
+        #expect(gunzipped(Array(bytes), lengthMax: Noise.lengthMax) == nil)
+    }
+
+    private func fault(_ text: String, ranges: [RangeWish] = [], body: ArraySlice<UInt8>) -> String? {
+        let world = World(seed: 1, resourceCount: 4, patience: 1, hasLongSilence: false)
+        var question = Question(resource: Self.resource)
+        question.ranges = ranges
+        let date = "Date: \(httpDate(1_700_000_000))\r\nVia: 1.1 larder\r\nCache-Status: larder; hit\r\nAge: 1\r\n"
+        let head = "HTTP/1.1 \(text)\r\n\(date)Content-Length: \(body.count)\r\n\r\n"
+        var reader = MessageReader(ScriptedBytes(head, pieceMax: 4096, end: .end))
+        var headOnly = question
+        headOnly.method = "HEAD"
+        do throws(Interruption) {
+            var answer = try reader.answer(to: headOnly)
+            answer.body = Array(body)
+            return faultFound(in: answer, to: question, in: world, since: world.now)
+        } catch { return "\(error)" }
+    }
+
+    @Test func `the judge takes what is right, and nothing else`() {
+        let form = Form(resource: Self.resource, kind: Self.resource.isPersonal ? .personal(0) : .plain)
+        let bytes = form.bytes
+        let length = bytes.count
+        #expect(length > 100, "choose another resource for these tests")
+        #expect(fault("200 OK", body: bytes) == nil)
+        #expect(fault("200 OK", body: bytes.dropLast()) != nil)
+        #expect(fault("200 OK", body: bytes.dropLast(8) + Array("HTTP/1.1".utf8)) != nil)
+        #expect(fault("200 OK\r\nETag: \"\(form.opaqueTag)\"", body: bytes) == nil)
+        #expect(fault("200 OK\r\nETag: \"1-2-en-p\"", body: bytes) != nil)
+        #expect(fault("200 OK\r\nContent-Encoding: gzip", body: bytes) != nil)
+        #expect(fault("200 OK\r\nKeep-Alive: 5", body: bytes) != nil)
+        #expect(fault("304 Not Modified", body: []) != nil)
+        #expect(fault("503 Busy", body: []) != nil)
+        let wish = [RangeWish.span(10, 19)]
+        let part = bytes.dropFirst(10).prefix(10)
+        #expect(fault("206 Part\r\nContent-Range: bytes 10-19/\(length)", ranges: wish, body: part) == nil)
+        #expect(fault("206 Part\r\nContent-Range: bytes 10-19/\(length)", ranges: wish, body: part.dropLast()) != nil)
+        #expect(fault("206 Part\r\nContent-Range: bytes 10-19/\(length + 1)", ranges: wish, body: part) != nil)
+        #expect(fault("206 Part\r\nContent-Range: bytes 11-20/\(length)", ranges: wish, body: part) != nil)
+        #expect(fault("206 Part\r\nContent-Range: bytes 10-19/\(length)", body: part) != nil)
+        #expect(fault("206 Part", ranges: wish, body: part) != nil)
+        #expect(fault("416 No\r\nContent-Range: bytes */\(length)", ranges: wish, body: []) != nil)
+    }
+
+    @Test func `a multipart body is taken apart`() throws {
+        let body =
+            "--b\r\nContent-Range: bytes 0-1/9\r\n\r\nab\r\n--b\r\nContent-Range: bytes 5-7/9\r\n\r\nfgh\r\n--b--\r\n"
+        let parts = try multipart(Array(body.utf8), type: "multipart/byteranges; boundary=b")
+        #expect(parts.map(\.range) == [0..<2, 5..<8])
+        #expect(parts.map { String(decoding: $0.bytes, as: UTF8.self) } == ["ab", "fgh"])
+        for wrong in [String(body.dropLast(8)), body.replacing("0-1/9", with: "0-2/9"), body + "more"] {
+            #expect(throws: Violation.self) {
+                try multipart(Array(wrong.utf8), type: "multipart/byteranges; boundary=b")
+            }
+        }
+    }
+
+    @Test func `a script follows from seed, resource and request alone`() {
+        let resource = Resource(seed: 7, number: 33)
+        for ask in 0..<50 {
+            let (one, other) = (
+                Script(resource, ask: ask, hasLongSilence: true), Script(resource, ask: ask, hasLongSilence: true)
+            )
+            #expect(one.faults == other.faults)
+        }
+        let kinds = Set((0..<50).map { Script(resource, ask: $0, hasLongSilence: true).faults })
+        #expect(kinds.count > 10)
+    }
+}

@@ -1,0 +1,385 @@
+import Foundation
+import Synchronization
+
+/// One client of the proxy, on a thread of its own: asks in every way that clients ask, and judges each answer.
+struct Client {
+    let world: World
+    let originPorts: [UInt16]
+    let proxyPort: UInt16
+    /// Of all clients together.
+    let serial: Serial
+    private var dice: Dice
+    private var socket: Socket?
+    private var reader: MessageReader<Socket>?
+    private var servedOnConnection = 0
+    private var manner = Manner.plain
+
+    /// Numbers requests, and says when it is enough.
+    final class Serial: Sendable {
+        private let next = Atomic<Int>(0)
+        let requestsMax: Int
+        let end: ContinuousClock.Instant?
+
+        init(requestsMax: Int, end: ContinuousClock.Instant?) {
+            self.requestsMax = requestsMax
+            self.end = end
+        }
+
+        /// Returns nil when it is enough.
+        func take() -> Int? {
+            if let end, ContinuousClock.now >= end { return nil }
+            let number = next.wrappingAdd(1, ordering: .relaxed).newValue
+            return number <= requestsMax ? number : nil
+        }
+    }
+
+    init(_ world: World, number: Int, originPorts: [UInt16], proxyPort: UInt16, serial: Serial) {
+        self.world = world
+        self.originPorts = originPorts
+        self.proxyPort = proxyPort
+        self.serial = serial
+        dice = Dice(world.seed, 0xC11E, UInt64(number))
+    }
+
+    private enum Manner { case plain, pipelined, halfClosing, leaving, slow, tunnelled }
+
+    mutating func run() {
+        while let number = serial.take() {
+            manner = pickManner()
+            switch manner {
+            case .plain: converse([(number, question())])
+            case .pipelined: pipeline(number)
+            case .halfClosing: converse([(number, question())], halfCloses: true)
+            case .leaving: leave(number, question())
+            case .slow: readSlowly(number, question())
+            case .tunnelled: tunnel(number)
+            }
+        }
+        hangUp()
+    }
+
+    private mutating func pickManner() -> Manner {
+        switch dice.below(100) {
+        case 0...8: .pipelined
+        case 9...13: .halfClosing
+        case 14...20: .leaving
+        case 21...26: .slow
+        case 27, 28: .tunnelled
+        default: .plain
+        }
+    }
+
+    // MARK: questions
+
+    /// Some resources are asked for much more often than others.
+    private mutating func pickResource() -> Resource {
+        let count = world.resourceCount
+        return world.resource(dice.oneIn(3) ? dice.below(max(1, count / 8)) : dice.below(count))
+    }
+
+    private mutating func question() -> Question {
+        var question = Question(resource: pickResource())
+        question.nonce = dice.next() % 1_000_000
+        if dice.oneIn(2) { question.language = dice.pick([.en, .de]) }
+        question.acceptEncoding = dice.pick([
+            nil, nil, "gzip", "gzip, deflate, br", "identity", "gzip;q=0", "*", "br;q=1, gzip;q=0.8",
+        ])
+        if dice.oneIn(25) { question.minorVersion = 0 }
+        if dice.oneIn(30) { question.closes = true }
+        if dice.oneIn(12) { question.hasHopField = true }
+        switch dice.below(100) {
+        case 0...5: question.method = "HEAD"
+        case 6...12: upload(&question)
+        case 13, 14: options(&question)
+        case 15...34: askForRanges(&question)
+        default: break
+        }
+        guard question.method == "GET" || question.method == "HEAD" else { return question }
+        if dice.oneIn(10) { addConditions(&question) }
+        if dice.oneIn(12) {
+            question.cacheControl = dice.pick([
+                "no-cache", "max-age=0", "no-store", "only-if-cached", "max-stale", "min-fresh=5",
+            ])
+        }
+        return question
+    }
+
+    private mutating func upload(_ question: inout Question) {
+        question.method = "POST"
+        question.upload = dice.pick([.length, .length, .chunked, .expecting, .expectingChunked])
+        question.acceptEncoding = nil
+        if question.minorVersion == 0 { question.upload = .length }
+    }
+
+    private mutating func options(_ question: inout Question) {
+        question.method = "OPTIONS"
+        question.isAboutServer = dice.oneIn(2)
+        if dice.oneIn(2) { question.maxForwards = dice.below(2) }
+    }
+
+    private mutating func askForRanges(_ question: inout Question) {
+        let resource = question.resource
+        let length = max(1, resource.length(world.version(resource), question.language ?? .en))
+        func wish() -> RangeWish {
+            var dice = self.dice
+            defer { self.dice = dice }
+            let first = dice.below(length)
+            switch dice.below(6) {
+            case 0: return .from(first)
+            case 1: return .last(1 + dice.below(length))
+            case 2: return .span(0, dice.below(length))
+            case 3: return .span(length + dice.below(10), length + 10 + dice.below(10))
+            default: return .span(first, first + dice.below(length))
+            }
+        }
+        question.ranges = (0..<(dice.oneIn(6) ? 2 + dice.below(3) : 1)).map { _ in wish() }
+        if dice.oneIn(3) { question.ifRange = world.seen(resource).tag }
+    }
+
+    private mutating func addConditions(_ question: inout Question) {
+        guard question.ifRange == nil else { return }
+        let seen = world.seen(question.resource)
+        switch dice.below(4) {
+        case 0: question.ifNoneMatch = seen.tag.map { "\"\($0)\"" }
+        case 1: question.ifNoneMatch = seen.tag.map { "\"other\", W/\"\($0)\"" }
+        case 2: question.ifNoneMatch = "\"no-such-tag\""
+        default: question.ifModifiedSince = seen.date
+        }
+    }
+
+    // MARK: connections
+
+    private mutating func hangUp() {
+        socket?.close()
+        socket = nil
+        reader = nil
+    }
+
+    private mutating func connect(receiveBuffer: CInt? = nil) -> Bool {
+        if receiveBuffer != nil || dice.oneIn(40) { hangUp() }
+        if socket != nil { return true }
+        guard let fresh = Socket.connect(port: proxyPort, receiveBuffer: receiveBuffer) else {
+            world.wrong(nil, "the proxy takes no connections")
+            return false
+        }
+        fresh.setPatience(seconds: world.patience)
+        socket = fresh
+        reader = MessageReader(fresh)
+        servedOnConnection = 0
+        return true
+    }
+
+    private func report(_ number: Int, _ question: Question, _ text: String) {
+        world.wrong(
+            question.resource, kind: text,
+            "request \(number), \(manner), \(servedOnConnection) before it on its connection: \(question.summary)\n    \(text)"
+        )
+    }
+
+    private func report(_ number: Int, _ question: Question, _ answer: Answer, _ text: String) {
+        let fields =
+            answer.head.map { $0.fields.map { "\($0.name): \($0.value)" }.joined(separator: " | ") } ?? "no head"
+        report(
+            number, question,
+            "\(text)\n    in \(answer.isComplete ? "a whole answer" : "an answer that broke off"): \(answer.status) | \(fields)"
+        )
+    }
+
+    // MARK: asking
+
+    private mutating func pipeline(_ number: Int) {
+        var asked = [(number, question())]
+        for _ in 0...dice.below(3) {
+            guard let next = serial.take() else { break }
+            asked.append((next, question()))
+        }
+        for index in asked.indices where asked[index].1.upload != nil {
+            asked[index].1.upload = nil
+            asked[index].1.method = "GET"
+        }
+        for index in asked.indices.dropLast() {
+            asked[index].1.closes = false
+            asked[index].1.minorVersion = 1
+        }
+        converse(asked)
+    }
+
+    /// Sends all of the requests, then reads all answers.
+    private mutating func converse(_ asked: [(number: Int, question: Question)], halfCloses: Bool = false) {
+        guard connect(), let socket else { return }
+        let start = world.now
+        let heads = asked.map { $0.question.head(ports: originPorts) }.joined()
+        world.count { $0.requests += asked.count }
+        // The proxy may close at once, and say why: what it says is read all the same.
+        socket.send(heads)
+        if let question = asked.first?.question, question.upload != nil { sendUpload(question, over: socket) }
+        if halfCloses { socket.finishWriting() }
+        for (number, question) in asked {
+            guard take(number, question, since: start) else { return hangUp() }
+        }
+        if halfCloses {
+            expectEnd(asked[asked.count - 1].number, asked[asked.count - 1].question, since: start)
+            hangUp()
+        }
+    }
+
+    private mutating func sendUpload(_ question: Question, over socket: Socket) {
+        let isExpecting = question.upload == .expecting || question.upload == .expectingChunked
+        // The interim response is read with the final one; whoever waits for it does not wait for ever.
+        if isExpecting { _ = socket.isReadable(withinMilliseconds: 300) }
+        let body = Question.uploadBody(question.nonce)
+        guard question.upload == .chunked || question.upload == .expectingChunked else {
+            socket.send(body)
+            return
+        }
+        var wire: [UInt8] = []
+        var rest = body
+        while !rest.isEmpty {
+            let piece = rest.prefix(1 + dice.below(rest.count))
+            wire += Array("\(String(piece.count, radix: 16))\r\n".utf8) + piece + [13, 10]
+            rest = rest.dropFirst(piece.count)
+        }
+        wire += Array("0\r\n\r\n".utf8)
+        socket.send(wire[...])
+    }
+
+    /// Reads an answer and judges it.
+    /// - Returns: true if the connection can be used further.
+    private mutating func take(_ number: Int, _ question: Question, since start: ContinuousClock.Instant) -> Bool {
+        guard reader != nil else { return false }
+        do throws(Interruption) {
+            let answer = try reader!.answer(to: question)
+            judge(number, question, answer, since: start)
+            servedOnConnection += 1
+            if answer.closes {
+                expectEnd(number, question, since: start)
+                return false
+            }
+            return true
+        } catch {
+            judge(number, question, error, since: start)
+            return false
+        }
+    }
+
+    private mutating func judge(
+        _ number: Int, _ question: Question, _ answer: Answer, since start: ContinuousClock.Instant
+    ) {
+        if let fault = faultFound(in: answer, to: question, in: world, since: start) {
+            return report(number, question, answer, fault)
+        }
+        world.count {
+            $0.whole += 1
+            $0.bytes += answer.body.count
+            $0.interims += answer.interims.count
+            if answer.isHit { $0.hits += 1 }
+            if answer.isOwn { $0.refused += 1 }
+            if answer.status == 206 { $0.parts += 1 }
+            if answer.status == 304 { $0.notModified += 1 }
+        }
+        guard answer.status == 200, question.method == "GET" else { return }
+        let tag = answer["etag"].flatMap {
+            $0.hasPrefix("\"\(question.resource.number)-") ? String($0.dropFirst().dropLast()) : nil
+        }
+        world.see(question.resource, World.Seen(tag: tag, date: answer["last-modified"]))
+    }
+
+    private func judge(
+        _ number: Int, _ question: Question, _ interruption: Interruption, since start: ContinuousClock.Instant
+    ) {
+        let isExcused = world.isExcused(question.resource, since: start)
+        switch interruption {
+        case .violation(let text): report(number, question, text)
+        case .silent(let part):
+            report(number, question, "nothing for \(world.patience) s, after \(part?.body.count ?? 0) bytes of a body")
+        case .brokenOff(let part, let how):
+            world.count { $0.brokenOff += 1 }
+            if let part, part.head != nil,
+                let fault = faultFound(in: part, to: question, in: world, since: start)
+            {
+                report(number, question, part, fault)
+            } else if !isExcused {
+                report(
+                    number, question,
+                    "\(how) after \(part.map { "\($0.status), \($0.body.count) bytes" } ?? "nothing") though the origin is well"
+                )
+            }
+        }
+    }
+
+    /// The proxy said that it closes: nothing comes but the end.
+    private mutating func expectEnd(_ number: Int, _ question: Question, since start: ContinuousClock.Instant) {
+        var rest: [UInt8] = []
+        do { try reader?.readToEnd(into: &rest) } catch {
+            if case .timedOut = error {
+                report(number, question, "the connection is not closed behind the last answer")
+            }
+        }
+        if !rest.isEmpty {
+            report(number, question, "\(rest.count) bytes behind the last answer:\n\(dump(rest.prefix(240)))")
+        }
+    }
+
+    // MARK: manners
+
+    /// Goes away before all of the answer came, orderly or not.
+    private mutating func leave(_ number: Int, _ question: Question) {
+        guard connect(), let socket else { return }
+        world.count {
+            $0.requests += 1
+            $0.left += 1
+        }
+        socket.send(question.head(ports: originPorts))
+        if question.upload != nil {
+            let body = Question.uploadBody(question.nonce)
+            socket.send(body.prefix(dice.below(body.count + 1)))
+        } else if dice.oneIn(2), socket.isReadable(withinMilliseconds: 200) {
+            var some: [UInt8] = []
+            _ = socket.receive(into: &some, 1 + dice.below(20_000))
+        }
+        if dice.oneIn(2) { socket.reset() }
+        hangUp()
+    }
+
+    /// Takes little at a time, so that the proxy has to wait for the client.
+    private mutating func readSlowly(_ number: Int, _ question: Question) {
+        guard connect(receiveBuffer: 4096) else { return }
+        var reads = 0
+        reader?.readMax = 1 + dice.below(4000)
+        reader?.beforeRead = {
+            reads += 1
+            if reads < 60 { usleep(2000) }
+        }
+        converse([(number, question)])
+        reader?.beforeRead = nil
+        reader?.readMax = 65_536
+        hangUp()
+    }
+
+    /// Through a tunnel the client speaks to the origin itself, byte for byte.
+    private mutating func tunnel(_ number: Int) {
+        hangUp()
+        guard connect(), let socket else { return }
+        var question = Question(resource: pickResource())
+        question.nonce = dice.next() % 1_000_000
+        question.isDirect = true
+        question.closes = dice.oneIn(2)
+        let authority = "127.0.0.1:\(originPorts[question.resource.origin])"
+        world.count {
+            $0.requests += 1
+            $0.tunnels += 1
+        }
+        let start = world.now
+        socket.send("CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n")
+        do {
+            guard let opening = try reader?.head(), try Head(opening).startLine.hasPrefix("HTTP/1.1 200 ") else {
+                return report(number, question, "no tunnel")
+            }
+        } catch { return report(number, question, "no tunnel: \(error)") }
+        socket.send(question.head(ports: originPorts))
+        guard take(number, question, since: start) else { return hangUp() }
+        socket.finishWriting()
+        expectEnd(number, question, since: start)
+        hangUp()
+    }
+}

@@ -1,0 +1,251 @@
+import Foundation
+import Synchronization
+
+/// The servers behind the proxy. They do with each request what its script says, each connection on a thread of its own.
+final class Origin: Sendable {
+    private let world: World
+    private let listeners: [ListeningSocket]
+    private let connections = Mutex<(isOver: Bool, open: [Int: Socket], next: Int)>((false, [:], 0))
+    private let threads = DispatchGroup()
+
+    var ports: [UInt16] { listeners.map(\.port) }
+
+    init(_ world: World) throws {
+        self.world = world
+        listeners = try (0..<Resource.originCount).map { _ in try ListeningSocket() }
+        for number in listeners.indices {
+            threads.enter()
+            Thread.detachNewThread { [self] in
+                accept(number)
+                threads.leave()
+            }
+        }
+    }
+
+    /// Ends all connections, and waits for their threads.
+    func stop() {
+        let open = connections.withLock {
+            $0.isOver = true
+            return Array($0.open.values)
+        }
+        for listener in listeners { listener.shutDown() }
+        for socket in open { socket.shutDown() }
+        threads.wait()
+    }
+
+    private func accept(_ origin: Int) {
+        while let socket = listeners[origin].accept() {
+            let number: Int? = connections.withLock {
+                guard !$0.isOver else { return nil }
+                $0.next += 1
+                $0.open[$0.next] = socket
+                return $0.next
+            }
+            guard let number else { return }
+            threads.enter()
+            Thread.detachNewThread { [self] in
+                var connection = OriginConnection(world, socket, origin: origin, number: number, port: ports[origin])
+                connection.serve()
+                connections.withLock { $0.open[number] = nil }
+                socket.close()
+                threads.leave()
+            }
+        }
+    }
+}
+
+/// One connection that the proxy opened to an origin.
+private struct OriginConnection {
+    let world: World
+    let socket: Socket
+    let origin: Int
+    let number: Int
+    let port: UInt16
+    var reader: MessageReader<Socket>
+    /// Requests on this connection so far.
+    var served = 0
+
+    init(_ world: World, _ socket: Socket, origin: Int, number: Int, port: UInt16) {
+        self.world = world
+        self.socket = socket
+        self.origin = origin
+        self.number = number
+        self.port = port
+        reader = MessageReader(socket)
+    }
+
+    mutating func serve() {
+        while true {
+            let bytes: ArraySlice<UInt8>
+            do { bytes = try reader.head() } catch {
+                if case .violation(let violation) = error { world.wrong(nil, "what the proxy sends: \(violation)") }
+                return
+            }
+            do throws(Violation) {
+                let head = try Head(bytes)
+                guard try answer(head) else { return }
+            } catch {
+                world.wrong(nil, "what the proxy sends an origin: \(error)\n\(dump(bytes.prefix(1500)))")
+                return
+            }
+            served += 1
+        }
+    }
+
+    /// - Returns: false if the connection is at its end.
+    private mutating func answer(_ head: Head) throws(Violation) -> Bool {
+        let resource = try resource(of: head)
+        try check(head, resource)
+        let isDirect = head["x-direct"] != nil
+        var script =
+            isDirect
+            ? Script(faultless: Dice(world.seed, 5))
+            : Script(resource, ask: world.ask(resource), hasLongSilence: world.hasLongSilence)
+        if script.has(.changeBefore) { world.change(resource) }
+        world.blame(resource, for: script.faults)
+        note(resource, head, script)
+        let (isChunked, length) = (try head.isChunked(), try head.contentLength() ?? 0)
+        let hasBody = isChunked || length > 0
+        let isEarly = hasBody && script.has(.answersEarly)
+        if !isEarly {
+            guard try takeBody(head, resource, &script) else { return false }
+        }
+        var answering = Answering(world, resource, head, script)
+        let reply = answering.reply()
+        script = answering.script
+        var wire = Wire(reply, &script)
+        if isEarly { wire.end = .close }
+        if let length = wire.lengthAsSeen { world.claim(resource) { $0.lengths.insert(length) } }
+        if reply.status == 206, head["range"] != nil, head["if-range"] != nil { world.count { $0.resumptions += 1 } }
+        world.note(
+            resource,
+            "  ← #\(number) \(reply.status) \(answering.form)"
+                + "\(reply["ETag"].map { " tag \($0)" } ?? "")\(reply["Content-Range"].map { " \($0)" } ?? "")"
+                + " \(reply.framing)\(reply.announcedLength.map { " said to be \($0)" } ?? "") body \(reply.body.count),"
+                + " wire \(wire.bytes.count) from \(wire.bodyStart)\(wire.cut.map { " cut at \($0)" } ?? "") then \(wire.end)"
+        )
+        let isSent = send(wire)
+        if script.has(.changeBehind) { world.change(resource) }
+        world.note(resource, "  . #\(number) \(isSent ? "sent" : "the proxy left before the end")")
+        switch wire.end {
+        case .keep: return isSent
+        case .close: return false
+        case .reset:
+            socket.reset()
+            return false
+        }
+    }
+
+    private func resource(of head: Head) throws(Violation) -> Resource {
+        let parts = head.startLine.split(separator: " ", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[2] == "HTTP/1.1" || parts[2] == "HTTP/1.0" else {
+            throw Violation("request line")
+        }
+        guard let stated = head["x-number"].flatMap({ decimal($0) }), stated < world.resourceCount else {
+            throw Violation("no X-Number")
+        }
+        let resource = world.resource(stated)
+        guard resource.origin == origin, parts[1] == resource.path || parts[0] == "OPTIONS" && parts[1] == "*" else {
+            throw Violation(
+                "\(parts[1]) at origin \(origin), but the client wants \(resource.path) of \(resource.origin)")
+        }
+        return resource
+    }
+
+    /// What a proxy may send (RFC 9110 §7.6, RFC 9112 §3.2).
+    private func check(_ head: Head, _ resource: Resource) throws(Violation) {
+        guard head.all("host") == ["127.0.0.1:\(port)"] else { throw Violation("Host: \(head.all("host"))") }
+        guard head["x-direct"] == nil else { return }
+        for name in ["proxy-connection", "proxy-authorization", "keep-alive", "x-hop", "upgrade", "larder-policy"] {
+            guard head[name] == nil else { throw Violation("\(name) is for the proxy alone") }
+        }
+        guard head.members("via").contains(where: { $0.contains("larder") }) else { throw Violation("no Via") }
+        for name in ["range", "if-range", "if-none-match", "if-modified-since", "content-length", "expect"] {
+            guard head.all(name).count <= 1 else { throw Violation("\(name) \(head.all(name).count) times") }
+        }
+        guard head["if-range"] == nil || head["range"] != nil else { throw Violation("If-Range without Range") }
+        guard reader.pending.isEmpty || head.startLine.hasPrefix("POST ") else {
+            throw Violation("bytes behind a request without a body")
+        }
+    }
+
+    private func note(_ resource: Resource, _ head: Head, _ script: Script) {
+        let kept = [
+            "range", "if-range", "if-none-match", "if-modified-since", "accept-encoding", "accept-language", "x-nonce",
+        ]
+        let fields = head.fields.filter { kept.contains($0.name) }.map { "\($0.name): \($0.value)" }
+        let faults = script.faults.map(\.rawValue).joined(separator: " ")
+        world.note(
+            resource,
+            "→ #\(number).\(served) \(head.startLine.prefix { $0 != " " }) \(fields.joined(separator: " | ")) [\(faults)]"
+        )
+    }
+
+    /// Reads the body of a request, and says if it is not what the client sent.
+    /// - Returns: false if the proxy left.
+    private mutating func takeBody(_ head: Head, _ resource: Resource, _ script: inout Script) throws(Violation) -> Bool
+    {
+        let length = try head.contentLength()
+        let isChunked = try head.isChunked()
+        guard isChunked || length ?? 0 > 0 else { return true }
+        if head["expect"] != nil, !script.dice.oneIn(4) { socket.send("HTTP/1.1 100 Continue\r\n\r\n") }
+        var body: [UInt8] = []
+        do throws(MessageReader<Socket>.Problem) {
+            if let length {
+                try reader.read(length, into: &body)
+            } else {
+                try readChunks(into: &body)
+            }
+        } catch {
+            if case .violation(let violation) = error { throw violation }
+            return false
+        }
+        guard let nonce = head["x-nonce"].flatMap({ UInt64($0) }) else { throw Violation("no X-Nonce") }
+        guard Question.uploadBody(nonce) == body[...] else {
+            throw Violation("a body of \(body.count) bytes that is not the client's: \(nonce)")
+        }
+        return true
+    }
+
+    private mutating func readChunks(into body: inout [UInt8]) throws(MessageReader<Socket>.Problem) {
+        while true {
+            let line = try reader.line()
+            guard let size = Int(String(decoding: line, as: UTF8.self), radix: 16) else {
+                throw .violation(Violation("chunk size \(String(decoding: line, as: UTF8.self))"))
+            }
+            if size == 0 { break }
+            try reader.read(size, into: &body)
+            guard try reader.line().isEmpty else { throw .violation(Violation("no end of a chunk")) }
+        }
+        _ = try reader.trailers()
+    }
+
+    // MARK: sending
+
+    /// - Returns: false if the proxy left before.
+    private func send(_ wire: Wire) -> Bool {
+        let count = wire.sentCount
+        var at = 0
+        var pauses = wire.pauses[...]
+        while true {
+            while let pause = pauses.first, pause.at <= at {
+                usleep(useconds_t(pause.milliseconds * 1000))
+                pauses.removeFirst()
+            }
+            guard at < count else { return true }
+            var next = min(count, pauses.first.map { max($0.at, at + 1) } ?? count)
+            if let dripFrom = wire.dripFrom {
+                // A few steps, then the rest at once: a soak is bounded in time.
+                if at < dripFrom {
+                    next = min(next, dripFrom)
+                } else if at < dripFrom + 40 {
+                    next = min(next, at + 4)
+                    usleep(1000)
+                }
+            }
+            if let tail = wire.tail, at < tail { next = min(next, tail) }
+            guard socket.send(wire.bytes[at..<next]) else { return false }
+            at = next
+        }
+    }
+}

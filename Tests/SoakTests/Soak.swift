@@ -1,0 +1,121 @@
+import Foundation
+
+/// One run: two origins that do what they can to go wrong, the real program, and many clients.
+struct Soak: Sendable {
+    enum Storage: String, CaseIterable, Sendable { case memory, disk }
+
+    var seed: UInt64
+    var storage: Storage
+    /// The run ends with this request, or with the time, whichever comes first.
+    var requestsMax = Int.max
+    var seconds: Int?
+    var clientCount = 32
+    var resourceCount = 140
+
+    struct Result: Sendable {
+        var summary: String
+        var tally: World.Tally
+        var faultCounts: [Fault: Int]
+        var wrongs: [String]
+        /// All that was wrong, by kind, with counts.
+        var wrongKinds: [String]
+    }
+
+    /// Blocks.
+    func run() throws -> Result {
+        _ = Noise.bytes
+        let isLong = seconds != nil
+        let world = World(seed: seed, resourceCount: resourceCount, patience: isLong ? 40 : 120, hasLongSilence: isLong)
+        let origin = try Origin(world)
+        defer { origin.stop() }
+        let larder = try Larder(cache: cache, timeouts: timeouts(isLong))
+        let begin = ContinuousClock.now
+        let serial = Client.Serial(requestsMax: requestsMax, end: seconds.map { begin + .seconds($0) })
+        let (ports, proxyPort) = (origin.ports, larder.port)
+        inThreads(clientCount) { number in
+            var client = Client(world, number: number, originPorts: ports, proxyPort: proxyPort, serial: serial)
+            client.run()
+        }
+        let time = ContinuousClock.now - begin
+        try expectRelease(world, larder)
+        let status = larder.end()
+        if status != 0 {
+            world.wrong(nil, "larder ended with \(status.map { "\($0)" } ?? "SIGKILL"): \(larder.errors)")
+        }
+        var wrongs = world.wrongs
+        if !wrongs.isEmpty { wrongs = wrongs.map { "\(reproduction)\n\($0)" } }
+        if ProcessInfo.processInfo.environment["LARDER_SOAK_KEEP"] != "1" { larder.removeFiles() }
+        return Result(
+            summary: "\(reproduction): \(world.tally) in \(time)", tally: world.tally, faultCounts: world.faultCounts,
+            wrongs: wrongs, wrongKinds: world.wrongKinds)
+    }
+
+    private var reproduction: String {
+        "LARDER_SOAK_SEED=\(seed)\(seconds.map { " LARDER_SOAK_SECONDS=\($0)" } ?? ""), \(storage)"
+    }
+
+    private var cache: String {
+        let disk =
+            storage == .disk
+            ? "{ path: DIRECTORY/store, size: 96MiB, sync: 200ms }" : "{ path: DIRECTORY/none, size: 0 }"
+        return """
+              memory: \(storage == .disk ? 8 : 24)MiB
+              object_size_max: 4MiB
+              disk: \(disk)
+              rules:
+                - { match: { path: "/b/*" }, policy: stale-on-error }
+                - { match: { path: "/fly/*" }, compress: on-the-fly }
+                - { match: { path: "/once/*" }, compress: once }
+                - { match: { path: "/whole/*" }, ranges: whole }
+                - { match: { path: "/pass/*" }, ranges: pass }
+                - { match: { path: "/first/*" }, policy: cache-first }
+            """
+    }
+
+    /// In a long run origins are silent for longer than the proxy waits. A short one waits for long everywhere, so that a busy
+    /// machine is not taken for a fault.
+    private func timeouts(_ isLong: Bool) -> String {
+        isLong
+            ? "{ first_byte: 4s, idle: 4s, collapse: 3s, drain: 5s }"
+            : "{ first_byte: 100s, idle: 100s, collapse: 100s, drain: 30s }"
+    }
+
+    // MARK: afterwards
+
+    /// With the last client all that was made for clients is gone: connections, fetches, tunnels, transfers. What is purged
+    /// leaves nothing in memory.
+    private func expectRelease(_ world: World, _ larder: Larder) throws {
+        guard larder.isRunning else { return world.wrong(nil, "larder is gone: \(larder.errors)") }
+        var last = ""
+        let isReleased = try eventually(seconds: 60) {
+            let statistics = try larder.admin("GET", "/stats")
+            func gauge(_ group: String, _ name: String) -> Int {
+                (statistics[group] as? [String: Any])?[name] as? Int ?? -1
+            }
+            let transfers = (try larder.admin("GET", "/transfers")["transfers"] as? [Any])?.count ?? -1
+            last = """
+                \(gauge("clients", "open")) clients, \(gauge("tunnels", "open")) tunnels, \(transfers) transfers, \
+                \(gauge("origins", "open")) connections to origins of which \(gauge("origins", "idle")) are idle
+                """
+            return gauge("clients", "open") == 0 && gauge("tunnels", "open") == 0 && transfers == 0
+                && gauge("origins", "open") == gauge("origins", "idle")
+        }
+        if !isReleased { world.wrong(nil, "a minute after the last client: \(last)") }
+        _ = try larder.admin("POST", "/purge", body: #"{"all":true}"#)
+        let isEmpty = try eventually(seconds: 60) {
+            let memory = try larder.admin("GET", "/stats")["memory"] as? [String: Any]
+            last = "\(memory ?? [:])"
+            return memory?["records"] as? Int == 0 && memory?["used"] as? Int == 0
+        }
+        if !isEmpty { world.wrong(nil, "a minute after all was purged: \(last)") }
+    }
+
+    private func eventually(seconds: Double, _ holds: () throws -> Bool) throws -> Bool {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        while try !holds() {
+            guard ContinuousClock.now < deadline else { return false }
+            usleep(50_000)
+        }
+        return true
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import Testing
+
+/// Faults of every kind, combined, between origins and clients that check every byte.
+///
+/// LARDER_SOAK_SECONDS=60 for a long run, LARDER_SOAK_SEED=n for the same faults again, LARDER_SOAK_STORAGE=memory or disk
+/// for one of the two, LARDER_SOAK_KEEP=1 to look at the access log afterwards.
+@Suite("Soak", .serialized)
+struct SoakTests {
+    private static let environment = ProcessInfo.processInfo.environment
+    private static let seconds = environment["LARDER_SOAK_SECONDS"].flatMap { Int($0) }
+    private static let seed = environment["LARDER_SOAK_SEED"].flatMap { UInt64($0) } ?? 1
+    static let storages = Soak.Storage.allCases.filter {
+        environment["LARDER_SOAK_STORAGE"] ?? $0.rawValue == $0.rawValue
+    }
+
+    // Only on demand as long as bytes of interim responses reach bodies.
+    @Test(.enabled(if: seconds != nil, "LARDER_SOAK_SECONDS"), .timeLimit(.minutes(60)), arguments: storages)
+    func `no answer is wrong, whatever the origins do`(_ storage: Soak.Storage) async throws {
+        var soak = Soak(seed: Self.seed, storage: storage)
+        soak.seconds = Self.seconds
+        if Self.seconds == nil { soak.requestsMax = 1500 }
+        let result = try await blocking { [soak] in try soak.run() }
+        print("soak: \(result.summary)")
+        for kind in result.wrongKinds { print("soak: \(kind)") }
+        for wrong in result.wrongs { Issue.record("\(wrong)") }
+        let tally = result.tally
+        #expect(tally.wrong == 0)
+        // A soak that provokes nothing proves nothing.
+        for (what, count) in [
+            ("hits", tally.hits), ("parts", tally.parts), ("several parts", tally.multiparts),
+            ("304", tally.notModified),
+            ("interim responses", tally.interims), ("broken off", tally.brokenOff), ("refused", tally.refused),
+            ("tunnels", tally.tunnels), ("clients that left", tally.left), ("resumptions", tally.resumptions),
+        ] {
+            #expect(count > 0, "\(what) never happened")
+        }
+        for fault in Fault.allCases where fault != .silence || Self.seconds != nil {
+            #expect(result.faultCounts[fault] ?? 0 > 0, "\(fault) never happened")
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import Foundation
+import Synchronization
+
+/// What all threads of a soak share: which versions there are, what the origins did, and what clients found.
+final class World: Sendable {
+    let seed: UInt64
+    /// Resources in play: 0..<this.
+    let resourceCount: Int
+    /// Seconds after which a client that hears nothing calls the proxy stuck.
+    let patience: Int
+    /// Origins may fall silent for longer than the proxy waits.
+    let hasLongSilence: Bool
+    private let begin = ContinuousClock.now
+    private let state: Mutex<State>
+
+    private struct State {
+        var versions: [Int]
+        /// Requests that origins were asked for each resource.
+        var asks: [Int]
+        var claims: [Int: Claims] = [:]
+        var journals: [Int: [String]] = [:]
+        var tally = Tally()
+        var faultCounts: [Fault: Int] = [:]
+        var wrongs: [String] = []
+        var wrongKinds: [String: Int] = [:]
+        var seen: [Int: Seen] = [:]
+    }
+
+    /// What a client was given last, to make conditions of.
+    struct Seen {
+        var tag: String?
+        var date: String?
+    }
+
+    /// What the origin said of a resource that is not so, and nobody can see from one message.
+    struct Claims {
+        /// Complete lengths that were announced, by a length or by an end of the connection that came too early.
+        var lengths: Set<Int> = []
+        /// Complete lengths that were announced for bodies that are not as long, so that no complete body has them.
+        var totals: Set<Int> = []
+        /// It answered with ranges that nobody had asked for.
+        var hasOddRanges = false
+        /// When it last did something that may cost an answer.
+        var faultAt: ContinuousClock.Instant?
+    }
+
+    /// What happened: a soak that provokes nothing proves nothing.
+    struct Tally: Sendable {
+        var requests = 0
+        var whole = 0
+        var bytes = 0
+        var hits = 0
+        var parts = 0
+        var multiparts = 0
+        var notModified = 0
+        var interims = 0
+        var brokenOff = 0
+        var refused = 0
+        var decoded = 0
+        var tunnels = 0
+        var left = 0
+        var originRequests = 0
+        var resumptions = 0
+        var wrong = 0
+    }
+
+    init(seed: UInt64, resourceCount: Int, patience: Int, hasLongSilence: Bool) {
+        self.seed = seed
+        self.resourceCount = resourceCount
+        self.patience = patience
+        self.hasLongSilence = hasLongSilence
+        state = Mutex(
+            State(
+                versions: [Int](repeating: 1, count: resourceCount), asks: [Int](repeating: 0, count: resourceCount)))
+    }
+
+    func resource(_ number: Int) -> Resource { Resource(seed: seed, number: number) }
+
+    var now: ContinuousClock.Instant { ContinuousClock.now }
+    /// Milliseconds since the beginning, for journals.
+    private var stamp: String {
+        let time = (ContinuousClock.now - begin).components
+        return "\(time.seconds * 1000 + time.attoseconds / 1_000_000_000_000_000) ms"
+    }
+
+    // MARK: the origin's
+
+    func version(_ resource: Resource) -> Int { state.withLock { $0.versions[resource.number] } }
+
+    /// The origin has another representation from now on. What is under way may not be completed.
+    func change(_ resource: Resource) {
+        let now = now
+        state.withLock {
+            $0.versions[resource.number] += 1
+            $0.claims[resource.number, default: Claims()].faultAt = now
+        }
+    }
+
+    /// - Returns: how many requests for this resource came before this one.
+    func ask(_ resource: Resource) -> Int {
+        state.withLock {
+            $0.asks[resource.number] += 1
+            $0.tally.originRequests += 1
+            return $0.asks[resource.number] - 1
+        }
+    }
+
+    func claim(_ resource: Resource, _ claim: (inout Claims) -> Void) {
+        state.withLock { claim(&$0.claims[resource.number, default: Claims()]) }
+    }
+
+    func claims(_ resource: Resource) -> Claims { state.withLock { $0.claims[resource.number] ?? Claims() } }
+
+    /// The origin is at fault now.
+    func blame(_ resource: Resource, for faults: [Fault]) {
+        let now = now
+        state.withLock {
+            for fault in faults { $0.faultCounts[fault, default: 0] += 1 }
+            if faults.contains(where: \.mayCostAnAnswer) {
+                $0.claims[resource.number, default: Claims()].faultAt = now
+            }
+        }
+    }
+
+    /// How often each fault was injected.
+    var faultCounts: [Fault: Int] { state.withLock { $0.faultCounts } }
+
+    /// True if an answer that began at `start` may have failed because of the origin. A transfer that another request began
+    /// may have been broken off a while ago and be waiting for another try.
+    func isExcused(_ resource: Resource, since start: ContinuousClock.Instant) -> Bool {
+        guard let faultAt = claims(resource).faultAt else { return false }
+        return faultAt > start - .seconds(60)
+    }
+
+    // MARK: journals
+
+    /// Of each resource the last lines are kept.
+    func note(_ resource: Resource, _ line: @autoclosure () -> String) {
+        let line = "\(stamp) \(line())"
+        state.withLock {
+            $0.journals[resource.number, default: []].append(line)
+            if $0.journals[resource.number]!.count > 80 { $0.journals[resource.number]!.removeFirst(30) }
+        }
+    }
+
+    // MARK: what clients found
+
+    func see(_ resource: Resource, _ seen: Seen) { state.withLock { $0.seen[resource.number] = seen } }
+    func seen(_ resource: Resource) -> Seen { state.withLock { $0.seen[resource.number] ?? Seen() } }
+
+    func count(_ count: (inout Tally) -> Void) { state.withLock { count(&$0.tally) } }
+    var tally: Tally { state.withLock { $0.tally } }
+
+    /// Of all that was wrong the first few are kept, with what the origins did.
+    /// - Parameter kind: what it has in common with others of its kind.
+    func wrong(_ resource: Resource?, kind: String? = nil, _ text: String) {
+        let stamp = stamp
+        let kind = (kind ?? text).split(separator: "\n").first?.filter { !$0.isNumber }.prefix(80) ?? ""
+        state.withLock {
+            $0.tally.wrong += 1
+            $0.wrongKinds[String(kind), default: 0] += 1
+            guard $0.wrongs.count < 12 else { return }
+            var text = "\(stamp) \(text)"
+            if let resource {
+                text += "\n  origin \(resource.origin) about \(resource.path) (\(resource.summary)):"
+                for line in $0.journals[resource.number, default: []].suffix(40) { text += "\n    \(line)" }
+            }
+            $0.wrongs.append(text)
+        }
+    }
+
+    var wrongs: [String] { state.withLock { $0.wrongs } }
+    /// All of them, by what they begin with, the most frequent first.
+    var wrongKinds: [String] {
+        state.withLock { $0.wrongKinds }.sorted { $0.value > $1.value }.map { "\($0.value) × \($0.key)" }
+    }
+}
+
+extension Resource {
+    var summary: String {
+        "number \(number), \(health), validator \(validator), coding \(coding), \(cacheControl ?? "no Cache-Control")"
+            + (isVaried ? ", varied" : "") + (isLarge ? ", large" : "") + (isPersonal ? ", personal" : "")
+    }
+}

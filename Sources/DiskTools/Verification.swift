@@ -36,7 +36,7 @@ struct Verification: ~Copyable {
         let defects = Locked<[BookDefect]>([])
         let book = try openBook(defects)
         if let book { try load(book) }
-        go(report.bookBytes, tell)
+        advance(report.bookBytes, tell)
         progress.phase = .segments
         for file in files {
             if file.isLarge { readLarge(file, book) } else { readSegment(file, book, tell) }
@@ -69,7 +69,7 @@ struct Verification: ~Copyable {
         report.add(finding)
     }
 
-    private mutating func go(_ bytes: UInt64, _ tell: (VerifyProgress) -> Void) {
+    private mutating func advance(_ bytes: UInt64, _ tell: (VerifyProgress) -> Void) {
         let before = progress.bytesDone / Self.stepBytes
         progress.bytesDone = min(progress.bytesDone + bytes, progress.bytesTotal)
         if progress.bytesDone / Self.stepBytes != before { tell(progress) }
@@ -140,7 +140,7 @@ struct Verification: ~Copyable {
         _ file: VerifiedStore.File, _ book: Book?, _ tell: (VerifyProgress) -> Void
     ) {
         let name = store.name(of: file.number, isLarge: false)
-        guard let segment = openSegment(file.number) else { return go(file.bytes, tell) }
+        guard let segment = openSegment(file.number) else { return advance(file.bytes, tell) }
         // What a crash left behind what the book knows is no damage. Without a book there is no such end.
         let end = book == nil ? file.bytes : covered[file.number]?.coveredEnd ?? 0
         if file.bytes < end {
@@ -154,15 +154,15 @@ struct Verification: ~Copyable {
         var told: UInt64 = 0
         do throws(DiskReadError) {
             while let found = try scan.next() {
-                saw(found, in: file, coveredEnd: end)
-                go(min(scan.end, file.bytes) - told, tell)
+                noteFound(found, in: file, coveredEnd: end)
+                advance(min(scan.end, file.bytes) - told, tell)
                 told = min(scan.end, file.bytes)
             }
         } catch {
             // A proxy that deletes the file while it is read is no hindrance: it stays open.
             add(VerifyFinding(.readFailed, file: name, offset: scan.end, text: "\(error)"), isRepairable: false)
         }
-        go(file.bytes - told, tell)
+        advance(file.bytes - told, tell)
     }
 
     /// With a header that is damaged the records are still there, and say themselves where they belong.
@@ -185,11 +185,11 @@ struct Verification: ~Copyable {
         }
     }
 
-    private mutating func saw(_ found: RecordScan.Found, in file: VerifiedStore.File, coveredEnd: UInt64) {
+    private mutating func noteFound(_ found: RecordScan.Found, in file: VerifiedStore.File, coveredEnd: UInt64) {
         switch found {
         case .object(let head):
             report.blocksRead += UInt64(head.checksums.count)
-            if known.saw(head) {
+            if known.markSeen(head) {
                 report.objectsGood += 1
             } else if head.place.offset >= coveredEnd, !known.contains(head.id) {
                 report.objectsNew += 1
@@ -232,7 +232,7 @@ struct Verification: ~Copyable {
             }
             let damage = readBlocks(large)
             guard damage.isEmpty else { return }  // looked at again with those that were not met
-            _ = known.saw(large.head)
+            _ = known.markSeen(large.head)
             report.objectsGood += 1
             report.largeGood += 1
             largeGood.insert(file.number)
@@ -333,7 +333,7 @@ struct Verification: ~Copyable {
         do throws(DiskFileError) {
             if isLarge {
                 let large = try LargeFile.open(path, identity, writes: false, calls: store.calls)
-                guard large.id == entry.id, large.head.key == entry.key else { return elsewhere(entry) }
+                guard large.id == entry.id, large.head.key == entry.key else { return notAtItsPlace(entry) }
                 let damaged = readBlocks(large)
                 guard let first = damaged.first else { return nil }
                 let text =
@@ -358,8 +358,8 @@ struct Verification: ~Copyable {
             head = try file.readHead(entry.place, waits: true)
         } catch .failed(let code) {
             return Problem(kind: .readFailed, offset: entry.place.offset, text: "it can not be read: errno \(code)")
-        } catch { return elsewhere(entry) }
-        guard head.id == entry.id, head.key == entry.key, head.place == entry.place else { return elsewhere(entry) }
+        } catch { return notAtItsPlace(entry) }
+        guard head.id == entry.id, head.key == entry.key, head.place == entry.place else { return notAtItsPlace(entry) }
         for block in head.checksums.indices {
             let start = block * blockBytes
             let count = min(blockBytes, Int(head.place.bodyLength) - start)
@@ -378,7 +378,7 @@ struct Verification: ~Copyable {
         return nil
     }
 
-    private func elsewhere(_ entry: BookEntry) -> Problem {
+    private func notAtItsPlace(_ entry: BookEntry) -> Problem {
         Problem(kind: .recordDamaged, offset: entry.place.offset, text: "its record does not stand there")
     }
 

@@ -26,7 +26,7 @@ struct KnownObjects: Sendable {
     }
 
     /// A record that is whole was found. False: it is not what the book has in mind.
-    mutating func saw(_ head: StoredHead) -> Bool {
+    mutating func markSeen(_ head: StoredHead) -> Bool {
         guard isLive(head) else { return false }
         objects[head.id]?.wasSeen = true
         return true

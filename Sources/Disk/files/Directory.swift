@@ -45,7 +45,7 @@ package final class Directory: Sendable {
     }
 
     /// Makes what is not there yet below the directory.
-    func makeRooms() throws(DiskRefusal) {
+    func makeSubdirectories() throws(DiskRefusal) {
         for room in [segmentsPath, largePath] { try Self.makeDirectory(room) }
         let status = Self.synchronize(path)
         guard status == 0 else { throw Self.refusal(path, status) }

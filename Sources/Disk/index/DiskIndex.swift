@@ -30,7 +30,7 @@ import EventLoop
     }
 
     func entry(_ hash: UInt64, at place: Place) -> DiskIndexEntry? {
-        shard(of: hash).withLock { $0.first(hash) { $0.stands(at: place) } }
+        shard(of: hash).withLock { $0.first(hash) { $0.isAt(place) } }
     }
 
     /// Puts an object in. Where its number is in already: false, and nothing is changed.
@@ -48,7 +48,7 @@ import EventLoop
     /// `entry` has.
     /// - Returns: false where it is no longer at `old`; nothing is changed.
     func move(from old: Place, to entry: DiskIndexEntry) -> Bool {
-        update(entry.hash, where: { $0.id == entry.id && $0.stands(at: old) }, { $0 = entry })
+        update(entry.hash, where: { $0.id == entry.id && $0.isAt(old) }, { $0 = entry })
     }
 
     /// Takes an object out; returns it as it was.
@@ -58,7 +58,7 @@ import EventLoop
 
     /// Takes an object out where it still is at the place.
     func remove(_ hash: UInt64, at place: Place) -> DiskIndexEntry? {
-        shard(of: hash).withLock { $0.remove(hash) { $0.stands(at: place) } }
+        shard(of: hash).withLock { $0.remove(hash) { $0.isAt(place) } }
     }
 
     /// Takes out all that may be under a key; returns them.
@@ -76,7 +76,7 @@ import EventLoop
     }
 
     /// One use less.
-    func forgive(_ hash: UInt64, _ id: ObjectID) {
+    func decrementUses(_ hash: UInt64, _ id: ObjectID) {
         update(hash, where: { $0.id == id }, { $0.uses = $0.uses == 0 ? 0 : $0.uses - 1 })
     }
 

@@ -67,7 +67,7 @@ struct DiskIndexEntry: Equatable {
     }
 
     /// Whether this is the object at the place: two of them never begin at the same one.
-    func stands(at place: Place) -> Bool {
+    func isAt(_ place: Place) -> Bool {
         segment == place.segment && UInt64(offset16) << 4 == place.offset
     }
 

@@ -138,7 +138,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
     func deleteAfterCommit(_ number: UInt32) { state.withLock { $0.batch.deletions.append(number) } }
 
     /// A head could not be read there: what stands there in the index is taken out.
-    func foundDamaged(_ place: Place) {
+    func reportDamaged(_ place: Place) {
         let isNew = state.withLock { state in
             // Many may have met it at once.
             guard state.damaged.count < 1024, !state.damaged.contains(place) else { return false }
@@ -218,7 +218,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
                 for waiter in waiters { waiter(false) }
                 return
             }
-            if !damaged.isEmpty { takeOut(damaged) }
+            if !damaged.isEmpty { dropUnreadable(at: damaged) }
             let isDone = commitBatch()
             if !isDone, isBookFull, life == .open, parts.health.isOn, triesLeft > 0 {
                 // Something is being evicted: who waits gets the answer of a later attempt.
@@ -297,7 +297,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             isBookFull = false
             return true
         } catch .full {
-            return relieve()
+            return commitRemovalsFirst()
         } catch {
             parts.counters.writeErrors.count()
             parts.health.turnOff("the book could not be written: \(error)")
@@ -328,12 +328,12 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
     /// There is no room for what the batch adds. What it takes out goes first: that frees pages, and what was evicted has to go
     /// before files can. Something more has to be evicted, and then it is tried again; only where that does not help for long
     /// is the store off.
-    private func relieve() -> Bool {
+    private func commitRemovalsFirst() -> Bool {
         if !isBookFull { parts.log(.info, "there is no room for the book to grow: objects are evicted") }
         isBookFull = true
-        parts.ledger.withLock { $0.wantForBook() }
+        parts.ledger.withLock { $0.requestSpaceForBook() }
         wakeReclaimer.withLock { $0 }?()
-        var removals = takeOutRemovals()[...]
+        var removals = extractRemovals()[...]
         var count = removals.count
         while !removals.isEmpty {
             let part = Array(removals.prefix(count))
@@ -347,7 +347,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             }
         }
         retained.changes = Array(removals) + retained.changes
-        if removals.isEmpty, isWrittenAfterAll() { return true }
+        if removals.isEmpty, retryAfterRemovals() { return true }
         if retained.changes.count > Self.changesMax * parts.tuning.commitChangesMax {
             parts.health.turnOff("the book is full, and nothing more can be evicted")
         }
@@ -355,7 +355,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
     }
 
     /// Pages that a commit frees are used again by the one after the next: a small one comes between.
-    private func isWrittenAfterAll() -> Bool {
+    private func retryAfterRemovals() -> Bool {
         do throws(BookError) {
             try parts.book.commit([.reserveIDs(below: ObjectID(rawValue: reservedIDs))])
             try commitWithinSize(retained.changes + retained.ends.map { .segment($0.key, $0.value) })
@@ -370,7 +370,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
     private static let changesMax = 8
 
     /// Takes the removals out of what is retained, and what they make needless: an id is never used again.
-    private func takeOutRemovals() -> [BookChange] {
+    private func extractRemovals() -> [BookChange] {
         var removed: Set<ObjectID> = []
         var removals: [BookChange] = []
         for change in retained.changes {
@@ -417,13 +417,13 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
     // MARK: damage
 
     /// The heads can not be read, so that the objects are found by their places alone: a walk over index and book.
-    private func takeOut(_ places: [Place]) {
+    private func dropUnreadable(at places: [Place]) {
         var found: [ObjectID: DiskIndexEntry] = [:]
         parts.index.forEach { entry in
-            if places.contains(where: { entry.stands(at: $0) }) { found[entry.id] = entry }
+            if places.contains(where: { entry.isAt($0) }) { found[entry.id] = entry }
         }
         // What is not in the index any more was moved or removed before it was read: no damage.
-        for (id, entry) in found where parts.takeOut(entry.hash, at: entry.place) == nil { found[id] = nil }
+        for (id, entry) in found where parts.removeFromIndex(entry.hash, at: entry.place) == nil { found[id] = nil }
         guard !found.isEmpty else { return }
         var keys: [ObjectID: [UInt8]] = [:]
         do throws(BookError) {

@@ -99,13 +99,13 @@ struct Ledger: Sendable {
     private var empty: Set<UInt32> = []
     private var clock = AgeOrder()
     /// Units looked at since the last one from which something was gained.
-    private var fruitless = 0
+    private var lookedAtWithoutGain = 0
     /// A unit is a victim where at least this part of it (1 / 2^shift) is gained.
     private var gainShift = Self.gainShiftUsual
     /// All is pinned: nothing was found, and nothing changed since.
-    private var isStuck = false
+    private var hasNothingToReclaim = false
     /// The most that was asked for and could not be granted yet.
-    private var wantedBytes: UInt64 = 0
+    private var requestedBytes: UInt64 = 0
     /// Length of the longest shared segment: what one victim may need to be copied.
     private var longestSegment: UInt64 = 0
 
@@ -149,15 +149,15 @@ struct Ledger: Sendable {
 
     /// Bytes that have to be reclaimed now, beyond those of the units that are on their way out.
     var shortfall: UInt64 {
-        (usedBytes + reserveBytes + wantedBytes).saturatingMinus(limits.size + leavingBytes)
+        (usedBytes + reserveBytes + requestedBytes).saturatingMinus(limits.size + leavingBytes)
     }
 
     /// Those who store are about to wait.
-    var isTight: Bool { usedBytes + floorBytes + limits.segment / 2 > limits.size }
+    var isNearlyFull: Bool { usedBytes + floorBytes + limits.segment / 2 > limits.size }
 
     mutating func setLimits(_ new: Limits) {
         limits = new
-        changed()
+        mayReclaimAgain()
         overhang = overhangNow
     }
 
@@ -173,7 +173,7 @@ struct Ledger: Sendable {
     }
 
     /// The book has no room for what has to go into it: one unit more has to go.
-    mutating func wantForBook() { wantedBytes = max(wantedBytes, leavingBytes + limits.segment) }
+    mutating func requestSpaceForBook() { requestedBytes = max(requestedBytes, leavingBytes + limits.segment) }
 
     /// After each commit.
     mutating func setBook(bytes: UInt64) {
@@ -199,7 +199,7 @@ struct Ledger: Sendable {
 
     /// What was promised is not written after all.
     mutating func withdraw(_ bytes: UInt64, _ storageClass: StorageClass) {
-        if storageClass == .pinned { promisedPinnedBytes.take(bytes) }
+        if storageClass == .pinned { promisedPinnedBytes.subtract(bytes) }
     }
 
     /// Asks for room in a file, old or new. What is granted ends in `grew`, or in `unclaim`.
@@ -211,15 +211,15 @@ struct Ledger: Sendable {
             }
         if usedBytes + bytes <= ceiling {
             claimedBytes += bytes
-            if bytes >= wantedBytes { wantedBytes = 0 }
+            if bytes >= requestedBytes { requestedBytes = 0 }
             return .granted
         }
-        if isStuck || bytes + bookBytes > ceiling { return .never }
-        if purpose == .storing { wantedBytes = max(wantedBytes, bytes) }
+        if hasNothingToReclaim || bytes + bookBytes > ceiling { return .never }
+        if purpose == .storing { requestedBytes = max(requestedBytes, bytes) }
         return .wait
     }
 
-    mutating func unclaim(_ bytes: UInt64) { claimedBytes.take(bytes) }
+    mutating func unclaim(_ bytes: UInt64) { claimedBytes.subtract(bytes) }
 
     /// A new file, still empty, and still written into.
     mutating func begin(_ number: UInt32, _ kind: UnitKind) { insert(number, Unit(kind: kind)) }
@@ -235,7 +235,7 @@ struct Ledger: Sendable {
 
     /// The file of a unit grew by bytes that were claimed.
     mutating func grew(_ number: UInt32, by bytes: UInt64) {
-        claimedBytes.take(bytes)
+        claimedBytes.subtract(bytes)
         fileBytes += bytes
         change(number) { $0.fileBytes += bytes }
         if units[number]?.kind == .shared {
@@ -256,7 +256,7 @@ struct Ledger: Sendable {
     mutating func remove(_ bytes: UInt64, _ storageClass: StorageClass, from number: UInt32) {
         objectCount -= 1
         discount(bytes, storageClass, in: number)
-        changed()
+        mayReclaimAgain()
     }
 
     /// A record was copied forward; with a renewed head it may have another length.
@@ -273,7 +273,7 @@ struct Ledger: Sendable {
         withdraw(bytes, storageClass)
         discount(bytes, storageClass == .pinned ? .permanent : .pinned, in: number)
         count(bytes, storageClass, in: number)
-        changed()
+        mayReclaimAgain()
         return true
     }
 
@@ -283,7 +283,7 @@ struct Ledger: Sendable {
     mutating func close(_ number: UInt32) {
         change(number) { $0.isClosed = true }
         gainShift = Self.gainShiftUsual
-        changed()
+        mayReclaimAgain()
     }
 
     /// What stands in it is not known, and may be wanted: it is not reclaimed.
@@ -295,7 +295,7 @@ struct Ledger: Sendable {
     /// It becomes young: it was used. Also for a victim that could not be emptied.
     mutating func keep(_ number: UInt32) {
         guard let unit = units[number] else { return }
-        if unit.isVictim { leavingBytes.take(unit.fileBytes) }
+        if unit.isVictim { leavingBytes.subtract(unit.fileBytes) }
         let ticket = clock.append(number)
         change(number) {
             $0.isVictim = false
@@ -306,19 +306,19 @@ struct Ledger: Sendable {
     /// Its file is gone. What was live in it is live no more.
     mutating func delete(_ number: UInt32) {
         guard let unit = units.removeValue(forKey: number) else { return }
-        fileBytes.take(unit.fileBytes)
-        permanentBytes.take(unit.permanentBytes)
-        pinnedBytes.take(unit.pinnedBytes)
+        fileBytes.subtract(unit.fileBytes)
+        permanentBytes.subtract(unit.permanentBytes)
+        pinnedBytes.subtract(unit.pinnedBytes)
         objectCount -= unit.objectCount
         if unit.kind == .large { largeCount -= 1 }
-        if unit.isVictim { leavingBytes.take(unit.fileBytes) }
+        if unit.isVictim { leavingBytes.subtract(unit.fileBytes) }
         sparse.remove(number)
         empty.remove(number)
         if unit.kind == .shared, unit.fileBytes == longestSegment {
             longestSegment = units.values.reduce(0) { $1.kind == .shared ? max($0, $1.fileBytes) : $0 }
         }
         overhang = min(overhang, overhangNow)
-        changed()
+        mayReclaimAgain()
     }
 
     // MARK: victims
@@ -326,20 +326,20 @@ struct Ledger: Sendable {
     /// Which unit goes next: one with nothing live in it, needed or not; where room is needed one of which little is live, or
     /// else the oldest from which something is gained. It is a victim until `delete` or `keep`.
     mutating func nextVictim() -> Victim {
-        if let number = empty.min() { return take(number, usedBytesMax: 0, isSparse: true) }
+        if let number = empty.min() { return makeVictim(number, usedBytesMax: 0, isSparse: true) }
         guard shortfall > 0 else {
-            wantedBytes = 0
+            requestedBytes = 0
             return .notNeeded
         }
         if let number = sparse.min(by: { liveBytes(of: $0) < liveBytes(of: $1) }) {
-            return take(number, usedBytesMax: .max, isSparse: true)
+            return makeVictim(number, usedBytesMax: .max, isSparse: true)
         }
         for _ in 0..<Self.stepsMax {
-            if fruitless >= units.count { return roundEnded() }
+            if lookedAtWithoutGain >= units.count { return roundEnded() }
             guard let turn = clock.popFirst() else { return roundEnded() }
             guard let unit = units[turn.unit], unit.ticket == turn.ticket, !unit.isVictim else { continue }
             if let victim = victim(turn.unit, unit) { return victim }
-            fruitless += 1
+            lookedAtWithoutGain += 1
             let ticket = clock.append(turn.unit)
             units[turn.unit]?.ticket = ticket
         }
@@ -351,18 +351,18 @@ struct Ledger: Sendable {
         switch unit.kind {
         case .large:
             guard unit.pinnedBytes == 0 else { return nil }
-            _ = take(number, usedBytesMax: 0, isSparse: false)
+            _ = makeVictim(number, usedBytesMax: 0, isSparse: false)
             return .large(number)
         case .shared:
             let gain = unit.fileBytes.saturatingMinus(unit.pinnedBytes)
             guard gain > 0, gain >= unit.fileBytes >> gainShift else { return nil }
             let usedBytesMax = (unit.fileBytes / 2).saturatingMinus(unit.pinnedBytes)
-            return take(number, usedBytesMax: usedBytesMax, isSparse: false)
+            return makeVictim(number, usedBytesMax: usedBytesMax, isSparse: false)
         }
     }
 
-    private mutating func take(_ number: UInt32, usedBytesMax: UInt64, isSparse: Bool) -> Victim {
-        fruitless = 0
+    private mutating func makeVictim(_ number: UInt32, usedBytesMax: UInt64, isSparse: Bool) -> Victim {
+        lookedAtWithoutGain = 0
         change(number) { $0.isVictim = true }
         leavingBytes += units[number]?.fileBytes ?? 0
         return .segment(number, usedBytesMax: usedBytesMax, isSparse: isSparse)
@@ -370,13 +370,13 @@ struct Ledger: Sendable {
 
     /// All units were looked at: once more with less to gain from each, and then there is nothing, but what is on its way out.
     private mutating func roundEnded() -> Victim {
-        fruitless = 0
+        lookedAtWithoutGain = 0
         if gainShift < Self.gainShiftLast {
             gainShift = Self.gainShiftLast
             return .askAgain
         }
         if leavingBytes > 0 { return .notNeeded }
-        isStuck = true
+        hasNothingToReclaim = true
         return .allPinned
     }
 
@@ -406,14 +406,14 @@ struct Ledger: Sendable {
 
     private mutating func discount(_ bytes: UInt64, _ storageClass: StorageClass, in number: UInt32) {
         switch storageClass {
-        case .permanent: permanentBytes.take(bytes)
-        case .pinned: pinnedBytes.take(bytes)
+        case .permanent: permanentBytes.subtract(bytes)
+        case .pinned: pinnedBytes.subtract(bytes)
         }
         change(number) { unit in
             unit.objectCount -= 1
             switch storageClass {
-            case .permanent: unit.permanentBytes.take(bytes)
-            case .pinned: unit.pinnedBytes.take(bytes)
+            case .permanent: unit.permanentBytes.subtract(bytes)
+            case .pinned: unit.pinnedBytes.subtract(bytes)
             }
         }
     }
@@ -436,7 +436,7 @@ struct Ledger: Sendable {
         }
     }
 
-    private mutating func changed() { isStuck = false }
+    private mutating func mayReclaimAgain() { hasNothingToReclaim = false }
 
     private func liveBytes(of number: UInt32) -> UInt64 { units[number]?.liveBytes ?? 0 }
 }
@@ -450,7 +450,7 @@ extension UInt64 {
     fileprivate func saturatingMinus(_ other: UInt64) -> UInt64 { self > other ? self - other : 0 }
 
     /// Takes away what was added before.
-    fileprivate mutating func take(_ bytes: UInt64) {
+    fileprivate mutating func subtract(_ bytes: UInt64) {
         precondition(self >= bytes, "the ledger gives back what it took")
         self -= bytes
     }

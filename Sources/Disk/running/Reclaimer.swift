@@ -8,10 +8,10 @@ import Synchronization
 ///                      not wanted: out of the index and out of the book
 ///
 /// A crash at any moment finds the old file whole, or a book that no longer points into it. It knows nothing of queues, index
-/// or book: `ReclaimerHouse` is what it needs of the running store.
+/// or book: `ReclaimerStore` is what it needs of the running store.
 final class Reclaimer: Sendable {
     private let ledger: Locked<Ledger>
-    private let house: any ReclaimerHouse
+    private let store: any ReclaimerStore
     private let work = CountingSemaphore()
     private let isAsleep = Atomic(false)
     private let isStopped = Atomic(false)
@@ -21,9 +21,9 @@ final class Reclaimer: Sendable {
     /// Objects of drop records that are carried forward at a time.
     static let dropsMax = 4096
 
-    init(ledger: Locked<Ledger>, house: any ReclaimerHouse) {
+    init(ledger: Locked<Ledger>, store: any ReclaimerStore) {
         self.ledger = ledger
-        self.house = house
+        self.store = store
     }
 
     // MARK: the thread
@@ -87,11 +87,11 @@ final class Reclaimer: Sendable {
     private struct Interruption: Error {}
 
     private func reclaim(large number: UInt32) {
-        if let standing = house.standing(ofLarge: number), standing.useMark > 0 {
-            house.forgive(large: number)
+        if let status = store.status(ofLarge: number), status.useMark > 0 {
+            store.decrementUses(large: number)
             return ledger.withLock { $0.keep(number) }
         }
-        if let id = house.evict(large: number) {
+        if let id = store.evict(large: number) {
             var drops = [DroppedObject(id: id, segment: number)]
             // Where it can not be written, the file goes all the same: it would only be missed where the book is lost before that.
             do throws(Interruption) { try carry(&drops) } catch {}
@@ -100,8 +100,8 @@ final class Reclaimer: Sendable {
     }
 
     private func release(_ number: UInt32) {
-        house.deleteAfterCommit(number)
-        if ledger.withLock({ $0.isTight }) { house.commitSoon() }
+        store.deleteAfterCommit(number)
+        if ledger.withLock({ $0.isNearlyFull }) { store.commitSoon() }
     }
 
     // MARK: what is kept
@@ -114,9 +114,9 @@ final class Reclaimer: Sendable {
         guard usedBytesMax > 0 else { return plan }
         try scan(number) { record throws(Interruption) in
             guard case .object(let head) = record, head.attributes.storageClass != .pinned,
-                let standing = house.standing(of: head)
+                let status = store.status(of: head)
             else { return }
-            plan.count(head.place.recordLength, standing.useMark)
+            plan.count(head.place.recordLength, status.useMark)
         }
         plan.decide()
         return plan
@@ -131,10 +131,10 @@ final class Reclaimer: Sendable {
             try scan(number) { record throws(Interruption) in
                 switch record {
                 case .object(let head):
-                    guard let standing = house.standing(of: head) else { break }
+                    guard let status = store.status(of: head) else { break }
                     let length = head.place.recordLength
                     // The class of a renewed object is what the index says: the record's may be older.
-                    if standing.isPinned || plan.keeps(length, standing.useMark) {
+                    if status.isPinned || plan.keeps(length, status.useMark) {
                         heads.append(head)
                         bytes += Int(length)
                     } else {
@@ -161,7 +161,7 @@ final class Reclaimer: Sendable {
     /// Takes a record out. Until its file is gone a drop record says so: rebuilding the book must not bring back what somebody may
     /// have purged in the meantime, when the index knew nothing of it any more.
     private func evict(_ head: StoredHead, _ drops: inout [DroppedObject]) {
-        house.evict(head)
+        store.evict(head)
         drops.append(DroppedObject(id: head.id, segment: head.place.segment))
     }
 
@@ -170,7 +170,7 @@ final class Reclaimer: Sendable {
     ) throws(Interruption) {
         var interruption: Interruption?
         do throws(DiskReadError) {
-            try house.scan(number) { record in
+            try store.scan(number) { record in
                 if isStopped.load(ordering: .relaxed) { interruption = Interruption() }
                 if interruption != nil { return false }
                 do throws(Interruption) { try visit(record) } catch { interruption = error }
@@ -187,19 +187,19 @@ final class Reclaimer: Sendable {
         var bytes: UInt64 = 0
         for head in heads {
             do throws(DiskReadError) {
-                guard let record = try house.read(head) else { continue }
+                guard let record = try store.read(head) else { continue }
                 records.append(record)
                 bytes += record.recordLength
             } catch {
                 if error != .damaged { throw Interruption() }
-                house.dropDamaged(head)
+                store.dropDamaged(head)
             }
         }
         guard !records.isEmpty else { return }
         // What is removed while it is copied needs a drop record at the new place.
         let room = bytes + Self.dropsBytes(records.count)
         if claim(room) {
-            guard house.move(records, room: room) else { throw Interruption() }
+            guard store.move(records, room: room) else { throw Interruption() }
         } else if records.contains(where: { $0.attributes.storageClass == .pinned }) {
             throw Interruption()
         } else {
@@ -217,14 +217,14 @@ final class Reclaimer: Sendable {
     private func carry(_ drops: inout [DroppedObject]) throws(Interruption) {
         guard !drops.isEmpty else { return }
         let room = Self.dropsBytes(drops.count)
-        guard claim(room), house.carry(drops, room: room) else { throw Interruption() }
+        guard claim(room), store.carry(drops, room: room) else { throw Interruption() }
         drops.removeAll(keepingCapacity: true)
     }
 
     /// Where other victims still wait for the book, room comes with its commit.
     private func claim(_ bytes: UInt64) -> Bool {
         if ledger.withLock({ $0.claim(bytes, for: .moving) }) == .granted { return true }
-        house.commitAndDelete()
+        store.commitAndDelete()
         return ledger.withLock { $0.claim(bytes, for: .moving) } == .granted
     }
 

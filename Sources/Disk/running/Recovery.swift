@@ -5,35 +5,35 @@ import Glibc
 /// its own, and while it does, the store is used.
 ///
 /// 1. All files are told to the ledger.
-/// 2. What stands in each segment behind the end that the book knows, newest segment first: objects are taken in,
+/// 2. What stands in each segment behind the end that the book knows, newest segment first: objects are addedCount in,
 ///    drop records heard. An object's drop record stands behind it, or in a later segment, so that it was heard
-///    before the object is taken in.
+///    before the object is addedCount in.
 /// 3. The book's entries, but for those that were dropped, are in the index already (copied forward), or point to
 ///    what is not there.
 /// 4. Large objects that the book does not know; and only then the book is told how far it knows each segment.
 ///
-/// Where the book was lost, its part is empty and that of the segments is all: objects can be read as soon as their
-/// segment was gone through. A book that can not be read to its end is lost too: it is put aside, an empty one takes its
+/// Where the book was lostCount, its part is empty and that of the segments is all: objects can be read as soon as their
+/// segment was gone through. A book that can not be read to its end is lostCount too: it is put aside, an empty one takes its
 /// place, and all segments are gone through, those of this run as well. `find` gives what it has; where it has nothing it says `.loading` until all is done.
 final class Recovery: @unchecked Sendable {  // used by one thread
     private let parts: DiskStoreParts
     private let keeper: BookKeeper
     private let queue: WriterQueue
     private let isStopped: @Sendable () -> Bool
-    /// The book was lost.
+    /// The book was lostCount.
     private var isRebuild: Bool
     private let segmentNumbers: [UInt32]
     private let largeNumbers: Set<UInt32>
     /// Segments that could not be read: what stands in them is not known.
-    private var unread: Set<UInt32> = []
+    private var unreadable: Set<UInt32> = []
 
     /// Bytes of each file.
     private var lengths: [UInt32: UInt64] = [:]
     private var known: [UInt32: BookSegment] = [:]
     private var dropped: Set<ObjectID> = []
     private var changes: [BookChange] = []
-    private var taken = 0
-    private var lost = 0
+    private var addedCount = 0
+    private var lostCount = 0
 
     init(
         parts: DiskStoreParts, keeper: BookKeeper, queue: WriterQueue, isRebuild: Bool,
@@ -62,9 +62,9 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             }
             let length = UInt64(max(status.st_size, 0))
             lengths[number] = length
-            // Of a large object all its room was taken, and room is what counts.
-            let taken = isLarge ? max(length, UInt64(max(status.st_blocks, 0)) * 512) : length
-            parts.ledger.withLock { $0.load(number, isLarge ? .large : .shared, fileBytes: taken) }
+            // Of a large object all its room was addedCount, and room is what counts.
+            let allocatedBytes = isLarge ? max(length, UInt64(max(status.st_blocks, 0)) * 512) : length
+            parts.ledger.withLock { $0.load(number, isLarge ? .large : .shared, fileBytes: allocatedBytes) }
         }
         parts.ledger.withLock { $0.setBook(bytes: parts.book.fileBytes) }
     }
@@ -75,20 +75,20 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         if isRebuild {
             parts.log(.error, "the book is made anew from the segments; what is found can be read meanwhile")
         }
-        takeInTails()
+        recoverTails()
         if !loadBook() { rebuild() }
-        takeInLarge()
+        recoverLargeFiles()
         guard !isStopped() else { return false }
         finishBook()
-        let rest = lost > 0 ? ", \(lost) were lost" : ""
+        let rest = lostCount > 0 ? ", \(lostCount) were lost" : ""
         let what = isRebuild ? "the book is made anew" : "started"
-        parts.log(.info, "\(what): \(parts.index.count) objects, \(taken) of them not in the book before\(rest)")
+        parts.log(.info, "\(what): \(parts.index.count) objects, \(addedCount) of them not in the book before\(rest)")
         return true
     }
 
     // MARK: segments
 
-    private func takeInTails() {
+    private func recoverTails() {
         let tails = segmentNumbers.reversed().filter { number in
             guard let length = lengths[number] else { return false }
             guard let known = known[number] else { return true }
@@ -99,23 +99,23 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         let depth: RecordScan.Depth = isRebuild || tails.count > 8 ? .heads : .everything
         for number in tails {
             if isStopped() { return }
-            takeInOrSetAside(number, depth)
+            recoverTailOrSetAside(number, depth)
         }
     }
 
     /// What can not be read, not even at the second attempt, stays as it is: reclaiming must not take it for empty, and the next
     /// start looks again.
-    private func takeInOrSetAside(_ number: UInt32, _ depth: RecordScan.Depth) {
-        do throws(DiskReadError) { return try takeIn(number, depth) } catch { parts.counters.readErrors.count() }
-        do throws(DiskReadError) { return try takeIn(number, depth) } catch {
+    private func recoverTailOrSetAside(_ number: UInt32, _ depth: RecordScan.Depth) {
+        do throws(DiskReadError) { return try recoverTail(number, depth) } catch { parts.counters.readErrors.count() }
+        do throws(DiskReadError) { return try recoverTail(number, depth) } catch {
             parts.counters.readErrors.count()
             parts.log(.error, "\(parts.directory.segmentPath(number)) can not be read, and stays as it is: \(error)")
-            unread.insert(number)
+            unreadable.insert(number)
             parts.ledger.withLock { $0.setAside(number) }
         }
     }
 
-    private func takeIn(_ number: UInt32, _ depth: RecordScan.Depth) throws(DiskReadError) {
+    private func recoverTail(_ number: UInt32, _ depth: RecordScan.Depth) throws(DiskReadError) {
         let file = try parts.files.file(number, waits: true)
         let from = max(known[number]?.coveredEnd ?? 0, UInt64(SegmentFile.headerBytes))
         var scan = RecordScan(file, from: from, depth: depth, mode: .search)
@@ -126,7 +126,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             case .object(let head): heads.append(head)
             case .drops(let drops, _, _):
                 for drop in drops {
-                    parts.met(drop.id)
+                    parts.noteID(drop.id)
                     dropped.insert(drop.id)
                 }
             case .damagedObject(let head, _): damaged += head.place.recordLength
@@ -137,24 +137,24 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             parts.log(.info, "\(damaged) bytes at the end of \(file.path) were not wholly written, or are damaged")
         }
         // The latest first: of an object that stands there twice, and of those under one key.
-        for head in heads.reversed() { takeIn(head) }
+        for head in heads.reversed() { recover(head) }
         flushChanges(all: false)
     }
 
-    private func takeIn(_ head: StoredHead) {
-        parts.met(head.id)
+    private func recover(_ head: StoredHead) {
+        parts.noteID(head.id)
         guard !dropped.contains(head.id) else { return }
         let entry = BookEntry(id: head.id, key: head.key, place: head.place, attributes: head.attributes)
         // Of what is in already an empty book has to be told too.
-        if takeIn(entry) || isRebuild && stands(entry) { changes.append(.put(entry)) }
+        if addToIndex(entry) || isRebuild && isIndexed(entry) { changes.append(.put(entry)) }
     }
 
-    private func stands(_ entry: BookEntry) -> Bool {
-        parts.index.entry(parts.options.hash(entry.key), entry.id)?.stands(at: entry.place) ?? false
+    private func isIndexed(_ entry: BookEntry) -> Bool {
+        parts.index.entry(parts.options.hash(entry.key), entry.id)?.isAt(entry.place) ?? false
     }
 
     /// False: it is in already, or was removed meanwhile.
-    private func takeIn(_ entry: BookEntry) -> Bool {
+    private func addToIndex(_ entry: BookEntry) -> Bool {
         let hash = parts.options.hash(entry.key)
         guard
             let indexed = DiskIndexEntry(
@@ -162,8 +162,8 @@ final class Recovery: @unchecked Sendable {  // used by one thread
                 isRenewed: entry.hasRenewedHead)
         else { return false }
         var isNew = false
-        let isWanted = parts.loading.take(hash, entry.id) { isNew = parts.putIn(indexed, wasPromised: false) }
-        if isNew { taken += 1 }
+        let isWanted = parts.loading.take(hash, entry.id) { isNew = parts.addToIndex(indexed, wasPromised: false) }
+        if isNew { addedCount += 1 }
         guard !isWanted else { return isNew }
         let removal = Removal(
             id: entry.id, key: entry.key, segment: entry.place.segment, isLarge: entry.place.kind == .large,
@@ -177,8 +177,8 @@ final class Recovery: @unchecked Sendable {  // used by one thread
     /// False: it could not be read to its end.
     private func loadBook() -> Bool {
         guard !isRebuild else { return true }
-        let before = taken
-        defer { taken = before }
+        let before = addedCount
+        defer { addedCount = before }
         var seen = 0
         do throws(BookError) {
             var cursor: BookCursor?
@@ -210,7 +210,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         do throws(BookError) { try parts.book.startAnew(movedTo: aside) } catch {
             parts.health.turnOff("the book could not be made anew: \(error)")
         }
-        takeInTails()
+        recoverTails()
         putIntoBook()
     }
 
@@ -227,7 +227,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
                     guard case .object(let head) = found else { continue }
                     let entry = BookEntry(id: head.id, key: head.key, place: head.place, attributes: head.attributes)
                     // What is not there yet is about to be told to the new book.
-                    if stands(entry) { changes.append(.put(entry)) }
+                    if isIndexed(entry) { changes.append(.put(entry)) }
                 }
             } catch {
                 // It is not known to the book: the next start goes through it.
@@ -246,7 +246,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             let entry = BookEntry(
                 id: file.id, key: file.head.key, place: file.place, attributes: file.head.attributes,
                 isComplete: file.isComplete)
-            guard stands(entry) else { return }
+            guard isIndexed(entry) else { return }
             changes.append(.put(entry))
             changes.append(.segment(number, BookSegment(coveredEnd: file.fileBytes, isClosed: true)))
         } catch {
@@ -256,14 +256,14 @@ final class Recovery: @unchecked Sendable {  // used by one thread
     }
 
     private func load(_ entry: BookEntry) {
-        parts.met(entry.id)
+        parts.noteID(entry.id)
         if dropped.contains(entry.id) {
             changes.append(.remove(entry.id, key: entry.key))
         } else if isThere(entry.place) {
             // False where it is in already: it was copied forward.
-            _ = takeIn(entry)
+            _ = addToIndex(entry)
         } else if parts.index.entry(parts.options.hash(entry.key), entry.id) == nil {
-            lost += 1
+            lostCount += 1
             changes.append(.remove(entry.id, key: entry.key))
         }
     }
@@ -278,27 +278,27 @@ final class Recovery: @unchecked Sendable {  // used by one thread
 
     // MARK: large objects
 
-    private func takeInLarge() {
+    private func recoverLargeFiles() {
         for number in largeNumbers.sorted().reversed() where lengths[number] != nil {
             if isStopped() { return }
             guard parts.large.known(number) == nil else { continue }
             // A file of which the book knows nothing but that it is there: its object was removed.
-            if known[number] == nil || isRebuild, takeIn(large: number) { continue }
+            if known[number] == nil || isRebuild, recover(large: number) { continue }
             keeper.deleteAfterCommit(number)
         }
         flushChanges(all: true)
     }
 
-    private func takeIn(large number: UInt32) -> Bool {
+    private func recover(large number: UInt32) -> Bool {
         do throws(DiskFileError) {
             let file = try LargeFile.open(
                 parts.directory.largePath(number), parts.identity(number), calls: parts.calls)
-            parts.met(file.id)
+            parts.noteID(file.id)
             guard !dropped.contains(file.id) else { return false }
             let entry = BookEntry(
                 id: file.id, key: file.head.key, place: file.place, attributes: file.head.attributes,
                 isComplete: file.isComplete)
-            guard takeIn(entry) else { return false }
+            guard addToIndex(entry) else { return false }
             changes.append(.put(entry))
             changes.append(.segment(number, BookSegment(coveredEnd: file.fileBytes, isClosed: true)))
             return true
@@ -311,7 +311,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
 
     /// Only when the book has all that stands before these ends may it know of them.
     private func finishBook() {
-        for number in segmentNumbers where !unread.contains(number) {
+        for number in segmentNumbers where !unreadable.contains(number) {
             guard let length = lengths[number], known[number] != BookSegment(coveredEnd: length, isClosed: true)
             else { continue }
             changes.append(.segment(number, BookSegment(coveredEnd: length, isClosed: true)))

@@ -18,9 +18,9 @@ extension Writer {
         writeBatch()
         if !object.isClaimed {
             guard parts.pending.contains(object.hash, object.id), parts.health.isOn else { return refuse(object) }
-            switch room(object.fileBytes) {
+            switch claimSpace(object.fileBytes) {
             case .granted: break
-            case .wait: return wait(.makeLarge(object), object.id)
+            case .wait: return deferUntilSpace(.makeLarge(object), object.id)
             case .never: return refuse(object)
             }
         }
@@ -71,7 +71,7 @@ extension Writer {
         else { preconditionFailure("what could be encoded can be named") }
         object.begin(file)
         let isPublished = parts.pending.publish(object.hash, object.id) {
-            let isNew = parts.putIn(entry, wasPromised: true)
+            let isNew = parts.addToIndex(entry, wasPromised: true)
             precondition(isNew, "an object is stored once")
         }
         parts.ledger.withLock { $0.close(number) }

@@ -49,7 +49,7 @@ final class WriterQueue: Sendable {
         var sleep = Sleep.awake
         var life = Life.open
         /// Who waits for room is to look again.
-        var isPoked = false
+        var isSpaceSignalled = false
     }
     private let state = Locked(State())
     private let wake = CountingSemaphore()
@@ -101,9 +101,9 @@ final class WriterQueue: Sendable {
     }
 
     /// There may be room now.
-    func poke() {
+    func signalSpace() {
         let mustWake = state.withLock { state in
-            state.isPoked = true
+            state.isSpaceSignalled = true
             guard state.sleep != .awake else { return false }
             state.sleep = .awake
             return true
@@ -148,7 +148,7 @@ final class WriterQueue: Sendable {
     /// - Parameter timeout: with nothing at hand where that is over, or when it is poked; nil: only with something.
     func take(within timeout: Duration? = nil) -> Taken {
         if let timeout {
-            rest(timeout)
+            napUntilSpace(timeout)
             return takeNow() ?? .jobs(urgent: [], [], bytes: 0)
         }
         sleep(.nap)
@@ -187,17 +187,17 @@ final class WriterQueue: Sendable {
         state.withLock { $0.sleep = .awake }
     }
 
-    /// A nap of a writer that waits for room: what is urgent ends it, and a poke.
-    private func rest(_ timeout: Duration) {
+    /// A nap of a writer that waits for room: what is urgent ends it, and a signalSpace.
+    private func napUntilSpace(_ timeout: Duration) {
         let sleeps = state.withLock { state in
-            guard state.urgent.isEmpty, state.life == .open, !state.isPoked else { return false }
+            guard state.urgent.isEmpty, state.life == .open, !state.isSpaceSignalled else { return false }
             state.sleep = .nap
             return true
         }
         if sleeps { _ = wake.wait(timeout: timeout) }
         state.withLock { state in
             state.sleep = .awake
-            state.isPoked = false
+            state.isSpaceSignalled = false
         }
     }
 }

@@ -24,17 +24,17 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     /// Blocks that are written and not yet in their table, all of one object.
     var blocks = BlockRun()
     /// Waiting for room came to nothing: until some is granted nobody waits again.
-    private var isRoomHopeless = false
+    private var hasGivenUpOnSpace = false
     /// Jobs that wait for room, and those that are to come behind them: nothing else waits.
-    private var waiting: [WriterJob] = []
+    private var deferred: [WriterJob] = []
     /// Of the objects in there.
-    private var waitingIDs: Set<ObjectID> = []
+    private var deferredIDs: Set<ObjectID> = []
     /// Since when nothing was granted.
-    private var waitsSince: ContinuousClock.Instant?
+    private var deferredSince: ContinuousClock.Instant?
     /// Of jobs that were taken, as long as some of them wait: so that the queue's bound holds for them.
     private var heldBytes = 0
     /// Between two looks whether there is room.
-    private static let roomNap = Duration.milliseconds(20)
+    private static let spacePollInterval = Duration.milliseconds(20)
     var madeDirectories: Set<UInt32> = []
 
     private enum Step {
@@ -56,16 +56,16 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 
     /// Until the queue ends. The body of a thread.
     func run() {
-        while case .jobs(let urgent, let jobs, let bytes) = queue.take(within: waiting.isEmpty ? nil : Self.roomNap) {
+        while case .jobs(let urgent, let jobs, let bytes) = queue.take(within: deferred.isEmpty ? nil : Self.spacePollInterval) {
             heldBytes += bytes
             for job in urgent { performOrFail(job) }
-            performWaiting()
-            for job in jobs { if mustWait(job) { waiting.append(job) } else { performOrFail(job) } }
+            performDeferred()
+            for job in jobs { if mustDefer(job) { deferred.append(job) } else { performOrFail(job) } }
             if !queue.isAbandoned {
                 finishBlocks()
                 writeBatch()
             }
-            if waiting.isEmpty {
+            if deferred.isEmpty {
                 queue.done(heldBytes)
                 heldBytes = 0
             } else {
@@ -74,9 +74,9 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
             }
         }
         // The reclaimer has ended: nothing will make room any more.
-        isRoomHopeless = true
-        performWaiting()
-        if !queue.isAbandoned { closeActive() }
+        hasGivenUpOnSpace = true
+        performDeferred()
+        if !queue.isAbandoned { finishSegment() }
         for job in queue.finish() { fail(job) }
     }
 
@@ -120,12 +120,12 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 
     private func write(_ object: PackedObject, _ length: UInt64) {
         guard parts.pending.contains(object.hash, object.id), parts.health.isOn else { return refuse(object, length) }
-        switch room(length) {
+        switch claimSpace(length) {
         case .granted: break
-        case .wait: return wait(.object(object, length: length), object.id)
+        case .wait: return deferUntilSpace(.object(object, length: length), object.id)
         case .never: return refuse(object, length)
         }
-        guard haveActive(for: length), let place = added(object) else {
+        guard ensureActiveSegment(for: length), let place = added(object) else {
             parts.ledger.withLock { $0.unclaim(length) }
             return refuse(object, length)
         }
@@ -155,78 +155,78 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 
     // MARK: room
 
-    /// Asks for room; `wait`: it is asked again soon, for at most `roomWaitMax`.
-    func room(_ bytes: UInt64) -> Ledger.Claim {
-        let (claim, isTight) = parts.ledger.withLock { ($0.claim(bytes, for: .storing), $0.shortfall > 0) }
-        if isTight { wakeReclaimer() }
+    /// Asks for room; `wait`: it is asked again soon, for at most `spaceWaitMax`.
+    func claimSpace(_ bytes: UInt64) -> Ledger.Claim {
+        let (claim, isNearlyFull) = parts.ledger.withLock { ($0.claim(bytes, for: .storing), $0.shortfall > 0) }
+        if isNearlyFull { wakeReclaimer() }
         switch claim {
         case .granted:
-            isRoomHopeless = false
-            waitsSince = nil
+            hasGivenUpOnSpace = false
+            deferredSince = nil
             return .granted
         case .never: return .never
         case .wait: break
         }
         // Before the index is loaded nobody knows what may go.
-        guard parts.loading.isLoaded, !isRoomHopeless, !queue.isAbandoned else { return .never }
-        let begin = waitsSince ?? .now
-        waitsSince = begin
-        guard begin.duration(to: .now) < parts.tuning.roomWaitMax else {
-            isRoomHopeless = true
-            waitsSince = nil
-            parts.log(.warning, "no room could be made in \(parts.tuning.roomWaitMax): objects are not stored")
+        guard parts.loading.isLoaded, !hasGivenUpOnSpace, !queue.isAbandoned else { return .never }
+        let begin = deferredSince ?? .now
+        deferredSince = begin
+        guard begin.duration(to: .now) < parts.tuning.spaceWaitMax else {
+            hasGivenUpOnSpace = true
+            deferredSince = nil
+            parts.log(.warning, "no room could be made in \(parts.tuning.spaceWaitMax): objects are not stored")
             return .never
         }
         return .wait
     }
 
     /// Comes again, with those that wait.
-    func wait(_ job: WriterJob, _ id: ObjectID) {
-        waiting.append(job)
-        waitingIDs.insert(id)
+    func deferUntilSpace(_ job: WriterJob, _ id: ObjectID) {
+        deferred.append(job)
+        deferredIDs.insert(id)
     }
 
     /// What needs room is stored in the order in which it came, and what belongs to it comes behind it.
-    private func mustWait(_ job: WriterJob) -> Bool {
-        guard !waiting.isEmpty else { return false }
+    private func mustDefer(_ job: WriterJob) -> Bool {
+        guard !deferred.isEmpty else { return false }
         switch job {
         case .object(let object, _):
-            waitingIDs.insert(object.id)
+            deferredIDs.insert(object.id)
             return true
         case .makeLarge(let object):
             guard !object.isClaimed else { return false }
-            waitingIDs.insert(object.id)
+            deferredIDs.insert(object.id)
             return true
-        case .renew(let id, _, _, _, _, _): return waitingIDs.contains(id)
-        case .block(let object, _, _, _, _), .lostBlock(let object): return waitingIDs.contains(object.id)
+        case .renew(let id, _, _, _, _, _): return deferredIDs.contains(id)
+        case .block(let object, _, _, _, _), .lostBlock(let object): return deferredIDs.contains(object.id)
         case .call: return true
         case .drop, .move, .carry: return false
         }
     }
 
     /// Tries again what waits, up to the first that has to wait on.
-    private func performWaiting() {
-        guard !waiting.isEmpty else { return }
-        let jobs = waiting
-        waiting = []
-        waitingIDs = []
-        for job in jobs { if mustWait(job) { waiting.append(job) } else { performOrFail(job) } }
+    private func performDeferred() {
+        guard !deferred.isEmpty else { return }
+        let jobs = deferred
+        deferred = []
+        deferredIDs = []
+        for job in jobs { if mustDefer(job) { deferred.append(job) } else { performOrFail(job) } }
     }
 
     /// An active segment into which a record of this length still goes.
-    private func haveActive(for length: UInt64) -> Bool {
+    private func ensureActiveSegment(for length: UInt64) -> Bool {
         let segmentBytes = parts.ledger.withLock { $0.limits.segment }
         if let active, let batch {
             let end = active.end + UInt64(batch.byteCount) + length
             if end <= segmentBytes || active.end + UInt64(batch.byteCount) <= UInt64(SegmentFile.headerBytes) {
                 return true
             }
-            closeActive()
+            finishSegment()
         }
-        return openActive()
+        return startSegment()
     }
 
-    private func openActive() -> Bool {
+    private func startSegment() -> Bool {
         let header = UInt64(SegmentFile.headerBytes)
         // The header is what makes room for anything else: it may take from what is kept for copying.
         guard parts.ledger.withLock({ $0.claim(header, for: .moving) }) == .granted else { return false }
@@ -251,12 +251,12 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     }
 
     /// The active segment gets nothing more.
-    private func closeActive() {
+    private func finishSegment() {
         writeBatch()
-        retireActive()
+        retireSegment()
     }
 
-    private func retireActive() {
+    private func retireSegment() {
         guard let file = active else { return }
         active = nil
         batch = nil
@@ -313,7 +313,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
             parts.ledger.withLock { $0.unclaim(claimed) }
             claimed = 0
             failed(error, "a segment could not be written")
-            retireActive()
+            retireSegment()
             return false
         }
     }
@@ -335,7 +335,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
             let part = Array(rest.prefix(Self.dropsMax))
             let bytes = UInt64(RecordHeader.byteCount + part.count * DroppedObject.byteCount)
             guard parts.ledger.withLock({ $0.claim(bytes, for: .moving) }) == .granted else { return false }
-            guard haveActiveForDrops() else {
+            guard ensureActiveSegmentForDrops() else {
                 parts.ledger.withLock { $0.unclaim(bytes) }
                 return false
             }
@@ -349,7 +349,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
     private static let dropsMax = 4096
 
     /// They may go a little beyond a segment's length: closing it here would begin anew with what is being written.
-    private func haveActiveForDrops() -> Bool { active != nil || openActive() }
+    private func ensureActiveSegmentForDrops() -> Bool { active != nil || startSegment() }
 
     private func apply(_ step: Step, _ changes: inout [BookChange], _ renewed: inout [(ObjectID, UInt64)]) {
         switch step {
@@ -400,7 +400,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
                 isRenewed: parts.renewals.latest(of: object.id) != nil)
         else { preconditionFailure("what could be encoded can be named") }
         let isPublished = parts.pending.publish(object.hash, object.id) {
-            let isNew = parts.putIn(entry, wasPromised: true)
+            let isNew = parts.addToIndex(entry, wasPromised: true)
             precondition(isNew, "an object is stored once")
         }
         guard isPublished else {
@@ -430,7 +430,7 @@ extension Writer {
         defer { parts.ledger.withLock { $0.unclaim(left) } }
         for record in records {
             let length = record.recordLength
-            guard parts.health.isOn, length <= left, haveActive(for: length), let place = added(record) else {
+            guard parts.health.isOn, length <= left, ensureActiveSegment(for: length), let place = added(record) else {
                 return false
             }
             precondition(place.recordLength == length, "a record takes what it said")
@@ -469,7 +469,7 @@ extension Writer {
         let isLater = parts.renewals.latest(of: record.id).map { $0.serial > record.renewal ?? 0 } ?? false
         var attributes = record.attributes
         let isMoved = parts.ledger.withLock { ledger in
-            guard let current = parts.index.entry(hash, record.id), current.stands(at: record.from),
+            guard let current = parts.index.entry(hash, record.id), current.isAt(record.from),
                 let entry = DiskIndexEntry(
                     hash: hash, id: record.id, place: place, storageClass: current.storageClass, isRenewed: isLater),
                 parts.index.move(from: record.from, to: entry)

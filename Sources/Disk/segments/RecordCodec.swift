@@ -92,7 +92,7 @@ package enum RecordCodec {
         let part = bytes.extracting(0..<header.headPartLength)
         // First what costs nothing: a search meets many that are none.
         guard header.segment == segment.number, header.storeTag == segment.tag, header.offset == offset else {
-            throw .elsewhere
+            throw .wrongPlace
         }
         guard unsafe part.withUnsafeBytes({ unsafe headChecksum($0, segment) }) == header.checksum else {
             throw .checksum

@@ -107,7 +107,7 @@ package enum RecordError: Error, Equatable, Sendable {
     /// Of the head part.
     case checksum
     /// It says that it stands in another place, or in another store.
-    case elsewhere
+    case wrongPlace
     case attributes
     /// Padding that is not zero.
     case padding

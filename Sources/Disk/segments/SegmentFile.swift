@@ -60,7 +60,7 @@ package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by 
             } catch .failed(let code) { throw .failed(errno: code) } catch { throw .failed(errno: EIO) }
             do throws(RecordError) {
                 let header = try SegmentHeader(unsafe bytes.span.bytes)
-                guard header.identity == identity else { throw .elsewhere }
+                guard header.identity == identity else { throw .wrongPlace }
             } catch { throw .header(error) }
         }
         return SegmentFile(path, identity, file, isWritable: false)
@@ -157,7 +157,7 @@ package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by 
             let content = try RecordCodec.decode(unsafe part.span.bytes, in: identity, at: place.offset).content
             guard case .object(let head) = content, head.place.kind == place.kind,
                 head.place.headLength == place.headLength, head.place.recordLength == place.recordLength
-            else { throw .elsewhere }
+            else { throw .wrongPlace }
             return head
         } catch { throw .damaged }
     }

@@ -66,7 +66,7 @@ package final class DiskStore: @unchecked Sendable {
         parts.ledger.withLock { $0.setLimits(DiskStoreParts.limits(size, pinned, parts.tuning)) }
         threads.wakeReclaimer()
         keeper.setSyncInterval(syncInterval)
-        queue.poke()
+        queue.signalSpace()
     }
 
     package var statistics: DiskStatistics {
@@ -105,7 +105,7 @@ package final class DiskStore: @unchecked Sendable {
 
     /// The object is still there, in the same place.
     package func contains(_ id: ObjectID, hash: UInt64, _ place: Place) -> Bool {
-        parts.index.entry(hash, id)?.stands(at: place) ?? false
+        parts.index.entry(hash, id)?.isAt(place) ?? false
     }
 
     /// The object is still there, wherever it stands by now.
@@ -188,13 +188,13 @@ package final class DiskStore: @unchecked Sendable {
     package func remove(_ id: ObjectID, hash: UInt64, key: [UInt8]) {
         parts.loading.removed(id)
         if parts.pending.cancel(hash, id) { return parts.renewals.forget(id) }
-        if let entry = parts.takeOut(hash, id) { removed(entry, key) }
+        if let entry = parts.removeFromIndex(hash, id) { removed(entry, key) }
     }
 
     /// The object was found damaged: out, counted, and logged.
     package func dropDamaged(_ id: ObjectID, hash: UInt64, key: [UInt8]) {
         parts.loading.removed(id)
-        if let entry = parts.takeOut(hash, id) { reader.damaged(entry, key: key) }
+        if let entry = parts.removeFromIndex(hash, id) { reader.damaged(entry, key: key) }
     }
 
     /// All objects under the key. Returns how many there may have been: the keys are not compared where they are not
@@ -203,7 +203,7 @@ package final class DiskStore: @unchecked Sendable {
         parts.loading.removedAll(hash, through: ObjectID(rawValue: parts.lastIDGiven))
         let cancelled = parts.pending.cancelAll(hash)
         for id in cancelled { parts.renewals.forget(id) }
-        let entries = parts.takeOutAll(hash)
+        let entries = parts.removeAllFromIndex(hash)
         for entry in entries { removed(entry, key) }
         return cancelled.count + entries.count
     }

@@ -11,7 +11,7 @@ struct DiskStoreOpening {
 
     init(_ options: DiskOptions, _ tuning: DiskStoreTuning, calls: any DiskCalls) throws(DiskRefusal) {
         let directory = try Directory.open(options.path, size: options.size)
-        try directory.makeRooms()
+        try directory.makeSubdirectories()
         numbers = try directory.fileNumbers()
         let hadBook = unsafe access(directory.bookPath + "/data.mdb", F_OK) == 0
         let opened = try Self.openBook(directory, options, calls)

@@ -54,8 +54,8 @@ final class DiskStoreParts: Sendable {
     /// Numbers up to this one were given out.
     var lastIDGiven: UInt64 { lastID.load(ordering: .relaxed) }
 
-    /// One was met on the disk: those given out from now on are higher.
-    func met(_ id: ObjectID) {
+    /// One was noteID on the disk: those given out from now on are higher.
+    func noteID(_ id: ObjectID) {
         var known = lastID.load(ordering: .relaxed)
         while known < id.rawValue {
             let (exchanged, original) = lastID.weakCompareExchange(
@@ -77,16 +77,16 @@ final class DiskStoreParts: Sendable {
     // MARK: what is live
 
     /// Takes an object out of index and ledger; from here on nobody finds it.
-    func takeOut(_ hash: UInt64, _ id: ObjectID) -> DiskIndexEntry? {
+    func removeFromIndex(_ hash: UInt64, _ id: ObjectID) -> DiskIndexEntry? {
         ledger.withLock { ledger in index.remove(hash, id).map { taken($0, &ledger) } }
     }
 
     /// The same where it still stands at the place.
-    func takeOut(_ hash: UInt64, at place: Place) -> DiskIndexEntry? {
+    func removeFromIndex(_ hash: UInt64, at place: Place) -> DiskIndexEntry? {
         ledger.withLock { ledger in index.remove(hash, at: place).map { taken($0, &ledger) } }
     }
 
-    func takeOutAll(_ hash: UInt64) -> [DiskIndexEntry] {
+    func removeAllFromIndex(_ hash: UInt64) -> [DiskIndexEntry] {
         ledger.withLock { ledger in index.removeAll(hash).map { taken($0, &ledger) } }
     }
 
@@ -101,7 +101,7 @@ final class DiskStoreParts: Sendable {
     }
 
     /// Puts an object in. False: its number is in already.
-    func putIn(_ entry: DiskIndexEntry, wasPromised: Bool) -> Bool {
+    func addToIndex(_ entry: DiskIndexEntry, wasPromised: Bool) -> Bool {
         ledger.withLock { ledger in
             guard index.insert(entry) else { return false }
             let place = entry.place

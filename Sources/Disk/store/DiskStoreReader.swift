@@ -33,7 +33,7 @@ final class DiskStoreReader: Sendable {
         } catch {
             switch error {
             case .wouldBlock: break
-            case .damaged, .failed(EIO): keeper.foundDamaged(place)
+            case .damaged, .failed(EIO): keeper.reportDamaged(place)
             case .failed: parts.counters.readErrors.count()
             }
             throw error

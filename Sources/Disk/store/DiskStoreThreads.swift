@@ -37,13 +37,13 @@ final class DiskStoreThreads: Sendable {
         let queue = WriterQueue(bytesMax: tuning.queueBytesMax, wakeBytes: tuning.wakeBytes, nap: tuning.nap)
         reader = DiskStoreReader(parts: parts, keeper: keeper, queue: queue)
         let reclaimer = Reclaimer(
-            ledger: parts.ledger, house: DiskStoreHouse(parts: parts, keeper: keeper, queue: queue, reader: reader))
+            ledger: parts.ledger, store: DiskStoreForReclaimer(parts: parts, keeper: keeper, queue: queue, reader: reader))
         let writer = Writer(parts: parts, keeper: keeper, queue: queue, wakeReclaimer: { reclaimer.wake() })
         self.keeper = keeper
         self.queue = queue
         self.reclaimer = reclaimer
         keeper.connect(
-            afterDeletion: { queue.poke() }, wakeReclaimer: { reclaimer.wake() },
+            afterDeletion: { queue.signalSpace() }, wakeReclaimer: { reclaimer.wake() },
             drop: { removal in _ = queue.put(.drop(removal)) })
         // Numbers are reserved before any is given out: one that was given out is never given out again.
         keeper.commitBeforeStart()
@@ -104,7 +104,7 @@ final class DiskStoreThreads: Sendable {
         ended.keeper?.join()
         keeper.disconnect()
         pool.shutdown()
-        parts.large.letGo()
+        parts.large.releaseIdle()
         parts.book.close()
         parts.directory.unlock()
     }

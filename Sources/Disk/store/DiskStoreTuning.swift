@@ -15,7 +15,7 @@ struct DiskStoreTuning: Sendable {
     /// Between two probes of a store that is off.
     var probeInterval = Duration.seconds(5)
     /// How long an object waits for room before it is not stored after all.
-    var roomWaitMax = Duration.seconds(1)
+    var spaceWaitMax = Duration.seconds(1)
     /// How long is waited for the index to be filled.
     var loadWaitMax = Duration.seconds(10)
     /// Descriptors of shared segments that are kept open.

@@ -37,7 +37,7 @@ final class LargeObjects: Sendable {
     }
 
     /// The store has ended: lets go of those that nobody reads. They hold what the store was made of, and their files.
-    func letGo() {
+    func releaseIdle() {
         let idle = state.withLock { state in
             defer { state.idle = [] }
             return state.idle

@@ -145,7 +145,7 @@ struct DirectoryTests {
 
     @Test func `the files of a store are found by their numbers, and nothing else is taken for one`() throws {
         let directory = try open()
-        try directory.makeRooms()
+        try directory.makeSubdirectories()
         for name in ["segments/0000000a.seg", "segments/ffffffff.seg", "segments/a.seg", "segments/0000000b.tmp"] {
             try write("", name)
         }

@@ -87,7 +87,7 @@ struct DiskIndexTests {
             #expect(index.find(7).first?.uses == expected)
         }
         for expected in [2, 1, 0, 0] as [UInt8] {
-            index.forgive(7, ObjectID(rawValue: 1))
+            index.decrementUses(7, ObjectID(rawValue: 1))
             #expect(index.find(7).first?.uses == expected)
         }
         #expect(index.find(7).first?.storageClass == .pinned)

@@ -41,25 +41,25 @@ struct ReclaimerTrafficTests {
     private static func run(_ traffic: Traffic, touches: Bool) -> Outcome {
         var random = LedgerGenerator(seed: 4711)
         let size: UInt64 = 32 << 20
-        let house = FakeHouse(.init(size: size, pinned: 0, segment: 512 << 10))
-        let reclaimer = Reclaimer(ledger: house.ledger, house: house)
+        let store = ReclaimerStoreFake(.init(size: size, pinned: 0, segment: 512 << 10))
+        let reclaimer = Reclaimer(ledger: store.ledger, store: store)
         let ranks = Ranks(count: traffic.keyCount, exponent: traffic.exponent)
         var stored = [ObjectID?](repeating: nil, count: traffic.keyCount)
         var hits = 0
         for request in 0..<traffic.requestCount {
             let key = ranks.draw(using: &random)
-            if let id = stored[key], house.state.withLock({ $0.index[id] }) != nil {
+            if let id = stored[key], store.state.withLock({ $0.index[id] }) != nil {
                 hits += 1
-                if touches { house.touch(id) }
+                if touches { store.touch(id) }
             } else {
                 // The length follows from the key: 8 KiB on average.
-                stored[key] = house.store(UInt64(1024 + key &* 2_654_435_761 % 14_336))
+                stored[key] = store.store(UInt64(1024 + key &* 2_654_435_761 % 14_336))
             }
             if request % 8 == 0 { _ = reclaimer.turn() }
-            if request % 256 == 0 { house.commit() }
+            if request % 256 == 0 { store.commit() }
         }
-        let (written, moved) = house.state.withLock { ($0.storedBytes, $0.movedBytes) }
-        #expect(house.state.withLock { $0.usedMax } <= size)
+        let (written, moved) = store.state.withLock { ($0.storedBytes, $0.movedBytes) }
+        #expect(store.state.withLock { $0.usedMax } <= size)
         return Outcome(
             amplification: Double(written + moved) / Double(written), hits: Double(hits) / Double(traffic.requestCount))
     }

@@ -96,11 +96,11 @@ struct RecordTests {
 
     @Test func `what stands in another place or store is no record`() throws {
         let bytes = try RecordTests.encoded()
-        #expect(RecordTests.error(bytes, at: 4112) == .elsewhere)
+        #expect(RecordTests.error(bytes, at: 4112) == .wrongPlace)
         let other = SegmentIdentity(store: RecordTests.home.store, number: 4)
-        #expect(RecordTests.error(bytes, in: other) == .elsewhere)
+        #expect(RecordTests.error(bytes, in: other) == .wrongPlace)
         let low = StoreID(high: RecordTests.home.store.high, low: 1)
-        #expect(RecordTests.error(bytes, in: SegmentIdentity(store: low, number: 3)) == .elsewhere)
+        #expect(RecordTests.error(bytes, in: SegmentIdentity(store: low, number: 3)) == .wrongPlace)
         let high = StoreID(high: 1, low: RecordTests.home.store.low)
         #expect(RecordTests.error(bytes, in: SegmentIdentity(store: high, number: 3)) == .checksum)
     }

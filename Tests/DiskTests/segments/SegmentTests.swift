@@ -124,8 +124,8 @@ struct SegmentTests {
             _ = try SegmentFile.open(file.path, identity, calls: SystemCalls())
         }
         #expect(throws: Never.self) { try open(room.identity) }
-        #expect(throws: DiskFileError.header(.elsewhere)) { try open(.init(store: room.identity.store, number: 8)) }
-        #expect(throws: DiskFileError.header(.elsewhere)) { try open(.init(store: .none, number: 7)) }
+        #expect(throws: DiskFileError.header(.wrongPlace)) { try open(.init(store: room.identity.store, number: 8)) }
+        #expect(throws: DiskFileError.header(.wrongPlace)) { try open(.init(store: .none, number: 7)) }
         let good = try room.bytes(of: file.path)
         for at in 0..<SegmentFile.headerBytes {
             room.flip(at, of: file.path)

@@ -57,7 +57,7 @@ struct DiskStoreCrowdedTests {
     {
         var tuning = DiskStoreTestRoom.tuning
         tuning.segmentBytes = 1 << 20
-        tuning.roomWaitMax = .seconds(2)
+        tuning.spaceWaitMax = .seconds(2)
         let calls = FaultyCalls()
         let store = try room.open(size: Directory.sizeMin, pinned: 0, tuning: tuning, calls: calls)
         defer { store.close() }

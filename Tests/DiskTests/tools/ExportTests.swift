@@ -18,7 +18,7 @@ final class ExportRoom {
         path = FileManager.default.temporaryDirectory.path + "/larder-export-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         let directory = try Directory.open(path + "/store", size: 64 << 20)
-        try directory.makeRooms()
+        try directory.makeSubdirectories()
         storeID = directory.storeID
         let book = try Self.openBook(directory.bookPath, storeID)
         book.close()

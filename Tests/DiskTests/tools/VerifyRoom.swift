@@ -12,7 +12,7 @@ final class VerifyRoom {
 
     init() throws {
         let directory = try Directory.open(path, size: 64 << 20)
-        try directory.makeRooms()
+        try directory.makeSubdirectories()
         id = directory.storeID
     }
 

@@ -4,7 +4,7 @@ import Glibc
 @testable import Disk
 
 /// A store without bytes, for the rules of reclaiming: what stands in which file, what the index says, which files wait for the book.
-final class FakeHouse: ReclaimerHouse, @unchecked Sendable {  // what it holds is reached under its lock alone
+final class ReclaimerStoreFake: ReclaimerStore, @unchecked Sendable {  // what it holds is reached under its lock alone
     enum Written {
         case object(StoredHead)
         case drops([DroppedObject])
@@ -143,7 +143,7 @@ final class FakeHouse: ReclaimerHouse, @unchecked Sendable {  // what it holds i
         }
     }
 
-    // MARK: the house
+    // MARK: the store
 
     func scan(_ segment: UInt32, _ visit: (VictimRecord) -> Bool) throws(DiskReadError) {
         if state.withLock({ $0.scanFails }) { throw .failed(errno: EIO) }
@@ -157,10 +157,10 @@ final class FakeHouse: ReclaimerHouse, @unchecked Sendable {  // what it holds i
         }
     }
 
-    func standing(of head: StoredHead) -> RecordStanding? {
+    func status(of head: StoredHead) -> RecordStatus? {
         state.withLock { state in
             guard let entry = state.index[head.id], entry.place == head.place else { return nil }
-            return RecordStanding(useMark: entry.useMark, isPinned: entry.isPinned)
+            return RecordStatus(useMark: entry.useMark, isPinned: entry.isPinned)
         }
     }
 
@@ -232,15 +232,15 @@ final class FakeHouse: ReclaimerHouse, @unchecked Sendable {  // what it holds i
         }
     }
 
-    func standing(ofLarge segment: UInt32) -> RecordStanding? {
+    func status(ofLarge segment: UInt32) -> RecordStatus? {
         state.withLock { state in
             state.large[segment].flatMap { state.index[$0] }.map {
-                RecordStanding(useMark: $0.useMark, isPinned: $0.isPinned)
+                RecordStatus(useMark: $0.useMark, isPinned: $0.isPinned)
             }
         }
     }
 
-    func forgive(large segment: UInt32) {
+    func decrementUses(large segment: UInt32) {
         state.withLock { state in
             if let id = state.large[segment] { state.index[id]?.useMark -= 1 }
         }

@@ -1,7 +1,7 @@
 import EventLoop
 
 /// The running store as the reclaimer sees it.
-final class DiskStoreHouse: ReclaimerHouse {
+final class DiskStoreForReclaimer: ReclaimerStore {
     private let parts: DiskStoreParts
     private let keeper: BookKeeper
     private let queue: WriterQueue
@@ -25,8 +25,8 @@ final class DiskStoreHouse: ReclaimerHouse {
         }
     }
 
-    func standing(of head: StoredHead) -> RecordStanding? {
-        parts.index.entry(parts.options.hash(head.key), at: head.place).map(RecordStanding.init)
+    func status(of head: StoredHead) -> RecordStatus? {
+        parts.index.entry(parts.options.hash(head.key), at: head.place).map(RecordStatus.init)
     }
 
     func read(_ head: StoredHead) throws(DiskReadError) -> MovedRecord? {
@@ -58,29 +58,29 @@ final class DiskStoreHouse: ReclaimerHouse {
     }
 
     func evict(_ head: StoredHead) {
-        guard let entry = parts.takeOut(parts.options.hash(head.key), at: head.place) else { return }
+        guard let entry = parts.removeFromIndex(parts.options.hash(head.key), at: head.place) else { return }
         evicted(entry, key: head.key)
     }
 
     func dropDamaged(_ head: StoredHead) {
-        guard let entry = parts.takeOut(parts.options.hash(head.key), at: head.place) else { return }
+        guard let entry = parts.removeFromIndex(parts.options.hash(head.key), at: head.place) else { return }
         reader.damaged(entry, key: head.key)
     }
 
-    func standing(ofLarge segment: UInt32) -> RecordStanding? {
+    func status(ofLarge segment: UInt32) -> RecordStatus? {
         guard let (hash, id) = parts.large.known(segment) else { return nil }
-        return parts.index.entry(hash, id).map(RecordStanding.init)
+        return parts.index.entry(hash, id).map(RecordStatus.init)
     }
 
-    func forgive(large segment: UInt32) {
+    func decrementUses(large segment: UInt32) {
         guard let (hash, id) = parts.large.known(segment) else { return }
-        parts.index.forgive(hash, id)
+        parts.index.decrementUses(hash, id)
     }
 
     func evict(large segment: UInt32) -> ObjectID? {
         guard let (hash, id) = parts.large.known(segment) else { return nil }
         let key = reader.key(ofLarge: segment)
-        guard let entry = parts.takeOut(hash, id) else { return nil }
+        guard let entry = parts.removeFromIndex(hash, id) else { return nil }
         evicted(entry, key: key ?? [])
         return entry.id
     }
@@ -98,7 +98,7 @@ final class DiskStoreHouse: ReclaimerHouse {
             parts.index.forEach { entry in
                 if entry.place.segment == segment { places.append(entry.place) }
             }
-            for place in places { keeper.foundDamaged(place) }
+            for place in places { keeper.reportDamaged(place) }
         }
         keeper.deleteAfterCommit(segment)
     }
@@ -115,6 +115,6 @@ final class DiskStoreHouse: ReclaimerHouse {
     }
 }
 
-extension RecordStanding {
+extension RecordStatus {
     init(_ entry: DiskIndexEntry) { self.init(useMark: entry.uses, isPinned: entry.storageClass == .pinned) }
 }

@@ -1,11 +1,11 @@
 /// What reclaiming needs of the running store. All is called on the reclaimer's thread, under no lock, and may block.
-protocol ReclaimerHouse: AnyObject, Sendable {
+protocol ReclaimerStore: AnyObject, Sendable {
     /// Walks all whole records of a closed segment, in order, until the visitor returns false; those whose head is damaged are
     /// passed over.
     func scan(_ segment: UInt32, _ visit: (VictimRecord) -> Bool) throws(DiskReadError)
 
     /// What the index says of a record; nil: it is not live at that place.
-    func standing(of head: StoredHead) -> RecordStanding?
+    func status(of head: StoredHead) -> RecordStatus?
 
     /// A live record as it is to be written: with its renewed head, where it has one, and its body, which is checked. Nil: it was
     /// removed meanwhile. `.damaged` is followed by `dropDamaged`.
@@ -28,9 +28,9 @@ protocol ReclaimerHouse: AnyObject, Sendable {
     func dropDamaged(_ head: StoredHead)
 
     /// What the index says of a large object; nil: it is not there any more.
-    func standing(ofLarge segment: UInt32) -> RecordStanding?
+    func status(ofLarge segment: UInt32) -> RecordStatus?
     /// Takes one use from a large object.
-    func forgive(large segment: UInt32)
+    func decrementUses(large segment: UInt32)
     /// Takes a large object out of index and book, and tells the ledger. The drop record as with others. Nil: it was not there.
     func evict(large segment: UInt32) -> ObjectID?
 
@@ -52,7 +52,7 @@ enum VictimRecord: Sendable {
 }
 
 /// What the index says of a live record.
-struct RecordStanding: Sendable, Equatable {
+struct RecordStatus: Sendable, Equatable {
     /// 0: not used since it was written or looked at last; at most 3.
     var useMark: UInt8
     var isPinned: Bool

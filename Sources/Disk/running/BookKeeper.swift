@@ -1,13 +1,20 @@
 import EventLoop
 import Glibc
 
-/// The thread that keeps the book: at each turn it puts on the medium what was written, then commits the changes that
-/// belong to it, then deletes the files that the book no longer needs. What could not be committed stays, and is
-/// tried again.
+/// The thread that keeps the book. Each turn runs in an order that a crash may stop at any line:
 ///
-/// It also turns a store that is off on again (`probe`), and finds out which objects had stood where a head was found
-/// damaged.
-final class BookKeeper: @unchecked Sendable {  // what is not under the lock belongs to the thread
+/// 1. synchronize the segments and large files that were written, and the directories that changed;
+/// 2. commit the changes that refer to those bytes, in one transaction of the book;
+/// 3. delete the files that the book no longer refers to;
+/// 4. let a later turn synchronize the directories of the deleted files, and only then forget their numbers in the book.
+///
+/// So the book never names bytes that are not on the medium, and no file is deleted while the book still leads to it. After a
+/// crash between 2 and 3 the file is found at the next start with nothing live in it. A batch that cannot be committed is kept
+/// (`retained`) and tried again.
+///
+/// The thread also turns a store that is off on again (`probe`), and finds out which objects stood where a head turned out to
+/// be damaged.
+final class BookKeeper: @unchecked Sendable {  // `state` and the closures have locks; the rest belongs to the thread
     enum TouchedFile: Sendable {
         case segment(SegmentFile)
         case large(LargeFile)
@@ -27,10 +34,10 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         }
     }
 
-    /// What goes into one transaction, and what belongs to it.
+    /// The changes of one transaction, and what has to be on the medium before it is committed.
     private struct Batch {
         var changes: [BookChange] = []
-        /// As of the last change: what the book will know of each segment.
+        /// What the book will say of each segment, as of the last change.
         var ends: [UInt32: BookSegment] = [:]
         var touched: [UInt32: TouchedFile] = [:]
         var directories: Set<String> = []
@@ -41,7 +48,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             changes.isEmpty && ends.isEmpty && touched.isEmpty && directories.isEmpty && deletions.isEmpty
         }
 
-        /// What came later goes behind.
+        /// Appends what was recorded later: it must be applied later.
         mutating func append(_ later: Batch) {
             if isEmpty, renewed.isEmpty { return self = later }
             changes += later.changes
@@ -66,24 +73,24 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
     private let parts: DiskStoreParts
     private let state: Locked<State>
     private let wake = CountingSemaphore()
-    /// Taken, and not committed yet.
+    /// Taken from `state` and not committed yet. Only this thread touches it.
     private var retained = Batch()
     private var lastProbe = ContinuousClock.now
-    /// Ids below this one are reserved in the book.
+    /// Object numbers below this one are reserved in the book, or will be with the next commit.
     private var reservedIDs: UInt64
-    /// How many ids are reserved at a time.
+    /// How many object numbers are reserved at a time.
     static let idsReserved: UInt64 = 1 << 20
 
     private let afterDeletion = Locked<(@Sendable () -> Void)?>(nil)
     private let wakeReclaimer = Locked<(@Sendable () -> Void)?>(nil)
-    /// The commit before found no room.
+    /// The last commit found no space.
     private var isBookFull = false
-    /// Attempts of a full book before those who wait for a commit are told that there is none.
+    /// How often a commit of a full book is tried before those who wait for it are told that it failed.
     private static let triesMax = 20
     private var triesLeft = triesMax
     private let dropLater = Locked<(@Sendable (Removal) -> Void)?>(nil)
 
-    /// - Parameter reservedIDs: as of the book.
+    /// - Parameter reservedIDs: what the book says.
     init(parts: DiskStoreParts, reservedIDs: UInt64) {
         self.parts = parts
         self.reservedIDs = reservedIDs
@@ -91,8 +98,8 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
     }
 
     /// - Parameters:
-    ///   - afterDeletion: there is more room.
-    ///   - drop: has a drop record written for an object that was taken out, and tells the book.
+    ///   - afterDeletion: called when files were deleted, so that there may be space.
+    ///   - drop: has a drop record written for an object that was taken out of the index, and tells the book.
     func connect(
         afterDeletion: @escaping @Sendable () -> Void, wakeReclaimer: @escaping @Sendable () -> Void,
         drop: @escaping @Sendable (Removal) -> Void
@@ -102,45 +109,55 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         dropLater.withLock { $0 = drop }
     }
 
-    /// After its end: those whom it calls hold it.
+    /// Releases the closures. They hold objects that hold this one. Call it after the thread has ended.
     func disconnect() {
         afterDeletion.withLock { $0 = nil }
         wakeReclaimer.withLock { $0 = nil }
         dropLater.withLock { $0 = nil }
     }
 
-    // MARK: for other threads
+    // MARK: called by other threads
 
-    /// Changes whose bytes are written, all at once, so that a commit has all of them or none.
+    /// Adds changes to the next commit. The bytes they refer to must have been written. All changes of one call go into the
+    /// same transaction.
     /// - Parameters:
-    ///   - renewed: renewals that are in `changes`, with their serials.
-    ///   - end: what the book knows of the segment then.
+    ///   - renewed: the renewals that are in `changes`, with their serial numbers.
+    ///   - touched: the file that must be synchronized before the commit.
+    ///   - end: how far the book knows the segment after the commit.
     func record(
         _ changes: [BookChange], renewed: [(ObjectID, UInt64)] = [], touched: TouchedFile? = nil,
         end: BookSegment? = nil
     ) {
+        precondition(end == nil || touched != nil, "the end of a segment comes with the segment to synchronize")
         guard !changes.isEmpty || touched != nil else { return }
         let isFull = state.withLock { state in
             state.batch.changes += changes
             state.batch.renewed += renewed
             if let touched {
                 state.batch.touched[touched.number] = touched
-                if let end { state.batch.ends[touched.number] = end }
+                if let end {
+                    let before = state.batch.ends[touched.number]
+                    precondition(
+                        before.map { !$0.isClosed && $0.coveredEnd <= end.coveredEnd } ?? true,
+                        "a segment only grows, and never after it is closed")
+                    state.batch.ends[touched.number] = end
+                }
             }
             return state.batch.changes.count >= parts.tuning.commitChangesMax
         }
         if isFull { commitSoon() }
     }
 
+    /// Has the directory synchronized before the next commit.
     func touch(directory: String) { state.withLock { _ = $0.batch.directories.insert(directory) } }
 
-    /// When all that was recorded so far is in the book: the file is deleted, and out of the ledger.
+    /// Deletes the file once everything recorded so far is committed, and takes it out of the ledger.
     func deleteAfterCommit(_ number: UInt32) { state.withLock { $0.batch.deletions.append(number) } }
 
-    /// A head could not be read there: what stands there in the index is taken out.
+    /// Takes the object at this place out of index and book: its head cannot be read.
     func reportDamaged(_ place: Place) {
         let isNew = state.withLock { state in
-            // Many may have met it at once.
+            // Many readers may meet the same damage at once.
             guard state.damaged.count < 1024, !state.damaged.contains(place) else { return false }
             state.damaged.append(place)
             return true
@@ -157,7 +174,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         if mustWake { wake.signal() }
     }
 
-    /// Between two commits from now on: what waited under the old one is committed at once.
+    /// Sets the time between two commits. Changes that waited under another interval are committed at once.
     func setSyncInterval(_ interval: Duration) {
         let isOther = state.withLock { state in
             defer { state.syncInterval = interval }
@@ -166,8 +183,8 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         if isOther { commitSoon() }
     }
 
-    /// - Parameter then: called on the keeper's thread, or at once where it has ended; false: it could not be
-    ///   committed.
+    /// Commits everything recorded so far.
+    /// - Parameter then: called with the outcome on the keeper's thread, or at once with false if the thread has ended.
     func commit(then: @escaping @Sendable (Bool) -> Void) {
         let isOpen = state.withLock { state in
             guard state.life == .open else { return false }
@@ -177,17 +194,17 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         if isOpen { commitSoon() } else { then(false) }
     }
 
-    /// Commits, as `commit`; blocks.
+    /// Like `commit`, and waits for the outcome.
     func commitNow() -> Bool {
         let answer = BlockingAnswer()
         commit { answer.give($0) }
         return answer.wait()
     }
 
-    /// Changes that wait: those who make many at once hold back.
+    /// Changes that wait for a commit. A thread that makes many at once holds back while there are too many.
     var waitingChanges: Int { state.withLock { $0.batch.changes.count } }
 
-    /// One commit more, then it ends.
+    /// Commits once more, then ends.
     func close() { end(.closing) }
     /// Ends without another commit.
     func abandon() { end(.abandoned) }
@@ -197,12 +214,12 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         wake.signal()
     }
 
-    /// Reserves numbers in the book. Before the thread begins; where it fails the store is off.
+    /// Reserves object numbers in the book before the thread begins. If it fails, the store is off.
     func commitBeforeStart() { _ = commitBatch() }
 
     // MARK: the thread
 
-    /// Until it is closed. The body of a thread.
+    /// The body of the thread. Returns when the keeper is closed or abandoned.
     func run() {
         while true {
             sleep()
@@ -221,7 +238,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             if !damaged.isEmpty { dropUnreadable(at: damaged) }
             let isDone = commitBatch()
             if !isDone, isBookFull, life == .open, parts.health.isOn, triesLeft > 0 {
-                // Something is being evicted: who waits gets the answer of a later attempt.
+                // The reclaimer is evicting: those who wait get the outcome of a later attempt.
                 triesLeft -= 1
                 state.withLock { $0.waiters = waiters + $0.waiters }
             } else {
@@ -244,7 +261,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         state.withLock { $0.isAsleep = false }
     }
 
-    /// Bytes first, book second, then what the book no longer needs.
+    /// Synchronizes, commits, then deletes. Returns false if something could not be done; `retained` keeps it.
     private func commitBatch() -> Bool {
         let (batch, isAbandoned) = state.withLock { state in
             defer { state.batch = Batch() }
@@ -263,6 +280,8 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         return true
     }
 
+    /// Keeps the reserved numbers well ahead of those given out. A number that a crashed process gave out is then never given
+    /// out again, though nothing on the disk may mention it.
     private func reserveIDs() {
         let given = parts.lastIDGiven
         guard given + Self.idsReserved / 2 > reservedIDs else { return }
@@ -270,6 +289,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         reservedIDs = given + Self.idsReserved
     }
 
+    /// Synchronizes files and directories. Each is taken off the list when it is done, so that a retry skips it.
     private func synchronize() -> Bool {
         do throws(DiskFileError) {
             for (number, file) in retained.touched {
@@ -283,7 +303,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             return true
         } catch {
             parts.counters.writeErrors.count()
-            parts.health.turnOff("what was written could not be put on the medium: \(error)")
+            parts.health.turnOff("cannot put written data on the medium: \(error)")
             return false
         }
     }
@@ -300,22 +320,22 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             return commitRemovalsFirst()
         } catch {
             parts.counters.writeErrors.count()
-            parts.health.turnOff("the book could not be written: \(error)")
+            parts.health.turnOff("cannot write the book: \(error)")
             return false
         }
     }
 
-    /// The file grows by what the ledger granted and no more, so that all files together stay within the size.
+    /// Commits while the file of the book grows by no more than the ledger grants: all files together stay within the size.
     private func commitWithinSize(_ changes: [BookChange]) throws(BookError) {
         let book = parts.book
         defer { parts.ledger.withLock { $0.setBook(bytes: book.fileBytes) } }
-        // As long as nobody misses it, what the map has room for: changing that has readers wait.
+        // Start with what the map of the book has room for: changing the map makes all readers wait.
         let wanted = max(book.growthWithoutRemap, Self.growthMin)
         var growth = parts.ledger.withLock { $0.claimForBook(wanted, isUrgent: false) }
         while true {
             book.setGrowthMax(growth)
             do throws(BookError) { return try book.commit(changes) } catch { guard error == .full else { throw error } }
-            // How much it needs nobody knows before it is written.
+            // Nobody knows how much a transaction needs before it is written. Double the claim and try again.
             let more = growth + max(growth, book.fileBytes / 4, Self.growthMin)
             let most = parts.ledger.withLock { $0.claimForBook(more, isUrgent: true) }
             guard most > growth else { throw .full }
@@ -325,11 +345,11 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
 
     private static let growthMin: UInt64 = 1 << 20
 
-    /// There is no room for what the batch adds. What it takes out goes first: that frees pages, and what was evicted has to go
-    /// before files can. Something more has to be evicted, and then it is tried again; only where that does not help for long
-    /// is the store off.
+    /// The book has no space for what the batch adds. Commit its removals first: they free pages of the book, and the files of
+    /// evicted objects cannot be deleted before. Then have more evicted and try the rest again. The store is turned off only if
+    /// that does not help for long.
     private func commitRemovalsFirst() -> Bool {
-        if !isBookFull { parts.log(.info, "there is no room for the book to grow: objects are evicted") }
+        if !isBookFull { parts.log(.info, "the book has no space to grow: evicting stored responses") }
         isBookFull = true
         parts.ledger.withLock { $0.requestSpaceForBook() }
         wakeReclaimer.withLock { $0 }?()
@@ -341,7 +361,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
                 try commitWithinSize(part)
                 removals = removals.dropFirst(part.count)
             } catch {
-                // A batch of a few touches few pages; those that one frees are there for the one after the next.
+                // A smaller batch touches fewer pages. The pages it frees can be used from the second commit after it.
                 guard error == .full, count > 1 else { break }
                 count = (count + 1) / 2
             }
@@ -354,7 +374,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         return false
     }
 
-    /// Pages that a commit frees are used again by the one after the next: a small one comes between.
+    /// Commits what is left. LMDB reuses freed pages from the second commit on, so a small commit comes first.
     private func retryAfterRemovals() -> Bool {
         do throws(BookError) {
             try parts.book.commit([.reserveIDs(below: ObjectID(rawValue: reservedIDs))])
@@ -362,14 +382,15 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             isBookFull = false
             return true
         } catch {
-            return false  // it is tried again soon, and told then if it is anything else
+            return false  // it is tried again soon, and reported then if the error persists
         }
     }
 
-    /// Beyond so many times `commitChangesMax` a store whose book is full takes nothing more.
+    /// A full book with more than this many times `commitChangesMax` waiting changes turns the store off.
     private static let changesMax = 8
 
-    /// Takes the removals out of what is retained, and what they make needless: an id is never used again.
+    /// Takes the removals out of `retained`, and every change that they make needless. That is right in any order, because an
+    /// object number is never used again.
     private func extractRemovals() -> [BookChange] {
         var removed: Set<ObjectID> = []
         var removals: [BookChange] = []
@@ -387,17 +408,20 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         return removals
     }
 
+    /// Deletes files after the commit that made them unnecessary.
     private func delete(_ numbers: [UInt32]) {
         guard !numbers.isEmpty else { return }
         var gone: [BookChange] = []
         for number in numbers {
-            guard let kind = parts.ledger.withLock({ $0.units[number]?.kind }) else { continue }
+            guard let unit = parts.ledger.withLock({ $0.units[number] }) else { continue }
+            precondition(unit.isClosed, "a file that is still written to is not deleted")
+            let kind = unit.kind
             let path =
                 kind == .large ? parts.directory.largePath(number) : parts.directory.segmentPath(number)
             let status = parts.calls.unlink(path)
             guard status == 0 || status == Int(-ENOENT) else {
                 parts.counters.writeErrors.count()
-                parts.log(.error, "\(path) can not be deleted: errno \(-status)")
+                parts.log(.error, "cannot delete \(path): errno \(-status)")
                 parts.ledger.withLock { $0.keep(number) }
                 continue
             }
@@ -406,8 +430,8 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             gone.append(.forgetSegment(number))
             let directory =
                 kind == .large ? parts.directory.largeDirectory(number) : parts.directory.segmentsPath
-            // That it is gone is on the medium before the book forgets that there was such a file: or it would be
-            // taken for a new one.
+            // The directory is synchronized before the commit that forgets the number. If the book forgot it first, a crash
+            // could bring back the file without its number, and the next start would take everything in it for stored.
             touch(directory: directory)
         }
         record(gone)
@@ -416,13 +440,13 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
 
     // MARK: damage
 
-    /// The heads can not be read, so that the objects are found by their places alone: a walk over index and book.
+    /// Drops the objects at places whose heads cannot be read. Their keys are unknown, so this walks the index and the book.
     private func dropUnreadable(at places: [Place]) {
         var found: [ObjectID: DiskIndexEntry] = [:]
         parts.index.forEach { entry in
             if places.contains(where: { entry.isAt($0) }) { found[entry.id] = entry }
         }
-        // What is not in the index any more was moved or removed before it was read: no damage.
+        // An object that is no longer in the index was moved or removed before the read: that is no damage.
         for (id, entry) in found where parts.removeFromIndex(entry.hash, at: entry.place) == nil { found[id] = nil }
         guard !found.isEmpty else { return }
         var keys: [ObjectID: [UInt8]] = [:]
@@ -434,8 +458,8 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         } catch { parts.log(.error, "\(error)") }
         for (id, entry) in found {
             parts.counters.damagedObjects.count()
-            let name = keys[id].map(DiskStoreParts.text) ?? "an object whose key is not known any more"
-            parts.log(.warning, "\(name) is damaged, and dropped")
+            let name = keys[id].map(DiskStoreParts.text) ?? "a response whose URL is not known any more"
+            parts.log(.warning, "\(name) is damaged and was dropped")
             let removal = Removal(
                 id: id, key: keys[id] ?? [], segment: entry.place.segment, isLarge: entry.place.kind == .large,
                 isInBook: keys[id] != nil)
@@ -443,7 +467,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         }
     }
 
-    // MARK: on again
+    // MARK: turning the store on again
 
     private func probeWhereDue() {
         guard !parts.health.isOn else { return }
@@ -454,7 +478,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
         afterDeletion.withLock { $0 }?()
     }
 
-    /// Whether so much can be written that going on makes sense.
+    /// Whether the medium takes a few megabytes: it makes sense to go on then.
     private func probe() -> Bool {
         let path = parts.directory.path + "/probe"
         defer { _ = parts.calls.unlink(path) }
@@ -465,7 +489,7 @@ final class BookKeeper: @unchecked Sendable {  // what is not under the lock bel
             try file.synchronize()
             return true
         } catch {
-            return false  // it is off, and stays so
+            return false  // the store stays off
         }
     }
 

@@ -1,158 +1,159 @@
-/// What a store's files take, what of it is live, and what may still be written: the sums behind "never above the size".
+/// The sums behind "never above the size": what the files of a store take, what of it is live, and what may still be written.
 ///
-/// A unit is one file with bodies: a shared segment, or the file of a large object. The ledger knows numbers alone; it is
-/// told of everything that is written, published, removed and deleted, and asked before anything grows. It is used under
-/// a lock, by workers too: nothing in it takes long (`nextVictim` says `.askAgain` where it would).
+/// A unit is one file with bodies: a shared segment, or the file of a large object. The ledger only knows numbers. It is told
+/// of everything that is written, published, removed and deleted, and it is asked before anything grows.
+///
+/// It is used under one lock, by the threads of the store and by workers. Index and ledger change under one hold of that lock,
+/// so they never differ. Nothing here may take long: `nextVictim` returns `.askAgain` instead.
 ///
 ///     size ┬─────────────────────────  never above
-///          │  floor: room for copying forward, and for the book
+///          │  floor: for copying a victim forward, and for the book
 ///          ├─────────────────────────  objects are stored up to here
-///          │  reserve: lets the writer go on while a victim is emptied
-///          ├─────────────────────────  above here reclaiming begins
+///          │  reserve: the writer goes on while a victim is emptied
+///          ├─────────────────────────  reclaiming begins here
 struct Ledger: Sendable {
     struct Limits: Sendable, Equatable {
-        /// Bytes that all files may take.
+        /// The most bytes that all files together may take.
         var size: UInt64
-        /// Bytes of records that pinned objects may take.
+        /// The most bytes that the records of pinned objects may take.
         var pinned: UInt64
-        /// Length at which a shared segment is closed.
+        /// The length at which a shared segment is closed.
         var segment: UInt64
     }
 
     enum UnitKind: Sendable { case shared, large }
 
-    /// What bytes are asked for.
+    /// What space is claimed for.
     enum Purpose: Sendable {
         /// New objects, packed or large.
         case storing
-        /// Records copied forward, drop records, the book: what reclaiming itself needs.
+        /// Records copied forward, drop records, and the book: what reclaiming itself needs.
         case moving
     }
 
     enum Claim: Sendable, Equatable {
         case granted
-        /// Not before something was reclaimed.
+        /// There is no space until something is reclaimed.
         case wait
-        /// More than there can ever be, or all that is there is pinned.
+        /// Waiting cannot help: it is more than there can ever be, or everything is pinned.
         case never
     }
 
     enum Victim: Sendable, Equatable {
-        /// Copy forward what is pinned, what was used up to `usedBytesMax` (all that is live where it is sparse); then delete it.
+        /// Copy forward what is pinned and what was used, up to `usedBytesMax` (if `isSparse`, everything live); then delete it.
         case segment(UInt32, usedBytesMax: UInt64, isSparse: Bool)
-        /// Delete it, unless it was used: `keep` it then.
+        /// Delete it, unless it was used: then `keep` it.
         case large(UInt32)
-        /// Looked at many without finding one: ask again, without holding the lock in between.
+        /// Many units were examined without result. Ask again, and let go of the lock in between.
         case askAgain
-        /// Nothing can be gained: all that is there is pinned.
+        /// Nothing can be gained: everything is pinned.
         case allPinned
-        /// There is room enough.
+        /// There is enough space.
         case notNeeded
     }
 
     struct Unit: Sendable, Equatable {
         var kind: UnitKind
-        /// Bytes the file takes.
+        /// The length of the file.
         var fileBytes: UInt64 = 0
-        /// Of them live, of objects that may be evicted.
+        /// Live bytes of objects that may be evicted.
         var permanentBytes: UInt64 = 0
-        /// Of them live and pinned.
+        /// Live bytes of pinned objects.
         var pinnedBytes: UInt64 = 0
         var objectCount = 0
-        /// Nothing is written into it any more.
+        /// Nothing more is written to the file.
         var isClosed = false
-        /// It is being emptied, and its file will be gone.
+        /// The file is being emptied and will be deleted.
         var isVictim = false
-        /// Which place in the age order is its own: older ones are passed over.
+        /// The place in the age order that counts. Older places of the unit are skipped.
         fileprivate var ticket: UInt64 = 0
 
         var liveBytes: UInt64 { permanentBytes + pinnedBytes }
-        /// So little of it is live that copying all of that is cheaper than forgetting it.
+        /// So little is live that copying all of it is cheaper than losing it.
         var isSparse: Bool { kind == .shared && isClosed && !isVictim && liveBytes < fileBytes / 4 }
     }
 
     private(set) var limits: Limits
     private(set) var units: [UInt32: Unit] = [:]
-    /// Bytes of all units' files.
+    /// The sum over all units.
     private(set) var fileBytes: UInt64 = 0
     private(set) var bookBytes: UInt64 = 0
-    /// What the book may grow by at the commit that is under way.
+    /// By how much the book may grow in the commit that is under way.
     private(set) var bookClaimedBytes: UInt64 = 0
-    /// The most that the book grew at one commit, older ones counting less and less.
+    /// The most that the book grew in one commit; older commits count less and less.
     private var bookGrowth: UInt64 = 0
-    /// Granted, and not yet in a file.
+    /// Granted, and not written to a file yet.
     private(set) var claimedBytes: UInt64 = 0
     private(set) var permanentBytes: UInt64 = 0
-    /// Of pinned records that are live.
+    /// Live bytes of pinned records.
     private(set) var pinnedBytes: UInt64 = 0
-    /// Of pinned records that wait to be written.
+    /// Bytes of pinned records that wait to be written.
     private(set) var promisedPinnedBytes: UInt64 = 0
     private(set) var objectCount = 0
     private(set) var largeCount = 0
-    /// Bytes of the units that are being emptied: gone soon.
+    /// Bytes of the victims: files that will be deleted soon.
     private(set) var leavingBytes: UInt64 = 0
-    /// What copying forward may reach after the size was lowered; zero: the size.
+    /// After the size was lowered: how far copying forward may go beyond it. Zero otherwise.
     private var overhang: UInt64 = 0
-    /// Closed shared segments of which little is live.
+    /// Closed shared segments with little that is live.
     private var sparse: Set<UInt32> = []
-    /// Closed shared segments with nothing live in them.
+    /// Closed shared segments with nothing that is live.
     private var empty: Set<UInt32> = []
     private var clock = AgeOrder()
-    /// Units looked at since the last one from which something was gained.
+    /// Units examined since the last victim.
     private var lookedAtWithoutGain = 0
-    /// A unit is a victim where at least this part of it (1 / 2^shift) is gained.
+    /// A unit becomes a victim if at least this part of it is gained: 1 / 2^shift.
     private var gainShift = Self.gainShiftUsual
-    /// All is pinned: nothing was found, and nothing changed since.
+    /// The last search found no victim, and nothing changed since: waiting for space cannot help.
     private var hasNothingToReclaim = false
-    /// The most that was asked for and could not be granted yet.
+    /// The largest claim that could not be granted yet.
     private var requestedBytes: UInt64 = 0
-    /// Length of the longest shared segment: what one victim may need to be copied.
+    /// The length of the longest shared segment: what copying one victim may need.
     private var longestSegment: UInt64 = 0
 
     private static let gainShiftUsual: UInt64 = 3
     private static let gainShiftLast: UInt64 = 6
-    /// Units looked at under one hold of the lock.
+    /// How many units are examined under one hold of the lock.
     private static let stepsMax = 64
 
     init(limits: Limits) { self.limits = limits }
 
     // MARK: sums
 
-    /// Of all files, and of what was granted and will be in them.
+    /// All files, and what was granted and will be in them.
     var usedBytes: UInt64 { fileBytes + bookBytes + claimedBytes + bookClaimedBytes }
     var liveBytes: UInt64 { permanentBytes + pinnedBytes }
     var segmentCount: Int { units.count - largeCount }
 
-    /// Kept free by those who store: one victim can always be copied, and a transaction of the book always has room.
+    /// What new objects must leave free, so that one victim can always be copied and the book always has room for a commit.
     var floorBytes: UInt64 {
         max(limits.segment, longestSegment) + bookRoom.saturatingMinus(bookClaimedBytes)
     }
 
-    /// For the book: twice what it grew lately at a commit. It grows while the store fills, or its objects become smaller;
-    /// then its pages are used again, and it stays as it is.
+    /// For the book: twice what it lately grew in one commit. The book grows while the store fills or its objects become smaller;
+    /// later it reuses its pages.
     private var bookRoom: UInt64 {
         min(max(1 << 20, min(bookBytes / 4, bookGrowth * 2)), bookMax.saturatingMinus(bookBytes))
     }
 
-    /// What the book may take: its file never becomes shorter, and one that a burst of small objects made long would leave nothing
-    /// for bodies.
+    /// The most that the book may take. Its file never shrinks: a burst of small objects must not leave nothing for bodies.
     private var bookMax: UInt64 { limits.size / 2 }
 
-    /// Below this much free room reclaiming begins, so that those who store hardly ever wait.
+    /// Reclaiming begins when less than this is free, early enough that jobs hardly ever wait for space.
     var reserveBytes: UInt64 { floorBytes + limits.segment + limits.size / 200 }
 
-    /// What pinned objects may take: the quota, or less where so much would leave nothing to reclaim with.
+    /// What pinned objects may take: the quota, or less if so much would leave nothing to reclaim with.
     var pinnedMax: UInt64 {
         let room = limits.size.saturatingMinus(reserveBytes + bookBytes)
         return min(limits.pinned, room - room >> Self.gainShiftLast)
     }
 
-    /// Bytes that have to be reclaimed now, beyond those of the units that are on their way out.
+    /// Bytes to reclaim now, beyond those of the victims.
     var shortfall: UInt64 {
         (usedBytes + reserveBytes + requestedBytes).saturatingMinus(limits.size + leavingBytes)
     }
 
-    /// Those who store are about to wait.
+    /// New objects will soon have to wait for space.
     var isNearlyFull: Bool { usedBytes + floorBytes + limits.segment / 2 > limits.size }
 
     mutating func setLimits(_ new: Limits) {
@@ -161,8 +162,9 @@ struct Ledger: Sendable {
         overhang = overhangNow
     }
 
-    /// Before each commit: how much of `wanted` the book may grow by. What is granted ends in `setBook`.
-    /// - Parameter isUrgent: all that is left, whoever else may wait for it; false: what is kept for it, and what nobody will miss.
+    /// Asks, before a commit, how much of `wanted` the book may grow by. `setBook` ends the claim.
+    /// - Parameter isUrgent: true: everything that is left, whoever waits for it. False: what is kept for the book, and what
+    ///   nobody will miss.
     mutating func claimForBook(_ wanted: UInt64, isUrgent: Bool) -> UInt64 {
         bookClaimedBytes = 0
         let left = limits.size.saturatingMinus(usedBytes)
@@ -172,24 +174,24 @@ struct Ledger: Sendable {
         return bookClaimedBytes
     }
 
-    /// The book has no room for what has to go into it: one unit more has to go.
+    /// The book has no space for its changes: at least one more unit has to be reclaimed.
     mutating func requestSpaceForBook() { requestedBytes = max(requestedBytes, leavingBytes + limits.segment) }
 
-    /// After each commit.
+    /// The length of the book after a commit.
     mutating func setBook(bytes: UInt64) {
         bookClaimedBytes = 0
-        // What was found at the start says nothing of how it grows.
+        // The length at the start says nothing about how fast the book grows.
         let growth = bookBytes == 0 ? bytes / 8 : bytes.saturatingMinus(bookBytes)
         bookGrowth = max(growth, bookGrowth - bookGrowth / 8)
         bookBytes = bytes
     }
 
-    /// Where a size was lowered so far that the floor is gone, one victim may be copied all the same: else nothing could go.
+    /// After the size was lowered below what is used, one victim may still be copied. Otherwise nothing could ever be deleted.
     private var overhangNow: UInt64 { usedBytes + floorBytes > limits.size ? usedBytes + floorBytes : 0 }
 
     // MARK: growing
 
-    /// An object will be written: takes its part of the quota. False: the quota is full.
+    /// Reserves a share of the quota for an object that will be written. Returns false if the quota is full.
     mutating func promise(_ bytes: UInt64, _ storageClass: StorageClass) -> Bool {
         guard storageClass == .pinned else { return true }
         guard pinnedBytes + promisedPinnedBytes + bytes <= pinnedMax else { return false }
@@ -197,13 +199,14 @@ struct Ledger: Sendable {
         return true
     }
 
-    /// What was promised is not written after all.
+    /// Gives the share back: the object is not written after all, or it is live now and counted as such.
     mutating func withdraw(_ bytes: UInt64, _ storageClass: StorageClass) {
         if storageClass == .pinned { promisedPinnedBytes.subtract(bytes) }
     }
 
-    /// Asks for room in a file, old or new. What is granted ends in `grew`, or in `unclaim`.
+    /// Claims space in a file. A granted claim ends in `grew` or `unclaim`, exactly once.
     mutating func claim(_ bytes: UInt64, for purpose: Purpose) -> Claim {
+        precondition(bytes > 0, "a claim is for something")
         let ceiling =
             switch purpose {
             case .storing: limits.size.saturatingMinus(floorBytes)
@@ -221,10 +224,10 @@ struct Ledger: Sendable {
 
     mutating func unclaim(_ bytes: UInt64) { claimedBytes.subtract(bytes) }
 
-    /// A new file, still empty, and still written into.
+    /// Adds a new, empty file that is being written.
     mutating func begin(_ number: UInt32, _ kind: UnitKind) { insert(number, Unit(kind: kind)) }
 
-    /// A file that was found at the start. Those of one kind are told in the order of their numbers: their age.
+    /// Adds a file that was there at the start. Files of one kind are added in the order of their numbers, which is their age.
     mutating func load(_ number: UInt32, _ kind: UnitKind, fileBytes bytes: UInt64, isClosed: Bool = true) {
         insert(number, Unit(kind: kind, fileBytes: bytes, isClosed: isClosed))
         fileBytes += bytes
@@ -233,8 +236,9 @@ struct Ledger: Sendable {
         refresh(number, wasSparse: false, wasEmpty: false)
     }
 
-    /// The file of a unit grew by bytes that were claimed.
+    /// The file grew by bytes that were claimed.
     mutating func grew(_ number: UInt32, by bytes: UInt64) {
+        precondition(units[number].map { !$0.isClosed } ?? false, "only a file that is being written grows")
         claimedBytes.subtract(bytes)
         fileBytes += bytes
         change(number) { $0.fileBytes += bytes }
@@ -245,21 +249,22 @@ struct Ledger: Sendable {
 
     // MARK: objects
 
-    /// A record is live from now on. Of a large object all bytes of its file count, here and in `remove`.
+    /// A record is live from now on. `bytes` is the whole length of the record, here and in `remove`.
     mutating func add(_ bytes: UInt64, _ storageClass: StorageClass, to number: UInt32, wasPromised: Bool) {
         objectCount += 1
         if wasPromised { withdraw(bytes, storageClass) }
         count(bytes, storageClass, in: number)
     }
 
-    /// A record is live no more.
+    /// A record is no longer live.
     mutating func remove(_ bytes: UInt64, _ storageClass: StorageClass, from number: UInt32) {
+        precondition(objectCount > 0, "what is removed was added")
         objectCount -= 1
         discount(bytes, storageClass, in: number)
         mayReclaimAgain()
     }
 
-    /// A record was copied forward; with a renewed head it may have another length.
+    /// A record was copied forward. A renewed head may change its length.
     mutating func move(
         _ oldBytes: UInt64, from old: UInt32, to new: UInt32, _ newBytes: UInt64, _ storageClass: StorageClass
     ) {
@@ -267,7 +272,7 @@ struct Ledger: Sendable {
         discount(oldBytes, storageClass, in: old)
     }
 
-    /// A live record is kept under another class from now on. False: the quota is full; nothing changed.
+    /// Moves a live record to the other class. Returns false, and changes nothing, if the quota is full.
     mutating func reclassify(_ bytes: UInt64, in number: UInt32, to storageClass: StorageClass) -> Bool {
         guard promise(bytes, storageClass) else { return false }
         withdraw(bytes, storageClass)
@@ -279,20 +284,20 @@ struct Ledger: Sendable {
 
     // MARK: units
 
-    /// Nothing more is written into it: it may be reclaimed.
+    /// Nothing more is written to the file: it may become a victim.
     mutating func close(_ number: UInt32) {
         change(number) { $0.isClosed = true }
         gainShift = Self.gainShiftUsual
         mayReclaimAgain()
     }
 
-    /// What stands in it is not known, and may be wanted: it is not reclaimed.
+    /// Nobody knows what is in the file, and it may be wanted: it never becomes a victim.
     mutating func setAside(_ number: UInt32) {
         guard units[number] != nil else { return }
         change(number) { $0.isClosed = false }
     }
 
-    /// It becomes young: it was used. Also for a victim that could not be emptied.
+    /// Makes a unit young: it was used, or it was a victim that could not be emptied.
     mutating func keep(_ number: UInt32) {
         guard let unit = units[number] else { return }
         if unit.isVictim { leavingBytes.subtract(unit.fileBytes) }
@@ -303,12 +308,13 @@ struct Ledger: Sendable {
         }
     }
 
-    /// Its file is gone. What was live in it is live no more.
+    /// The file is deleted. What was live in it is gone.
     mutating func delete(_ number: UInt32) {
         guard let unit = units.removeValue(forKey: number) else { return }
         fileBytes.subtract(unit.fileBytes)
         permanentBytes.subtract(unit.permanentBytes)
         pinnedBytes.subtract(unit.pinnedBytes)
+        precondition(objectCount >= unit.objectCount, "the sum has the objects of each file")
         objectCount -= unit.objectCount
         if unit.kind == .large { largeCount -= 1 }
         if unit.isVictim { leavingBytes.subtract(unit.fileBytes) }
@@ -323,8 +329,8 @@ struct Ledger: Sendable {
 
     // MARK: victims
 
-    /// Which unit goes next: one with nothing live in it, needed or not; where room is needed one of which little is live, or
-    /// else the oldest from which something is gained. It is a victim until `delete` or `keep`.
+    /// Chooses the unit to reclaim next: an empty one, whether space is needed or not. If space is needed: one with little that
+    /// is live, or else the oldest from which enough is gained. It stays a victim until `delete` or `keep`.
     mutating func nextVictim() -> Victim {
         if let number = empty.min() { return makeVictim(number, usedBytesMax: 0, isSparse: true) }
         guard shortfall > 0 else {
@@ -368,7 +374,7 @@ struct Ledger: Sendable {
         return .segment(number, usedBytesMax: usedBytesMax, isSparse: isSparse)
     }
 
-    /// All units were looked at: once more with less to gain from each, and then there is nothing, but what is on its way out.
+    /// All units were examined. Search once more for a smaller gain; after that, only the victims are left to wait for.
     private mutating func roundEnded() -> Victim {
         lookedAtWithoutGain = 0
         if gainShift < Self.gainShiftLast {
@@ -380,10 +386,10 @@ struct Ledger: Sendable {
         return .allPinned
     }
 
-    // MARK: the small print
+    // MARK: bookkeeping
 
     private mutating func insert(_ number: UInt32, _ unit: Unit) {
-        precondition(units[number] == nil, "each file has a number of its own")
+        precondition(units[number] == nil, "each file has its own number")
         var unit = unit
         unit.ticket = clock.append(number)
         units[number] = unit
@@ -451,12 +457,12 @@ extension UInt64 {
 
     /// Takes away what was added before.
     fileprivate mutating func subtract(_ bytes: UInt64) {
-        precondition(self >= bytes, "the ledger gives back what it took")
+        precondition(self >= bytes, "the ledger only gives back what it was given")
         self -= bytes
     }
 }
 
-/// Units in the order of age, oldest first. A unit that becomes young, or goes, leaves its old place behind as a hole.
+/// Units from the oldest to the youngest. A unit that becomes young, or is deleted, leaves its old place behind as a hole.
 private struct AgeOrder: Sendable {
     struct Turn: Sendable {
         var unit: UInt32
@@ -466,7 +472,7 @@ private struct AgeOrder: Sendable {
     private var first = 0
     private var nextTicket: UInt64 = 0
 
-    /// - Returns: the ticket that makes this place the unit's own.
+    /// - Returns: the ticket of this place. The unit keeps it to recognise its own place.
     mutating func append(_ unit: UInt32) -> UInt64 {
         nextTicket += 1
         turns.append(Turn(unit: unit, ticket: nextTicket))

@@ -1,13 +1,13 @@
 import EventLoop
 
-/// Objects that wait to be written, by key's hash and number: what is taken out here while it waits never becomes
-/// visible.
+/// Objects that wait to be written, by the hash of the key and the number. An object that is removed while it waits never
+/// becomes visible.
 ///
-/// An object is in exactly one of three states, and each step between them is made under the lock of its shard:
+/// An object is in exactly one of three states. Each step between them happens under the lock of its shard:
 ///
 ///     waiting ──publish──▶ in the index ──remove──▶ gone
 ///        └─────cancel──────────────────────────────▶
-@safe final class Pending: @unchecked Sendable {  // each shard is reached under its lock alone
+@safe final class Pending: @unchecked Sendable {  // each shard is only reached under its lock
     private let shards: [Locked<DiskIndexShard>]
 
     init() { shards = (0..<Self.shardCount).map { _ in Locked(DiskIndexShard()) } }
@@ -15,12 +15,12 @@ import EventLoop
     private static let shardCount = 16
 
     func add(_ hash: UInt64, _ id: ObjectID) {
-        // Only hash and number matter here.
+        // Only hash and number matter here; the place is made up.
         let place = Place(kind: .packed, segment: 0, offset: 0, headLength: 16, bodyLength: 0)
         guard
             let entry = DiskIndexEntry(
                 hash: hash, id: id, place: place, storageClass: .permanent, isRenewed: false)
-        else { preconditionFailure("this place can be named") }
+        else { preconditionFailure("this place fits into an index entry") }
         shard(of: hash).withLock { $0.insert(entry) }
     }
 
@@ -28,13 +28,13 @@ import EventLoop
         shard(of: hash).withLock { $0.first(hash) { $0.id == id } != nil }
     }
 
-    /// It is not wanted any more. False: it does not wait; it is in the index, or nowhere.
+    /// Takes an object out. Returns false if it does not wait: it is in the index by now, or gone.
     @discardableResult
     func cancel(_ hash: UInt64, _ id: ObjectID) -> Bool {
         shard(of: hash).withLock { $0.remove(hash) { $0.id == id } != nil }
     }
 
-    /// The numbers of all that wait under a key.
+    /// The numbers of all objects that wait under a key.
     func waiting(_ hash: UInt64) -> [ObjectID] {
         shard(of: hash).withLock { shard in
             var found: [ObjectID] = []
@@ -43,7 +43,7 @@ import EventLoop
         }
     }
 
-    /// All that wait under a key. Returns their numbers.
+    /// Takes out all objects that wait under a key. Returns their numbers.
     func cancelAll(_ hash: UInt64) -> [ObjectID] {
         shard(of: hash).withLock { shard in
             var cancelled: [ObjectID] = []
@@ -52,7 +52,8 @@ import EventLoop
         }
     }
 
-    /// It is written: `publish` puts it into the index, unless it was cancelled; then false.
+    /// Takes the object out and calls `publish`, which puts it into the index. Returns false, without the call, if the object
+    /// was cancelled.
     func publish(_ hash: UInt64, _ id: ObjectID, _ publish: () -> Void) -> Bool {
         shard(of: hash).withLock { shard in
             guard shard.remove(hash, where: { $0.id == id }) != nil else { return false }

@@ -1,14 +1,17 @@
 import EventLoop
 import Synchronization
 
-/// Frees units, one after the other, on a thread of its own: decides which records are copied forward, has the writer
-/// write them, and lets the file go when the book no longer needs it.
+/// Frees one unit after the other, on a thread of its own. It decides which records are copied forward, has the writer write
+/// them, and has the file deleted once the book no longer needs it.
 ///
-///     victim ──scan──▶ wanted: copied forward, then found at the new place    ──book's commit──▶ file deleted
-///                      not wanted: out of the index and out of the book
+///     victim ──scan──▶ wanted: copied forward, found at the new place from now on    ──commit of the book──▶ file deleted
+///                      not wanted: removed from index and book, named in a drop record
 ///
-/// A crash at any moment finds the old file whole, or a book that no longer points into it. It knows nothing of queues, index
-/// or book: `ReclaimerStore` is what it needs of the running store.
+/// What a crash leaves behind, at any line: the whole old file, with a book that still leads into it; or a book that no longer
+/// does, with a file that is empty to it. In the first case a record may exist twice. Both copies have the same number, and
+/// the later place counts.
+///
+/// The reclaimer does not know queue, index or book. `ReclaimerStore` is everything it needs of the running store.
 final class Reclaimer: Sendable {
     private let ledger: Locked<Ledger>
     private let store: any ReclaimerStore
@@ -16,9 +19,9 @@ final class Reclaimer: Sendable {
     private let isAsleep = Atomic(false)
     private let isStopped = Atomic(false)
 
-    /// Bytes of records that are read and given to the writer at a time: what is stored meanwhile waits behind no more.
+    /// How many bytes of records are read and given to the writer at a time. New objects wait behind one such batch at most.
     static let batchBytes = 1 << 20
-    /// Objects of drop records that are carried forward at a time.
+    /// How many drop records are collected before they are written.
     static let dropsMax = 4096
 
     init(ledger: Locked<Ledger>, store: any ReclaimerStore) {
@@ -28,23 +31,23 @@ final class Reclaimer: Sendable {
 
     // MARK: the thread
 
-    /// Reclaims until `stop`. The body of a thread.
+    /// The body of the thread. Returns after `stop`.
     func run() {
         while !isStopped.load(ordering: .acquiring) {
             while !isStopped.load(ordering: .acquiring), turn() == .worked {}
             isAsleep.store(true, ordering: .sequentiallyConsistent)
-            // Between the last look and this line something may have been asked for: a second is the longest it waits.
+            // A wake between the last look and this line is missed. The timeout bounds what that costs.
             _ = work.wait(timeout: .seconds(1))
             isAsleep.store(false, ordering: .sequentiallyConsistent)
         }
     }
 
-    /// There may be something to reclaim. Costs a system call only where the thread sleeps.
+    /// There may be something to reclaim. Makes a system call only if the thread sleeps.
     func wake() {
         if isAsleep.exchange(false, ordering: .sequentiallyConsistent) { work.signal() }
     }
 
-    /// Ends `run` after the batch it is at; a victim that is half empty stays as it is.
+    /// Ends `run` after the batch under way. A victim that is half empty stays as it is.
     func stop() {
         isStopped.store(true, ordering: .releasing)
         work.signal()
@@ -56,13 +59,13 @@ final class Reclaimer: Sendable {
         /// There may be more to do.
         case worked
         case idle
-        /// All that is there is pinned, and it is full.
+        /// Everything is pinned, and the store is full.
         case allPinned
-        /// Reading or writing failed, or it was stopped: the victim stays. Not at once again.
+        /// Reading or writing failed, or the reclaimer was stopped. The victim stays; do not try again at once.
         case failed
     }
 
-    /// Reclaims one unit, where it is needed. For one thread at a time.
+    /// Reclaims one unit if space is needed. Only one thread may call this.
     func turn() -> Turn {
         switch ledger.withLock({ $0.nextVictim() }) {
         case .notNeeded: return .idle
@@ -93,18 +96,22 @@ final class Reclaimer: Sendable {
         }
         if let id = store.evict(large: number) {
             var drops = [DroppedObject(id: id, segment: number)]
-            // Where it can not be written, the file goes all the same: it would only be missed where the book is lost before that.
+            // Delete the file even if this fails: the drop record would only matter if the book were lost before the deletion.
             do throws(Interruption) { try carry(&drops) } catch {}
         }
         release(number)
     }
 
+    /// Has the file deleted with the next commit. From here on the old places must not be needed any more.
     private func release(_ number: UInt32) {
+        precondition(
+            ledger.withLock { $0.units[number]?.isVictim ?? true }, "only a victim, or a file that is gone, is released"
+        )
         store.deleteAfterCommit(number)
         if ledger.withLock({ $0.isNearlyFull }) { store.commitSoon() }
     }
 
-    // MARK: what is kept
+    // MARK: choosing what to keep
 
     private func plan(
         _ number: UInt32, usedBytesMax: UInt64, isSparse: Bool
@@ -133,7 +140,7 @@ final class Reclaimer: Sendable {
                 case .object(let head):
                     guard let status = store.status(of: head) else { break }
                     let length = head.place.recordLength
-                    // The class of a renewed object is what the index says: the record's may be older.
+                    // The index knows the class. The record may have an older one, if its head was renewed.
                     if status.isPinned || plan.keeps(length, status.useMark) {
                         heads.append(head)
                         bytes += Int(length)
@@ -152,14 +159,14 @@ final class Reclaimer: Sendable {
             try move(heads, &drops)
             try carry(&drops)
         } catch {
-            // The file stays, and with it the records of what was evicted: as far as it can be written, that is written.
+            // The file stays, and so do the records of the evicted objects. Write as many of their drop records as possible.
             try carry(&drops)
             throw error
         }
     }
 
-    /// Takes a record out. Until its file is gone a drop record says so: rebuilding the book must not bring back what somebody may
-    /// have purged in the meantime, when the index knew nothing of it any more.
+    /// Evicts a record. A drop record names it for as long as its file exists: if the book were rebuilt, the record would come
+    /// back, even if somebody purged the object meanwhile, when the index no longer knew it.
     private func evict(_ head: StoredHead, _ drops: inout [DroppedObject]) {
         store.evict(head)
         drops.append(DroppedObject(id: head.id, segment: head.place.segment))
@@ -196,7 +203,7 @@ final class Reclaimer: Sendable {
             }
         }
         guard !records.isEmpty else { return }
-        // What is removed while it is copied needs a drop record at the new place.
+        // An object that is removed during the copy needs a drop record at its new place.
         let room = bytes + Self.dropsBytes(records.count)
         if claim(room) {
             guard store.move(records, room: room) else { throw Interruption() }
@@ -207,7 +214,7 @@ final class Reclaimer: Sendable {
         }
     }
 
-    /// Those that still mean something: with the file their record stands in they can go.
+    /// The drop records that still matter. A drop record is needless once the file of its object is gone.
     private func needed(_ drops: [DroppedObject], in number: UInt32) -> [DroppedObject] {
         ledger.withLock { ledger in
             drops.filter { $0.segment != number && ledger.units[$0.segment] != nil }
@@ -221,7 +228,7 @@ final class Reclaimer: Sendable {
         drops.removeAll(keepingCapacity: true)
     }
 
-    /// Where other victims still wait for the book, room comes with its commit.
+    /// Claims space for moving. Emptied victims that wait for a commit free theirs when it is done.
     private func claim(_ bytes: UInt64) -> Bool {
         if ledger.withLock({ $0.claim(bytes, for: .moving) }) == .granted { return true }
         store.commitAndDelete()

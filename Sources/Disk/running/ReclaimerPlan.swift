@@ -1,28 +1,28 @@
-/// Which records of a victim are copied forward, beside those that are pinned: the most used, of these the youngest, up to
-/// so many bytes. Two walks over the victim, and no list of its records.
+/// Decides which records of a victim are copied forward in addition to the pinned ones: the most used, and of those the
+/// youngest, up to a limit in bytes. It takes two walks over the victim, and no list of its records.
 struct KeepPlan: Sendable {
-    /// Marks are 1, 2 and 3; what has 0 was not used.
+    /// Use marks are 1 to 3; a record with 0 was not used.
     private static let markMax: UInt8 = 3
     private var isAll = false
-    /// Bytes that may be copied.
+    /// How many bytes may still be copied.
     private var left: UInt64
-    /// By use mark, of all records of the victim.
+    /// The bytes of all records of the victim, by use mark.
     private var bytes: [UInt64] = [0, 0, 0, 0]
-    /// From this mark on all are kept.
+    /// All records with at least this mark are kept.
     private var markMin: UInt8 = 4
-    /// With the mark below that, so many bytes of the oldest are not kept, and those after them are.
+    /// Of the records with the mark just below: this many bytes, of the oldest records, are not kept.
     private var skipped: UInt64 = 0
 
     init(usedBytesMax: UInt64) { left = usedBytesMax }
 
-    /// All that is live.
+    /// The plan that keeps everything live.
     static var all: KeepPlan {
         var plan = KeepPlan(usedBytesMax: .max)
         plan.isAll = true
         return plan
     }
 
-    /// On the first walk, for each live record.
+    /// Called on the first walk, for each live record.
     mutating func count(_ length: UInt64, _ useMark: UInt8) { bytes[Int(min(useMark, Self.markMax))] += length }
 
     mutating func decide() {
@@ -34,7 +34,8 @@ struct KeepPlan: Sendable {
         if markMin > 1 { skipped = bytes[Int(markMin) - 1] - room }
     }
 
-    /// On the second walk, for each live record. Uses of between the walks are heard, but no more is kept than was planned.
+    /// Called on the second walk, for each live record. It sees uses that happened between the walks, but never keeps more than
+    /// was planned.
     mutating func keeps(_ length: UInt64, _ useMark: UInt8) -> Bool {
         if isAll { return true }
         let mark = min(useMark, Self.markMax)

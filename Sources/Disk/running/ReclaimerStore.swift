@@ -1,82 +1,82 @@
-/// What reclaiming needs of the running store. All is called on the reclaimer's thread, under no lock, and may block.
+/// What the reclaimer needs of the running store. Everything is called on the reclaimer's thread, with no lock held, and may
+/// block.
 protocol ReclaimerStore: AnyObject, Sendable {
-    /// Walks all whole records of a closed segment, in order, until the visitor returns false; those whose head is damaged are
-    /// passed over.
+    /// Walks all records of a closed segment in order, until the visitor returns false. Skips records whose head is damaged.
     func scan(_ segment: UInt32, _ visit: (VictimRecord) -> Bool) throws(DiskReadError)
 
-    /// What the index says of a record; nil: it is not live at that place.
+    /// What the index says of a record. Returns nil if the record is not live at that place.
     func status(of head: StoredHead) -> RecordStatus?
 
-    /// A live record as it is to be written: with its renewed head, where it has one, and its body, which is checked. Nil: it was
-    /// removed meanwhile. `.damaged` is followed by `dropDamaged`.
+    /// Reads a live record as it is to be written: with its renewed head, if it has one, and with its body, whose checksums are
+    /// compared. Returns nil if it was removed meanwhile. The caller answers `.damaged` with `dropDamaged`.
     func read(_ head: StoredHead) throws(DiskReadError) -> MovedRecord?
 
-    /// Has records written into the active segment, then for each: where the index still has it at `from`, puts the new place there,
-    /// tells the ledger (`move`) and the book's batch; where not, it was removed meanwhile, and its new place goes into a drop
-    /// record, so that no rebuilding of the book brings it back.
-    /// - Parameter room: bytes that were claimed for all this, drop record included. What is not written is unclaimed.
-    /// - Returns: when they are written. False: they could not be; all room was unclaimed.
+    /// Has records written to the active segment and waits for it. Then, for each record: if the index still has it at `from`, the
+    /// index, the ledger and the next commit get the new place. If not, it was removed meanwhile, and a drop record names it at
+    /// its new place, so that no rebuilt book brings it back.
+    /// - Parameter room: bytes that were claimed for all of this, drop records included. What is not used is given back.
+    /// - Returns: false if the records could not be written. The whole claim was given back then.
     func move(_ records: [MovedRecord], room: UInt64) -> Bool
 
-    /// Has drop records written; as `move`.
+    /// Has drop records written, like `move`.
     func carry(_ drops: [DroppedObject], room: UInt64) -> Bool
 
-    /// Takes a record out of index and book, where it still stands at that place, and tells the ledger. The reclaimer has the drop
-    /// record written itself (`carry`).
+    /// Takes a record out of index, ledger and book if it is still at that place. The reclaimer has the drop record written itself
+    /// (`carry`).
     func evict(_ head: StoredHead)
-    /// As wherever else damage is met: with its drop record, counted and logged.
+    /// Drops a record that is damaged: as anywhere else, it is counted and logged and gets a drop record.
     func dropDamaged(_ head: StoredHead)
 
-    /// What the index says of a large object; nil: it is not there any more.
+    /// What the index says of a large object. Returns nil if it is gone.
     func status(ofLarge segment: UInt32) -> RecordStatus?
-    /// Takes one use from a large object.
+    /// Takes one use away from a large object.
     func decrementUses(large segment: UInt32)
-    /// Takes a large object out of index and book, and tells the ledger. The drop record as with others. Nil: it was not there.
+    /// Takes a large object out of index, ledger and book. The caller writes its drop record. Returns nil if it was gone.
     func evict(large segment: UInt32) -> ObjectID?
 
-    /// Once all that was asked for so far is in the book and on the medium: deletes the file, and has it out of the ledger. Until then
-    /// who holds the old place still reads there. The book forgets the file's number (`forgetSegment`) only after it is deleted: a
-    /// file that the book does not know is taken for a new one at the next start, and all that stands in it for stored.
+    /// Deletes the file once everything requested so far is in the book and on the medium. Until then, readers that know an old
+    /// place can still use it. The book forgets the number of the file (`forgetSegment`) only after the deletion: the next start
+    /// takes a file that the book does not know for a new one, and everything in it for stored.
     func deleteAfterCommit(_ segment: UInt32)
-    /// The book should not wait for its next turn.
+    /// Asks for a commit without waiting for it.
     func commitSoon()
-    /// Commits now, and deletes what waited for it; returns when it is done, or could not be.
+    /// Commits, deletes the files that waited for it, and returns when that succeeded or failed.
     func commitAndDelete()
 }
 
-/// A record as the scan of a victim meets it.
+/// A record of a victim.
 enum VictimRecord: Sendable {
     case object(StoredHead)
-    /// Objects that were removed, and the file that each stood in.
+    /// Objects that were removed, each with the number of the file it stood in.
     case drops([DroppedObject])
 }
 
 /// What the index says of a live record.
 struct RecordStatus: Sendable, Equatable {
-    /// 0: not used since it was written or looked at last; at most 3.
+    /// How often it was used since it was written or last examined, 0 to 3.
     var useMark: UInt8
     var isPinned: Bool
 }
 
-/// A record to be written anew, at a place that the writer chooses. It keeps its id.
+/// A record to be written again at a place that the writer chooses. It keeps its number.
 struct MovedRecord: Sendable {
     var id: ObjectID
     var key: [UInt8]
     var from: Place
-    /// Renewed ones, where there are.
+    /// The renewed attributes, if it was renewed. The same holds for `head`.
     var attributes: ObjectAttributes
     var head: [UInt8]
     var checksums: [UInt32]
     var body: any BodyBytes
-    /// Which renewal is in `head`: where there is a later one, the record stays marked as renewed. Nil: none. What the number
-    /// means is the house's own affair.
+    /// The renewal that `head` contains, as the store numbers them. If there is a later one, the record stays marked as renewed.
+    /// Nil if there is none.
     var renewal: UInt64?
 
-    /// Bytes it will take.
+    /// The bytes it will take.
     var recordLength: UInt64 {
         let headPart = RecordCodec.headPartLength(
             kind: .packed, key: key, attributes: attributes, head: head, bodyLength: body.length)
-        // One that is too long for a head part can not have been stored: renewed heads are held to the same limit.
+        // A head part that is too long cannot occur: renewed heads are held to the same limit before they are stored.
         return UInt64(headPart ?? RecordHeader.headPartBytesMax) + padded(UInt64(body.length), to: 16)
     }
 }

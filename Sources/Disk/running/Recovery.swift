@@ -1,33 +1,36 @@
 import EventLoop
 import Glibc
 
-/// Fills the index when a store starts: from the book, and from what the segments have beyond it. Runs on a thread of
-/// its own, and while it does, the store is used.
+/// Fills the index when a store starts: from the book, and from the records that the segments have beyond it. It runs on a
+/// thread of its own while the store is already in use.
 ///
-/// 1. All files are told to the ledger.
-/// 2. What stands in each segment behind the end that the book knows, newest segment first: objects are addedCount in,
-///    drop records heard. An object's drop record stands behind it, or in a later segment, so that it was heard
-///    before the object is addedCount in.
-/// 3. The book's entries, but for those that were dropped, are in the index already (copied forward), or point to
-///    what is not there.
-/// 4. Large objects that the book does not know; and only then the book is told how far it knows each segment.
+/// 1. `measure`: tell the ledger all files. Nothing may be written before: the ledger would count too little.
+/// 2. `recoverTails`: read each segment from the end that the book knows, the newest segment first. Add the objects, and note
+///    the drop records. The drop record of an object stands behind it or in a later segment, and so it is noted before the
+///    object is met.
+/// 3. `loadBook`: add the entries of the book, except those that were dropped, those that are in the index already (the record
+///    was copied forward), and those whose file does not reach that far.
+/// 4. `recoverLargeFiles`: add large objects that the book does not know. `finishBook` comes last: only now may the book say
+///    that it covers each segment to its end. A crash before that makes the next start do all of this again.
 ///
-/// Where the book was lostCount, its part is empty and that of the segments is all: objects can be read as soon as their
-/// segment was gone through. A book that can not be read to its end is lostCount too: it is put aside, an empty one takes its
-/// place, and all segments are gone through, those of this run as well. `find` gives what it has; where it has nothing it says `.loading` until all is done.
+/// If the book was lost, step 3 has nothing to add and step 2 reads whole segments: an object can be found as soon as its
+/// segment was read. A book that cannot be read to its end counts as lost: it is moved aside, an empty book takes its place, and
+/// all segments are read, also those of this run. Until all is done, `find` says `.loading` when it has nothing.
+///
+/// Removals that happen meanwhile are kept in `DiskStoreLoading`, and `addToIndex` asks it under its lock.
 final class Recovery: @unchecked Sendable {  // used by one thread
     private let parts: DiskStoreParts
     private let keeper: BookKeeper
     private let queue: WriterQueue
     private let isStopped: @Sendable () -> Bool
-    /// The book was lostCount.
+    /// The book is lost: the segments alone say what is stored.
     private var isRebuild: Bool
     private let segmentNumbers: [UInt32]
     private let largeNumbers: Set<UInt32>
-    /// Segments that could not be read: what stands in them is not known.
+    /// Segments that cannot be read. Nobody knows what is in them, so they stay as they are.
     private var unreadable: Set<UInt32> = []
 
-    /// Bytes of each file.
+    /// The length of each file when the store started.
     private var lengths: [UInt32: UInt64] = [:]
     private var known: [UInt32: BookSegment] = [:]
     private var dropped: Set<ObjectID> = []
@@ -45,35 +48,37 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         self.isRebuild = isRebuild
         self.isStopped = isStopped
         segmentNumbers = numbers.segments.sorted()
-        largeNumbers = Set(numbers.large)
+        // Both kinds take their numbers from one counter. Whoever put a second file of a number there, it is not ours.
+        largeNumbers = Set(numbers.large).subtracting(numbers.segments)
     }
 
     /// Step 1.
     func measure() {
-        // Where it can not be read, neither can the rest (`loadBook`).
+        precondition(lengths.isEmpty, "files are told to the ledger once")
+        // If this cannot be read, neither can the entries: `loadBook` deals with it.
         do throws(BookError) { known = try parts.book.segments() } catch { parts.log(.error, "\(error)") }
         for number in (segmentNumbers + largeNumbers).sorted() {
             let isLarge = largeNumbers.contains(number)
             let path = isLarge ? parts.directory.largePath(number) : parts.directory.segmentPath(number)
             var status = stat()
             guard unsafe lstat(path, &status) == 0 else {
-                parts.log(.warning, "\(path) can not be looked at: errno \(errno)")
+                parts.log(.warning, "cannot examine \(path): errno \(errno)")
                 continue
             }
             let length = UInt64(max(status.st_size, 0))
             lengths[number] = length
-            // Of a large object all its room was addedCount, and room is what counts.
+            // The file of a large object is sparse only where the file system could not allocate: what it occupies counts.
             let allocatedBytes = isLarge ? max(length, UInt64(max(status.st_blocks, 0)) * 512) : length
             parts.ledger.withLock { $0.load(number, isLarge ? .large : .shared, fileBytes: allocatedBytes) }
         }
         parts.ledger.withLock { $0.setBook(bytes: parts.book.fileBytes) }
     }
 
-    /// Steps 2 to 4. False: it was stopped before the end.
+    /// Steps 2 to 4. Returns false if the store was closed before the end.
     func run() -> Bool {
         parts.index.reserve(parts.book.objectCount)
         if isRebuild {
-            parts.log(.error, "the book is made anew from the segments; what is found can be read meanwhile")
+            parts.log(.error, "rebuilding the book from the segments; what is found can be served meanwhile")
         }
         recoverTails()
         if !loadBook() { rebuild() }
@@ -81,8 +86,10 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         guard !isStopped() else { return false }
         finishBook()
         let rest = lostCount > 0 ? ", \(lostCount) were lost" : ""
-        let what = isRebuild ? "the book is made anew" : "started"
-        parts.log(.info, "\(what): \(parts.index.count) objects, \(addedCount) of them not in the book before\(rest)")
+        let what = isRebuild ? "the book is rebuilt" : "started"
+        parts.log(
+            .info, "\(what): \(parts.index.count) stored responses, \(addedCount) of them not in the book before\(rest)"
+        )
         return true
     }
 
@@ -94,8 +101,8 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             guard let known = known[number] else { return true }
             return !known.isClosed && known.coveredEnd < length
         }
-        // Checksums are looked at whenever something is read; here they tell what a power cut left, where that is not
-        // too much.
+        // Checksums of bodies are compared whenever something is read. Here they show what a power cut left, and are compared
+        // only if there is not too much to read.
         let depth: RecordScan.Depth = isRebuild || tails.count > 8 ? .heads : .everything
         for number in tails {
             if isStopped() { return }
@@ -103,13 +110,13 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         }
     }
 
-    /// What can not be read, not even at the second attempt, stays as it is: reclaiming must not take it for empty, and the next
-    /// start looks again.
+    /// Reads a segment, twice if need be. A segment that cannot be read stays as it is: the reclaimer must not take it for
+    /// empty, and the next start tries again.
     private func recoverTailOrSetAside(_ number: UInt32, _ depth: RecordScan.Depth) {
         do throws(DiskReadError) { return try recoverTail(number, depth) } catch { parts.counters.readErrors.count() }
         do throws(DiskReadError) { return try recoverTail(number, depth) } catch {
             parts.counters.readErrors.count()
-            parts.log(.error, "\(parts.directory.segmentPath(number)) can not be read, and stays as it is: \(error)")
+            parts.log(.error, "cannot read \(parts.directory.segmentPath(number)); it stays as it is: \(error)")
             unreadable.insert(number)
             parts.ledger.withLock { $0.setAside(number) }
         }
@@ -134,9 +141,9 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             }
         }
         if damaged > 0 {
-            parts.log(.info, "\(damaged) bytes at the end of \(file.path) were not wholly written, or are damaged")
+            parts.log(.info, "\(damaged) bytes at the end of \(file.path) are damaged or were not written completely")
         }
-        // The latest first: of an object that stands there twice, and of those under one key.
+        // The last record counts: of an object that was copied within the segment, and of the objects under one key.
         for head in heads.reversed() { recover(head) }
         flushChanges(all: false)
     }
@@ -145,7 +152,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         parts.noteID(head.id)
         guard !dropped.contains(head.id) else { return }
         let entry = BookEntry(id: head.id, key: head.key, place: head.place, attributes: head.attributes)
-        // Of what is in already an empty book has to be told too.
+        // A rebuilt book is empty: it must also be told of objects that are in the index already.
         if addToIndex(entry) || isRebuild && isIndexed(entry) { changes.append(.put(entry)) }
     }
 
@@ -153,7 +160,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         parts.index.entry(parts.options.hash(entry.key), entry.id)?.isAt(entry.place) ?? false
     }
 
-    /// False: it is in already, or was removed meanwhile.
+    /// Returns false if the object is in the index already, or was removed while the store was loading.
     private func addToIndex(_ entry: BookEntry) -> Bool {
         let hash = parts.options.hash(entry.key)
         guard
@@ -174,7 +181,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
 
     // MARK: book
 
-    /// False: it could not be read to its end.
+    /// Adds the entries of the book. Returns false if it cannot be read to its end.
     private func loadBook() -> Bool {
         guard !isRebuild else { return true }
         let before = addedCount
@@ -189,32 +196,34 @@ final class Recovery: @unchecked Sendable {  // used by one thread
                     seen += 1
                     return seen & 1023 != 0 || !isStopped()
                 }
-                // Not while the book is read: a commit may have to wait for those who do.
+                // Between two transactions: a commit may have to wait for readers of the book.
                 flushChanges(all: false)
             } while cursor != nil
         } catch {
-            parts.log(.error, "the book can not be read to its end: \(error)")
+            parts.log(.error, "cannot read the book to its end: \(error)")
             return false
         }
         return true
     }
 
-    /// The book is damaged, whatever it says of itself: what it said so far holds, and the rest is looked for in the segments.
+    /// Replaces a book that turned out to be damaged. The entries that could be read stay in the index; the segments have the
+    /// rest.
     private func rebuild() {
         guard !isStopped() else { return }
         isRebuild = true
         known = [:]
         changes = []
         let aside = parts.directory.bookAside()
-        parts.log(.error, "the book is moved to \(aside), and made anew from the segments")
+        parts.log(.error, "moving the book to \(aside) and rebuilding it from the segments")
         do throws(BookError) { try parts.book.startAnew(movedTo: aside) } catch {
-            parts.health.turnOff("the book could not be made anew: \(error)")
+            parts.health.turnOff("cannot rebuild the book: \(error)")
         }
         recoverTails()
         putIntoBook()
     }
 
-    /// Files that this run made: the index knows what is in them, and the book that was put aside may have known as well.
+    /// Tells the new book of the files that this process wrote since its start. The index has their objects, but the old book
+    /// may have been the only one to know them.
     private func putIntoBook() {
         let numbers: (segments: [UInt32], large: [UInt32])
         do throws(DiskRefusal) { numbers = try parts.directory.fileNumbers() } catch {
@@ -226,12 +235,12 @@ final class Recovery: @unchecked Sendable {  // used by one thread
                 while let found = try scan.next() {
                     guard case .object(let head) = found else { continue }
                     let entry = BookEntry(id: head.id, key: head.key, place: head.place, attributes: head.attributes)
-                    // What is not there yet is about to be told to the new book.
+                    // An object that is not in the index yet will be recorded by the writer.
                     if isIndexed(entry) { changes.append(.put(entry)) }
                 }
             } catch {
-                // It is not known to the book: the next start goes through it.
-                parts.log(.error, "\(parts.directory.segmentPath(number)) can not be read: \(error)")
+                // The book does not know this segment, so the next start reads it.
+                parts.log(.error, "cannot read \(parts.directory.segmentPath(number)): \(error)")
             }
             flushChanges(all: false)
         }
@@ -250,7 +259,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             changes.append(.put(entry))
             changes.append(.segment(number, BookSegment(coveredEnd: file.fileBytes, isClosed: true)))
         } catch {
-            parts.log(.error, "\(parts.directory.largePath(number)) can not be read: \(error)")
+            parts.log(.error, "cannot read \(parts.directory.largePath(number)): \(error)")
         }
         flushChanges(all: false)
     }
@@ -260,7 +269,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         if dropped.contains(entry.id) {
             changes.append(.remove(entry.id, key: entry.key))
         } else if isThere(entry.place) {
-            // False where it is in already: it was copied forward.
+            // False means that the record was copied forward and is in the index at its new place.
             _ = addToIndex(entry)
         } else if parts.index.entry(parts.options.hash(entry.key), entry.id) == nil {
             lostCount += 1
@@ -282,7 +291,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         for number in largeNumbers.sorted().reversed() where lengths[number] != nil {
             if isStopped() { return }
             guard parts.large.known(number) == nil else { continue }
-            // A file of which the book knows nothing but that it is there: its object was removed.
+            // The book knows the file but not its object: the object was removed, and the crash came before the deletion.
             if known[number] == nil || isRebuild, recover(large: number) { continue }
             keeper.deleteAfterCommit(number)
         }
@@ -303,13 +312,13 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             changes.append(.segment(number, BookSegment(coveredEnd: file.fileBytes, isClosed: true)))
             return true
         } catch {
-            return false  // its head was not wholly written
+            return false  // a crash came before its head was written completely
         }
     }
 
     // MARK: the end
 
-    /// Only when the book has all that stands before these ends may it know of them.
+    /// Tells the book that it knows every segment to its end. All changes that this promise covers were recorded before.
     private func finishBook() {
         for number in segmentNumbers where !unreadable.contains(number) {
             guard let length = lengths[number], known[number] != BookSegment(coveredEnd: length, isClosed: true)
@@ -320,7 +329,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         flushChanges(all: true)
     }
 
-    /// Hands changes to the keeper. Where it is behind, waits for it: so many must not be in memory twice.
+    /// Hands the changes to the keeper. Waits while the keeper is behind: so many changes must not be in memory twice.
     private func flushChanges(all: Bool) {
         guard all || changes.count >= 1024 else { return }
         while keeper.waitingChanges > 4 * parts.tuning.commitChangesMax, !isStopped(), parts.health.isOn {
@@ -331,7 +340,8 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         changes.removeAll(keepingCapacity: true)
     }
 
-    /// Its removal may have come to the book before it was put there. One that comes after this look comes behind it.
+    /// The removal of the object, if it is no longer in the index: the removal may have been recorded before the entry that is
+    /// recorded now. A removal that happens after this look is recorded after it.
     private func removedMeanwhile(_ change: BookChange) -> BookChange? {
         guard case .put(let entry) = change,
             parts.index.entry(parts.options.hash(entry.key), entry.id) == nil

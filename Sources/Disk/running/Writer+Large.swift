@@ -1,19 +1,22 @@
 import Glibc
 
-/// Blocks of one object that are written and not yet in its table.
+/// Blocks that are written to the file of one large object, and not yet entered into its table. Until they are entered nobody
+/// can read them, and a crash loses them without a trace.
 struct BlockRun: Sendable {
     var object: LargeObject?
     var written: [LargeFile.WrittenBlock] = []
     var calls: [@Sendable (Bool) -> Void] = []
     var bytes = 0
 
-    /// Blocks that are entered at a time: 1 MiB.
+    /// How many blocks are entered at once: 1 MiB.
     static let countMax = 16
 }
 
+// Large objects: a file of its own for each, and blocks that are written one by one.
 extension Writer {
-    // MARK: new ones
+    // MARK: making the file
 
+    /// Makes the file of a new object, with all the space it will ever take.
     func make(_ object: LargeObject) {
         writeBatch()
         if !object.isClaimed {
@@ -31,7 +34,7 @@ extension Writer {
         begin(object, file)
     }
 
-    /// It is not stored after all.
+    /// Gives up storing the object: its blocks end in false.
     private func refuse(_ object: LargeObject) {
         if parts.pending.cancel(object.hash, object.id) {
             parts.counters.lostObjects.count()
@@ -44,7 +47,7 @@ extension Writer {
     private func created(_ object: LargeObject) -> LargeFile? {
         let number = object.place.segment
         if madeDirectories.insert(number & 0xFF).inserted {
-            // Where it fails the file can not be made, and that is told.
+            // If this fails the file cannot be created either, and that failure is reported.
             _ = unsafe mkdir(parts.directory.largeDirectory(number), 0o700)
             keeper.touch(directory: parts.directory.largePath)
         }
@@ -53,13 +56,18 @@ extension Writer {
                 parts.directory.largePath(number), parts.identity(number), id: object.id, key: object.key,
                 attributes: object.attributes, head: object.takeHead(), length: object.length, calls: parts.calls)
         } catch {
-            failed(error, "a large object could not be made")
+            failed(error, "cannot create the file of a large object")
             return nil
         }
     }
 
+    /// Puts the object into ledger and index, then tells the book. Its file exists by now.
+    ///
+    /// After a crash before the commit the next start finds a file that the book does not know, and adds its object. After the
+    /// commit the book has both the object and the number of the file.
     private func begin(_ object: LargeObject, _ file: LargeFile) {
         let number = object.place.segment
+        precondition(file.fileBytes == object.fileBytes, "the file takes the bytes that were claimed for it")
         parts.ledger.withLock { ledger in
             ledger.begin(number, .large)
             ledger.grew(number, by: object.fileBytes)
@@ -68,11 +76,11 @@ extension Writer {
             let entry = DiskIndexEntry(
                 hash: object.hash, id: object.id, place: object.place, storageClass: object.attributes.storageClass,
                 isRenewed: parts.renewals.latest(of: object.id) != nil)
-        else { preconditionFailure("what could be encoded can be named") }
+        else { preconditionFailure("a place that was encoded fits into an index entry") }
         object.begin(file)
         let isPublished = parts.pending.publish(object.hash, object.id) {
             let isNew = parts.addToIndex(entry, wasPromised: true)
-            precondition(isNew, "an object is stored once")
+            precondition(isNew, "an object number is stored once")
         }
         parts.ledger.withLock { $0.close(number) }
         guard isPublished else {
@@ -81,15 +89,17 @@ extension Writer {
         }
         parts.large.add(object, idleMax: parts.tuning.idleLargeMax)
         parts.counters.storedObjects.count()
-        // The book knows of the file as long as there is one: a file of which it knows nothing but this is one whose
-        // object was removed.
+        // The book keeps the number of the file for as long as the file exists. At a start, a file whose number is in the book
+        // but whose object is not belongs to a removed object: it is deleted.
         let covered = BookSegment(coveredEnd: object.fileBytes, isClosed: true)
         keeper.record(
             [.put(entryOfBook(object, file, isRenewed: entry.isRenewed)), .segment(number, covered)],
             touched: .large(file))
     }
 
-    // MARK: blocks
+    // MARK: writing blocks
+
+    /// Writes one block to its place in the file. `finishBlocks` enters it into the table later, together with others.
 
     func write(
         _ block: Int, of object: LargeObject, from source: any BodyBytes, at offset: Int,
@@ -107,23 +117,25 @@ extension Writer {
             blocks.calls.append(then)
             blocks.bytes += bytes
         } catch {
-            failed(error, "a block could not be written")
+            failed(error, "cannot write a block of a large object")
             object.written(bytes)
             then(false)
         }
     }
 
-    /// Enters the blocks that were written into the table of their object.
+    /// Enters the written blocks into the table of their object: first the bytes, then the entry that vouches for them. A power
+    /// cut can still take the bytes and keep the entry, so a reader trusts only the checksum in the entry.
     func finishBlocks() {
         let run = blocks
         blocks = BlockRun()
+        precondition(run.written.count == run.calls.count, "each written block has one caller")
         guard let object = run.object, let file = object.file else { return }
         var isDone = true
         do throws(DiskFileError) {
             try file.publish(run.written)
             parts.counters.storedBytes.count(UInt64(run.bytes))
         } catch {
-            failed(error, "the table of a large object could not be written")
+            failed(error, "cannot write the table of a large object")
             isDone = false
         }
         object.written(run.bytes)
@@ -132,10 +144,10 @@ extension Writer {
         if isDone { noteCompleteness(of: object) }
     }
 
-    /// Has the book say whether all of it is there, where that changed.
+    /// Tells the book whether the object is complete, if that changed.
     func noteCompleteness(of object: LargeObject) {
         guard let file = object.file, object.completenessChanged(),
-            // A removal that comes later is behind this in the queue.
+            // A removal that happens after this look stands behind this job in the queue, and so does its change of the book.
             let entry = parts.index.entry(object.hash, object.id)
         else { return }
         keeper.record([.put(entryOfBook(object, file, isRenewed: entry.isRenewed))], touched: .large(file))
@@ -149,16 +161,16 @@ extension Writer {
             isComplete: file.isComplete)
     }
 
-    /// What the book says of it.
+    /// The attributes that the book has for the object.
     private func known(_ object: LargeObject) -> ObjectAttributes? {
         do throws(BookError) { return try parts.book.entry(object.id, key: object.key)?.attributes } catch {
-            return nil  // what the file says is older, and not wrong
+            return nil  // the attributes in the file are older, and not wrong
         }
     }
 }
 
 extension BodyBytes {
-    /// All of them, copied.
+    /// A copy of all bytes.
     var allBytes: [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: length) { room, initialized in
             unsafe forEachVector(from: 0, length: length) { vector in

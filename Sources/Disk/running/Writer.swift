@@ -1,39 +1,51 @@
 import EventLoop
 import Glibc
 
-/// The thread that writes: takes what waits, gathers records into large writes at the end of the active segment,
-/// publishes them in the index, and hands the changes to the book's batch. In this order, so that the book never
-/// knows of what is not written.
+/// The thread that writes records. It takes the jobs that wait, collects records into large writes at the end of the active
+/// segment, publishes the new places in the index, and hands the changes to the batch of the book.
 ///
-/// A file that an earlier run wrote is never appended to: what stands behind its last whole record stays without
-/// meaning.
-final class Writer: @unchecked Sendable {  // all but the queue belongs to the thread
+/// The order of one batch must hold, because a crash may stop it at any line:
+///
+/// 1. `Ledger.claim`: the space is reserved before anything is written, so that no file grows beyond the size.
+/// 2. `SegmentFile.append`: the bytes reach the kernel. Nobody can find them yet. A crash of the process keeps them, a power
+///    cut may lose them; the next start recovers what is whole (`Recovery`).
+/// 3. The index gets the new places (`publish`, `moved`): from here on readers find the records.
+/// 4. `BookKeeper.record`: the keeper synchronizes the segment and only then commits the changes. The book therefore never
+///    names a record that is not on the medium.
+///
+/// The writer never appends to a file that an earlier process wrote. Whatever stands behind the last whole record of such a
+/// file keeps its place and means nothing.
+///
+/// Threads: every field except `queue` belongs to the writer's thread. Other threads reach the writer through the queue only.
+final class Writer: @unchecked Sendable {  // see "Threads" above
     let parts: DiskStoreParts
     let queue: WriterQueue
     let keeper: BookKeeper
-    /// Called where room is needed.
+    /// Called when space runs short. Does not block.
     let wakeReclaimer: @Sendable () -> Void
 
     private var active: SegmentFile?
     private var batch: RecordBatch?
-    /// What is to be done when the batch is written.
+    /// What has to happen once the batch is written, in the order of the records. A failed write undoes all of it.
     private var steps: [Step] = []
-    /// Bytes of the ledger that were claimed for the batch: as many as it has.
+    /// Bytes that the ledger granted for the batch: always exactly the bytes of the records in it.
     private var claimed: UInt64 = 0
     private var removals: [Removal] = []
-    /// Blocks that are written and not yet in their table, all of one object.
+    /// Blocks that are written to one large object and not yet entered into its table.
     var blocks = BlockRun()
-    /// Waiting for room came to nothing: until some is granted nobody waits again.
+    /// Waiting for space did not help. No job waits again until a claim is granted.
     private var hasGivenUpOnSpace = false
-    /// Jobs that wait for room, and those that are to come behind them: nothing else waits.
+    /// The queue has ended and the reclaimer with it: nothing will free space, so no job may wait any more.
+    private var isEnding = false
+    /// Jobs that wait for space, and jobs that must not overtake those. Everything else is performed at once.
     private var deferred: [WriterJob] = []
-    /// Of the objects in there.
+    /// The objects that these jobs belong to.
     private var deferredIDs: Set<ObjectID> = []
-    /// Since when nothing was granted.
+    /// When the first of the jobs was deferred. Nil if the last claim was granted.
     private var deferredSince: ContinuousClock.Instant?
-    /// Of jobs that were taken, as long as some of them wait: so that the queue's bound holds for them.
+    /// Bytes of the jobs that were taken from the queue while any job is deferred: the bound of the queue includes them.
     private var heldBytes = 0
-    /// Between two looks whether there is room.
+    /// How often deferred jobs ask again whether there is space.
     private static let spacePollInterval = Duration.milliseconds(20)
     var madeDirectories: Set<UInt32> = []
 
@@ -54,9 +66,12 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 
     // MARK: the thread
 
-    /// Until the queue ends. The body of a thread.
+    /// The body of the thread. Returns when the queue has ended.
     func run() {
-        while case .jobs(let urgent, let jobs, let bytes) = queue.take(within: deferred.isEmpty ? nil : Self.spacePollInterval) {
+        while case .jobs(let urgent, let jobs, let bytes) = queue.take(
+            within: deferred.isEmpty ? nil : Self.spacePollInterval)
+        {
+            precondition(bytes >= 0, "jobs hold no negative number of bytes")
             heldBytes += bytes
             for job in urgent { performOrFail(job) }
             performDeferred()
@@ -66,21 +81,24 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
                 writeBatch()
             }
             if deferred.isEmpty {
+                precondition(deferredIDs.isEmpty, "an object is deferred only with one of its jobs")
                 queue.done(heldBytes)
                 heldBytes = 0
             } else {
-                // What is written can be reclaimed when the book knows it, and what was emptied goes then.
+                // A victim's file is deleted after the next commit. Do not wait for the interval: the jobs need that space.
                 keeper.commitSoon()
             }
         }
-        // The reclaimer has ended: nothing will make room any more.
-        hasGivenUpOnSpace = true
+        // The reclaimer has ended, so waiting cannot help. Perform or refuse what is deferred: a job that is dropped here
+        // would leave its caller waiting for ever.
+        isEnding = true
         performDeferred()
+        precondition(deferred.isEmpty, "no job is deferred once nothing can free space")
         if !queue.isAbandoned { finishSegment() }
         for job in queue.finish() { fail(job) }
     }
 
-    /// Nobody will write it: who waits for it is told.
+    /// The job will not be performed: tell whoever waits for it.
     private func fail(_ job: WriterJob) {
         switch job {
         case .object, .drop, .renew, .lostBlock: break
@@ -138,7 +156,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         do { return try batch?.add(object) } catch { return nil }
     }
 
-    /// It is not stored after all.
+    /// Gives up storing the object: releases its share of the quota and everything that was kept for it.
     private func refuse(_ object: PackedObject, _ length: UInt64) {
         if parts.pending.cancel(object.hash, object.id) {
             parts.counters.lostObjects.count()
@@ -153,10 +171,11 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         writeBatch()
     }
 
-    // MARK: room
+    // MARK: space
 
-    /// Asks for room; `wait`: it is asked again soon, for at most `spaceWaitMax`.
+    /// Claims space in a file for new objects. `wait` means: defer the job and try again, for at most `spaceWaitMax` in all.
     func claimSpace(_ bytes: UInt64) -> Ledger.Claim {
+        precondition(bytes > 0, "a record takes space")
         let (claim, isNearlyFull) = parts.ledger.withLock { ($0.claim(bytes, for: .storing), $0.shortfall > 0) }
         if isNearlyFull { wakeReclaimer() }
         switch claim {
@@ -167,26 +186,27 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         case .never: return .never
         case .wait: break
         }
-        // Before the index is loaded nobody knows what may go.
-        guard parts.loading.isLoaded, !hasGivenUpOnSpace, !queue.isAbandoned else { return .never }
+        // Before the index is loaded the reclaimer cannot choose a victim, so waiting cannot help.
+        guard parts.loading.isLoaded, !hasGivenUpOnSpace, !isEnding, !queue.isAbandoned else { return .never }
         let begin = deferredSince ?? .now
         deferredSince = begin
         guard begin.duration(to: .now) < parts.tuning.spaceWaitMax else {
             hasGivenUpOnSpace = true
             deferredSince = nil
-            parts.log(.warning, "no room could be made in \(parts.tuning.spaceWaitMax): objects are not stored")
+            parts.log(.warning, "no space was freed within \(parts.tuning.spaceWaitMax): responses are not stored")
             return .never
         }
         return .wait
     }
 
-    /// Comes again, with those that wait.
+    /// Keeps the job for the next turn.
     func deferUntilSpace(_ job: WriterJob, _ id: ObjectID) {
         deferred.append(job)
         deferredIDs.insert(id)
     }
 
-    /// What needs room is stored in the order in which it came, and what belongs to it comes behind it.
+    /// Whether the job has to wait behind the deferred ones: jobs that need space keep their order, and so do the jobs of one
+    /// object. Removals and the reclaimer's jobs never wait, because they free space.
     private func mustDefer(_ job: WriterJob) -> Bool {
         guard !deferred.isEmpty else { return false }
         switch job {
@@ -204,7 +224,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         }
     }
 
-    /// Tries again what waits, up to the first that has to wait on.
+    /// Performs the deferred jobs up to the first that has to wait again.
     private func performDeferred() {
         guard !deferred.isEmpty else { return }
         let jobs = deferred
@@ -213,10 +233,12 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         for job in jobs { if mustDefer(job) { deferred.append(job) } else { performOrFail(job) } }
     }
 
-    /// An active segment into which a record of this length still goes.
+    /// Makes sure that there is an active segment with space for a record of this length. A record that is longer than a
+    /// segment may be the first of an empty one.
     private func ensureActiveSegment(for length: UInt64) -> Bool {
         let segmentBytes = parts.ledger.withLock { $0.limits.segment }
         if let active, let batch {
+            precondition(batch.start == active.end, "the batch is made for the end of the active segment")
             let end = active.end + UInt64(batch.byteCount) + length
             if end <= segmentBytes || active.end + UInt64(batch.byteCount) <= UInt64(SegmentFile.headerBytes) {
                 return true
@@ -226,9 +248,11 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         return startSegment()
     }
 
+    /// Creates the next segment file. It has no record yet; its name is synchronized with its first records.
     private func startSegment() -> Bool {
+        precondition(active == nil && batch == nil, "one segment is active at a time")
         let header = UInt64(SegmentFile.headerBytes)
-        // The header is what makes room for anything else: it may take from what is kept for copying.
+        // Nothing can be copied or dropped without a segment, so its header may use the space reserved for moving.
         guard parts.ledger.withLock({ $0.claim(header, for: .moving) }) == .granted else { return false }
         let number = parts.nextNumber()
         do throws(DiskFileError) {
@@ -245,12 +269,12 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
             return true
         } catch {
             parts.ledger.withLock { $0.unclaim(header) }
-            failed(error, "a segment could not be made")
+            failed(error, "cannot create a segment")
             return false
         }
     }
 
-    /// The active segment gets nothing more.
+    /// Writes the batch and closes the active segment.
     private func finishSegment() {
         writeBatch()
         retireSegment()
@@ -258,11 +282,13 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 
     private func retireSegment() {
         guard let file = active else { return }
+        precondition(claimed == 0, "a segment is closed with its batch written or given up")
         active = nil
         batch = nil
-        do throws(DiskFileError) { try file.finish() } catch { failed(error, "a segment could not be finished") }
+        do throws(DiskFileError) { try file.finish() } catch { failed(error, "cannot finish a segment") }
         let number = file.identity.number
         parts.ledger.withLock { $0.close(number) }
+        // The keeper synchronizes the file before it commits this end: the book never covers bytes that a power cut can take.
         keeper.record([], touched: .segment(file), end: BookSegment(coveredEnd: file.end, isClosed: true))
     }
 
@@ -273,7 +299,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 
     // MARK: the batch
 
-    /// Writes what was gathered, with the drops at its end, and does what was to be done then.
+    /// Writes the collected records, with drop records for the pending removals at the end, then applies the steps.
     func writeBatch() {
         repeat {
             addDrops()
@@ -288,7 +314,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
             var renewed: [(ObjectID, UInt64)] = []
             for step in done { apply(step, &changes, &renewed) }
             record(changes, renewed)
-            // What was removed while it was written needs a drop record.
+            // An object that was removed while it was being written needs a drop record of its own: write another batch.
         } while !removals.isEmpty
     }
 
@@ -298,27 +324,33 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         keeper.record(changes, renewed: renewed, touched: .segment(active), end: end)
     }
 
-    /// False: it could not be written; the segment gets nothing more.
+    /// Writes the batch to the active segment. Returns false if it could not be written; the segment is closed then.
     private func append() -> Bool {
-        guard let active, let written = batch, !written.isEmpty else { return true }
+        guard let active, let written = batch, !written.isEmpty else {
+            precondition(claimed == 0, "space is claimed for records in the batch only")
+            return true
+        }
         do throws(DiskFileError) {
             try active.append(written)
             let bytes = UInt64(written.byteCount)
-            precondition(bytes == claimed, "what is written was claimed")
+            precondition(bytes == claimed, "the batch takes the bytes that were claimed for it")
             claimed = 0
+            precondition(active.end % 16 == 0, "records end at a multiple of 16")
             parts.ledger.withLock { $0.grew(active.identity.number, by: bytes) }
             batch = RecordBatch(active.identity, at: active.end)
             return true
         } catch {
             parts.ledger.withLock { $0.unclaim(claimed) }
             claimed = 0
-            failed(error, "a segment could not be written")
+            failed(error, "cannot write to a segment")
+            // `append` cut the file back to its old end, or refuses every further write: no half batch is ever found.
             retireSegment()
             return false
         }
     }
 
-    /// Where no room is left for a drop record, or the store is off, the book alone has to remember.
+    /// Adds drop records for the pending removals. If the store is off or has no space for them, only the book remembers the
+    /// removals: an index that is rebuilt from the segments would then find those objects again.
     private func addDrops() {
         guard !removals.isEmpty else { return }
         let removed = removals
@@ -333,6 +365,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         var rest = drops[...]
         while !rest.isEmpty {
             let part = Array(rest.prefix(Self.dropsMax))
+            precondition(part.count <= RecordCodec.dropsMax, "one record holds these drops")
             let bytes = UInt64(RecordHeader.byteCount + part.count * DroppedObject.byteCount)
             guard parts.ledger.withLock({ $0.claim(bytes, for: .moving) }) == .granted else { return false }
             guard ensureActiveSegmentForDrops() else {
@@ -348,9 +381,12 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 
     private static let dropsMax = 4096
 
-    /// They may go a little beyond a segment's length: closing it here would begin anew with what is being written.
+    /// Drop records may exceed the length of a segment a little: closing the segment here would start another batch in the
+    /// middle of this one.
     private func ensureActiveSegmentForDrops() -> Bool { active != nil || startSegment() }
 
+    /// Makes one step visible. Runs after the bytes are written and before the keeper is told: readers may find the record,
+    /// and a crash now loses nothing, because the next start scans what the book does not cover.
     private func apply(_ step: Step, _ changes: inout [BookChange], _ renewed: inout [(ObjectID, UInt64)]) {
         switch step {
         case .publish(let object, let place): publish(object, place, &changes)
@@ -358,7 +394,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         case .dropped(let removals): drop(removals, &changes)
         case .change(let change): changes.append(change)
         case .renew(let id, let hash, let key, let attributes, let head, let serial):
-            // Where a later one waits it will come; where none does it was merged, or the object is gone.
+            // A later renewal has a job of its own in the queue. If none waits, it was merged or the object is gone.
             guard parts.renewals.latest(of: id)?.serial == serial,
                 parts.index.setRenewed(hash, id, attributes.storageClass)
             else { return }
@@ -367,11 +403,11 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         }
     }
 
-    /// The bytes could not be written.
+    /// Takes back one step of a batch that could not be written. Removals and renewals still go into the book.
     private func undo(_ step: Step) {
         switch step {
         case .publish(let object, let place): refuse(object, place.recordLength)
-        case .moved: break  // they stay where they are; who asked is told
+        case .moved: break  // the record stays at its old place; `copy` returns false to the reclaimer
         case .dropped(let removals):
             var changes: [BookChange] = []
             drop(removals, &changes)
@@ -385,6 +421,7 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
         }
     }
 
+    /// Files of large objects are deleted only after the commit that removes their entries: a crash before it leaves both.
     private func drop(_ removals: [Removal], _ changes: inout [BookChange]) {
         for removal in removals {
             if removal.isInBook { changes.append(.remove(removal.id, key: removal.key)) }
@@ -398,11 +435,15 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
             let entry = DiskIndexEntry(
                 hash: object.hash, id: object.id, place: place, storageClass: attributes.storageClass,
                 isRenewed: parts.renewals.latest(of: object.id) != nil)
-        else { preconditionFailure("what could be encoded can be named") }
+        else { preconditionFailure("a place that was encoded fits into an index entry") }
+        precondition(
+            place.recordLength <= RecordHeader.recordBytesMax, "a record has a length that its header can hold")
+        // Under the lock of the shard of `pending`: a removal sees the object either as pending or in the index, never neither.
         let isPublished = parts.pending.publish(object.hash, object.id) {
             let isNew = parts.addToIndex(entry, wasPromised: true)
-            precondition(isNew, "an object is stored once")
+            precondition(isNew, "an object number is stored once")
         }
+        // Removed while it was written: its bytes are in the file, so it needs a drop record.
         guard isPublished else {
             parts.ledger.withLock { $0.withdraw(place.recordLength, attributes.storageClass) }
             return removals.append(
@@ -417,10 +458,12 @@ final class Writer: @unchecked Sendable {  // all but the queue belongs to the t
 // MARK: for the reclaimer
 
 extension Writer {
+    /// Copies records into the active segment. `room` was claimed by the reclaimer; what is not used is given back.
     private func move(_ records: [MovedRecord], _ room: UInt64) -> Bool {
         writeBatch()
         let isWritten = copy(records, room)
-        // Nobody but the reclaimer, which waits, claims for moving: what the drops need of this is there.
+        // Objects that were removed during the copy need drop records. `room` included them, and no other thread claims for
+        // moving while the reclaimer waits for this call, so their space is still there.
         writeBatch()
         return isWritten
     }
@@ -433,7 +476,7 @@ extension Writer {
             guard parts.health.isOn, length <= left, ensureActiveSegment(for: length), let place = added(record) else {
                 return false
             }
-            precondition(place.recordLength == length, "a record takes what it said")
+            precondition(place.recordLength == length, "a moved record takes the length that was claimed")
             left -= length
             claimed += length
             steps.append(.moved(record, place))
@@ -442,7 +485,7 @@ extension Writer {
         return flushed()
     }
 
-    /// Writes the batch without the drops that wait.
+    /// Writes the batch without the pending removals.
     private func flushed() -> Bool {
         let done = steps
         steps = []
@@ -464,7 +507,9 @@ extension Writer {
         do { return try batch?.add(copyOf: head, body: record.body.allBytes) } catch { return nil }
     }
 
+    /// Publishes the new place of a copied record. Index and ledger change under one hold of the ledger's lock.
     private func moved(_ record: MovedRecord, _ place: Place, _ changes: inout [BookChange]) {
+        precondition(place.kind == .packed && record.from.kind == .packed, "only packed records are moved")
         let hash = parts.options.hash(record.key)
         let isLater = parts.renewals.latest(of: record.id).map { $0.serial > record.renewal ?? 0 } ?? false
         var attributes = record.attributes
@@ -480,6 +525,7 @@ extension Writer {
                 current.storageClass)
             return true
         }
+        // Removed or moved during the copy: the new place must not come back when the book is rebuilt.
         guard isMoved else {
             return removals.append(
                 Removal(id: record.id, key: record.key, segment: place.segment, isLarge: false, isInBook: false))
@@ -489,6 +535,7 @@ extension Writer {
         changes.append(.put(BookEntry(id: record.id, key: record.key, place: place, attributes: attributes)))
     }
 
+    /// Writes drop records for the reclaimer. The claim is released and made anew, record by record.
     private func carry(_ drops: [DroppedObject], _ room: UInt64) -> Bool {
         writeBatch()
         parts.ledger.withLock { $0.unclaim(room) }

@@ -1,6 +1,6 @@
 import EventLoop
 
-/// The running store as the reclaimer sees it.
+/// What the reclaimer needs of the running store, in terms of its index, queue and book.
 final class DiskStoreForReclaimer: ReclaimerStore {
     private let parts: DiskStoreParts
     private let keeper: BookKeeper
@@ -30,7 +30,8 @@ final class DiskStoreForReclaimer: ReclaimerStore {
     }
 
     func read(_ head: StoredHead) throws(DiskReadError) -> MovedRecord? {
-        // Whatever is renewed after this is later than what is read here.
+        precondition(head.place.kind == .packed, "only packed records are moved")
+        // Take the number first: a renewal after this line counts as later than what is read below.
         let serial = parts.renewals.lastSerial
         let file = try parts.files.file(head.place.segment, waits: true)
         let body = BytesInMemory(length: Int(head.place.bodyLength))
@@ -92,7 +93,7 @@ final class DiskStoreForReclaimer: ReclaimerStore {
     }
 
     func deleteAfterCommit(_ segment: UInt32) {
-        // What is still in the index stands behind a head that can not be read.
+        // Whatever is still in the index stands behind a head that cannot be read: the scan did not meet it.
         if parts.ledger.withLock({ $0.units[segment]?.objectCount ?? 0 }) > 0 {
             var places: [Place] = []
             parts.index.forEach { entry in
@@ -107,7 +108,7 @@ final class DiskStoreForReclaimer: ReclaimerStore {
 
     func commitAndDelete() { _ = keeper.commitNow() }
 
-    /// Waits for the writer. Nil: it has ended.
+    /// Gives the writer a job and waits for its outcome. Returns nil if the writer has ended.
     private func wait(_ job: (@escaping @Sendable (Bool) -> Void) -> WriterJob) -> Bool? {
         let answer = BlockingAnswer()
         guard queue.putUrgent(job { answer.give($0) }) else { return nil }

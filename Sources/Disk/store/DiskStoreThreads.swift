@@ -37,7 +37,8 @@ final class DiskStoreThreads: Sendable {
         let queue = WriterQueue(bytesMax: tuning.queueBytesMax, wakeBytes: tuning.wakeBytes, nap: tuning.nap)
         reader = DiskStoreReader(parts: parts, keeper: keeper, queue: queue)
         let reclaimer = Reclaimer(
-            ledger: parts.ledger, store: DiskStoreForReclaimer(parts: parts, keeper: keeper, queue: queue, reader: reader))
+            ledger: parts.ledger,
+            store: DiskStoreForReclaimer(parts: parts, keeper: keeper, queue: queue, reader: reader))
         let writer = Writer(parts: parts, keeper: keeper, queue: queue, wakeReclaimer: { reclaimer.wake() })
         self.keeper = keeper
         self.queue = queue

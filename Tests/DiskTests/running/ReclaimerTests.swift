@@ -17,9 +17,13 @@ struct ReclaimerTests {
         }
     }
 
-    private static func reclaimer(_ store: ReclaimerStoreFake) -> Reclaimer { Reclaimer(ledger: store.ledger, store: store) }
+    private static func reclaimer(_ store: ReclaimerStoreFake) -> Reclaimer {
+        Reclaimer(ledger: store.ledger, store: store)
+    }
 
-    private static func live(_ store: ReclaimerStoreFake) -> Set<ObjectID> { Set(store.state.withLock { $0.index.keys }) }
+    private static func live(_ store: ReclaimerStoreFake) -> Set<ObjectID> {
+        Set(store.state.withLock { $0.index.keys })
+    }
 
     private static func number(of id: ObjectID, _ store: ReclaimerStoreFake) -> UInt32? {
         store.state.withLock { $0.index[id]?.place.segment }

@@ -129,7 +129,9 @@ struct LargeFileTests {
         }
         #expect(throws: Never.self) { try room.openLarge() }
         let other = SegmentIdentity(store: room.identity.store, number: 8)
-        #expect(throws: DiskFileError.header(.wrongPlace)) { try LargeFile.open(file.path, other, calls: SystemCalls()) }
+        #expect(throws: DiskFileError.header(.wrongPlace)) {
+            try LargeFile.open(file.path, other, calls: SystemCalls())
+        }
     }
 
     @Test func `a file that was cut has what is left of it`() throws {

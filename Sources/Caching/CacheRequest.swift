@@ -30,6 +30,14 @@ package struct CacheRequest: Sendable, Equatable {
     /// Any of the conditional fields but `If-Range`, which is part of a range (RFC 9110 §13.1).
     package var hasPreconditions: Bool { !fields.isDisjoint(with: .preconditions) }
 
+    /// A field asks the origin to carry out another method than the one in the request line.
+    ///
+    /// No RFC defines these fields, but many frameworks heed them. What the response means, and whether it may be repeated, depends
+    /// on a method that is not part of the cache key, so the request neither reads nor writes the store.
+    package var overridesMethod: Bool { !fields.isDisjoint(with: .methodOverrides) }
+    /// Safe by its method (RFC 9110 §9.2.1), and no field asks for another.
+    package var isSafe: Bool { method.isSafe && !overridesMethod }
+
     /// Nothing but a GET or HEAD that takes whatever is fresh.
     package var isPlain: Bool { fields.bits == 0 && !hasBody && (method == .get || method == .head) }
 }
@@ -40,10 +48,13 @@ extension FieldNameSet {
     fileprivate static var preconditions: FieldNameSet {
         FieldNameSet(.ifMatch, .ifUnmodifiedSince).union(FieldNameSet(.ifNoneMatch, .ifModifiedSince))
     }
+    fileprivate static var methodOverrides: FieldNameSet {
+        FieldNameSet(.xHTTPMethod, .xHTTPMethodOverride).union(FieldNameSet(.xMethodOverride, .xMethodOverride))
+    }
     fileprivate static var ofConcern: FieldNameSet {
         FieldNameSet(.authorization, .range).union(FieldNameSet(bits: 1 << UInt64(FieldName.ifRange.rawValue))).union(
             directives
-        ).union(preconditions)
+        ).union(preconditions).union(methodOverrides)
     }
 
     private init(_ a: FieldName, _ b: FieldName) {

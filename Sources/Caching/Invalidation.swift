@@ -1,9 +1,9 @@
 package import Message
 
-/// Whether a method with that answer makes what is stored for its target invalid (RFC 9111 §4.4): an unsafe method, one we do
-/// not know included, and an answer that is no error.
-package func invalidates(method: Method, status: UInt16) -> Bool {
-    !method.isSafe && method != .connect && (200...399).contains(status)
+/// Whether a request with that response invalidates what is stored for its target (RFC 9111 §4.4): its method is unsafe or of
+/// unknown safety, as every overridden method is, and the response is no error.
+package func invalidates(_ request: CacheRequest, status: UInt16) -> Bool {
+    !request.isSafe && request.method != .connect && (200...399).contains(status)
 }
 
 /// What to invalidate then: the target, and where it says so, `Location` and `Content-Location`.

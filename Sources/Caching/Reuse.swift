@@ -39,6 +39,8 @@ package enum ValidateReason: String, CaseIterable, Sendable {
 package enum FetchReason: String, CaseIterable, Sendable {
     /// Only GET and HEAD are answered from the store.
     case method
+    /// A field asks for another method than the one in the request line.
+    case methodOverride = "method-override"
     /// A GET with content.
     case requestBody = "request-body"
     /// Credentials, and the response does not say that it is for everybody (§3.5).
@@ -49,7 +51,7 @@ package enum FetchReason: String, CaseIterable, Sendable {
     /// What `Cache-Status` says of it (RFC 9211 §2.2).
     package var forwardReason: CacheStatus.ForwardReason {
         switch self {
-        case .method: .method
+        case .method, .methodOverride: .method
         case .requestBody, .authorization: .request
         case .policy: .bypass
         }
@@ -143,6 +145,7 @@ private func wantedLifetime(_ terms: ReuseTerms, _ request: CacheRequest) -> Sec
 /// Why the response is not for this request at all, or nil.
 private func ineligibility(_ terms: ReuseTerms, for request: CacheRequest) -> FetchReason? {
     guard request.method == .get || request.method == .head else { return .method }
+    if request.overridesMethod { return .methodOverride }
     if request.hasBody { return .requestBody }
     if request.hasAuthorization, !terms.allowsAuthorization { return .authorization }
     return nil

@@ -8,6 +8,7 @@ package enum Storability: Equatable, Sendable {
 package enum NotStoredReason: String, CaseIterable, Sendable {
     case policy = "policy"
     case method = "method"
+    case methodOverride = "method-override"
     case requestBody = "request-body"
     case requestNoStore = "request-no-store"
     case interimStatus = "interim-status"
@@ -30,6 +31,7 @@ package enum NotStoredReason: String, CaseIterable, Sendable {
         switch self {
         case .policy: "the policy says so"
         case .method: "only answers to GET are stored, and what a POST says that a GET would get"
+        case .methodOverride: "a field of the request asks for another method than its request line"
         case .requestBody: "the request had content"
         case .requestNoStore: "the request says no-store"
         case .interimStatus: "the response is not final"

@@ -53,6 +53,7 @@ package func storability(
 private func objectionOfRequest(
     _ request: CacheRequest, _ status: UInt16, _ fields: Fields, _ target: TargetURI?
 ) -> NotStoredReason? {
+    if request.overridesMethod { return .methodOverride }
     switch request.method {
     case .get: if request.hasBody { return .requestBody }
     case .post: if !answersGet(status, fields, target) { return .method }

@@ -12,7 +12,7 @@ package struct FieldsOfConcern {
             .te, .trailer, .transferEncoding, .upgrade, .contentLength, .expect, .via, .maxForwards,
             .proxyAuthorization,
             .http2Settings, .larderPolicy, .authorization, .range, .ifMatch, .ifUnmodifiedSince, .ifNoneMatch,
-            .ifModifiedSince, .ifRange, .cacheControl, .pragma,
+            .ifModifiedSince, .ifRange, .cacheControl, .pragma, .xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride,
         ]
         let connection: FieldNameSet = [.connection, .proxyConnection, .keepAlive]
         self.always = always.bits

@@ -4,14 +4,14 @@
 @usableFromInline
 package enum FieldName: UInt8, CaseIterable, Sendable {
     case other = 0
-    case accept, acceptEncoding, acceptLanguage, acceptRanges, age, allow, authenticationInfo, authorization
-    case cacheControl, cacheStatus, cdnCacheControl, clearSiteData, connection, contentEncoding, contentLanguage
+    case accept, acceptEncoding, acceptLanguage, acceptRanges, age, allow, authorization
+    case cacheControl, cacheStatus, cdnCacheControl, connection, contentEncoding, contentLanguage
     case contentLength, contentLocation, contentRange, contentType, cookie, date, eTag, expect, expires, forwarded
     case host, http2Settings, ifMatch, ifModifiedSince, ifNoneMatch, ifRange, ifUnmodifiedSince, keepAlive
     case larderPolicy, lastModified, location, maxForwards, origin, pragma, proxyAuthenticate
     case proxyAuthenticationInfo, proxyAuthorization, proxyConnection, proxyStatus, range, referer, retryAfter
     case server, setCookie, surrogateControl, surrogateKey, te, trailer, transferEncoding, upgrade, userAgent
-    case vary, via, warning, wwwAuthenticate, xForwardedFor
+    case vary, via, warning, wwwAuthenticate, xForwardedFor, xHTTPMethod, xHTTPMethodOverride, xMethodOverride
 
     /// Written out since the comparison made for us is not inlined in other modules; the hot path asks often.
     @inlinable @inline(__always)
@@ -27,12 +27,10 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         case .acceptRanges: "Accept-Ranges"
         case .age: "Age"
         case .allow: "Allow"
-        case .authenticationInfo: "Authentication-Info"
         case .authorization: "Authorization"
         case .cacheControl: "Cache-Control"
         case .cacheStatus: "Cache-Status"
         case .cdnCacheControl: "CDN-Cache-Control"
-        case .clearSiteData: "Clear-Site-Data"
         case .connection: "Connection"
         case .contentEncoding: "Content-Encoding"
         case .contentLanguage: "Content-Language"
@@ -82,6 +80,9 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         case .warning: "Warning"
         case .wwwAuthenticate: "WWW-Authenticate"
         case .xForwardedFor: "X-Forwarded-For"
+        case .xHTTPMethod: "X-HTTP-Method"
+        case .xHTTPMethodOverride: "X-HTTP-Method-Override"
+        case .xMethodOverride: "X-Method-Override"
         }
     }
 }

@@ -28,7 +28,7 @@ extension Fetch {
         switch action {
         case .store:
             // The answer to a POST can stand for its target (RFC 9110 §9.3.3); what was stored before can not any more.
-            if invalidates(method: request.method, status: response.status) {
+            if invalidates(request.cache, status: response.status) {
                 invalidate(response.fields, status: response.status)
                 invalidationsBefore = request.tier.invalidations
             }

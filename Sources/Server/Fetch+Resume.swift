@@ -43,7 +43,7 @@ extension Fetch {
     /// What to ask for to complete what has begun; nil: it was no GET, or its answer has no strong validator or takes no
     /// ranges.
     var restAsked: PartAsked? {
-        guard request.method == .get, !request.hasBody, !transaction.request.isUpgrade else { return nil }
+        guard request.method == .get, request.isReplayable, !transaction.request.isUpgrade else { return nil }
         let rest: PartAsked
         switch sink {
         case .undecided, .discard:

@@ -55,8 +55,9 @@ final class OwnedRequest {
     var method: Method { received.method }
     var methodText: ArraySlice<UInt8> { received.methodText }
 
-    /// The request may be sent again when its connection turns out dead: nothing of it is lost by then (RFC 9110 §9.2.2).
-    var isReplayable: Bool { head.method.isIdempotent && !hasBody }
+    /// Whether the request may be sent again where its connection turns out to be dead: it is idempotent (RFC 9110 §9.2.2), whatever
+    /// method the origin makes of it, and it has no body that is already consumed.
+    var isReplayable: Bool { head.method.isIdempotent && !cache.overridesMethod && !hasBody }
 
     /// Where it goes; nil for a host that is none (400).
     let destination: Destination?

@@ -49,7 +49,7 @@ package struct Transaction: Sendable {
         /// GET and HEAD without a body are answered from the store where it allows (RFC 9111 §4).
         var mayUseStore: Bool {
             (cache.method == .get || cache.method == .head) && !hasBody && !isUpgrade && !asksForOriginState
-                && !use.contains(.noRead)
+                && !cache.overridesMethod && !use.contains(.noRead)
         }
 
         /// Others may wait for the answer to this request: it must be one that can serve them.
@@ -58,7 +58,9 @@ package struct Transaction: Sendable {
         }
 
         /// The answer may go into the store, as far as the request has a say in it.
-        var isStored: Bool { !cache.directives.noStore && !use.contains(.noWrite) }
+        var isStored: Bool {
+            !cache.directives.noStore && !cache.overridesMethod && !use.contains(.noWrite)
+        }
 
         /// The origin may not be asked (RFC 9111 §5.2.1.7; `cache-only`).
         var isForStoreOnly: Bool { cache.directives.onlyIfCached || use.contains(.cacheOnly) }
@@ -239,7 +241,7 @@ package struct Transaction: Sendable {
         }
         guard request.mayUseStore else {
             if request.isForStoreOnly { return refuse(.onlyIfCached) }
-            return fetchAlone(request.hasBody || !request.cache.method.isSafe ? .method : .bypass)
+            return fetchAlone(request.hasBody || !request.cache.isSafe ? .method : .bypass)
         }
         state = .lookingUp
         return .lookUp
@@ -293,7 +295,7 @@ package struct Transaction: Sendable {
         if fetch.isConditional && status == 304 { return .freshen }
         if staleMayServe && (500...599).contains(status) { return .serveStale }
         if isStorable { return .store }
-        return .relay(invalidates: invalidates(method: request.cache.method, status: status))
+        return .relay(invalidates: invalidates(request.cache, status: status))
     }
 
     private mutating func refuse(_ refusal: Refusal) -> Action {

@@ -60,6 +60,7 @@ struct RequestDirectivesTests {
         for line in [
             "Cache-Control: x", "Pragma: no-cache", "Authorization: Basic x", "Range: bytes=0-1", "If-Match: *",
             "If-None-Match: *", "If-Modified-Since: x", "If-Unmodified-Since: x", "If-Range: \"a\"",
+            "X-HTTP-Method: GET", "x-http-method-override: GET", "X-Method-Override: GET",
         ] { #expect(!get(line).isPlain, "\(line)") }
         #expect(CacheRequest(method: .head, fields: Fields()).isPlain)
         #expect(!CacheRequest(method: .post, fields: Fields()).isPlain)

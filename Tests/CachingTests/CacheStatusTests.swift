@@ -57,7 +57,7 @@ struct CacheStatusTests {
             let isClients = reason.rawValue.hasPrefix("request")
             #expect(reason.forwardReason == (isClients ? .request : .stale), "\(reason)")
         }
-        #expect(FetchReason.allCases.map(\.forwardReason) == [.method, .request, .request, .bypass])
+        #expect(FetchReason.allCases.map(\.forwardReason) == [.method, .method, .request, .request, .bypass])
     }
 
     @Test func `it appends`() {

@@ -5,13 +5,19 @@ import Testing
 @Suite("RFC 9111 §4.4 Invalidating Stored Responses")
 struct InvalidationTests {
     @Test(arguments: Method.allCases) func `unsafe and unknown methods invalidate, unless they fail`(_ method: Method) {
+        let request = CacheRequest(method: method, fields: Fields())
         let isUnsafe = [.other, .post, .put, .delete, .patch].contains(method)
         for status in [200, 201, 204, 299, 302, 303, 399] as [UInt16] {
-            #expect(invalidates(method: method, status: status) == isUnsafe)
+            #expect(invalidates(request, status: status) == isUnsafe)
         }
         for status in [100, 199, 400, 404, 412, 500, 503] as [UInt16] {
-            #expect(!invalidates(method: method, status: status))
+            #expect(!invalidates(request, status: status))
         }
+    }
+
+    @Test(arguments: methodOverrides) func `an overridden method is of unknown safety`(_ name: String) {
+        #expect(invalidates(get("\(name): GET"), status: 200))
+        #expect(!invalidates(get("\(name): DELETE"), status: 404))
     }
 
     static let rows: [(rule: String, lines: [String], paths: [String])] = [

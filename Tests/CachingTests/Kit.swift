@@ -31,6 +31,9 @@ func lines(_ fields: Fields) -> [String] {
 
 func get(_ lines: String...) -> CacheRequest { CacheRequest(method: .get, fields: fields(lines)) }
 
+/// Fields by which clients ask for another method than the one in the request line.
+let methodOverrides = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"]
+
 /// A response that was asked for and came at `noon`.
 func stored(_ lines: String..., status: UInt16 = 200, policy: CachePolicy = CachePolicy()) -> CachedResponse {
     stored(lines, status: status, policy: policy)

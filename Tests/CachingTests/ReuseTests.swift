@@ -147,10 +147,20 @@ struct ReuseTests {
         #expect(reuse(of: stored("Cache-Control: max-age=10"), for: request, now: noon) == .fetch(.requestBody))
     }
 
+    @Test(arguments: methodOverrides) func `an overridden method is not, whatever the rules or the client take`(
+        _ name: String
+    ) {
+        let response = stored("Cache-Control: max-age=10")
+        #expect(reuse(of: response, for: get("\(name): GET"), now: noon) == .fetch(.methodOverride))
+        #expect(reuse(of: response, for: get("\(name): GET"), use: .cacheFirst, now: noon) == .fetch(.methodOverride))
+        #expect(!isEligible(response.terms, for: get("\(name): GET")))
+    }
+
     @Test func `every reason is reached`() {
         let decisions = Self.rows.map(\.reuse) + CacheUseTests.rows.map(\.reuse)
         for reason in ValidateReason.allCases { #expect(decisions.contains(.validate(reason)), "\(reason)") }
-        let fetches = decisions + [.fetch(.method), .fetch(.requestBody)]  // have tests of their own
+        // These have tests of their own.
+        let fetches = decisions + [.fetch(.method), .fetch(.methodOverride), .fetch(.requestBody)]
         for reason in FetchReason.allCases { #expect(fetches.contains(.fetch(reason)), "\(reason)") }
     }
 

@@ -147,8 +147,27 @@ struct StorabilityTests {
         #expect(decision == .doNotStore(.requestBody))
     }
 
+    @Test(arguments: methodOverrides) func `the answer to an overridden method is not stored`(_ name: String) throws {
+        let target = try #require(TargetURI("http://a.example/p".utf8))
+        for method in [Method.get, .post, .head, .options] {
+            let request = CacheRequest(method: method, fields: fields("\(name): GET"))
+            let decision = storability(
+                of: request, status: 200, fields: fields("Cache-Control: public, max-age=9", "Content-Location: /p"),
+                policy: CachePolicy(), now: noon, target: target)
+            #expect(decision == .doNotStore(.methodOverride))
+        }
+        let part = decideStoringPart(
+            of: get("\(name): GET", "Range: bytes=0-1"), status: 206,
+            fields: fields("ETag: \"a\"", "Content-Range: bytes 0-1/10"), policy: CachePolicy(), requestTime: noon,
+            responseTime: noon)
+        guard case .doNotStore(.methodOverride) = part else {
+            Issue.record("a part is stored")
+            return
+        }
+    }
+
     @Test func `every reason has a row and a text of its own`() {
-        var seen = Set(Self.rows.compactMap(\.reason) + [.method, .requestBody])
+        var seen = Set(Self.rows.compactMap(\.reason) + [.method, .methodOverride, .requestBody])
         seen.formUnion(TreatmentTests.storing.compactMap(\.reason) + PartTests.rows.compactMap(\.reason))
         #expect(seen == Set(NotStoredReason.allCases))
         #expect(Set(NotStoredReason.allCases.map(\.text)).count == NotStoredReason.allCases.count)

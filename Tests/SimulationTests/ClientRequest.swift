@@ -40,6 +40,10 @@ final class ClientRequest {
     let ifModifiedSince: Int64?
     let ifMatch: String?
     let hasBody: Bool
+    /// The field that asks the origin for another method, with that method.
+    let override: (name: FieldName, method: Method)?
+    /// The origin may change something when it answers.
+    var isSafe: Bool { override?.method.isSafe ?? method.isSafe }
 
     let fields: Fields
     let cache: CacheRequest
@@ -64,6 +68,12 @@ final class ClientRequest {
         encodings = Preferences.randomEncodings(&chance)
         languages = Preferences.randomLanguages(&chance)
         hasBody = method == .put || method == .post || (method == .get && chance.oneIn(60))
+        override =
+            chance.oneIn(40)
+            ? (
+                chance.pick([.xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride]),
+                chance.pick([.get, .post, .put, .delete])
+            ) : nil
         var fields = Fields()
         fields.append(.host, "origin.example")
         if let encodings { fields.append(.acceptEncoding, encodings.text(&chance, orderCounts: false)) }
@@ -75,6 +85,7 @@ final class ClientRequest {
         if !ifNoneMatch.isEmpty { fields.append(.ifNoneMatch, ifNoneMatch.joined(separator: ", ")) }
         if let ifModifiedSince { fields.append(.ifModifiedSince, httpDate(ifModifiedSince)) }
         if let ifMatch { fields.append(.ifMatch, ifMatch) }
+        if let override { fields.append(override.name, "\(override.method.text)") }
         self.fields = fields
         var cache = CacheRequest(method: method, fields: fields)
         cache.hasBody = hasBody

@@ -17,7 +17,8 @@ struct Oracle {
 
     /// RFC 9111 §4.4: whatever was there of these before is not to be used any more.
     mutating func received(_ answer: OriginAnswer) {
-        guard !answer.request.method.isSafe, (200...399).contains(answer.status) else { return }
+        let request = answer.request
+        guard !request.method.isSafe || request.override != nil, (200...399).contains(answer.status) else { return }
         var uris = [answer.request.uri]
         for name in [FieldName.location, .contentLocation] {
             uris += answer.fields.all(name).compactMap { Int(String(decoding: $0.dropFirst(), as: UTF8.self)) }
@@ -63,6 +64,9 @@ struct Oracle {
     private func objectionToIdentity(_ exchange: SimulatedExchange, _ record: Record) -> String? {
         let (request, base) = (exchange.request, record.lineage[0])
         guard let representation = base.representation else { return "it is no representation" }
+        if request.override != nil || record.lineage.contains(where: { $0.request.override != nil }) {
+            return "a request overrides its method"
+        }
         guard representation.uri == request.uri else { return "it is of another URI" }
         guard request.method == .get || request.method == .head || base.request === request else { return "method" }
         if request.hasBody, base.request !== request { return "a GET with content is not answered from the store" }

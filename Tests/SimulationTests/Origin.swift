@@ -51,7 +51,7 @@ struct Origin {
         var draft = AnswerDraft(resources[request.uri], request, now: now, &chance)
         if chance.percent(failures) {
             draft.fail(chance.pick([500, 502, 503, 504]))
-        } else if request.method.isSafe {
+        } else if request.isSafe {
             draft.consider(question, &chance)
         } else {
             draft = change(request, now: now, &chance)

@@ -23,7 +23,7 @@ extension SimulatedFetch {
             status: response.status, isStorable: isStorable, staleMayServe: staleMayServe)
         switch transaction.on(event) {
         case .store:
-            if invalidates(method: request.method, status: response.status) { invalidate(response) }
+            if invalidates(request.cache, status: response.status) { invalidate(response) }
             guard case .store(let cached) = storing else {
                 return world.violated("store what is not storable", exchange)
             }

@@ -86,7 +86,7 @@ extension SimulatedFetch {
     }
 
     var restAsked: PartAsked? {
-        guard request.method == .get, !request.hasBody else { return nil }
+        guard request.method == .get, !request.hasBody, !request.cache.overridesMethod else { return nil }
         let rest: PartAsked
         switch sink {
         case .undecided, .discard: return nil

@@ -119,6 +119,11 @@ struct TransactionTests {
             "HEAD validates nothing", request(.head), [.head, allow, .stored(.validate(.stale))],
             expect: [decide, .lookUp, fetch(.stale)]),
         Row(
+            "an overridden method neither reads the store nor leads",
+            request(fields: fields((.xHTTPMethodOverride, "DELETE"))),
+            [.head, allow, .originHead(status: 204, isStorable: false, staleMayServe: false)],
+            expect: [decide, fetch(.method), .relay(invalidates: true)]),
+        Row(
             "304 freshens", request(collapses: false),
             [
                 .head, allow, .stored(.validate(.stale)),

@@ -266,11 +266,11 @@ final class Exchange {
                 now: worker.wallTime)
     }
 
-    /// Whether what the leader got is for this request as well. Where the leader's origin failed it publishes what was stored
-    /// before: whether stale will do, each decides for itself.
+    /// Whether what the leader got is for this request as well. Where the leader's origin failed, it publishes what was stored
+    /// before, as it was selected or marked as outdated: whether a stale response will do, each request decides for itself.
     private func mayFollow(_ record: StoredResponse) -> Bool {
         guard isEligible(record.terms, for: request.cache) else { return false }
-        return record !== selected || mayServeStaleOnError(record)
+        return (record !== selected && !record.terms.isOutdated) || mayServeStaleOnError(record)
     }
 
     func serveSelected(ttl: Seconds) {

@@ -56,9 +56,15 @@ extension Fetch {
         }
     }
 
-    /// The origin confirmed something that is not what is stored: that goes, and the question is put anew.
+    /// The origin confirmed something that is not what is stored (RFC 9111 §4.3.4): the 304 updates nothing, and the origin is asked for
+    /// the whole. What is stored is stale now, whatever its lifetime says, since another representation is current. It stays, to
+    /// stand in where the origin fails and stale responses are allowed (§4.2.4), until a new response takes its place.
     private func askForTheWhole() {
-        if let stored { request.tier.remove(stored) }
+        if let stored {
+            let outdated = stored.outdated
+            _ = request.tier.replace(stored, with: outdated)
+            self.stored = outdated
+        }
         candidates = []
         plan = transaction.askForTheWhole(plan)
         if let connection { worker.origins.discard(connection) }

@@ -118,6 +118,39 @@ struct FresheningScenarios {
         }
     }
 
+    /// A stored response that is stale at once, and the way to a 304 that confirms another.
+    static let superseded: [(cacheControl: String, request: String, status: Int)] = [
+        ("max-age=0", "X-A: 1", 200),
+        ("max-age=0, stale-if-error=60", "X-A: 1", 200),
+        ("max-age=0, must-revalidate", "X-A: 1", 503),
+        ("max-age=0", "Cache-Control: no-cache", 503),
+        // Fresh by its own lifetime, but the origin has said that another is current.
+        ("max-age=60", "Cache-Control: max-age=0, stale-if-error=60", 200),
+        ("max-age=60, must-revalidate", "Cache-Control: max-age=0, stale-if-error=60", 503),
+    ]
+
+    @Test(arguments: superseded)
+    func `what a 304 does not confirm is stale: it serves as such where the origin then fails (§4.2.4, §4.3.4)`(
+        _ row: (cacheControl: String, request: String, status: Int)
+    ) throws {
+        try scenario { s in
+            let client = try s.client()
+            s.origin.expects("GET /a").replies(
+                200, "Cache-Control: \(row.cacheControl)", "ETag: \"a\"", body: "stored")
+            try client.get("/a")
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(304, "ETag: \"b\"")
+            s.origin.expects("GET /a", "!If-None-Match").replies(503, body: "failed")
+            let answer = try client.get("/a", row.request)
+            #expect(answer.status == row.status)
+            #expect(answer.text == (row.status == 200 ? "stored" : "failed"))
+            // It is still there, and asked about again, however fresh it would be.
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(
+                200, "Cache-Control: max-age=60", "ETag: \"b\"", body: "new")
+            #expect(try client.get("/a").text == "new")
+            #expect(try client.get("/a").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
     @Test func `a third variant is stored beside the others`() throws {
         try withLanguages { s, client in
             s.origin.expects("GET /a", "Accept-Language: fr", "If-None-Match").replies(

@@ -47,8 +47,11 @@ extension SimulatedFetch {
 
     private func askForTheWhole() {
         world.note(.confirmedSomethingElse)
-        if let stored { world.store.remove(stored) }
-        stored = nil
+        if let stored {
+            let outdated = stored.outdated
+            _ = world.store.replace(stored, with: outdated)
+            self.stored = outdated
+        }
         candidates = []
         plan = transaction.askForTheWhole(plan)
         state = .asking

@@ -62,6 +62,25 @@ func placedRange(_ fields: Fields) -> (range: Range<UInt64>, total: UInt64)? {
     return (range, total)
 }
 
+/// How many bytes of content the head of a 206 promises.
+package enum PartPromise: Equatable, Sendable {
+    /// Several parts, or no `Content-Range` that can be read: only the framing says how long the body is.
+    case none
+    case bytes(UInt64)
+    /// `Content-Range` and `Content-Length` disagree, so nobody knows which bytes these are.
+    case contradictory
+}
+
+/// What a response promises to carry by its `Content-Range` (RFC 9110 §14.4). A body of another length is an error, however it is
+/// framed: it must not be stored, nor reach a client as though it were whole.
+package func promisedPart(status: UInt16, fields: Fields) -> PartPromise {
+    guard status == 206, !isMultipart(fields) else { return .none }
+    let values = fields.all(.contentRange)
+    guard values.count == 1, let range = ContentRange(parsing: values[0])?.range else { return .none }
+    let count = range.upperBound - range.lowerBound
+    return fields.all(.contentLength).allSatisfy { parseDecimal($0) == count } ? .bytes(count) : .contradictory
+}
+
 /// `multipart/byteranges`: several parts, or one in a wrapping of its own (RFC 9110 §14.6).
 func isMultipart(_ fields: Fields) -> Bool {
     guard let type = fields.first(.contentType) else { return false }

@@ -76,10 +76,12 @@ extension Exchange {
         fetch?.clientLeft()
     }
 
-    /// What is missing can not be had: the client must see that its answer is not whole (RFC 9112 §8).
+    /// What is missing cannot be fetched. Where nothing of the answer is out, an error takes its place; otherwise the client must see
+    /// by the end of the connection that its answer is not whole (RFC 9112 §8).
     func partFailed() {
         fetch = nil
-        stream.reset()
+        guard isAnswered else { return stream.reset() }
+        refuse(.responseIncomplete)
     }
 
     /// The delivery stands before a hole.

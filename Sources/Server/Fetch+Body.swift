@@ -57,6 +57,7 @@ extension Fetch {
 
     func commit(_ count: Int) {
         received += UInt64(count)
+        owed = owed.map { $0 - UInt64(count) }
         switch sink {
         case .store(let record): record.body.commit(count)
         case .fill(let fill, _): fill.commit(count)
@@ -120,6 +121,10 @@ extension Fetch {
         // A part in chunks may carry more than its Content-Range says. Passed on, that would be taken for the answer to the
         // client's next request.
         if let total, UInt64(bytes.count) > total - received { return giveUp(keepsPart: false) }
+        if let owed {
+            guard UInt64(bytes.count) <= owed else { return giveUp(keepsPart: false) }
+            self.owed = owed - UInt64(bytes.count)
+        }
         received += UInt64(bytes.count)
         switch sink {
         case .relay:

@@ -69,6 +69,8 @@ final class Fetch: TimedObject {
     var taken = 0
     /// All that the body will have; nil: not known.
     var total: UInt64?
+    /// Bytes that the part under way still owes by its `Content-Range`. Nil where the response is no such part.
+    var owed: UInt64?
     /// The head of the response that is under way.
     var response: ReceivedResponse?
     /// What is asked for in place of what the client asked for.
@@ -302,6 +304,13 @@ final class Fetch: TimedObject {
         if let announced = keepAliveTimeout(response.fields) {
             keepAlive = min(keepAlive, .seconds(max(0, announced.count - 1)))
         }
+        owed = nil
+        switch length == .none ? .none : promisedPart(status: response.status, fields: response.fields) {
+        case .none: break
+        case .bytes(let count): owed = count
+        // Where a part was asked for in place of the client's request, it does not answer that question: `answerForPart`.
+        case .contradictory: if part == nil { return failBeforeHead(.responseInvalid) }
+        }
         if isResuming {
             switch answerForPart(response) {
             case .goesOn: break
@@ -335,6 +344,11 @@ final class Fetch: TimedObject {
     // MARK: ends
 
     func complete(leftover: Int) {
+        if let owed, owed > 0 {
+            // Where the end of the connection ends the body, it may just have broken off.
+            if case .untilClose = length { return breakOff() }
+            return giveUp(keepsPart: false)
+        }
         // Less than was announced: the part that came was one of several.
         if let total, received < total, restAsked != nil { return breakOff() }
         let trailers = decoder?.trailers

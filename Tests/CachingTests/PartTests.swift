@@ -18,6 +18,33 @@ struct PartTests {
             (self.response, self.reason) = (response, reason)
         }
     }
+    static let promises: [(rule: String, status: UInt16, lines: [String], promise: PartPromise)] = [
+        ("the bytes of the range", 206, ["Content-Range: bytes 5-9/100"], .bytes(5)),
+        ("whatever the total", 206, ["Content-Range: bytes 5-9/*"], .bytes(5)),
+        ("as Content-Length says", 206, ["Content-Range: bytes 0-99/100", "Content-Length: 100"], .bytes(100)),
+        ("fewer than that", 206, ["Content-Range: bytes 0-99/100", "Content-Length: 5"], .contradictory),
+        ("more", 206, ["Content-Range: bytes 0-99/100", "Content-Length: 101"], .contradictory),
+        ("one that is no number", 206, ["Content-Range: bytes 0-9/10", "Content-Length: x"], .contradictory),
+        ("nothing", 206, ["Content-Length: 5"], .none),
+        ("what cannot be read", 206, ["Content-Range: bytes 9-5/10", "Content-Length: 5"], .none),
+        ("two ranges", 206, ["Content-Range: bytes 0-4/10", "Content-Range: bytes 0-5/10"], .none),
+        (
+            "several parts", 206,
+            ["Content-Type: multipart/byteranges; boundary=x", "Content-Range: bytes 0-4/10", "Content-Length: 99"],
+            .none
+        ),
+        (
+            "of a whole, Content-Range says nothing (§14.4)", 200,
+            ["Content-Range: bytes 0-4/10", "Content-Length: 9"], .none
+        ),
+    ]
+
+    @Test(arguments: promises) func `a part promises the bytes of its range (RFC 9110 §14.4)`(
+        _ row: (rule: String, status: UInt16, lines: [String], promise: PartPromise)
+    ) {
+        #expect(promisedPart(status: row.status, fields: fields(row.lines)) == row.promise, "\(row.rule)")
+    }
+
     static let fresh = "Cache-Control: max-age=60"
     static let place = "Content-Range: bytes 0-9/100"
     static let rows = [

@@ -9,6 +9,8 @@ struct AnswerDraft {
     var description = Description()
     var contentRange: String?
     var body: [UInt8] = []
+    /// The body is longer or shorter than `contentRange` says.
+    private var lies = false
     var fields: [(FieldName, String)] = []
     private let now: Int64
 
@@ -105,8 +107,12 @@ struct AnswerDraft {
         status = 206
         body = Array(body[range])
         contentRange = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
+        if isCareless, chance.oneIn(6) {
+            body = chance.oneIn(2) ? Array(body.dropLast(1 + chance.below(body.count))) : body + [0]
+        }
         if isCareless, chance.oneIn(4) { description.eTag = nil }
         if isCareless, chance.oneIn(8) { contentRange = nil }
+        lies = contentRange != nil && body.count != range.count
     }
 
     /// Another part than the one asked for; what it says of it is true.
@@ -145,7 +151,7 @@ struct AnswerDraft {
         let cut = sent.count > 1 && chance.percent(cuts) ? chance.below(sent.count) : nil
         return OriginAnswer(
             id: id, request: request, step: step, status: status, representation: representation,
-            description: description, fields: head, body: sent, tellsLength: tellsLength, cut: cut,
+            description: description, fields: head, body: sent, tellsLength: tellsLength, cut: cut, lies: lies,
             interimCount: chance.oneIn(10) ? 1 : 0)
     }
 }

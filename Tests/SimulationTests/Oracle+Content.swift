@@ -29,6 +29,7 @@ extension Oracle {
     }
 
     private func objectionToRelayed(_ answer: ClientAnswer, _ relayed: OriginAnswer) -> String? {
+        if answer.end == .whole, relayed.lies { return "whole, and its Content-Range says otherwise" }
         // The rest may come from other answers, of the same representation or not at all.
         if answer.end == .whole, answer.bytes != relayed.body { return "whole, and not what the origin sent" }
         return relayed.body.starts(with: answer.bytes) ? nil : "other bytes than the origin's"

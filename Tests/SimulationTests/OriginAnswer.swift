@@ -35,6 +35,8 @@ final class OriginAnswer {
     let tellsLength: Bool
     /// The connection breaks after so many bytes.
     let cut: Int?
+    /// The body is longer or shorter than `Content-Range` says.
+    let lies: Bool
     let interimCount: Int
 
     /// When its head came to the cache: step and, on the cache's clock, the times of request and response.
@@ -44,7 +46,8 @@ final class OriginAnswer {
 
     init(
         id: Int, request: ClientRequest, step: Int, status: UInt16, representation: Representation?,
-        description: Description, fields: Fields, body: [UInt8], tellsLength: Bool, cut: Int?, interimCount: Int
+        description: Description, fields: Fields, body: [UInt8], tellsLength: Bool, cut: Int?, lies: Bool,
+        interimCount: Int
     ) {
         self.id = id
         self.request = request
@@ -56,6 +59,7 @@ final class OriginAnswer {
         self.body = body
         self.tellsLength = tellsLength
         self.cut = cut
+        self.lies = lies
         self.interimCount = interimCount
     }
 

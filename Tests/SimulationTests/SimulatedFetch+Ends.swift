@@ -3,6 +3,7 @@ import Transaction
 /// How a fetch ends: with the last byte, before the head, or because nobody gains by it any more.
 extension SimulatedFetch {
     func complete() {
+        if let owed, owed > 0 { return partLied() }
         if let total, received < total, restAsked != nil { return breakOff() }
         state = .finished
         switch sink {
@@ -14,6 +15,12 @@ extension SimulatedFetch {
         case .discard, .undecided: break
         }
         leaveExchange()
+    }
+
+    /// The body is longer or shorter than its `Content-Range` says.
+    func partLied() {
+        world.note(.partLied)
+        giveUp(keepsPart: false)
     }
 
     func drop(_ record: Record) {

@@ -39,6 +39,8 @@ final class SimulatedFetch {
     /// Bytes of the content that went to the sink; all that it will have, where known.
     var received = 0
     var total: Int?
+    /// Bytes that the part under way still owes by its `Content-Range`.
+    var owed: Int?
     var inVain = 0
     let requestTime: WallTime
 
@@ -104,6 +106,15 @@ final class SimulatedFetch {
         world.oracle.received(answer)
         state = .streaming
         sent = 0
+        owed = nil
+        switch promisedPart(status: answer.status, fields: answer.fields) {
+        case .none: break
+        case .bytes(let count): owed = Int(count)
+        case .contradictory where part == nil:
+            world.note(.partLied)
+            return failBeforeHead(.responseInvalid)
+        case .contradictory: break
+        }
         if isResuming {
             guard goesOn(answer) else { return giveUp(keepsPart: false) }
             self.answer = answer
@@ -130,8 +141,15 @@ final class SimulatedFetch {
     }
 
     private func deliver(_ byte: UInt8) {
-        received += 1
         world.ledger.fromOrigin += 1
+        if let owed {
+            guard owed > 0 else {
+                world.ledger.dropped += 1
+                return partLied()
+            }
+            self.owed = owed - 1
+        }
+        received += 1
         switch sink {
         case .relay:
             world.ledger.relayed += 1

@@ -8,7 +8,8 @@ final class World {
     enum Happening: CaseIterable {
         case collapsed, waitedEnough, revalidatedBehind, holeOnTheWay, confirmedSomethingElse, stored, freshened,
             aliased
-        case freshenedByHead, outdatedByHead, staleOnError, invalidated, partFetched, partStored, combined, resumed
+        case freshenedByHead, outdatedByHead, staleOnError, invalidated, partFetched, partLied, partStored, combined,
+            resumed
         case keptPartial, servedStored, passedOn, refused, broken, notModified, part, transformed, left
     }
 

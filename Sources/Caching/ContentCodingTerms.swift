@@ -33,7 +33,9 @@ private func isText(_ fields: Fields) -> Bool { fields.first(.contentType).map(i
 package struct CodingTerms: Sendable, Equatable {
     package let coding: StoredCoding
     /// It is gzip, and clients that do not accept that get it inflated.
-    package let isInflatable: Bool
+    package private(set) var isInflatable: Bool
+    /// It says that it is gzip, and inflating it failed: it is served only as it is, to those who accept gzip.
+    package private(set) var isUndecodable = false
     /// It is as it is; whether its type gets smaller, the rules know.
     package let isCompressible: Bool
 
@@ -51,6 +53,17 @@ package struct CodingTerms: Sendable, Equatable {
             && (stored.vary.nominatesAcceptEncoding || (isText(fields) && !namesGzipFile(uri)))
         isCompressible = mayChange && coding == .identity
     }
+
+    /// The same after inflating failed.
+    package var undecodable: CodingTerms {
+        var result = self
+        result.isInflatable = false
+        result.isUndecodable = true
+        return result
+    }
+
+    /// Whether the client takes the stored form. Others have to be asked for at the origin where it cannot be decoded.
+    package func suits(_ accepted: AcceptedCodings) -> Bool { !isUndecodable || accepted.accepts(.gzip) }
 
     /// Everybody gets the stored bytes: nothing is to be chosen. Tested before anything else of this, on every hit.
     package func isFixed(_ compression: CompressionUse) -> Bool {

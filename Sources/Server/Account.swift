@@ -58,7 +58,7 @@ extension Refusal {
     package var isOfOrigin: Bool {
         switch self {
         case .nameNotFound, .nameTimeout, .connectionRefused, .connectionTimeout, .destinationUnroutable,
-            .connectionTerminated, .responseTimeout, .responseIncomplete, .responseInvalid, .contentCodingInvalid,
+            .connectionTerminated, .responseTimeout, .responseIncomplete, .responseInvalid,
             .tlsCertificate,
             .tlsProtocol, .originQueueFull:
             true

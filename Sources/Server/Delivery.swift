@@ -32,6 +32,9 @@ final class Delivery {
     private var isLost: Bool
     var ticket: WaitTicket?
 
+    /// The body is not in the coding that its head says.
+    private(set) var isUndecodable = false
+
     /// Makes another coding of the body on the way.
     private let transcoder: Transcoder?
     /// What is being read from the disk on another thread, or was.
@@ -147,7 +150,10 @@ final class Delivery {
             } else {
                 progress = try transcoder.next(from: body, offset: &offset, into: &out)
             }
-        } catch { return .broken }
+        } catch {
+            if case .inflating = error { isUndecodable = true }
+            return .broken
+        }
         if let reader { body.advance(reader, to: offset) }
         if !out.isEmpty {
             if isChunked { appendChunkHeader(out.count, to: &framing) }

@@ -16,6 +16,7 @@ extension Exchange {
             return
         }
         isAnswered = true
+        self.service = service
         switch service {
         case .miss, .part: break
         case .hit, .stale, .revalidated, .collapsed, .staleOnError: fetch = nil
@@ -34,6 +35,25 @@ extension Exchange {
         // Of a response that is just being stored, the first bytes follow at once: head and body go out together.
         if fetch != nil { return }
         stream.flush()
+    }
+
+    // MARK: content that cannot be decoded
+
+    /// Inflating the body of a stored response failed. From now on it is served only to those who take it as it is.
+    func markUndecodable(_ record: StoredResponse) {
+        record.markUndecodable()
+        // What the disk has already gets the mark with a renewed head; what goes there later takes it along.
+        guard record.diskID != nil, record.body.state == .complete else { return }
+        _ = request.tier.replace(record, with: record.renewed(times: record.cached, fields: record.fields))
+    }
+
+    /// This client does not accept the stored coding, the body could not be inflated, and nothing of the answer is out: the origin is
+    /// asked what it has for this client. Where it has just been asked, and this is its answer, the client gets it as it came.
+    func answerInPlace(of undecodable: StoredResponse) {
+        if case .miss = service { return serve(undecodable, as: service) }
+        isAnswered = false
+        letFetchGo()
+        fetchAfterAll(.varyMiss)
     }
 
     func count(_ service: Service) {

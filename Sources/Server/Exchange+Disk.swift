@@ -136,10 +136,10 @@ extension Exchange {
         return false
     }
 
-    /// What was to be served can not be had any more.
-    private func fetchAfterAll() {
+    /// What was to be served is gone, or cannot be served to this client: the origin is asked after all.
+    func fetchAfterAll(_ reason: CacheStatus.ForwardReason = .uriMiss) {
         selected = nil
-        request.mayForward ? forwardAlone(.uriMiss) : refuse(.onlyIfCached)
+        request.mayForward ? forwardAlone(reason) : refuse(.onlyIfCached)
     }
 
     // MARK: waiting

@@ -39,6 +39,8 @@ final class Exchange {
     var losses = 0
     /// What is done when the disk has read.
     var afterDisk: (() -> Void)?
+    /// How the stored response came to be served that the answer is made of.
+    var service: Service = .hit
     /// All of the answer is queued, or in the hands of a delivery.
     var isAnswered = false
     /// The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1).

@@ -24,7 +24,7 @@ extension StoredResponse {
         }
         var form = StoredFormWriter()
         form.write(Self.formVersion)
-        form.write(flags: secondaryKey != nil, codingVariant != nil, compressedCopy != nil)
+        form.write(flags: secondaryKey != nil, codingVariant != nil, compressedCopy != nil, isUndecodable)
         fields.write(to: &form)
         cached.write(to: &form)
         secondaryKey?.write(to: &form)
@@ -60,6 +60,7 @@ extension StoredResponse {
                 contentLength: Int(head.place.bodyLength),
                 storage: head.attributes.storageClass == .pinned ? .pinned : .permanent,
                 compressedCopy: flags[2] ? CompressedCopy() : nil)
+            if flags[3] { markUndecodable() }
         } catch { return nil }
     }
 }

@@ -17,8 +17,10 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package let secondaryKey: SecondaryKey?
     /// `head` ends with a `Content-Length` line; false while the length of the body is not known yet.
     package let headHasLength: Bool
-    /// What may be done about its content coding.
-    let coding: CodingTerms
+    /// What may be done about its content coding, as its head says.
+    private let codingByHead: CodingTerms
+    /// Set when its body could not be inflated; nil where nothing is ever inflated.
+    private let undecodableMark: UndecodableMark?
     /// How it serves those whose `Accept-Encoding` is another than that of the request it answered; nil where it does not
     /// vary by that.
     let codingVariant: CodingVariant?
@@ -30,21 +32,39 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     let trailers: TransientTrailers?
     /// Everything a fresh plain GET needs is at hand: status 200-like, length known, no variants.
     package var isPlain: Bool {
-        headHasLength && secondaryKey == nil && !coding.isInflatable && head.count <= StoredResponse.plainHeadBytesMax
+        headHasLength && secondaryKey == nil && !codingByHead.isInflatable
+            && head.count <= StoredResponse.plainHeadBytesMax
     }
 
-    package init(
+    /// What may be done about its content coding, as far as is known now.
+    var coding: CodingTerms { isUndecodable ? codingByHead.undecodable : codingByHead }
+    /// Inflating the body failed: it is served only as it is.
+    var isUndecodable: Bool { undecodableMark?.isSet ?? false }
+
+    package convenience init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
-        codingVariant: CodingVariant? = nil, coding: CodingTerms? = nil, body: Body, contentLength: Int?,
-        storage: StoragePolicy = .session,
-        compressedCopy: CompressedCopy? = nil,
-        trailers: TransientTrailers? = nil
+        codingVariant: CodingVariant? = nil, body: Body, contentLength: Int?, storage: StoragePolicy = .session,
+        compressedCopy: CompressedCopy? = nil, trailers: TransientTrailers? = nil
+    ) {
+        self.init(
+            key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey,
+            codingVariant: codingVariant, coding: CodingTerms(cached, fields: fields, uri: keyBytes),
+            undecodableMark: nil, body: body, contentLength: contentLength, storage: storage,
+            compressedCopy: compressedCopy, trailers: trailers)
+    }
+
+    /// - Parameter undecodableMark: of the same body; nil: nobody tried to inflate it yet.
+    private init(
+        key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
+        codingVariant: CodingVariant?, coding: CodingTerms, undecodableMark: UndecodableMark?, body: Body,
+        contentLength: Int?, storage: StoragePolicy, compressedCopy: CompressedCopy?, trailers: TransientTrailers?
     ) {
         self.compressedCopy = compressedCopy
         self.storage = storage
         self.trailers = trailers
         self.cached = cached
-        self.coding = coding ?? CodingTerms(cached, fields: fields, uri: keyBytes)
+        codingByHead = coding
+        self.undecodableMark = coding.isInflatable ? undecodableMark ?? UndecodableMark() : nil
         self.codingVariant = codingVariant
         terms = cached.terms
         hasValidator = cached.hasValidator
@@ -86,14 +106,14 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
 
     /// The same, where only the times are other: what the content is, and for whom, is known.
     func renewed(times cached: CachedResponse, fields: Fields) -> StoredResponse {
-        renewed(cached, fields, secondaryKey, codingVariant, coding)
+        renewed(cached, fields, secondaryKey, codingVariant, codingByHead)
     }
 
     /// The same, for a request of another variant that it turned out to suit as well.
     func renewed(for request: OwnedRequest) -> StoredResponse {
         renewed(
             cached, fields, SecondaryKey(cached.vary, request: request.fields),
-            CodingVariant(cached.vary, request: request.fields), coding)
+            CodingVariant(cached.vary, request: request.fields), codingByHead)
     }
 
     private func renewed(
@@ -102,9 +122,10 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     ) -> StoredResponse {
         StoredResponse(
             key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey,
-            codingVariant: codingVariant, coding: coding, body: body,
+            codingVariant: codingVariant, coding: coding ?? CodingTerms(cached, fields: fields, uri: keyBytes),
+            undecodableMark: undecodableMark, body: body,
             contentLength: body.state == .complete ? body.length : body.expectedLength, storage: storage,
-            compressedCopy: compressedCopy)
+            compressedCopy: compressedCopy, trailers: nil)
     }
 
     /// The same response, to be validated before it is served again (a soft purge).
@@ -122,11 +143,15 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// Whether it may answer the request: its variant, and a body that is there or on its way.
     func suits(_ request: OwnedRequest) -> Bool {
         guard body.state != .failed, !body.isWindowed else { return false }
+        if isUndecodable, !coding.suits(AcceptedCodings(request.fields)) { return false }
         guard let secondaryKey else { return true }
         let bytes = request.bytes
         if secondaryKey.matches(request.head.fields, bytes: bytes.span) { return true }
         return codingVariant?.serves(request.fields, request.cache, coding) ?? false
     }
+
+    /// Inflating the body failed. From now on it is served only to those who take it as it is.
+    func markUndecodable() { undecodableMark?.set() }
 
     private static func wireHead(status: UInt16, fields: Fields, contentLength: Int?) -> [UInt8] {
         var head: [UInt8] = []

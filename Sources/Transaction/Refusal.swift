@@ -26,7 +26,6 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case responseTimeout
     case responseIncomplete
     case responseInvalid
-    case contentCodingInvalid
     case tlsCertificate
     case tlsProtocol
     // Ours
@@ -44,7 +43,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         case .loopDetected: 508
         case .onlyIfCached, .connectionTimeout, .responseTimeout, .nameTimeout: 504
         case .nameNotFound, .connectionRefused, .destinationUnroutable, .connectionTerminated: 502
-        case .responseIncomplete, .responseInvalid, .contentCodingInvalid, .tlsCertificate, .tlsProtocol: 502
+        case .responseIncomplete, .responseInvalid, .tlsCertificate, .tlsProtocol: 502
         case .originQueueFull: 503
         case .internalError: 500
         }
@@ -68,7 +67,6 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         case .responseTimeout: "http_response_timeout"
         case .responseIncomplete: "http_response_incomplete"
         case .responseInvalid: "http_protocol_error"
-        case .contentCodingInvalid: "http_response_content_coding"
         case .tlsCertificate: "tls_certificate_error"
         case .tlsProtocol: "tls_protocol_error"
         case .originQueueFull: "connection_limit_reached"
@@ -101,7 +99,6 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         case .responseTimeout: "The origin accepted the request but did not answer in time."
         case .responseIncomplete: "The origin broke off its answer."
         case .responseInvalid: "The origin's answer is not valid HTTP."
-        case .contentCodingInvalid: "The content is not in the coding that the origin says, so it can not be decoded."
         case .tlsCertificate: "The origin's certificate is not to be trusted."
         case .tlsProtocol: "No secure connection to the origin could be agreed on."
         case .originQueueFull: "Too many requests wait for that origin already."

@@ -210,25 +210,77 @@ struct ContentCodingScenarios {
     }
 
     @Test(arguments: Corrupt.allCases, ["1.1", "1.0"])
-    func `what can not be inflated ends visibly`(_ how: Corrupt, _ version: String) throws {
-        try withStored(Self.fields, how.body) { s, _ in
-            let client = try s.client()
-            try client.ask("GET", "/a", version: version)
-            do {
-                let answer = try client.response()
-                // Where nothing of it can be made, no head has gone out.
-                if how == .none || how == .emptyMember {
-                    #expect(answer.status == 502)
-                    #expect(answer["Proxy-Status"]?.contains("http_response_content_coding") == true)
-                } else {
-                    #expect(answer.status == 200 && !answer.isWhole)
+    func `where the stored gzip is none, who takes no gzip gets what the origin has for them`(
+        _ how: Corrupt, _ version: String
+    ) throws {
+        for vary in [true, false] {
+            try withStored(Self.fields.filter { vary || !$0.hasPrefix("Vary") }, how.body) { s, _ in
+                let client = try s.client()
+                // Where nothing of it can be made, no head has gone out, and the origin is asked after all.
+                let isHidden = how == .none || how == .emptyMember
+                if !isHidden {
+                    try client.ask("GET", "/a", version: version)
+                    do {
+                        let answer = try client.response()
+                        #expect(answer.status == 200 && !answer.isWhole)
+                    } catch {
+                        // A body that the end of the connection ends breaks off by a reset.
+                        #expect("\(error)".contains("reset") && version == "1.0", "\(error)")
+                    }
                 }
-            } catch {
-                // A body that the end of the connection ends breaks off by a reset.
-                #expect("\(error)".contains("reset") && version == "1.0", "\(error)")
+                // Who takes it as it is gets it.
+                #expect(try s.client().get("/a", "Accept-Encoding: gzip").body == how.body)
+                s.origin.expects("GET /a", "!Accept-Encoding").replies(
+                    200, Self.fields.filter { !$0.hasPrefix("Content-Encoding") && (vary || !$0.hasPrefix("Vary")) },
+                    Array(text.utf8))
+                let another = try s.client()
+                try another.ask("GET", "/a", version: version)
+                let answer = try another.response()
+                #expect(answer.status == 200)
+                #expect(answer.text == text)
+                #expect(answer.cacheStatus.hasPrefix("larder; fwd=vary-miss; fwd-status=200"), "\(answer)")
+                // The next such client hits.
+                let next = try s.client().get("/a")
+                #expect(next.text == text)
+                #expect(next.cacheStatus.hasPrefix("larder; hit"))
+                guard vary else { return }
+                #expect(try s.client().get("/a", "Accept-Encoding: gzip").body == how.body)
             }
-            // Who takes it as it is gets it.
-            #expect(try s.client().get("/a", "Accept-Encoding: gzip").body == how.body)
+        }
+    }
+
+    @Test func `what the origin sends to this very client in gzip that is none goes out as it is`() throws {
+        try scenario { s in
+            for _ in 0..<2 {
+                s.origin.expects("GET /a", "!Accept-Encoding").replies(200, Self.fields, Array(text.utf8))
+                let answer = try s.client().get("/a")
+                #expect(answer.status == 200)
+                #expect(answer.text == text)
+                #expect(answer["Content-Encoding"] == "gzip")
+            }
+            #expect(try s.client().get("/a", "Accept-Encoding: gzip").text == text)
+        }
+    }
+
+    @Test func `where nothing but the store may answer, a gzip that is none is 504`() throws {
+        try withStored(Self.fields, Array(text.utf8)) { _, client in
+            let answer = try client.get("/a", "Cache-Control: only-if-cached")
+            #expect(answer.status == 504)
+        }
+    }
+
+    @Test func `that a gzip is none outlives the process`() throws {
+        try scenario(cache: "disk: { path: DIRECTORY/store, size: 100MiB, sync: 100ms }") { s in
+            s.origin.expects("GET /a").replies(200, Self.fields, Corrupt.cutShort.body)
+            try s.client().get("/a", "Accept-Encoding: gzip")
+            let broken = try s.client().get("/a")
+            #expect(!broken.isWhole)
+            try s.leaveToDisk()
+            try s.restart()
+            s.origin.expects("GET /a", "!Accept-Encoding").replies(
+                200, Self.fields.filter { !$0.hasPrefix("Content-Encoding") }, Array(text.utf8))
+            #expect(try s.client().get("/a").text == text)
+            #expect(try s.client().get("/a", "Accept-Encoding: gzip").body == Corrupt.cutShort.body)
         }
     }
 

@@ -162,11 +162,16 @@ extension ClientConnection {
     /// The body can not be completed. Where nothing of the answer is out, an error can take its place; otherwise the client must
     /// see it by the end of the connection (RFC 9112 §8).
     private func breakDelivery(_ broken: Delivery) -> Step {
+        if broken.isUndecodable { exchange?.markUndecodable(broken.record) }
         guard let exchange, exchange.stream.takeBack() else {
             exchange?.broke()
             return .failed
         }
-        exchange.refuse(broken.isTranscoded ? .contentCodingInvalid : .responseIncomplete)
+        if broken.isUndecodable {
+            exchange.answerInPlace(of: broken.record)
+        } else {
+            exchange.refuse(.responseIncomplete)
+        }
         return .progressed
     }
 

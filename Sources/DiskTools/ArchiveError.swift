@@ -1,26 +1,26 @@
 package import Disk
 
-/// Why an export or an import can not be done.
+/// Why an export or an import cannot be done.
 package enum ArchiveError: Error, Equatable, Sendable {
-    /// The directory holds no store yet.
+    /// The directory has no store.
     case noStore(String)
     case store(DiskRefusal)
     case book(String, BookError)
-    /// The archive can not be opened, read or written.
+    /// The archive cannot be opened, read or written.
     case archive(String, errno: CInt)
     case notAnExport(String)
     case unknownVersion(String, Int)
-    /// The file holds an export that is complete.
+    /// The file is a complete export already.
     case alreadyWhole(String)
-    /// The file holds the beginning of another export: of another zone, or of another choice.
+    /// The file is the beginning of another export: of another zone, or with another selection.
     case another(String)
-    /// The store takes nothing more.
+    /// The store does not accept anything.
     case storeOff(reason: String)
-    /// What was taken could not all be written.
+    /// Something that was accepted could not be written.
     case notWritten
 }
 
-/// How far an export or import is, in bytes of the archive; the total is an estimate while exporting.
+/// The progress of an export or import, in bytes of the archive. While exporting, the total is an estimate.
 package struct ArchiveProgress: Equatable, Sendable {
     package var bytesDone: UInt64
     package var bytesTotal: UInt64

@@ -1,24 +1,24 @@
 import Disk
 
-/// An object of an archive, as it was read.
+/// An object of an archive.
 struct ArchivedObject {
     enum Body {
         case packed([UInt8])
-        /// Of a large object: where the blocks of the list begin in the member. One without a checksum is not there.
+        /// A large object: where the first listed block begins in the member. An entry without a checksum has no block.
         case large(start: UInt64, [LargeMember.Entry])
     }
 
     let head: StoredHead
     let body: Body
 
-    /// Bytes of the body.
+    /// The length of the body.
     var length: Int { Int(head.place.bodyLength) }
 
-    /// A packed object, its head part and some room.
+    /// The limit for a packed object with its head part.
     private static let packedBytesMax: UInt64 = 8 << 20
 
-    /// Reads the record in a member. Nil: it is no whole one.
-    /// - Parameter verifiesBlocks: the blocks of a large object are read as well; otherwise who takes them has to look.
+    /// Reads the record in a member. Returns nil if it is damaged or incomplete.
+    /// - Parameter verifiesBlocks: whether the blocks of a large object are read and compared too. If not, the caller does that.
     static func read(
         _ entry: TarEntry, _ reader: TarReader, verifiesBlocks: Bool
     ) throws(TarReader.Failure) -> ArchivedObject? {
@@ -81,8 +81,8 @@ struct ArchivedObject {
         return isWhole ? object : nil
     }
 
-    /// Calls for the blocks of a large object that are there, in order; with nil for one that is damaged. The visitor returns
-    /// whether to go on.
+    /// Visits the blocks of a large object in order, with nil for a damaged one. Blocks that the object lacks are skipped. Stops when
+    /// the visitor returns false.
     func forEachBlock(
         _ entry: TarEntry, _ reader: TarReader, _ visit: (_ block: Int, _ bytes: [UInt8]?) -> Bool
     ) throws(TarReader.Failure) {

@@ -1,17 +1,17 @@
 package import Disk
 import Glibc
 
-/// What is exported, and where to.
+/// What to export, and where to.
 package struct ExportOptions: Sendable {
-    /// The store's directory.
+    /// The directory of the store.
     package var path: String
     package var zone: String
-    /// The archive: a plain file, or none yet.
+    /// The archive: a plain file, which need not exist.
     package var archive: String
     package var range: BookRange
-    /// `range` in words, on one line: an export that was interrupted goes on only with the same.
+    /// `range` in words, on one line. An interrupted export only continues with the same selection.
     package var selection: String
-    /// Only counts; the archive is not touched.
+    /// Whether to count only, without touching the archive.
     package var isDryRun: Bool
     package var sha256: @Sendable ([UInt8]) -> [UInt8]
 
@@ -29,20 +29,20 @@ package struct ExportOptions: Sendable {
     }
 }
 
-/// What became of an export.
+/// The result of an export.
 package struct ExportReport: Equatable, Sendable {
-    /// Written by this run; with a dry run what would be.
+    /// Written by this run. In a dry run: what would be written.
     package var objects: UInt64 = 0
     package var bytes: UInt64 = 0
-    /// In the archive from a run before this one.
+    /// In the archive from an earlier run.
     package var objectsBefore: UInt64 = 0
     /// Removed or evicted before their turn came.
     package var gone: UInt64 = 0
-    /// Left out, because their bytes are not what was written.
+    /// Left out because they are damaged.
     package var damaged: UInt64 = 0
-    /// Of large objects that are in the archive: blocks that could not be read.
+    /// Blocks that cannot be read, of large objects in the archive.
     package var damagedBlocks: UInt64 = 0
-    /// Entries of the book that could not be read.
+    /// Entries of the book that cannot be read.
     package var damagedEntries: UInt64 = 0
 
     package init() {}
@@ -50,12 +50,13 @@ package struct ExportReport: Equatable, Sendable {
     package var isFine: Bool { damaged == 0 && damagedBlocks == 0 && damagedEntries == 0 }
 }
 
-/// Writes what is in a store into an archive. Blocks. A proxy may be using the store: what it stored until its last commit is in.
+/// Writes the content of a store to an archive. Blocks. A proxy may be using the store; everything it committed before is exported.
 ///
-/// An archive that was interrupted goes on where it ends: whole members stay, one that was cut is written anew.
+/// If the archive is the beginning of the same export, the export continues there: whole members stay, a member that was cut off is
+/// written again.
 /// - Parameters:
-///   - progress: called for every object.
-///   - damaged: called with the key of each object that is left out, or misses blocks.
+///   - progress: called for each object.
+///   - damaged: called with the key of each object that is left out or lacks blocks.
 package func export(
     _ options: ExportOptions, calls: any DiskCalls = SystemCalls(), progress: (ArchiveProgress) -> Void,
     damaged: (_ key: [UInt8]) -> Void
@@ -74,7 +75,7 @@ package func export(
     return try run.run(progress, damaged)
 }
 
-/// What is to be expected: the objects of the range, and the bytes of their records.
+/// Estimates the export: the objects in the range, and the length of their records.
 private func survey(
     _ source: ExportSource, _ range: BookRange
 ) throws(ArchiveError) -> (objects: UInt64, bytes: UInt64) {
@@ -109,7 +110,7 @@ private struct ExportRun {
     private var writer: TarWriter
     private var digest: ExportDigest
     private var report = ExportReport()
-    /// What the archive holds already: ids of a store are never used again.
+    /// The objects in the archive. Their numbers identify them, because a store never uses a number again.
     private var known: Set<ObjectID> = []
     var bytesTotal: UInt64 = 0
 
@@ -161,7 +162,7 @@ private struct ExportRun {
                 packed: head.id, key: head.key, attributes: head.attributes, head: head.head,
                 checksums: head.checksums, bodyLength: body.count, in: .none, at: 0, to: &bytes)
         } catch {
-            // A renewed head can be longer than the one it replaces; one that no record can hold is left out.
+            // A renewed head can be longer than the one it replaces. If no record can hold it, the object is left out.
             report.damaged += 1
             return
         }
@@ -172,7 +173,7 @@ private struct ExportRun {
         count(bytes.count)
     }
 
-    /// - Returns: whether blocks could not be read.
+    /// - Returns: whether any block could not be read.
     private mutating func add(_ head: StoredHead, _ file: LargeFile) throws(ArchiveError) -> Bool {
         let length = file.length
         var part: [UInt8] = []
@@ -222,7 +223,7 @@ private struct ExportRun {
         report.bytes += UInt64(bytes)
     }
 
-    /// The digest, the mark of the end; then all of it on the medium.
+    /// Writes the digest and the end mark, and puts the archive on the medium.
     private mutating func finish() throws(ArchiveError) {
         try write(ExportFormat.member(ExportFormat.digestName, ExportFormat.digest(digest)))
         try write(Tar.end)
@@ -243,9 +244,9 @@ private struct ExportRun {
         try write([UInt8](repeating: 0, count: Int(Tar.padded(writer.offset) - writer.offset)))
     }
 
-    // MARK: going on
+    // MARK: continuing
 
-    /// Looks at what the archive holds: each whole member stays, what follows the last of them is cut off.
+    /// Examines the archive. Every whole member stays, and what follows the last one is cut off.
     private mutating func resume(_ progress: (ArchiveProgress) -> Void) throws(ArchiveError) {
         let archive = options.archive
         guard var reader = try attempt(archive, { () throws(TarReader.Failure) in try TarReader(file) }),
@@ -269,7 +270,7 @@ private struct ExportRun {
         report.objectsBefore = UInt64(known.count)
     }
 
-    /// Whether a member is one of this export, and all of it is there.
+    /// Whether a member belongs to this export and is complete.
     private mutating func isWhole(
         _ entry: TarEntry, _ reader: TarReader, isFirst: Bool
     ) throws(ArchiveError) -> Bool {
@@ -282,7 +283,7 @@ private struct ExportRun {
             return true
         }
         if entry.name == ExportFormat.digestName {
-            // Behind it stands the mark of the end, or it was being written.
+            // The end mark follows, unless the export was interrupted here.
             let ending = try attempt(archive) { () throws(TarReader.Failure) in
                 try reader.read(entry.end, Tar.end.count)
             }
@@ -306,7 +307,7 @@ private struct ExportRun {
         }
     }
 
-    /// Of a file without a whole member: it may be the very beginning of this export, and nothing else.
+    /// A file without a whole member may only be the very beginning of this export.
     private func checkBeginning(_ reader: TarReader) throws(ArchiveError) {
         let whole = ExportFormat.member(ExportFormat.headName, head)
         let found = try attempt(options.archive) { () throws(TarReader.Failure) in
@@ -318,7 +319,7 @@ private struct ExportRun {
     }
 }
 
-/// What reading an archive gave; nil where it is cut off or damaged there.
+/// What `read` returns. Nil if the archive is cut off or damaged at this point.
 func attempt<Value>(
     _ archive: String, _ read: () throws(TarReader.Failure) -> Value
 ) throws(ArchiveError) -> Value? {
@@ -339,7 +340,7 @@ extension ArchiveError {
     }
 }
 
-/// A stretch of a file in pieces of at most a MiB.
+/// A range of a file, in pieces of at most 1 MiB.
 struct ArchivePieces: Sequence, IteratorProtocol {
     private var rest: Range<UInt64>
 

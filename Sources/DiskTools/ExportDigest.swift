@@ -1,17 +1,17 @@
-/// What says that an archive is whole: SHA-256 over the SHA-256 of each MiB of it, as lines of hexadecimal digits. So it is had from
-/// pieces, and without Larder:
+/// The digest that shows that an archive is complete: the SHA-256 over the SHA-256 of each MiB of it, written as lines of hexadecimal
+/// digits. It can be computed in pieces, and without Larder:
 ///
 ///     head -c BYTES FILE.tar | split -b 1M --filter='sha256sum | cut -c1-64' | sha256sum
 struct ExportDigest {
     static let pieceBytes = 1 << 20
     private let sha256: @Sendable ([UInt8]) -> [UInt8]
-    /// Of the whole pieces: 32 bytes each.
+    /// The digests of the whole pieces, 32 bytes each.
     private var digests: [UInt8] = []
     private var piece: [UInt8] = []
 
     init(sha256: @escaping @Sendable ([UInt8]) -> [UInt8]) { self.sha256 = sha256 }
 
-    /// Bytes that went in.
+    /// How many bytes were added.
     var byteCount: UInt64 { UInt64(digests.count / 32 * Self.pieceBytes + piece.count) }
 
     mutating func add(_ bytes: [UInt8]) {

@@ -1,22 +1,22 @@
 import Disk
 
-/// What an export consists of, as members of a tar archive (docs/disk.md):
+/// The members of an export, which is a tar archive (docs/disk.md):
 ///
-///     larder-export            text: version, zone, store, what was chosen
-///     objects/ID/URL.record    a record each, with the identity `none`: all of a packed object; of a large one see `LargeMember`
-///     larder-export.sha256     text: `ExportDigest` of all before it
+///     larder-export            text: version, zone, store, selection
+///     objects/ID/URL.record    one record each, with the identity `none`; for large objects see `LargeMember`
+///     larder-export.sha256     text: the `ExportDigest` of everything before it
 enum ExportFormat {
     static let version = 1
     static let headName = Array("larder-export".utf8)
     static let digestName = Array("larder-export.sha256".utf8)
     static let objectPrefix = Array("objects/".utf8)
 
-    /// The first member. The same for the same export, so that one that was interrupted is recognised.
+    /// The first member. It is the same for the same export, so that an interrupted export is recognised.
     static func head(zone: String, store: String, selection: String) -> [UInt8] {
         Array("larder export \(version)\nzone \(zone)\nstore \(store)\nselection \(selection)\n".utf8)
     }
 
-    /// The version of an export; nil where it is none.
+    /// The version of an export. Returns nil if this is none.
     static func version(of head: [UInt8]) -> Int? {
         let start = Array("larder export ".utf8)
         guard head.starts(with: start), let end = head.firstIndex(of: 0x0A) else { return nil }
@@ -30,13 +30,13 @@ enum ExportFormat {
                 .utf8)
     }
 
-    /// All bytes of a small member: header, text, zeros.
+    /// A small member with header, text and padding.
     static func member(_ name: [UInt8], _ text: [UInt8]) -> [UInt8] {
         let bytes = Tar.header(of: Tar.Member(name: name, size: UInt64(text.count), modifiedAt: 0)) + text
         return bytes + [UInt8](repeating: 0, count: Int(Tar.padded(UInt64(bytes.count))) - bytes.count)
     }
 
-    /// For people, and whole as a path wherever it is unpacked: the id is what makes it unique.
+    /// A name that people can read, and that is a valid path wherever it is unpacked. The number makes it unique.
     static func name(of id: ObjectID, key: [UInt8]) -> [UInt8] {
         let digits = String(id.rawValue, radix: 16)
         var name = objectPrefix + Array(repeatElement(UInt8(ascii: "0"), count: 16 - digits.utf8.count)) + digits.utf8
@@ -63,13 +63,13 @@ enum ExportFormat {
     }
 }
 
-/// The blocks of a large object in an archive. Behind the head part (of a multiple of 4096 bytes):
+/// The blocks of a large object in an archive. The head part, a multiple of 4096 bytes, is followed by:
 ///
-///     the blocks that are there, each of 64 KiB or up to the object's end, in order
-///     for each of them: 4 number of the block, with the highest bit set where it could not be read   4 CRC-32C of its bytes
+///     the blocks that are present, in order: each of 64 KiB, the last one up to the end of the object
+///     for each of them: 4 number of the block, with the highest bit set if it could not be read   4 CRC-32C of its bytes
 ///     4 "LBLK"   4 how many   4 CRC-32C of the entries and of these two numbers   4 zero
 ///
-/// The list comes last, since a block can turn out to be damaged when the size of the member is already written.
+/// The list comes last because a block may turn out to be damaged after the length of the member was written.
 enum LargeMember {
     static let footerBytes = 16
     static let entryBytes = 8
@@ -78,13 +78,13 @@ enum LargeMember {
 
     struct Entry: Equatable {
         var block: Int
-        /// Nil: it could not be read, and zeros stand in its place.
+        /// Nil if the block could not be read: zeros take its place.
         var checksum: UInt32?
     }
 
     static func length(of block: Int, in length: Int) -> Int { min(blockBytes, length - block * blockBytes) }
 
-    /// Of the member: head part, blocks, list.
+    /// The length of the member: head part, blocks, list.
     static func size(headPart: Int, blocks: [Int], length: Int) -> UInt64 {
         let bytes = blocks.reduce(0) { $0 + Self.length(of: $1, in: length) }
         return UInt64(headPart + bytes + blocks.count * entryBytes + footerBytes)
@@ -103,7 +103,7 @@ enum LargeMember {
         return bytes
     }
 
-    /// How many entries the footer says there are; nil where it is none.
+    /// The number of entries according to the footer. Returns nil if this is no footer.
     static func count(footer: [UInt8]) -> Int? {
         let bytes = unsafe footer.span.bytes
         guard footer.count == footerBytes, bytes.number(at: 0, as: UInt32.self) == magic else { return nil }
@@ -111,7 +111,7 @@ enum LargeMember {
         return count <= UInt32(1 << 20) ? Int(count) : nil
     }
 
-    /// - Parameter list: entries and footer. Nil where they are not what was written, or not of such an object.
+    /// - Parameter list: entries and footer. Returns nil if they are damaged or do not fit such an object.
     static func entries(_ list: [UInt8], length: Int) -> [Entry]? {
         guard list.count >= footerBytes, let count = count(footer: Array(list.suffix(footerBytes))),
             list.count == count * entryBytes + footerBytes

@@ -1,12 +1,12 @@
 import Disk
 import Glibc
 
-/// A store opened to be read alone, beside the proxy that may be using it: nothing is locked and nothing written. What is in the
-/// book is seen as it was committed last; where a record moved or went meanwhile, the book is asked again.
+/// A store opened for reading only, next to a proxy that may be using it. Nothing is locked or written. The book is seen as of the last
+/// commit; if a record has moved or gone since, the book is asked again.
 final class ExportSource {
     let book: Book
     private let store: VerifiedStore
-    /// Records of one host often share a segment: a few stay open.
+    /// A few segments stay open, because records of one host often share a segment.
     private var segments: [(number: UInt32, file: SegmentFile)] = []
     private static let segmentsOpenMax = 16
 
@@ -39,19 +39,19 @@ final class ExportSource {
 
     enum Object {
         case packed(StoredHead, body: [UInt8])
-        /// The renewed head, where there is one, in place of the file's.
+        /// The head is the renewed one, if there is one.
         case large(StoredHead, LargeFile)
     }
 
     enum Reading {
         case object(Object)
-        /// It was removed or evicted since.
+        /// The object was removed or evicted meanwhile.
         case gone
-        /// What stands there is not what was written, or can not be read.
+        /// The record is damaged or cannot be read.
         case damaged
     }
 
-    /// Attempts to follow an object that moves while it is looked for.
+    /// How often to follow an object that moves.
     private static let attemptsMax = 5
 
     func read(_ listed: BookEntry) throws(ArchiveError) -> Reading {
@@ -67,7 +67,7 @@ final class ExportSource {
         return .damaged
     }
 
-    /// Nil: it is not there as the entry says.
+    /// Returns nil if the object is not at the place of the entry.
     private func object(of entry: BookEntry) throws(ArchiveError) -> Object? {
         var found: Object
         do throws(DiskReadError) {

@@ -2,12 +2,12 @@ package import Disk
 import EventLoop
 import Glibc
 
-/// What is imported, and where from.
+/// What to import, and where from.
 package struct ImportOptions: Sendable {
     package var archive: String
-    /// The store, which no other process may be using.
+    /// The store. No other process may be using it.
     package var store: DiskOptions
-    /// Which keys are taken.
+    /// Chooses the keys to import.
     package var selects: @Sendable (_ key: [UInt8]) -> Bool
     package var sha256: @Sendable ([UInt8]) -> [UInt8]
 
@@ -22,30 +22,30 @@ package struct ImportOptions: Sendable {
     }
 }
 
-/// What became of an import.
+/// The result of an import.
 package struct ImportReport: Equatable, Sendable {
-    /// Taken, and on the medium.
+    /// Imported and on the medium.
     package var objects: UInt64 = 0
     package var bytes: UInt64 = 0
-    /// Of these, large objects that were there already in part.
+    /// Large objects among these that were present in part.
     package var completed: UInt64 = 0
-    /// Left alone: the same object is there.
+    /// Skipped because the same object is stored already.
     package var there: UInt64 = 0
-    /// Left out by `selects`.
+    /// Skipped because `selects` returned false.
     package var notSelected: UInt64 = 0
-    /// Members of the archive that are not what was written.
+    /// Damaged members of the archive.
     package var damaged: UInt64 = 0
-    /// Of large objects that were taken: blocks that are not what was written.
+    /// Damaged blocks of large objects that were imported.
     package var damagedBlocks: UInt64 = 0
-    /// Pinned objects for which the quota has no room.
+    /// Pinned objects that did not fit into the quota.
     package var pinnedQuotaFull: UInt64 = 0
-    /// Objects that the store did not take: too large for it, or it could not write them.
+    /// Objects that the store refused as too large, or could not write.
     package var refused: UInt64 = 0
-    /// To make room for others.
+    /// Evicted to make room for others.
     package var evicted: UInt64 = 0
-    /// Nil: the archive ends without it.
+    /// Nil if the archive ends without a digest.
     package var isDigestRight: Bool?
-    /// The archive ends with its mark.
+    /// Whether the archive has its end mark.
     package var isWhole = false
 
     package init() {}
@@ -55,14 +55,14 @@ package struct ImportReport: Equatable, Sendable {
     }
 }
 
-/// Takes the objects of an archive into a store. Blocks. What is there already is left alone, so that an import which was
-/// interrupted goes on when it is called again.
-/// - Parameter damaged: called with what is known of a member that is left out: its name.
+/// Stores the objects of an archive. Blocks. Objects that are stored already are skipped, so an interrupted import continues when it is
+/// called again.
+/// - Parameter damaged: called with the name of each member that is left out, as far as it is known.
 package func `import`(
     _ options: ImportOptions, calls: any DiskCalls = SystemCalls(), progress: (ArchiveProgress) -> Void,
     damaged: (_ name: [UInt8]) -> Void
 ) throws(ArchiveError) -> ImportReport {
-    // The archive first: where it is none, no store is made.
+    // Open the archive first: if it is none, no store is created.
     var archive = try ArchiveScan(options, calls: calls)
     let target: StoreTarget
     do throws(DiskRefusal) {
@@ -82,8 +82,8 @@ package func `import`(
     return archive.report
 }
 
-/// As `import`, but nothing is changed: says what is in the archive, and what of it is there already. A proxy may be using the
-/// store, and there need be none.
+/// Like `import`, without changing anything: counts what is in the archive, and what of it is stored already. A proxy may be using the
+/// store, or there may be no store.
 package func surveyImport(
     _ options: ImportOptions, calls: any DiskCalls = SystemCalls(), progress: (ArchiveProgress) -> Void,
     damaged: (_ name: [UInt8]) -> Void
@@ -100,7 +100,7 @@ package func surveyImport(
     return archive.report
 }
 
-/// What an object is handed to.
+/// Where the objects of an archive go.
 private protocol ImportTarget {
     func take(_ object: ArchivedObject, _ blocks: BlockSource) throws(ArchiveError) -> ImportOutcome
 }
@@ -112,13 +112,13 @@ private enum ImportOutcome {
     case refused
 }
 
-/// The blocks of a large object, wherever they stand in the archive.
+/// The blocks of a large object in the archive.
 private struct BlockSource {
     let archive: String
     let entry: TarEntry
     let reader: TarReader
 
-    /// - Returns: whether all of them could be read.
+    /// - Returns: whether all blocks could be read.
     func forEach(
         _ object: ArchivedObject, _ visit: (_ block: Int, _ bytes: [UInt8]?) -> Bool
     ) throws(ArchiveError) -> Bool {
@@ -128,7 +128,7 @@ private struct BlockSource {
     }
 }
 
-/// Walks through an archive from its beginning to its end.
+/// Walks an archive from its beginning to its end.
 private struct ArchiveScan {
     private let options: ImportOptions
     private var reader: TarReader
@@ -247,13 +247,13 @@ private struct ArchiveScan {
     }
 }
 
-// MARK: a store
+// MARK: into a store
 
-/// A store of our own, open for the import.
+/// A store that is opened for the import.
 private final class StoreTarget: ImportTarget {
     private let store: DiskStore
     private let hash: @Sendable ([UInt8]) -> UInt64
-    /// While the store can not keep up with the archive.
+    /// How long to wait when the store cannot keep up with the archive.
     private static let pause: useconds_t = 2_000
 
     init(_ options: DiskOptions, calls: any DiskCalls) throws(DiskRefusal) {
@@ -301,7 +301,7 @@ private final class StoreTarget: ImportTarget {
         if case .off(let reason) = store.state { .storeOff(reason: reason) } else { .storeOff(reason: "it was off") }
     }
 
-    /// The objects under the key with the same head.
+    /// The stored objects with this key and this head.
     private func stored(_ hash: UInt64, _ head: StoredHead) -> [StoredHead] {
         guard case .places(let places) = store.find(hash) else { return [] }
         return places.compactMap { place in
@@ -309,7 +309,7 @@ private final class StoreTarget: ImportTarget {
                 let found = try store.readHead(place, waits: true)
                 return found.key == head.key && found.head == head.head ? found : nil
             } catch {
-                return nil  // it went meanwhile, or is damaged: then the archive's takes its place
+                return nil  // gone meanwhile or damaged: the object of the archive replaces it
             }
         }
     }
@@ -359,7 +359,7 @@ private final class StoreTarget: ImportTarget {
         return missing
     }
 
-    /// Writes blocks, a bounded number of them at a time.
+    /// Writes the wanted blocks, with a limit on how many wait at a time.
     private func fill(
         _ large: LargeObject, _ wanted: Set<Int>, _ object: ArchivedObject, _ blocks: BlockSource, isCompleted: Bool
     ) throws(ArchiveError) -> ImportOutcome {
@@ -381,7 +381,7 @@ private final class StoreTarget: ImportTarget {
     }
 }
 
-/// So many blocks may wait to be written.
+/// Limits how many blocks wait to be written.
 private final class WriteWindow: Sendable {
     private static let width = 64
     private let free = CountingSemaphore()
@@ -398,11 +398,11 @@ private final class WriteWindow: Sendable {
         free.signal()
     }
 
-    /// Waits until none is under way.
+    /// Waits until no block is being written.
     func drain() { for _ in 0..<Self.width { free.wait() } }
 }
 
-/// Bytes out of an archive. They stand in memory of their own, since an array's may not be kept.
+/// Bytes from an archive, in memory of their own: pointers into an array must not be kept.
 @safe private final class ArchivedBytes: BodyBytes, @unchecked Sendable {  // never changed
     let length: Int
     private let bytes: UnsafeMutableRawBufferPointer
@@ -425,7 +425,7 @@ private final class WriteWindow: Sendable {
 
 // MARK: a dry run
 
-/// What would be taken by a store as it is now.
+/// Counts what a store would accept in its present state.
 private struct SurveyTarget: ImportTarget {
     private let source: ExportSource?
 

@@ -1,21 +1,20 @@
 import Disk
 import Glibc
 
-/// What a verification found to be put right, and how: first in the files, then in the book. Everything that is dropped is what
-/// can be fetched again.
+/// The repairs that a verification asks for: first in the files, then in the book. Everything that is dropped can be fetched again.
 ///
-/// Bytes between records that are none are overwritten with drop records that name no object: whoever walks through the segment
-/// later finds its way, and the next verification nothing to complain about.
+/// Bytes between records that are no records are overwritten with drop records that name no object. A later walk through the segment
+/// then finds its way, and the next verification has nothing to report.
 struct BookRepair: Sendable {
     private var removals: [BookEntry] = []
     private var lostBlocks: [(entry: BookEntry, blocks: [Int])] = []
     private var ends: [UInt32: UInt64] = [:]
     private var fills: [UInt32: [Range<UInt64>]] = [:]
-    /// Shared segments whose header is to be written anew.
+    /// Shared segments that need a new header.
     var headers: [UInt32] = []
-    /// Files of large objects that are to be deleted.
+    /// Files of large objects to delete.
     var deletions: [UInt32] = []
-    /// There is something in the book that can not be addressed: all that is good goes into a new one.
+    /// Some entries of the book cannot be addressed: everything intact goes into a new book.
     var mustRewrite = false
 
     mutating func remove(_ entry: BookEntry) {
@@ -24,7 +23,7 @@ struct BookRepair: Sendable {
         fill(Self.range(entry), of: entry.place.segment)
     }
 
-    /// On the second look it is whole: nothing of it is overwritten.
+    /// The object turned out to be intact after all: nothing of it is overwritten.
     mutating func keep(_ entry: BookEntry) {
         guard entry.place.kind == .packed else { return }
         fills[entry.place.segment]?.removeAll { $0.overlaps(Self.range(entry)) }
@@ -32,7 +31,7 @@ struct BookRepair: Sendable {
 
     mutating func lost(_ blocks: [Int], of entry: BookEntry) { lostBlocks.append((entry, blocks)) }
 
-    /// The book knows more of a segment than there is.
+    /// The book claims more of a segment than the file has.
     mutating func cover(_ number: UInt32, _ end: UInt64) { ends[number] = end }
 
     mutating func fill(_ range: Range<UInt64>, of number: UInt32) { fills[number, default: []].append(range) }
@@ -41,9 +40,9 @@ struct BookRepair: Sendable {
         entry.place.offset..<entry.place.offset + entry.place.recordLength
     }
 
-    // MARK: carrying out
+    // MARK: carrying it out
 
-    /// - Returns: where the book was moved to, which was made anew; nil: it was not.
+    /// - Returns: where the old book was moved to, if it was replaced. Nil if it was not.
     func carryOut(
         in store: VerifiedStore, hasBook: Bool, files: [VerifiedStore.File]
     ) throws(DiskRefusal) -> String? {
@@ -116,7 +115,7 @@ struct BookRepair: Sendable {
         try file.synchronize()
     }
 
-    /// What overlaps or touches, as one.
+    /// Joins ranges that overlap or touch.
     static func joined(_ ranges: [Range<UInt64>]) -> [Range<UInt64>] {
         var joined: [Range<UInt64>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -129,21 +128,21 @@ struct BookRepair: Sendable {
         return joined
     }
 
-    /// Drop records over the whole range. The object they name is number zero, which is never given. Zeros where not even one fits.
+    /// Drop records that fill the whole range. They name object number zero, which no object has. Zeros if not even one record fits.
     private func filler(_ range: Range<UInt64>, _ segment: SegmentIdentity) -> [UInt8] {
         let nobody = DroppedObject(id: ObjectID(rawValue: 0), segment: 0)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(range.count)
         while range.count - bytes.count >= RecordHeader.byteCount {
             let left = (range.count - bytes.count - RecordHeader.byteCount) / DroppedObject.byteCount
-            // What is left behind a record must have room for another one.
+            // What is left behind this record must have room for another one.
             let most = RecordCodec.dropsMax - RecordHeader.byteCount / DroppedObject.byteCount
             let count = left <= RecordCodec.dropsMax ? left : most
             do throws(RecordError) {
                 try RecordCodec.append(
                     drops: repeatElement(nobody, count: count), storedAt: now(), in: segment,
                     at: range.lowerBound + UInt64(bytes.count), to: &bytes)
-            } catch { preconditionFailure("so many fit into one record") }
+            } catch { preconditionFailure("so many drops fit into one record") }
         }
         bytes.append(zeros: range.count - bytes.count)
         return bytes

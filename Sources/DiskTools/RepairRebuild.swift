@@ -1,25 +1,25 @@
 import Disk
 import Glibc
 
-/// A book that is made anew, beside the old one, and takes its place when it is whole: from what is good of the old one, or from
-/// the segments alone.
+/// A new book, built next to the old one from what is intact in it, or from the segments alone. It replaces the old book when it is
+/// complete.
 struct BookRebuild: ~Copyable {
     private let store: VerifiedStore
     private let book: Book
 
     private var path: String { store.path + "/book.new" }
 
-    /// As large as it gets: the store's size is held when it runs.
+    /// No real limit: the size of the store is enforced while it runs.
     static let sizeMax: UInt64 = 1 << 40
     private static let batchChanges = 16_384
-    /// Numbers that may have been given without leaving a trace: as many as a store reserves at a time.
+    /// Numbers that may have been given out without a trace: as many as a store reserves at a time.
     private static let idsSkipped: UInt64 = 1 << 20
-    /// Where a store lost its book while it ran, its numbers follow the clock: a million for a second.
+    /// A store that lost its book while it ran takes its numbers from the clock: a million for each second.
     private static var idOfClock: UInt64 { UInt64(max(time(nil), 0) + 1) << 20 }
 
     init(_ store: VerifiedStore) throws(BookError) {
         self.store = store
-        // An attempt before this one may have been broken off.
+        // An earlier attempt may have been interrupted.
         try Self.discard(store.path + "/book.new")
         book = try Book.open(
             store.path + "/book.new", storeID: store.id.bytes, sizeMax: Self.sizeMax, calls: store.calls)
@@ -35,7 +35,7 @@ struct BookRebuild: ~Copyable {
 
     // MARK: from the old book
 
-    /// All that can be read in it.
+    /// Copies every entry that can be read.
     func copy() throws(BookError) {
         let old = try Book.open(
             store.bookPath, storeID: store.id.bytes, access: .readOnly, sizeMax: .max, calls: store.calls)
@@ -68,8 +68,8 @@ struct BookRebuild: ~Copyable {
         var offset: UInt64
     }
 
-    /// Every object of which there is a whole record, and that was not dropped. Of one that was copied forward the later record counts:
-    /// it has the head that was renewed by then. Heads that were renewed later are lost with the book.
+    /// Adds every object that has a whole record and that no drop record names. If a record was copied forward, the later one counts: it
+    /// contains the head that was renewed until then. Later renewals are lost with the book.
     func gather(_ files: [VerifiedStore.File]) throws(BookError) {
         var dropped: Set<ObjectID> = []
         var standing: [ObjectID: Standing] = [:]
@@ -104,7 +104,7 @@ struct BookRebuild: ~Copyable {
         try commit([.reserveIDs(below: ObjectID(rawValue: first))])
     }
 
-    /// Returns the highest number of any of them.
+    /// Returns the highest object number among them.
     private func gatherLarge(
         _ files: [VerifiedStore.File], _ dropped: Set<ObjectID>
     ) throws(BookError) -> ObjectID {
@@ -116,7 +116,7 @@ struct BookRebuild: ~Copyable {
                     store.path(of: file.number, isLarge: true), store.identity(file.number), writes: false,
                     calls: store.calls)
                 last = max(last, large.id)
-                // Its file is known, and its object is not: the next start deletes it.
+                // If the book has the file but not its object, the next start deletes the file.
                 changes.append(.segment(file.number, BookSegment(coveredEnd: large.fileBytes, isClosed: true)))
                 guard !dropped.contains(large.id) else { continue }
                 changes.append(
@@ -124,7 +124,7 @@ struct BookRebuild: ~Copyable {
                         BookEntry(
                             id: large.id, key: large.head.key, place: large.place, attributes: large.head.attributes,
                             isComplete: large.isComplete)))
-            } catch { continue }  // it was reported, and there is nothing to be made of it
+            } catch { continue }  // this was reported, and the file is of no use
         }
         try commit(changes)
         return last
@@ -137,13 +137,13 @@ struct BookRebuild: ~Copyable {
             var scan = RecordScan(file, depth: depth, mode: .search)
             do throws(DiskReadError) {
                 while let found = try scan.next() { visit(found) }
-            } catch { return }  // it was reported; what stands before it counts
+            } catch { return }  // this was reported; the records before it count
         } catch { return }
     }
 
-    // MARK: taking its place
+    // MARK: replacing the old book
 
-    /// - Returns: where the old one is now, below the store's directory; nil: there was none.
+    /// - Returns: where the old book is now, below the directory of the store. Nil if there was none.
     consuming func finish() throws(BookError) -> String? {
         book.close()
         var moved: String?

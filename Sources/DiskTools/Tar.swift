@@ -1,8 +1,8 @@
-/// The headers of a tar archive: ustar (POSIX.1-1988), with pax records (POSIX.1-2001) where its fields are too small. Plain files
-/// only: whatever else is met is passed over.
+/// The headers of a tar archive: ustar (POSIX.1-1988), with pax records (POSIX.1-2001) for fields that are too small. Handles plain files
+/// only; other members are skipped.
 package enum Tar {
     package static let blockBytes = 512
-    /// What ends an archive: two blocks of zeros.
+    /// The end mark of an archive: two blocks of zeros.
     package static let end = [UInt8](repeating: 0, count: 2 * blockBytes)
 
     /// A file in the archive.
@@ -19,12 +19,12 @@ package enum Tar {
         }
     }
 
-    /// Bytes of the file with its padding.
+    /// The length of a file with its padding.
     package static func padded(_ size: UInt64) -> UInt64 { (size + 511) & ~511 }
 
     // MARK: writing
 
-    /// All that stands before the bytes of a member; a multiple of 512.
+    /// Everything before the content of a member; a multiple of 512.
     package static func header(of member: Member) -> [UInt8] {
         var records: [UInt8] = []
         if member.name.count > 100 { records += record("path", member.name) }
@@ -39,7 +39,7 @@ package enum Tar {
         return extended + records + [UInt8](repeating: 0, count: filling) + plain
     }
 
-    /// What eleven octal digits can say.
+    /// The largest number in eleven octal digits.
     private static let octalMax: UInt64 = (1 << 33) - 1
 
     private static func block(name: [UInt8], size: UInt64, modifiedAt: Int64, type: Unicode.Scalar) -> [UInt8] {
@@ -67,7 +67,7 @@ package enum Tar {
         return [UInt8](repeating: UInt8(ascii: "0"), count: digits - text.count) + text
     }
 
-    /// `LENGTH key=value\n`, the length being that of all of it.
+    /// `LENGTH key=value\n`, where the length counts the whole record.
     private static func record(_ key: String, _ value: [UInt8]) -> [UInt8] {
         let rest = key.utf8.count + value.count + 3
         var length = rest + 1
@@ -75,7 +75,7 @@ package enum Tar {
         return Array("\(length) \(key)=".utf8) + value + [0x0A]
     }
 
-    /// Of a header: the sum of its bytes, those of the sum itself taken for spaces.
+    /// The sum of the bytes of a header, with spaces in place of the sum itself.
     fileprivate static func checksum(of block: some Collection<UInt8>) -> Int {
         block.enumerated().reduce(0) { $0 + ((148..<156).contains($1.offset) ? 32 : Int($1.element)) }
     }
@@ -83,17 +83,17 @@ package enum Tar {
     // MARK: reading
 
     package enum Failure: Error, Equatable, Sendable {
-        /// No header of an archive stands here.
+        /// These bytes are not the header of a member.
         case noHeader
-        /// It says something that can not be.
+        /// The header contradicts itself.
         case contradiction
     }
 
     package enum Header: Equatable, Sendable {
         case file(name: [UInt8], size: UInt64, modifiedAt: Int64)
-        /// Records for the member that follows, of so many bytes.
+        /// Records of this length, which describe the next member.
         case extended(size: UInt64)
-        /// Neither a file nor about one: to be passed over.
+        /// Neither a file nor a description of one: to be skipped.
         case other(size: UInt64)
         /// A block of zeros.
         case end
@@ -101,7 +101,7 @@ package enum Tar {
 
     /// - Parameter block: 512 bytes.
     package static func readHeader(_ block: [UInt8]) throws(Failure) -> Header {
-        precondition(block.count == blockBytes, "headers are blocks")
+        precondition(block.count == blockBytes, "a header is one block")
         if block.allSatisfy({ $0 == 0 }) { return .end }
         guard number(block[148..<156]) == UInt64(checksum(of: block)), block[257..<262].elementsEqual("ustar".utf8)
         else { throw .noHeader }
@@ -120,7 +120,7 @@ package enum Tar {
         }
     }
 
-    /// What pax records say of the next member.
+    /// What pax records say about the next member.
     package static func readRecords(_ bytes: [UInt8]) throws(Failure) -> (name: [UInt8]?, size: UInt64?) {
         var rest = bytes[...]
         var (name, size): ([UInt8]?, UInt64?) = (nil, nil)
@@ -147,7 +147,7 @@ package enum Tar {
 
     private static func text(_ field: ArraySlice<UInt8>) -> [UInt8] { Array(field.prefix { $0 != 0 }) }
 
-    /// Octal digits, or the binary number of GNU tar where the first bit is set; nil: neither.
+    /// Octal digits, or the binary number of GNU tar if the first bit is set. Returns nil for anything else.
     private static func number(_ field: ArraySlice<UInt8>) -> UInt64? {
         if let first = field.first, first & 0x80 != 0 {
             guard first == 0x80, field.dropFirst().dropLast(8).allSatisfy({ $0 == 0 }) else { return nil }

@@ -1,31 +1,31 @@
 import Disk
 import Glibc
 
-/// A member of an archive, and where its bytes stand.
+/// A member of an archive, and where its bytes are.
 struct TarEntry: Equatable, Sendable {
     var name: [UInt8]
     var size: UInt64
     /// Where its header begins.
     var start: UInt64
-    /// Of its first byte.
+    /// Where its content begins.
     var offset: UInt64
-    /// Where the next one begins.
+    /// Where the next member begins.
     var end: UInt64 { offset + Tar.padded(size) }
 }
 
-/// Walks through the members of an archive.
+/// Reads the members of an archive one after the other.
 struct TarReader {
     enum Failure: Error, Equatable {
-        /// The file ends within a member, or without the mark of the end.
+        /// The file ends within a member, or without the end mark.
         case cutOff
-        /// No header stands where one should.
+        /// There is no header where one is expected.
         case damaged
         case failed(errno: CInt)
     }
 
     private let file: DiskFile
     let length: UInt64
-    /// Where the next header stands: behind the mark once that was met.
+    /// Where the next header is. After the end mark: behind it.
     private(set) var offset: UInt64 = 0
     private static let recordsBytesMax: UInt64 = 1 << 20
 
@@ -38,7 +38,7 @@ struct TarReader {
         }
     }
 
-    /// Nil at the mark of the end. Where it throws, `offset` is where the last whole member ended.
+    /// The next member. Returns nil at the end mark. If this throws, `offset` is the end of the last whole member.
     mutating func next() throws(Failure) -> TarEntry? {
         let start = offset
         var at = offset
@@ -68,7 +68,7 @@ struct TarReader {
         }
     }
 
-    /// After damage: goes on at the next block that is the header of a file; nil where there is none.
+    /// After damage: continues at the next block that is the header of a file. Returns nil if there is none.
     mutating func skipDamage() throws(Failure) -> UInt64? {
         var at = offset + UInt64(Tar.blockBytes)
         while at + UInt64(Tar.blockBytes) <= length {
@@ -82,13 +82,13 @@ struct TarReader {
         return nil
     }
 
-    /// Bytes of a member.
+    /// Reads bytes of a member.
     func bytes(of entry: TarEntry, from offset: UInt64 = 0, count: Int) throws(Failure) -> [UInt8] {
-        precondition(offset + UInt64(count) <= entry.size, "the member has them")
+        precondition(offset + UInt64(count) <= entry.size, "the range lies within the member")
         return try read(entry.offset + offset, count)
     }
 
-    /// All that stands at a place, of the file.
+    /// Reads exactly this range of the file.
     func read(_ at: UInt64, _ count: Int) throws(Failure) -> [UInt8] {
         guard at + UInt64(count) <= length else { throw .cutOff }
         let bytes: [UInt8]
@@ -114,15 +114,15 @@ extension TarReader.Failure {
     }
 }
 
-/// Writes an archive from a place on, some bytes at a time.
+/// Writes an archive from a given offset on, in large pieces.
 struct TarWriter {
     private let file: DiskFile
     private var held: [UInt8] = []
-    /// Where `held` goes.
+    /// Where `held` will be written.
     private var written: UInt64
     private static let heldBytesMax = 1 << 20
 
-    /// Where the next byte goes.
+    /// Where the next byte will be.
     var offset: UInt64 { written + UInt64(held.count) }
 
     init(_ file: DiskFile, from offset: UInt64) {

@@ -2,19 +2,19 @@ import Disk
 import EventLoop
 import Glibc
 
-/// One verification of a store: first all files are read from their beginning to their end, then the objects of the book that were
-/// not met on the way are looked at one by one, as somebody may have moved or removed them meanwhile.
+/// One verification of a store. First it reads all files from beginning to end. Then it examines those objects of the book that it did
+/// not meet on the way, one by one, because a running proxy may have moved or removed them meanwhile.
 struct Verification: ~Copyable {
     let store: VerifiedStore
     let repairs: Bool
     var report = VerifyReport()
     private var known = KnownObjects()
-    /// Files of large objects that are whole.
+    /// Intact files of large objects.
     private var largeGood: Set<UInt32> = []
     private var covered: [UInt32: BookSegment] = [:]
     private let files: [VerifiedStore.File]
     private var progress: VerifyProgress
-    /// What is to be changed in the book, and in the files.
+    /// What has to change in the files and in the book.
     private var repair = BookRepair()
 
     private static let pageEntries = 1024
@@ -77,10 +77,10 @@ struct Verification: ~Copyable {
 
     // MARK: the book
 
-    /// nil: there is none that can be read.
+    /// Returns nil if there is no readable book.
     private mutating func openBook(_ defects: Locked<[BookDefect]>) throws(DiskRefusal) -> Book? {
         guard report.bookBytes > 0 else {
-            if !files.isEmpty { bookIsDamaged("there is no book, but there are objects") }
+            if !files.isEmpty { bookIsDamaged("there is no book, but there are stored responses") }
             return nil
         }
         do throws(BookError) {
@@ -94,9 +94,9 @@ struct Verification: ~Copyable {
             case .damaged(let defect): bookIsDamaged(defect.description)
             case .unknownVersion(let version): throw .unknownVersion(path: store.bookPath, version: version)
             case .failed(let code):
-                // Of a book that can not be read nothing else can be made than of one that is damaged.
+                // A book that cannot be read is treated like a damaged one.
                 guard code == EIO else { throw Directory.refusal(store.bookPath, code) }
-                bookIsDamaged("it can not be read: errno \(code)")
+                bookIsDamaged("it cannot be read: errno \(code)")
             case .full: throw .failed(path: store.bookPath, errno: ENOSPC)
             }
             return nil
@@ -121,7 +121,7 @@ struct Verification: ~Copyable {
         for entry in twice {
             repair.remove(entry)
             add(
-                VerifyFinding(.entryDamaged, key: entry.key, file: "book", text: "two objects have one number"),
+                VerifyFinding(.entryDamaged, key: entry.key, file: "book", text: "two entries have the same number"),
                 isRepairable: true)
         }
     }
@@ -141,7 +141,7 @@ struct Verification: ~Copyable {
     ) {
         let name = store.name(of: file.number, isLarge: false)
         guard let segment = openSegment(file.number) else { return advance(file.bytes, tell) }
-        // What a crash left behind what the book knows is no damage. Without a book there is no such end.
+        // What a crash left beyond the end that the book knows is no damage. Without a book that end is unknown.
         let end = book == nil ? file.bytes : covered[file.number]?.coveredEnd ?? 0
         if file.bytes < end {
             repair.cover(file.number, file.bytes)
@@ -159,13 +159,13 @@ struct Verification: ~Copyable {
                 told = min(scan.end, file.bytes)
             }
         } catch {
-            // A proxy that deletes the file while it is read is no hindrance: it stays open.
+            // A deletion during the read does not matter, because the file stays open: this is an error of the medium.
             add(VerifyFinding(.readFailed, file: name, offset: scan.end, text: "\(error)"), isRepairable: false)
         }
         advance(file.bytes - told, tell)
     }
 
-    /// With a header that is damaged the records are still there, and say themselves where they belong.
+    /// Opens a segment. If its header is damaged, the records are still there and say themselves where they belong.
     private mutating func openSegment(_ number: UInt32) -> SegmentFile? {
         let name = store.name(of: number, isLarge: false)
         let path = store.path(of: number, isLarge: false)
@@ -197,18 +197,18 @@ struct Verification: ~Copyable {
         case .drops: break
         case .damagedObject(let head, let error):
             report.blocksRead += UInt64(head.checksums.count)
-            // One that is live is looked at again with those that were not met.
+            // A live object is examined again, together with those that were not met.
             guard !known.isLive(head) else { break }
             let end = head.place.offset + head.place.recordLength
             damaged(
                 head.place.offset..<end, in: file, coveredEnd, key: head.key,
-                "a record that is not live is damaged: \(error)")
+                "a record that is not in use is damaged: \(error)")
         case .damaged(let range, let error):
-            damaged(range, in: file, coveredEnd, "\(range.count) bytes are no records: \(error)")
+            damaged(range, in: file, coveredEnd, "\(range.count) bytes are not a record: \(error)")
         }
     }
 
-    /// Not at the end of the file, or of what the book knows of it: that is what a crash left.
+    /// Reports damage, except at the end of the file or beyond the end that the book knows: a crash may have left that.
     private mutating func damaged(
         _ range: Range<UInt64>, in file: VerifiedStore.File, _ coveredEnd: UInt64, key: [UInt8] = [], _ text: String
     ) {
@@ -231,15 +231,15 @@ struct Verification: ~Copyable {
                 return
             }
             let damage = readBlocks(large)
-            guard damage.isEmpty else { return }  // looked at again with those that were not met
+            guard damage.isEmpty else { return }  // it is examined again, together with those that were not met
             _ = known.markSeen(large.head)
             report.objectsGood += 1
             report.largeGood += 1
             largeGood.insert(file.number)
         } catch .failed(errno: ENOENT) {
-            // A proxy deleted it.
+            // A running proxy deleted it.
         } catch .header(let error) {
-            // Where the book knows of it, it is met again as an object that was not seen.
+            // If the book has the file, its object is examined later as one that was not met.
             guard !known.largeFiles.contains(file.number) else { return }
             repair.deletions.append(file.number)
             add(VerifyFinding(.fileUnknown, file: name, text: "its head: \(error)"), isRepairable: true)
@@ -248,7 +248,7 @@ struct Verification: ~Copyable {
         }
     }
 
-    /// Blocks that are said to be there, and are damaged or can not be read.
+    /// The blocks that the table has, and that are damaged or cannot be read.
     private mutating func readBlocks(_ large: LargeFile) -> [Int] {
         var damaged: [Int] = []
         for extent in large.extents {
@@ -266,7 +266,7 @@ struct Verification: ~Copyable {
 
     // MARK: entries
 
-    /// All entries once more: those whose record was not met, renewed heads, tags.
+    /// Goes through all entries of the book: records that were not met, renewed heads, tags.
     private mutating func readEntries(_ book: Book) throws(DiskRefusal) {
         var tags: [[UInt8]: Int] = [:]
         do throws(BookError) {
@@ -274,7 +274,7 @@ struct Verification: ~Copyable {
             repeat {
                 let page = try book.page(after: cursor, limit: Self.pageEntries)
                 for entry in page.entries {
-                    // One that the book did not have at first is newer than this verification.
+                    // The book did not have this entry at the beginning: it is newer than the verification.
                     guard let wasSeen = known.wasSeen(entry.id) else { continue }
                     if !wasSeen { try examine(entry, book) }
                     if entry.hasRenewedHead { try checkRenewal(entry, book) }
@@ -286,7 +286,7 @@ struct Verification: ~Copyable {
         } catch { throw refusal(error) }
     }
 
-    /// An object may move as often as it is looked at, and the file it was in may go.
+    /// How often to follow an object that moves.
     private static let attemptsMax = 5
 
     private mutating func examine(_ listed: BookEntry, _ book: Book) throws(BookError) {
@@ -303,7 +303,7 @@ struct Verification: ~Copyable {
         var kind: VerifyFinding.Kind
         var offset: UInt64
         var text: String
-        /// Of a large object: only these are lost.
+        /// For a large object: the blocks that are lost.
         var blocks: [Int]?
     }
 
@@ -343,10 +343,10 @@ struct Verification: ~Copyable {
             }
             return problem(of: entry, in: try SegmentFile.open(path, identity, checksHeader: false, calls: store.calls))
         } catch .failed(errno: ENOENT) {
-            return Problem(kind: .segmentMissing, offset: entry.place.offset, text: "its file is not there")
+            return Problem(kind: .segmentMissing, offset: entry.place.offset, text: "its file does not exist")
         } catch .failed(let code) {
             return Problem(
-                kind: .readFailed, offset: entry.place.offset, text: "its file can not be read: errno \(code)")
+                kind: .readFailed, offset: entry.place.offset, text: "its file cannot be read: errno \(code)")
         } catch {
             return Problem(kind: .recordDamaged, offset: entry.place.offset, text: "\(error)")
         }
@@ -357,7 +357,7 @@ struct Verification: ~Copyable {
         do throws(DiskReadError) {
             head = try file.readHead(entry.place, waits: true)
         } catch .failed(let code) {
-            return Problem(kind: .readFailed, offset: entry.place.offset, text: "it can not be read: errno \(code)")
+            return Problem(kind: .readFailed, offset: entry.place.offset, text: "it cannot be read: errno \(code)")
         } catch { return notAtItsPlace(entry) }
         guard head.id == entry.id, head.key == entry.key, head.place == entry.place else { return notAtItsPlace(entry) }
         for block in head.checksums.indices {
@@ -370,7 +370,7 @@ struct Verification: ~Copyable {
             switch outcome {
             case .done: continue
             case .failed(let code):
-                return Problem(kind: .readFailed, offset: entry.place.offset, text: "it can not be read: errno \(code)")
+                return Problem(kind: .readFailed, offset: entry.place.offset, text: "it cannot be read: errno \(code)")
             case .damaged, .wouldBlock:
                 return Problem(kind: .blockDamaged, offset: entry.place.offset, text: "block \(block) is damaged")
             }
@@ -379,7 +379,7 @@ struct Verification: ~Copyable {
     }
 
     private func notAtItsPlace(_ entry: BookEntry) -> Problem {
-        Problem(kind: .recordDamaged, offset: entry.place.offset, text: "its record does not stand there")
+        Problem(kind: .recordDamaged, offset: entry.place.offset, text: "its record is not there")
     }
 
     private mutating func checkRenewal(_ listed: BookEntry, _ book: Book) throws(BookError) {
@@ -392,7 +392,7 @@ struct Verification: ~Copyable {
             isRepairable: true)
     }
 
-    /// - Parameter tags: how many objects should be found by each.
+    /// - Parameter tags: how many objects each tag should lead to.
     private mutating func check(_ tags: [[UInt8]: Int], _ book: Book) throws(BookError) {
         var wrong: [VerifyFinding] = []
         for (tag, count) in tags {
@@ -405,7 +405,7 @@ struct Verification: ~Copyable {
             } while cursor != nil
             guard found != count else { continue }
             let text =
-                "by the tag \(String(decoding: tag, as: UTF8.self)) \(found) objects are found, and \(count) have it"
+                "the tag \(String(decoding: tag, as: UTF8.self)) leads to \(found) stored responses, but \(count) have it"
             wrong.append(VerifyFinding(.tagWrong, file: "book", text: text))
         }
         // A proxy that started meanwhile changes what was counted.

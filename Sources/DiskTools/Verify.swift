@@ -1,21 +1,21 @@
 package import Disk
 
-/// How far a verification is.
+/// The progress of a verification.
 package struct VerifyProgress: Sendable, Equatable {
     package enum Phase: Sendable, CaseIterable {
-        /// The pages of the book.
+        /// Checking the pages of the book.
         case book
-        /// Records and blocks, with all their checksums.
+        /// Reading records and blocks and comparing all checksums.
         case segments
-        /// Each entry of the book against what was found.
+        /// Comparing the entries of the book with what was found.
         case entries
-        /// Only where `repair` was asked for.
+        /// Only if `repair` was requested.
         case repair
     }
     package var phase: Phase
-    /// Of all files. Rises, also from phase to phase, and ends at `bytesTotal`.
+    /// Counts all files. Increases through all phases up to `bytesTotal`.
     package var bytesDone: UInt64
-    /// As the files were when it began.
+    /// The length of all files when the verification began.
     package var bytesTotal: UInt64
 
     package init(phase: Phase, bytesDone: UInt64, bytesTotal: UInt64) {
@@ -25,38 +25,38 @@ package struct VerifyProgress: Sendable, Equatable {
     }
 }
 
-/// One thing that is not as it should be.
+/// One thing that is wrong.
 package struct VerifyFinding: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
-        /// The book is no sound LMDB environment, or can not be read.
+        /// The book is not a valid LMDB environment, or cannot be read.
         case bookDamaged = "book-damaged"
-        /// An entry of the book that is not what was written.
+        /// An entry of the book is not what was written.
         case entryDamaged = "entry-damaged"
-        /// The book knows an object whose file is not there.
+        /// The book has an object whose file does not exist.
         case segmentMissing = "segment-missing"
-        /// The file's header, or bytes between its records, are not what they should be; nothing that is live needs them.
+        /// The header of a file, or bytes between its records, are damaged. Nothing that is in use needs them.
         case segmentDamaged = "segment-damaged"
-        /// The book knows an object, and at its place stands something else, or nothing.
+        /// The book has an object, and its record is not at its place.
         case recordDamaged = "record-damaged"
-        /// A block's checksum is wrong.
+        /// The checksum of a block is wrong.
         case blockDamaged = "block-damaged"
-        /// A file that nothing refers to, and of which nothing can be made.
+        /// A file that nothing refers to, and that is of no use.
         case fileUnknown = "file-unknown"
-        /// An object that is not found by one of its tags.
+        /// A tag does not lead to its objects.
         case tagWrong = "tag-wrong"
         /// The file could not be read.
         case readFailed = "read-failed"
     }
     package var kind: Kind
-    /// The cache key; empty where none is known.
+    /// The cache key. Empty if it is unknown.
     package var key: [UInt8]
-    /// Below the store's directory; empty where it is about no file.
+    /// The file, relative to the directory of the store. Empty if the finding concerns no file.
     package var file: String
-    /// In the file.
+    /// The offset in the file.
     package var offset: UInt64
-    /// For the operator, in words.
+    /// A sentence for the operator.
     package var text: String
-    /// It was put right.
+    /// Whether it was repaired.
     package var isRepaired: Bool
 
     package init(
@@ -71,34 +71,34 @@ package struct VerifyFinding: Sendable, Equatable {
     }
 }
 
-/// What a verification found.
+/// The result of a verification.
 package struct VerifyReport: Sendable, Equatable {
-    /// A proxy was using the store: what it wrote or moved meanwhile was not looked at, and is no finding.
+    /// A proxy was using the store. What it wrote or moved meanwhile was not examined, and is not reported.
     package var wasInUse = false
-    /// Objects of the book that are whole.
+    /// Intact objects in the book.
     package var objectsGood: UInt64 = 0
-    /// Of these in files of their own.
+    /// Those among them that have a file of their own.
     package var largeGood: UInt64 = 0
     package var segmentsRead: UInt64 = 0
     package var blocksRead: UInt64 = 0
-    /// Of all files that were read.
+    /// The length of all files that were read.
     package var bytesRead: UInt64 = 0
     package var bookBytes: UInt64 = 0
-    /// All findings, also those that are not listed.
+    /// All findings, including those that are not listed.
     package var findingCount: UInt64 = 0
     package var repairedCount: UInt64 = 0
-    /// The first of them, at most `findingsMax`.
+    /// The first findings, at most `findingsMax`.
     package var findings: [VerifyFinding] = []
-    /// Objects that are whole and not in the book: written after its last commit, and taken in at the next start.
+    /// Whole objects that the book does not have. They were written after its last commit, and the next start adds them.
     package var objectsNew: UInt64 = 0
-    /// Where the damaged book was moved to, below the store's directory.
+    /// Where the damaged book was moved to, relative to the directory of the store.
     package var bookMovedTo: String?
 
     package static let findingsMax = 1000
 
     package init() {}
 
-    /// Nothing is wrong, or nothing any more.
+    /// Whether nothing is wrong, or nothing any more.
     package var isFine: Bool { findingCount == repairedCount }
 
     mutating func add(_ finding: VerifyFinding) {
@@ -108,15 +108,15 @@ package struct VerifyReport: Sendable, Equatable {
     }
 }
 
-/// Reads all of a store and says what is wrong. Blocks, for as long as it takes to read everything.
+/// Reads a whole store and reports what is wrong. Blocks until everything is read.
 ///
-/// Without `repair` nothing is changed, and a proxy may be using the store: what changes meanwhile is looked up again in
-/// the book before it is called wrong. `repair` needs the store for itself (`.inUse` is thrown where a proxy has it): what is
-/// damaged is dropped, a damaged book is made anew; where that fails it throws, and what was dropped till then stays so.
+/// Without `repair` nothing is changed, and a proxy may be using the store: whatever looks wrong is looked up in the book again before
+/// it is reported. `repair` needs the store to itself and throws `.inUse` if a proxy has it. It drops what is damaged and rebuilds a
+/// damaged book. If it throws, what it dropped before stays dropped.
 ///
-/// An object in a record that was superseded, or removed, is nothing to the book, and nothing here either. What a crash left at the
-/// end of a segment is no damage: the next start takes in what is whole of it.
-/// - Parameter progress: called on the same thread, about every MiB.
+/// Records that were superseded or removed are not reported. Neither is what a crash left at the end of a segment: the next start adds
+/// what is whole of it.
+/// - Parameter progress: called on the same thread, about once for each MiB.
 package func verify(
     path: String, repair: Bool, progress: (VerifyProgress) -> Void
 ) throws(DiskRefusal) -> VerifyReport {

@@ -1,22 +1,22 @@
 import Disk
 
-/// What the book knew of its objects when the verification began, small enough for many millions: 24 bytes each, and no keys.
+/// What the book knew when the verification began, in 24 bytes for each object and without keys: small enough for many millions.
 struct KnownObjects: Sendable {
     private struct Known: Sendable {
         var segment: UInt32
-        /// In units of 16.
+        /// In units of 16 bytes.
         var offset: UInt32
-        /// Over key and lengths: the book and the record mean the same object.
+        /// Computed from key and lengths: shows whether book and record mean the same object.
         var digest: UInt32
         var wasSeen: Bool
     }
     private var objects: [ObjectID: Known] = [:]
-    /// Numbers of the files of large objects.
+    /// The numbers of the files of large objects.
     private(set) var largeFiles: Set<UInt32> = []
 
     var count: Int { objects.count }
 
-    /// False: there was one with this number before.
+    /// Returns false if the number occurred before.
     mutating func insert(_ entry: BookEntry) -> Bool {
         let known = Known(
             segment: entry.place.segment, offset: UInt32(truncatingIfNeeded: entry.place.offset / 16),
@@ -25,14 +25,14 @@ struct KnownObjects: Sendable {
         return objects.updateValue(known, forKey: entry.id) == nil
     }
 
-    /// A record that is whole was found. False: it is not what the book has in mind.
+    /// Notes that a whole record was found. Returns false if it is not the one that the book refers to.
     mutating func markSeen(_ head: StoredHead) -> Bool {
         guard isLive(head) else { return false }
         objects[head.id]?.wasSeen = true
         return true
     }
 
-    /// The book has this object in this place.
+    /// Whether the book has this object at this place.
     func isLive(_ head: StoredHead) -> Bool {
         guard let known = objects[head.id] else { return false }
         return known.segment == head.place.segment && known.offset == head.place.offset / 16
@@ -41,7 +41,7 @@ struct KnownObjects: Sendable {
 
     func contains(_ id: ObjectID) -> Bool { objects[id] != nil }
 
-    /// Nil: the book did not have it then.
+    /// Returns nil if the book did not have the object at the beginning.
     func wasSeen(_ id: ObjectID) -> Bool? { objects[id]?.wasSeen }
 
     private static func digest(_ key: [UInt8], _ place: Place) -> UInt32 {

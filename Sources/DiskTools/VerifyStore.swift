@@ -1,7 +1,7 @@
 import Disk
 import Glibc
 
-/// A store's directory as one who verifies it sees it: its name, its files, and the lock only where it is to be changed.
+/// The directory of a store as a verification sees it: its id and its files. It is locked only for a repair.
 struct VerifiedStore: Sendable {
     struct File: Sendable, Equatable {
         var number: UInt32
@@ -12,21 +12,21 @@ struct VerifiedStore: Sendable {
     let path: String
     let id: StoreID
     let calls: any DiskCalls
-    /// Held as long as this lives; nil: it is only read.
+    /// Held as long as this value. Nil if the store is only read.
     private let lock: Directory?
 
     var bookPath: String { path + "/book" }
 
     static func open(_ path: String, locks: Bool, calls: any DiskCalls) throws(DiskRefusal) -> VerifiedStore {
         let id = try readMarker(path)
-        // The marker is there: nothing is made by this.
+        // The marker exists, so this creates nothing.
         let lock = try locks ? Directory.open(path, size: Directory.sizeMin) : nil
         return VerifiedStore(path: path, id: id, calls: calls, lock: lock)
     }
 
     func identity(_ number: UInt32) -> SegmentIdentity { SegmentIdentity(store: id, number: number) }
 
-    /// Below the directory.
+    /// The path below the directory of the store.
     func name(of number: UInt32, isLarge: Bool) -> String {
         let file = hexadecimal(number, digits: 8) + ".seg"
         return isLarge ? "large/\(hexadecimal(number & 0xFF, digits: 2))/\(file)" : "segments/\(file)"
@@ -34,17 +34,17 @@ struct VerifiedStore: Sendable {
 
     func path(of number: UInt32, isLarge: Bool) -> String { "\(path)/\(name(of: number, isLarge: isLarge))" }
 
-    /// Another process has the store. A moment later it may be otherwise.
+    /// Whether another process has the store at this moment.
     var isInUse: Bool {
         guard lock == nil else { return false }
         let fd = unsafe Glibc.open("\(path)/\(Directory.markerName)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard fd >= 0 else { return false }
-        // Given back at once, with the descriptor: a proxy that starts must not find it taken.
+        // Closing the descriptor releases the lock at once: a proxy that starts now must not find the store taken.
         defer { _ = close(fd) }
         return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
 
-    /// Files of segments and large objects, each kind in the order of age. What has another name is not ours.
+    /// The files of segments and large objects, the oldest first in each kind. Files with other names are not ours.
     func files() throws(DiskRefusal) -> [File] {
         var files = try files(in: "segments", isLarge: false)
         for name in try names(in: "large") where name.utf8.count == 2 && UInt8(name, radix: 16) != nil {
@@ -57,7 +57,7 @@ struct VerifiedStore: Sendable {
         var files: [File] = []
         for name in try names(in: room) where name.utf8.count == 12 && name.hasSuffix(".seg") {
             guard let number = UInt32(name.dropLast(4), radix: 16) else { continue }
-            // One that is gone since was deleted by a proxy.
+            // A file that is gone was deleted by a running proxy.
             if let bytes = bytes(of: "\(path)/\(room)/\(name)") {
                 files.append(File(number: number, bytes: bytes, isLarge: isLarge))
             }
@@ -65,14 +65,14 @@ struct VerifiedStore: Sendable {
         return files
     }
 
-    /// None where the directory is not there: a store that is new has none yet.
+    /// Empty if the directory does not exist: a new store has none yet.
     private func names(in room: String) throws(DiskRefusal) -> [String] {
         do throws(DiskRefusal) {
             return try Directory.entries("\(path)/\(room)")
         } catch .failed(_, errno: ENOENT) { return [] }
     }
 
-    /// nil: there is no such file.
+    /// Returns nil if the file does not exist.
     func bytes(of path: String) -> UInt64? {
         var facts = stat()
         return unsafe lstat(path, &facts) == 0 ? UInt64(facts.st_size) : nil
@@ -82,7 +82,7 @@ struct VerifiedStore: Sendable {
         let fd = unsafe Glibc.open("\(path)/\(Directory.markerName)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard fd >= 0 else {
             let code = errno
-            // A directory that is there and has no marker is none of ours.
+            // An existing directory without a marker is not ours.
             guard code == ENOENT, unsafe access(path, F_OK) == 0 else { throw Directory.refusal(path, code) }
             throw .foreign(path: path)
         }

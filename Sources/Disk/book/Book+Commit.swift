@@ -1,10 +1,10 @@
 import CLMDB
 import Glibc
 
-/// Writing the book: a batch is a transaction.
+// Writing the book: each batch is one transaction.
 extension Book {
-    /// Carries out the changes in one transaction that is on the medium when this returns. Where it throws, nothing was changed.
-    /// Blocks; batches of several threads follow one another.
+    /// Applies the changes in one transaction, which is on the medium when this returns. If it throws, nothing was changed. Blocks;
+    /// batches of several threads follow one another.
     package func commit(_ changes: [BookChange]) throws(BookError) {
         guard !changes.isEmpty else { return }
         let batch = BookBatch(changes)
@@ -36,13 +36,13 @@ extension Book {
         noteCommitted(objects: objects)
     }
 
-    /// Takes back room that was given for removals.
+    /// Takes back the space that the book was given for a removal, if it has more than its limit.
     private func makeRoom(for batch: BookBatch) throws(BookError) {
         let bytesMax = mapBytesMax(adds: batch.adds)
         if environment.mapBytes > bytesMax { try environment.setMap(bytesMax) }
     }
 
-    /// False: it is as large as it may be.
+    /// Returns false if the map has its limit already.
     private func growMap(for batch: BookBatch) throws(BookError) -> Bool {
         let before = environment.mapBytes
         let bytes = min(before * 2, mapBytesMax(adds: batch.adds))
@@ -52,14 +52,14 @@ extension Book {
     }
 }
 
-/// Changes in the order in which they touch the fewest pages.
+/// The changes of a batch, in the order that touches the fewest pages.
 private struct BookBatch {
-    /// Of objects, by key in the book; those of one object in the order in which they were given.
+    /// The changes of objects, by key in the book. Those of one object keep their order.
     private var objects: [(key: [UInt8], isCut: Bool, change: BookChange)] = []
-    /// Nil: it is gone.
+    /// Nil: the segment is forgotten.
     private var segments: [UInt32: BookSegment?] = [:]
     private(set) var reserved: UInt64 = 0
-    /// Something is put or renewed.
+    /// Whether anything is put or renewed.
     private(set) var adds = false
 
     init(_ changes: [BookChange]) {
@@ -78,7 +78,7 @@ private struct BookBatch {
             case .reserveIDs(let id): reserved = max(reserved, id.rawValue)
             }
         }
-        // Swift's sort keeps the order of equals in practice and promises it nowhere: the place in the batch decides.
+        // Swift does not promise that its sort is stable, so the position in the batch decides between equal keys.
         let order = objects.indices.sorted {
             let order = bookCompare(objects[$0].key, objects[$1].key)
             return order == 0 ? $0 < $1 : order < 0
@@ -100,7 +100,7 @@ private struct BookBatch {
             case .remove(let id, _): try writer.remove(id, key, transaction)
             case .renew(let id, _, let attributes, let head):
                 try writer.renew(id, key, isCut: isCut, BookRenewal(attributes: attributes, head: head), transaction)
-            case .segment, .forgetSegment, .reserveIDs: preconditionFailure("not of an object")
+            case .segment, .forgetSegment, .reserveIDs: preconditionFailure("this change concerns no object")
             }
         }
         for (number, state) in segments {
@@ -114,7 +114,7 @@ private struct BookBatch {
     }
 }
 
-/// Keeps tags and renewed heads in step with the objects.
+/// Keeps tags and renewed heads consistent with the objects.
 private struct BookWriter: ~Copyable {
     let objects: BookPosition
     let book: Book
@@ -138,7 +138,7 @@ private struct BookWriter: ~Copyable {
         guard let there = unsafe try objects.move(to: key) else { return }
         let old = unsafe decode(key, there)
         try objects.removeCurrent()
-        // Tags of an entry that can not be read stay behind: who follows one finds that it leads nowhere.
+        // The tags of an entry that cannot be read stay behind. Following one leads to no object.
         try replaceTags(old?.attributes.tags ?? [], by: [], id, key, transaction)
         if old?.hasRenewedHead != false { try transaction.remove(.renewals, BookCodec.renewalKey(id)) }
     }

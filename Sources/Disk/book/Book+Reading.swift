@@ -1,15 +1,15 @@
 import Glibc
 
-/// Reading the book: any thread, each call in a transaction of its own.
+// Reading the book: any thread, each call in a transaction of its own.
 extension Book {
-    /// Calls for all entries, in order. The visitor returns false to end it, and must not call `commit`, nor wait for who does.
+    /// Visits all entries in order, until the visitor returns false. The visitor must not call `commit` or wait for a thread that does.
     package func load(_ visit: (BookEntry) -> Bool) throws(BookError) {
         var cursor: BookCursor?
         repeat { cursor = try load(after: cursor, limit: .max, visit) } while cursor != nil
     }
 
-    /// As `load`, for at most so many entries.
-    /// - Returns: where to go on; nil: there are no more, or the visitor ended it.
+    /// The same for at most `limit` entries.
+    /// - Returns: where to go on. Nil if there are no more, or if the visitor returned false.
     func load(after cursor: BookCursor?, limit: Int, _ visit: (BookEntry) -> Bool) throws(BookError) -> BookCursor? {
         var shared = BookShared()
         var count = 0
@@ -39,7 +39,7 @@ extension Book {
                 if let (number, state) = unsafe BookCodec.segment(bookKey: key, value: value) {
                     segments[number] = state
                 } else {
-                    // Without its state the segment is scanned from its beginning.
+                    // Without its entry, the segment is scanned from its beginning.
                     noteDamaged("an entry of segments")
                 }
                 unsafe row = try position.next()
@@ -54,7 +54,7 @@ extension Book {
         }
     }
 
-    /// All objects under a key, oldest first.
+    /// All objects under a key, the oldest first.
     package func entries(under key: [UInt8]) throws(BookError) -> [BookEntry] {
         let first = BookOrder.bookKey(ObjectID(rawValue: 0), key).bytes
         let stem = Array(first.dropLast(8))
@@ -64,7 +64,7 @@ extension Book {
             let objects = try transaction.cursor(.objects)
             unsafe try rows(objects, from: first, before: BookRange.successor(of: stem)) {
                 bookKey, value throws(BookError) in
-                // A longer one is of a key that goes on with a zero.
+                // A longer key in the book belongs to a cache key that continues with a zero.
                 guard bookKey.count == first.count else { return true }
                 if let entry = unsafe decode(bookKey, value, sharing: &shared), entry.key == key {
                     entries.append(entry)
@@ -85,7 +85,7 @@ extension Book {
         }
     }
 
-    /// At most `limit` entries in order; `next` is nil where there are no more.
+    /// At most `limit` entries in order. `next` is nil if there are no more.
     package func page(
         after cursor: BookCursor? = nil, in range: BookRange = .all, limit: Int
     ) throws(BookError) -> (entries: [BookEntry], next: BookCursor?) {
@@ -104,7 +104,7 @@ extension Book {
         return (page.entries, page.next)
     }
 
-    /// The same for the objects that have a tag, in the order of their ids.
+    /// The same for the objects with a tag, in the order of their numbers.
     package func page(
         after cursor: BookCursor? = nil, tag: [UInt8], limit: Int
     ) throws(BookError) -> (entries: [BookEntry], next: BookCursor?) {
@@ -114,7 +114,7 @@ extension Book {
             let tags = try transaction.cursor(.tags)
             unsafe try rows(tags, from: lower, after: cursor, before: BookRange.successor(of: lower)) {
                 tagKey, value throws(BookError) in
-                // A longer one is of a tag that goes on with a zero.
+                // A longer key belongs to a tag that continues with a zero.
                 guard tagKey.count == lower.count + 8 else { return true }
                 guard let content = unsafe BookSeal.open(value, key: tagKey) else {
                     noteDamaged("an entry of tags")
@@ -145,13 +145,13 @@ extension Book {
         return entry
     }
 
-    /// Calls for rows from `lower` on and before `upper` that come after the cursor, until the visitor says false.
+    /// Visits the rows from `lower` up to `upper` that come after the cursor, until the visitor returns false.
     private func rows(
         _ position: borrowing BookPosition, from lower: [UInt8], after cursor: BookCursor? = nil,
         before upper: [UInt8]?,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(BookError) -> Bool
     ) throws(BookError) {
-        // The next key of all is this one with a zero.
+        // The key with a zero appended is the next possible one.
         let start = cursor.map { $0.key + [0] }.flatMap { bookCompare($0, lower) > 0 ? $0 : nil } ?? lower
         var row = unsafe try position.first(from: start)
         while let (key, value) = unsafe row.map({ unsafe ($0.key, $0.value) }) {
@@ -162,16 +162,18 @@ extension Book {
     }
 }
 
-/// Entries until there are enough, and whether there are more.
+/// Collects entries up to a limit, and notes whether there are more.
 private struct BookPage {
     let limit: Int
     private(set) var entries: [BookEntry] = []
     private(set) var next: BookCursor?
     private var last: [UInt8] = []
 
-    init(limit: Int) { self.limit = limit }
+    init(limit: Int) {
+        self.limit = limit
+    }
 
-    /// False: enough.
+    /// Returns false if there are enough entries.
     mutating func append(_ entry: BookEntry, at key: UnsafeRawBufferPointer) -> Bool {
         guard entries.count < limit else {
             next = BookCursor(key: last)

@@ -4,38 +4,40 @@ import Synchronization
 
 /// The durable form of the index: an LMDB environment in a directory of its own.
 ///
-/// One thread writes (`commit`); any thread reads. At most one `Book` of a directory in a process; other processes may have it
-/// open with `access: .readOnly` at the same time.
+/// Threads: one thread at a time writes (`commit` holds `writing`); any thread reads. A process may have a directory open as a
+/// `Book` only once. Other processes may have it open at the same time with `access: .readOnly`.
+///
+/// A commit is on the medium when it returns. A crash during a commit leaves the state before it.
 package final class Book: Sendable {
     package enum Access: Sendable {
         case readWrite
-        /// Changes nothing; sees at each call what was committed last.
+        /// Changes nothing. Each call sees the last commit.
         case readOnly
     }
 
     let directory: String
     let environment: BookEnvironment
     let calls: any DiskCalls
-    /// Held while a batch is committed.
+    /// Held during a commit.
     let writing = Locked(())
     private let damage: @Sendable (BookDefect) -> Void
     private let damaged = Atomic<Int>(0)
     private let sizeMax: Atomic<UInt64>
-    /// `sizeMax` holds for removals too.
+    /// Whether `sizeMax` also limits commits that only remove.
     private let hasHardBound = Atomic(false)
     private let reserved = Atomic<UInt64>(0)
     private let bytes = Atomic<UInt64>(0)
     private let dataBytesNow = Atomic<UInt64>(0)
     private let objects = Atomic<Int>(0)
 
-    /// Opens the book, or makes it where the directory has none; checks its structure before LMDB gets to see it (`BookCheck`).
-    /// Reads all of its file for that.
+    /// Opens the book, or creates it if the directory has none. Checks its structure first, for which it reads the whole file: LMDB
+    /// itself follows damaged pages blindly (`BookCheck`).
     ///
     /// - Parameters:
-    ///   - directory: made where it is not there (its parent must be).
-    ///   - storeID: what the marker of the store says; a book that says otherwise is `damaged`.
-    ///   - sizeMax: bytes that the book's file may take; a little more is used for removals.
-    ///   - damage: called for each entry that is skipped because its bytes are not what was written; on the thread that reads.
+    ///   - directory: created if it does not exist. Its parent must exist.
+    ///   - storeID: what the marker of the store says. A book that says something else is `damaged`.
+    ///   - sizeMax: the limit of the file. Removals may use a little more.
+    ///   - damage: called for each entry that is skipped because its bytes are not what was written, on the thread that reads.
     package static func open(
         _ directory: String, storeID: [UInt8], access: Access = .readWrite, sizeMax: UInt64, calls: any DiskCalls,
         damage: @escaping @Sendable (BookDefect) -> Void = { _ in }
@@ -73,11 +75,11 @@ package final class Book: Sendable {
 
     deinit { close() }
 
-    /// Ends it. Waits for readers; calls that follow fail.
+    /// Closes the book. Waits for readers. Later calls fail.
     package func close() { writing.withLock { _ in environment.close() } }
 
-    /// Puts the book aside, under another name, and goes on with an empty one: for a book that turned out to be damaged while it
-    /// was read. Ids stay reserved. Where it throws, nothing can be read or written any more.
+    /// Moves the book aside and goes on with an empty one, for a book that turned out to be damaged while it was read. Object numbers
+    /// stay reserved. If this throws, nothing can be read or written any more.
     func startAnew(movedTo aside: String) throws(BookError) {
         try writing.withLock { _ throws(BookError) in
             try environment.replace {
@@ -90,7 +92,7 @@ package final class Book: Sendable {
         try commit([.reserveIDs(below: reservedIDs)])
     }
 
-    /// What a new book begins with.
+    /// Writes the first entries of a new book.
     private static func prepare(_ transaction: borrowing BookTransaction, _ storeID: [UInt8]) throws(BookError) {
         guard try unsafe transaction.get(.meta, BookMeta.formatKey) == nil else { return }
         try transaction.put(
@@ -113,20 +115,20 @@ package final class Book: Sendable {
     /// Takes effect with the next commit.
     package func setSizeMax(_ bytes: UInt64) { sizeMax.store(bytes, ordering: .relaxed) }
 
-    /// As `setSizeMax`, of all batches alike: from now on no commit makes the file longer than it is now by more than so much.
+    /// Limits every batch, also removals: the file may grow by this much beyond its present length.
     func setGrowthMax(_ bytes: UInt64) {
         hasHardBound.store(true, ordering: .relaxed)
         setSizeMax(dataBytesNow.load(ordering: .relaxed) + bytes)
     }
 
-    /// What it can grow by before the map has to be changed.
+    /// How much the file can grow before the map has to change.
     var growthWithoutRemap: UInt64 {
         let (map, data) = (UInt64(environment.mapBytes), dataBytesNow.load(ordering: .relaxed))
         return map > data ? map - data : 0
     }
 
-    /// Bytes that the file may have after a batch that adds something, or after one that only takes out: LMDB writes new pages
-    /// before it frees old ones, so a full book needs some room to become smaller.
+    /// The limit of the file for a batch that adds, or for one that only removes. LMDB writes new pages before it frees old ones, so a
+    /// full book needs some space even to become smaller.
     func mapBytesMax(adds: Bool) -> Int {
         let bytes = sizeMax.load(ordering: .relaxed)
         let adds = adds || hasHardBound.load(ordering: .relaxed)
@@ -140,12 +142,12 @@ package final class Book: Sendable {
 
     // MARK: figures
 
-    /// Ids below this one may have been given out already.
+    /// Object numbers below this one may have been given out.
     package var reservedIDs: ObjectID { ObjectID(rawValue: reserved.load(ordering: .relaxed)) }
 
     func noteReserved(_ id: UInt64) { reserved.store(id, ordering: .relaxed) }
 
-    /// Bytes of its files.
+    /// The length of its files.
     package var fileBytes: UInt64 { bytes.load(ordering: .relaxed) }
 
     func noteCommitted(objects count: Int) {
@@ -160,10 +162,10 @@ package final class Book: Sendable {
         bytes.store(sum, ordering: .relaxed)
     }
 
-    /// As of the last commit; where it is read only, as of its opening.
+    /// As of the last commit. In a read-only book, as of its opening.
     package var objectCount: Int { objects.load(ordering: .relaxed) }
 
-    /// Entries skipped since it was opened.
+    /// How many damaged entries were skipped since the book was opened.
     package var damagedCount: Int { damaged.load(ordering: .relaxed) }
 
     func noteDamaged(_ what: String) {

@@ -1,13 +1,13 @@
 import CISAL
 import Glibc
 
-/// Fields, low byte first, one after the other, out of bytes that may be anything: nil where they end too early.
+/// Reads little-endian fields out of arbitrary bytes. Each call returns nil if the bytes end too early.
 @safe struct BookFields {
     private let bytes: UnsafeRawBufferPointer
     private let count: Int
     private(set) var position = 0
 
-    /// - Parameter bytes: must outlive it.
+    /// - Parameter bytes: must outlive the value.
     init(_ bytes: UnsafeRawBufferPointer) {
         unsafe self.bytes = bytes
         count = bytes.count
@@ -36,7 +36,7 @@ import Glibc
     }
 }
 
-/// Arrays that were made lately, to be had again for the same bytes: a million entries have a handful of media types.
+/// Arrays made recently, which are shared between entries with equal bytes: a million entries have a handful of media types.
 struct BookShared {
     private var recent: [[UInt8]] = Array(repeating: [], count: 64)
 
@@ -55,7 +55,7 @@ extension [UInt8] {
     }
 }
 
-/// Every value of the book ends in the CRC-32C of its key and of what stands before in it.
+/// Every value of the book ends with the CRC-32C of its key and of the bytes before.
 enum BookSeal {
     static let bytes = 4
 
@@ -64,7 +64,7 @@ enum BookSeal {
         value.appendLittleEndian(sum)
     }
 
-    /// The value without its seal; nil where that is not right.
+    /// The value without its seal. Returns nil if the checksum is wrong.
     static func open(_ value: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         let count = value.count - bytes
         guard count >= 0 else { return nil }
@@ -79,13 +79,13 @@ enum BookSeal {
 
     private static func run(_ bytes: UnsafeRawBufferPointer, _ sum: UInt32) -> UInt32 {
         guard let base = bytes.baseAddress, unsafe !bytes.isEmpty else { return sum }
-        // The parameter lacks a const; nothing is written.
+        // The parameter of the C function is not const, but nothing is written.
         let start = unsafe UnsafeMutablePointer(mutating: base.assumingMemoryBound(to: UInt8.self))
         return unsafe crc32_iscsi(start, CInt(bytes.count), sum)
     }
 }
 
-/// The order in which LMDB keeps keys: byte by byte, then the shorter first. Below zero, zero, or above.
+/// The order in which LMDB keeps keys: byte by byte, the shorter one first. Negative, zero, or positive.
 @inline(__always)
 func bookCompare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
     let common = min(left.count, right.count)

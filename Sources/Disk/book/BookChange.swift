@@ -1,25 +1,25 @@
-/// One change of the book. Those of one batch are carried out as if in the order in which they were given: an id has one key, always.
+/// One change of the book. The changes of a batch take effect in their order. An object number belongs to one key for ever.
 package enum BookChange: Sendable, Equatable {
-    /// Adds an object, or replaces what the book has of it (same id and key), its tags too. Where `hasRenewedHead` is false a
-    /// renewed head that the book has is dropped: the record at the new place is taken to have it.
+    /// Adds an object, or replaces its entry and its tags. If `hasRenewedHead` is false, the renewed head in the book is removed: the
+    /// record at the new place contains it.
     case put(BookEntry)
-    /// Takes an object out, with its tags and its renewed head. Nothing where the book does not have it.
+    /// Removes an object with its tags and its renewed head. Does nothing if the book does not have it.
     case remove(ObjectID, key: [UInt8])
-    /// Gives an object a renewed head, and attributes to go with it. Nothing where the book does not have the object.
+    /// Gives an object a renewed head with its attributes. Does nothing if the book does not have the object.
     case renew(ObjectID, key: [UInt8], ObjectAttributes, head: [UInt8])
-    /// Records the state of a segment.
+    /// Notes the state of a segment.
     case segment(UInt32, BookSegment)
-    /// The segment's file is gone, or about to go.
+    /// Removes what the book knows of a file. The file must be deleted, and its directory synchronized, before.
     case forgetSegment(UInt32)
-    /// Ids below this one may have been given out. Lower numbers than before change nothing.
+    /// Object numbers below this one may have been given out. A lower value than before changes nothing.
     case reserveIDs(below: ObjectID)
 }
 
 /// What the book knows of a segment.
 package struct BookSegment: Sendable, Equatable {
-    /// Bytes of the file from its beginning of which the book knows every record.
+    /// The book knows every record before this offset.
     package var coveredEnd: UInt64
-    /// Nothing will be appended any more.
+    /// Nothing will be appended.
     package var isClosed: Bool
 
     package init(coveredEnd: UInt64, isClosed: Bool) {
@@ -28,7 +28,7 @@ package struct BookSegment: Sendable, Equatable {
     }
 }
 
-/// What takes the place of an object's head after a 304.
+/// What replaces the head of an object after a 304.
 package struct BookRenewal: Sendable, Equatable {
     package var attributes: ObjectAttributes
     package var head: [UInt8]

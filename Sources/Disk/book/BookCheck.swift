@@ -1,18 +1,18 @@
-/// A look at the whole structure of a book's file before LMDB gets to see it.
+/// Checks the whole structure of a book's file before LMDB sees it.
 ///
-/// LMDB trusts its file: a flipped bit in a page can end the process, or make it overwrite what is in use. So everything it
-/// follows is looked at here: both meta pages, and from the newer root all pages of all databases. What the values say is not:
-/// they have checksums of their own. Any bytes give a result or an error.
+/// LMDB trusts its file: a flipped bit in a page can end the process, or overwrite pages that are in use. So this check looks at
+/// everything that LMDB follows: both meta pages, and from the newer root all pages of all databases. It does not look into values,
+/// which have checksums of their own. Arbitrary bytes give a result or an error.
 package struct BookCheck: Sendable, Equatable {
-    /// Of the file, whether in use or free.
+    /// All pages of the file, in use or free.
     package var pageCount: UInt64
     package var freePageCount: UInt64
     package var objectCount: UInt64
-    /// Of the pages.
+    /// The length of these pages.
     package var bytes: UInt64
 
-    /// - Parameter directory: of the book. It may be in use meanwhile, by this process or another.
-    /// - Returns: nil where there is no book.
+    /// - Parameter directory: the directory of the book, which this or another process may be using.
+    /// - Returns: nil if there is no book.
     package static func run(_ directory: String) throws(BookError) -> BookCheck? {
         var attemptsLeft = 100
         while true {
@@ -21,7 +21,7 @@ package struct BookCheck: Sendable, Equatable {
             do throws(BookError) {
                 return try check(BookRoots(pages), pages)
             } catch {
-                // Who writes meanwhile uses the pages of a root again when it is three transactions old.
+                // A concurrent writer may reuse the pages of a root once that root is three transactions old.
                 attemptsLeft -= 1
                 guard attemptsLeft > 0, case .damaged = error, try pages.beginning() != beginning else { throw error }
             }
@@ -44,7 +44,7 @@ package struct BookCheck: Sendable, Equatable {
         return check
     }
 
-    /// The version first: of one that is unknown nothing else is known.
+    /// Checks the version first: of an unknown version nothing else is known.
     private static func checkMeta(
         _ walk: BookWalk, _ trees: [BookDatabase: BookTree], _ root: BookRoot
     ) throws(BookError) {
@@ -66,8 +66,8 @@ package struct BookCheck: Sendable, Equatable {
         }
     }
 
-    /// If the older root is in truth the newer one, its number was damaged. Where its pages can not be read nothing follows:
-    /// they are not needed any more.
+    /// Checks that the older root is not in truth the newer one, with a damaged number. If its pages cannot be read, that says
+    /// nothing: they are not needed any more.
     private static func checkOlder(_ root: BookRoot, _ pages: BookPages) throws(BookError) {
         let commit: UInt64?
         do throws(BookError) {
@@ -83,7 +83,7 @@ package struct BookCheck: Sendable, Equatable {
     }
 }
 
-/// Both meta pages, and which of them counts.
+/// Both meta pages, in the order of their age.
 private struct BookRoots: Equatable {
     let newer, older: BookRoot
 
@@ -93,7 +93,7 @@ private struct BookRoots: Equatable {
         guard first.pageBytes == second.pageBytes else {
             throw .damaged(BookDefect("the meta pages differ in the page size"))
         }
-        // As LMDB chooses. A new file has two with number zero.
+        // LMDB chooses in the same way. A new file has two roots with number zero.
         (newer, older) = first.transaction >= second.transaction ? (first, second) : (second, first)
         guard newer.transaction - older.transaction <= 1, newer.transaction & 1 == newer.page else {
             throw .damaged(BookDefect("the meta pages do not follow one another", page: newer.page))

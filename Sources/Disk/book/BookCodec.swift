@@ -1,4 +1,4 @@
-/// The values of the book as bytes (docs/storage-format.md). What is decoded may be any bytes: nil where they are none of ours.
+/// The values of the book as bytes (docs/storage-format.md). Decoding arbitrary bytes returns nil unless they are such a value.
 enum BookCodec {
     private struct Flags: OptionSet {
         let rawValue: UInt8
@@ -6,7 +6,7 @@ enum BookCodec {
         static let isPinned = Flags(rawValue: 2)
         static let hasRenewedHead = Flags(rawValue: 4)
         static let isComplete = Flags(rawValue: 8)
-        /// The key in the book is cut: the whole one is in the value.
+        /// The key in the book is cut. The value contains the whole cache key.
         static let isCut = Flags(rawValue: 16)
         static let known = Flags(rawValue: 31)
     }
@@ -48,7 +48,7 @@ enum BookCodec {
         guard let (attributes, flags) = readAttributes(&fields, sharing: &shared), flags.isSubset(of: .known),
             let segment = fields.number(UInt32.self), let offset = fields.number(UInt32.self),
             let headLength = fields.number(UInt32.self), let bodyLength = fields.number(UInt64.self),
-            // No file is longer; what follows may add lengths without a thought.
+            // No file is longer than this. Code that uses the length can add to it without overflow.
             bodyLength <= UInt64(Int64.max) / 2
         else { return nil }
         let orderBytes = bookKey.count - BookOrder.suffixBytes
@@ -98,7 +98,7 @@ enum BookCodec {
     // MARK: attributes
 
     private static func append(_ attributes: ObjectAttributes, _ flags: Flags, to value: inout [UInt8]) {
-        precondition(attributes.mediaType.count < 128, "a media type keeps its bound")
+        precondition(attributes.mediaType.count < 128, "a media type has at most 127 bytes")
         var flags = flags
         if attributes.storageClass == .pinned { flags.insert(.isPinned) }
         value.append(flags.rawValue)
@@ -109,7 +109,7 @@ enum BookCodec {
         value.appendLittleEndian(UInt32(attributes.tags.count))
         value.append(contentsOf: attributes.mediaType)
         for tag in attributes.tags {
-            precondition(tag.count < 256, "tags keep their bounds")
+            precondition(tag.count < 256, "a tag has at most 255 bytes")
             value.append(UInt8(tag.count))
             value.append(contentsOf: tag)
         }
@@ -139,14 +139,14 @@ enum BookCodec {
 
     // MARK: tags
 
-    /// Tag, a zero, the id with its highest byte first.
+    /// The tag, a zero, and the number of the object in big-endian order.
     static func tagKey(_ tag: [UInt8], _ id: ObjectID) -> [UInt8] {
         var key = tag
         BookOrder.appendID(id, to: &key)
         return key
     }
 
-    /// The key of the object, sealed.
+    /// The key of the object in the book, with a seal.
     static func encodeTag(_ tagKey: [UInt8], bookKey: [UInt8]) -> [UInt8] {
         var value = bookKey
         BookSeal.append(to: &value, key: tagKey)
@@ -180,13 +180,13 @@ enum BookCodec {
     }
 }
 
-/// What the database `meta` has, under names of ASCII letters.
+/// The entries of the database `meta`. Their keys are ASCII names.
 enum BookMeta {
     static let version: UInt32 = 1
     static let formatKey = Array("format".utf8)
     static let storeKey = Array("store".utf8)
     static let idsKey = Array("ids".utf8)
-    /// The number of LMDB's transaction that wrote it: a root under which another stands is not the root it says it is.
+    /// The number of the LMDB transaction that wrote this entry. A root that says another number is not what it claims to be.
     static let commitKey = Array("commit".utf8)
 
     static func encode<Number: FixedWidthInteger>(_ number: Number, key: [UInt8]) -> [UInt8] {

@@ -16,32 +16,32 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     }
 }
 
-/// Sole owner of an LMDB environment and of its map.
+/// The sole owner of an LMDB environment and its map.
 ///
-/// LMDB lets the map be changed only while this process has no transaction: a lock keeps readers away meanwhile. Write
-/// transactions need no lock here: LMDB has one, and only who writes changes the map.
+/// LMDB allows a change of the map only while this process has no transaction, so a lock keeps readers away meanwhile. Write
+/// transactions do not take that lock: LMDB allows one at a time, and only the writing thread changes the map.
 @safe final class BookEnvironment: @unchecked Sendable {
     private let directory: String
     private let isReadOnly: Bool
     typealias Preparation = @Sendable (borrowing BookTransaction) throws(BookError) -> Void
     private let prepare: Preparation
-    /// Held for reading by transactions, for writing where the environment is changed.
+    /// Transactions hold it for reading; a change of the environment holds it for writing.
     private let lock: UnsafeMutablePointer<pthread_rwlock_t>
     private var environment: OpaquePointer?
     private var handles: [MDB_dbi] = []
-    /// Bytes; of no meaning where it is read only.
+    /// The length of the map. Meaningless in a read-only environment.
     private(set) var mapBytes: Int
-    /// A commit went wrong: to be opened anew before the next. For the thread that writes.
+    /// A commit failed: open the environment again before the next one. Belongs to the thread that writes.
     private(set) var hasFailed = false
     private var isClosed = false
 
-    /// Readers at once, over all processes.
+    /// The most readers at once, in all processes together.
     private static let readerCountMax: UInt32 = 1022
     static let pageBytes = Int(sysconf(Int32(_SC_PAGESIZE)))
 
     /// - Parameters:
     ///   - mapBytes: a multiple of `pageBytes`.
-    ///   - prepare: called, unless it is read only, in the transaction in which databases are made that are not there.
+    ///   - prepare: called in the transaction that creates missing databases. Not called if the environment is read-only.
     init(_ directory: String, isReadOnly: Bool, mapBytes: Int, prepare: @escaping Preparation) throws(BookError) {
         self.directory = directory
         self.prepare = prepare
@@ -50,7 +50,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         unsafe lock = .allocate(capacity: 1)
         unsafe lock.initialize(to: pthread_rwlock_t())
         let status = unsafe pthread_rwlock_init(lock, nil)
-        precondition(status == 0, "a lock can be made")
+        precondition(status == 0, "a lock can be created")
         try openEnvironment()
     }
 
@@ -61,7 +61,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         unsafe lock.deallocate()
     }
 
-    /// Transactions fail from then on. Waits for those under way.
+    /// Closes the environment. Waits for transactions under way; later ones fail.
     func close() {
         exclusively {
             isClosed = true
@@ -71,13 +71,13 @@ enum BookDatabase: Int, CaseIterable, Sendable {
 
     // MARK: transactions
 
-    /// Runs `body` in a transaction that sees what was committed last.
+    /// Runs `body` in a transaction that sees the last commit.
     func read<Result>(
         _ body: (borrowing BookTransaction) throws(BookError) -> Result
     ) throws(BookError) -> Result {
         for _ in 0..<8 {
             if let result = try readOnce(body) { return result }
-            // Another process writes, and its map is larger by now.
+            // Another process writes and has enlarged its map.
             exclusively {
                 if unsafe environment != nil { _ = remap(0) }
             }
@@ -85,7 +85,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         throw .failed(errno: EAGAIN)
     }
 
-    /// Nil: the map is to be made larger first.
+    /// Returns nil if the map has to be enlarged first.
     private func readOnce<Result>(
         _ body: (borrowing BookTransaction) throws(BookError) -> Result
     ) throws(BookError) -> Result? {
@@ -100,12 +100,12 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         return try body(transaction)
     }
 
-    /// Runs `body` in the transaction that writes, and commits it; where anything throws, nothing was changed.
+    /// Runs `body` in the writing transaction and commits it. If anything throws, nothing was changed.
     func write<Result>(
         _ body: (borrowing BookTransaction) throws(BookError) -> Result
     ) throws(BookError) -> Result {
         guard let environment = unsafe environment else { throw .failed(errno: EBADF) }
-        // Pages that a reader may see are not used again, even if its process was killed.
+        // A reader keeps the pages it may see from being reused. Release those of readers whose process was killed.
         var dead: CInt = 0
         try BookError.check(unsafe mdb_reader_check(environment, &dead))
         var raw: OpaquePointer?
@@ -117,7 +117,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         do throws(BookError) {
             try transaction.commit()
         } catch {
-            // LMDB may have to be opened anew after an error of the medium; where it need not, that does no harm.
+            // After an error of the medium LMDB may need to be opened again. Doing so without need does no harm.
             hasFailed = error != .full
             throw error
         }
@@ -126,7 +126,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
 
     // MARK: the map
 
-    /// Makes the map so large, but never smaller than what is in use. Waits for readers.
+    /// Sets the length of the map, though never below what is in use. Waits for readers.
     func setMap(_ bytes: Int) throws(BookError) {
         let status = exclusively { () -> CInt in
             guard unsafe environment != nil else { return EBADF }
@@ -135,7 +135,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         try BookError.check(status)
     }
 
-    /// LMDB takes the map away before it makes another: where that fails there is none, and nothing may be called any more.
+    /// LMDB removes the map before it makes another. If that fails there is no map, and no other call is allowed.
     private func remap(_ bytes: Int) -> CInt {
         let status = unsafe mdb_env_set_mapsize(environment, bytes)
         guard status == 0 else {
@@ -153,7 +153,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         unsafe mapBytes = info.me_mapsize
     }
 
-    /// After an error that LMDB does not go on from (MDB_PANIC).
+    /// Opens the environment again after an error that LMDB does not recover from (MDB_PANIC).
     func reopen() throws(BookError) {
         let result = exclusively { () -> Result<Void, BookError> in
             if isClosed { return .failure(.failed(errno: EBADF)) }
@@ -164,9 +164,9 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         hasFailed = false
     }
 
-    /// Closes what there is, has `makeWay` put it aside, and opens what is in the directory then. Waits for readers.
-    /// Where it fails nothing is opened again: what was put aside for its damage must not be written.
-    /// - Parameter makeWay: 0, or an errno.
+    /// Closes the environment, has `makeWay` move its files aside, and opens whatever is in the directory then. Waits for readers. If
+    /// this fails, nothing is opened again: damaged files that were moved aside must not be written.
+    /// - Parameter makeWay: returns 0 or an errno.
     func replace(_ makeWay: () -> CInt) throws(BookError) {
         let result = exclusively { () -> Result<Void, BookError> in
             if isClosed { return .failure(.failed(errno: EBADF)) }
@@ -198,12 +198,12 @@ enum BookDatabase: Int, CaseIterable, Sendable {
             try BookError.check(unsafe mdb_env_set_maxdbs(made, UInt32(BookDatabase.allCases.count)))
             try BookError.check(unsafe mdb_env_set_maxreaders(made, Self.readerCountMax))
             if !isReadOnly { try BookError.check(unsafe mdb_env_set_mapsize(made, mapBytes)) }
-            // Readers are not bound to threads. The check before has read the file from end to end; from then on entries are
-            // looked up here and there, for which reading ahead is of no use.
+            // NOTLS: readers are not bound to threads. NORDAHEAD: the check before has read the whole file; from now on entries are
+            // read here and there.
             let flags = MDB_NOTLS | MDB_NORDAHEAD | (isReadOnly ? MDB_RDONLY : 0)
             try BookError.check(unsafe mdb_env_open(made, directory, UInt32(flags), 0o600))
             precondition(
-                unsafe mdb_env_get_maxkeysize(made) >= BookOrder.bookKeyBytesMax, "LMDB as it is built by default")
+                unsafe mdb_env_get_maxkeysize(made) >= BookOrder.bookKeyBytesMax, "LMDB has its default key size")
             try openDatabases()
             measureMap()
         } catch {
@@ -221,7 +221,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         }
         if !isReadOnly { try prepare(transaction) }
         handles = transaction.handles
-        // Where all were there nothing is written by this.
+        // This writes nothing if all databases existed.
         try transaction.commit()
     }
 
@@ -232,10 +232,10 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     }
 }
 
-/// One transaction: ends with its owner, changed nothing unless it is committed. Memory that it hands out is LMDB's: valid until the
-/// transaction ends or its next change.
+/// One transaction. It ends with its owner, and changes nothing unless it is committed. Memory that it hands out belongs to LMDB: it
+/// is valid until the next change or the end of the transaction.
 @safe struct BookTransaction: ~Copyable {
-    /// Nil: it was committed.
+    /// Nil after the commit.
     private var raw: OpaquePointer?
     fileprivate var handles: [MDB_dbi]
 
@@ -248,7 +248,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         if let raw = unsafe raw { unsafe mdb_txn_abort(raw) }
     }
 
-    /// Ends it, whether it throws or not.
+    /// Ends the transaction, whether it throws or not.
     fileprivate mutating func commit() throws(BookError) {
         let raw = unsafe self.raw.take()
         try BookError.check(unsafe mdb_txn_commit(raw))
@@ -292,14 +292,14 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         try BookError.check(status)
     }
 
-    /// Nothing where it is not there.
+    /// Does nothing if the key does not exist.
     func remove(_ database: BookDatabase, _ key: [UInt8]) throws(BookError) {
         let status = unsafe withValue(key) { key in unsafe mdb_del(raw, handle(database), key, nil) }
         _ = try BookError.isFound(status)
     }
 }
 
-/// A place in one database, to move along it.
+/// A cursor in one database.
 @safe struct BookPosition: ~Copyable {
     private let raw: OpaquePointer
 
@@ -307,7 +307,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
 
     deinit { unsafe mdb_cursor_close(raw) }
 
-    /// A key and its value; memory of LMDB.
+    /// A key and its value, in memory of LMDB.
     @unsafe struct Row {
         var key: UnsafeRawBufferPointer
         var value: UnsafeRawBufferPointer
@@ -318,9 +318,9 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         return try unsafe row(mdb_cursor_get(raw, &key, &value, MDB_NEXT), key, value)
     }
 
-    /// The first at or behind `key`.
+    /// The first row at or after `key`.
     func first(from key: [UInt8]) throws(BookError) -> Row? {
-        // LMDB knows no empty key.
+        // LMDB has no empty keys.
         guard !key.isEmpty else {
             var (key, value) = unsafe (MDB_val(), MDB_val())
             return try unsafe row(mdb_cursor_get(raw, &key, &value, MDB_FIRST), key, value)
@@ -334,7 +334,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         return try unsafe row(status, found, value)
     }
 
-    /// The value at exactly `key`.
+    /// The value of exactly this key.
     func move(to key: [UInt8]) throws(BookError) -> UnsafeRawBufferPointer? {
         var value = unsafe MDB_val()
         let status = unsafe withValue(key) { key in unsafe mdb_cursor_get(raw, key, &value, MDB_SET) }
@@ -342,7 +342,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         return unsafe UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
     }
 
-    /// Puts a value where there is none; otherwise changes nothing and returns the one that is there.
+    /// Adds a value if the key has none. Otherwise changes nothing and returns the existing value.
     func insert(_ key: [UInt8], _ value: [UInt8]) throws(BookError) -> UnsafeRawBufferPointer? {
         var there = unsafe MDB_val()
         let status = unsafe withValue(key) { key in
@@ -363,7 +363,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         try BookError.check(status)
     }
 
-    /// Takes out what it stands at.
+    /// Removes the row at the cursor.
     func removeCurrent() throws(BookError) { try BookError.check(unsafe mdb_cursor_del(raw, 0)) }
 
     private func row(_ status: CInt, _ key: MDB_val, _ value: MDB_val) throws(BookError) -> Row? {
@@ -374,18 +374,18 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     }
 }
 
-/// LMDB's parameters lack a const; it writes into the value's two words only.
+/// The parameters of LMDB are not const, but it only writes the two words of `MDB_val`.
 private func withValue<Result>(
     _ bytes: [UInt8], _ body: (UnsafeMutablePointer<MDB_val>) -> Result
 ) -> Result {
-    unsafe bytes.withUnsafeBytes { bytes in
+    return unsafe bytes.withUnsafeBytes { bytes in
         var value = unsafe MDB_val(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
         return unsafe body(&value)
     }
 }
 
 extension BookError {
-    /// Nil: it went well.
+    /// Returns nil if the call succeeded.
     init?(lmdb status: CInt) {
         switch status {
         case 0: return nil

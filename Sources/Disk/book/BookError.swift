@@ -1,18 +1,18 @@
-/// Why the book could not be opened, read or written.
+/// Why the book cannot be opened, read or written.
 package enum BookError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What stands in the file is not what was written: it is to be made anew from the segments. Nothing was changed.
+    /// The file is not what was written. The book has to be rebuilt from the segments. Nothing was changed.
     case damaged(BookDefect)
     case unknownVersion(UInt32)
-    /// The file system or LMDB could not; nothing is lost, and a later attempt may succeed.
+    /// The file system or LMDB failed. Nothing is lost, and a later attempt may succeed.
     case failed(errno: CInt)
-    /// There is no room for the changes within `sizeMax`; nothing is lost. Removals still go through.
+    /// The changes do not fit into `sizeMax`. Nothing is lost, and removals still succeed.
     case full
 
     package var description: String {
         switch self {
         case .damaged(let defect): "the book is damaged: \(defect)"
         case .unknownVersion(let version): "the book has format \(version), which this version does not know"
-        case .failed(let code): "the book can not be read or written: errno \(code)"
+        case .failed(let code): "the book cannot be read or written: errno \(code)"
         case .full: "the book is full"
         }
     }
@@ -20,7 +20,7 @@ package enum BookError: Error, Equatable, Sendable, CustomStringConvertible {
 
 /// What is wrong with the book, and where.
 package struct BookDefect: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The page it was found in; nil where it is not a matter of one page.
+    /// The page in question. Nil if the defect is not in one page.
     package var page: UInt64?
     package var what: String
 

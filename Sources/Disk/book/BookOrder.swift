@@ -1,26 +1,27 @@
-/// The book's order: by host with its labels reversed, then port, scheme, path; so that whatever is below a domain stands
-/// together, and whatever is below a path on a host. Each key has one order key, and back (docs/storage-format.md).
+/// The order of the book: by host with its labels reversed, then by port, scheme and path. So everything below a domain is together,
+/// and everything below a path of a host. Each key has one order key, which leads back to it (docs/storage-format.md).
 ///
 ///     http://www.example.org:8080/a?b   0x10 org.example.www.! 0x1F90 h /a?b
 ///     https://192.0.2.1/                0x20 192.0.2.1! 0x01BB s /
 ///     anything else                     0xF0 as it is
 ///
-/// A URI in a spelling of its own (upper case, a default port written out) is "anything else": going back could not tell.
+/// A URI that is not in normal form (upper case, a default port written out) counts as "anything else": its order key could not lead
+/// back to its spelling.
 enum BookOrder {
     static let name: UInt8 = 0x10
     static let address: UInt8 = 0x20
     static let raw: UInt8 = 0xF0
-    /// Ends the host. Lower than what labels are made of: a host stands before those below it.
+    /// Ends the host. Lower than any byte of a label, so that a host comes before the hosts below it.
     static let hostEnd: UInt8 = 0x21
     static let dot: UInt8 = 0x2E
 
-    /// Bytes that LMDB allows in a key, as it is built by default.
+    /// The longest key of LMDB in its default configuration.
     static let bookKeyBytesMax = 511
-    /// Zero and the id, behind the order key.
+    /// A zero and the object number, behind the order key.
     static let suffixBytes = 9
     static let orderBytesMax = bookKeyBytesMax - suffixBytes
     static let digestBytes = 16
-    /// What is left of an order key that is cut; its digest follows.
+    /// How much of a cut order key is left. A digest follows.
     static let cutBytes = orderBytesMax - digestBytes
 
     static func orderKey(of key: [UInt8]) -> [UInt8] {
@@ -35,14 +36,14 @@ enum BookOrder {
         return order
     }
 
-    /// Kind, host and its end.
+    /// Appends kind, host, and the end of the host.
     static func appendHost(_ host: ArraySlice<UInt8>, isAddress: Bool, to order: inout [UInt8]) {
         order.append(isAddress ? address : name)
         if isAddress { order.append(contentsOf: host) } else { appendReversed(host, to: &order) }
         order.append(hostEnd)
     }
 
-    /// The labels of a name from the last to the first, a dot behind each.
+    /// Appends the labels of a name from the last to the first, each followed by a dot.
     static func appendReversed(_ host: ArraySlice<UInt8>, to order: inout [UInt8]) {
         var end = host.endIndex
         while true {
@@ -55,7 +56,7 @@ enum BookOrder {
         }
     }
 
-    /// The key of an order key that is not cut; nil where it is none.
+    /// The key that an order key leads back to, if it is not cut. Returns nil if this is no order key.
     static func key(ofOrder order: UnsafeRawBufferPointer) -> [UInt8]? {
         guard let kind = unsafe order.first else { return nil }
         if kind == raw { return unsafe [UInt8](order[1...]) }
@@ -93,7 +94,7 @@ enum BookOrder {
         return key
     }
 
-    /// The key of an object in the book: order key, a zero, the id with its highest byte first.
+    /// The key of an object in the book: order key, a zero, and the object number in big-endian order.
     static func bookKey(_ id: ObjectID, _ key: [UInt8]) -> (bytes: [UInt8], isCut: Bool) {
         var bytes = orderKey(of: key)
         let isCut = bytes.count > orderBytesMax
@@ -107,7 +108,7 @@ enum BookOrder {
         appendBigEndian(id.rawValue, to: &bytes)
     }
 
-    /// Makes it `orderBytesMax` long: its beginning, and a digest of all of it.
+    /// Shortens an order key to `orderBytesMax`: its beginning, and a digest of all of it.
     static func cut(_ order: inout [UInt8]) {
         let (high, low) = digest(order)
         order.removeLast(order.count - cutBytes)
@@ -121,8 +122,8 @@ enum BookOrder {
         }
     }
 
-    /// Two runs of FNV-1a with bases and primes of their own, mixed at the end. It keeps keys with the same beginning apart in
-    /// the order; nothing depends on its being free of collisions.
+    /// Two runs of FNV-1a with different bases and primes, mixed at the end. The digest keeps keys with the same beginning apart in
+    /// the order. Collisions do no harm.
     static func digest(_ bytes: [UInt8]) -> (UInt64, UInt64) {
         var high: UInt64 = 0xCBF2_9CE4_8422_2325
         var low: UInt64 = 0x6C62_272E_07BB_0142
@@ -140,7 +141,7 @@ enum BookOrder {
     }
 }
 
-/// The parts of a key that is an http or https URI in the spelling that can be had back from its order key.
+/// The parts of a key that is an http or https URI in a form that its order key leads back to.
 struct BookURI {
     static let http = Array("http://".utf8)
     static let https = Array("https://".utf8)
@@ -149,14 +150,14 @@ struct BookURI {
     var host: Range<Int>
     var isAddress: Bool
     var port: UInt16
-    /// Where path, query or asterisk begin; the end where there are none.
+    /// Where path, query or asterisk begins; the end of the key if there is none.
     var rest: Int
-    /// False: the bytes end in the authority, which more bytes could change.
+    /// False if the key ends in the authority, which more bytes could change.
     var hasRest: Bool
-    /// The host is well-formed as far as it goes, and so is the port.
+    /// Host and port are well-formed as far as they go.
     var isComplete: Bool
 
-    /// Nil where it is none, and can not become one by more bytes at its end.
+    /// Returns nil if the key is no such URI and cannot become one by appending bytes.
     init?(_ key: [UInt8]) {
         isSecure = key.starts(with: Self.https)
         guard isSecure || key.starts(with: Self.http) else { return nil }
@@ -209,7 +210,7 @@ struct BookURI {
         byte &- 0x30 < 10 || byte &- 0x61 < 6 || byte == 0x3A || byte == BookOrder.dot
     }
 
-    /// Visible ASCII but for upper case and what means something else around hosts.
+    /// Visible ASCII, except upper case and the delimiters of an authority.
     static func isInLabel(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x22...0x7E:
@@ -218,7 +219,7 @@ struct BookURI {
         }
     }
 
-    /// Whether the labels are those of an IPv4 address (the last is a number); nil where a label is empty or malformed.
+    /// Whether the host is an IPv4 address: its last label is a number. Returns nil if a label is empty or malformed.
     static func isAddress(_ host: ArraySlice<UInt8>) -> Bool? {
         var (labelBytes, isNumber) = (0, true)
         for byte in host {
@@ -234,7 +235,7 @@ struct BookURI {
         return labelBytes > 0 ? isNumber : nil
     }
 
-    /// ":" and a number from 1 to 65535 without a leading zero.
+    /// ":" followed by a number from 1 to 65535 without a leading zero.
     static func port(_ bytes: ArraySlice<UInt8>) -> UInt16? {
         let digits = bytes.dropFirst()
         guard bytes.first == 0x3A, (1...5).contains(digits.count), digits.first != 0x30 else { return nil }

@@ -1,13 +1,13 @@
 import EventLoop
 import Glibc
 
-/// The pages of LMDB's data file (format 1, as of 0.9), read without trust. Numbers are in the machine's own order.
+/// The pages of LMDB's data file (format 1, as of 0.9), read without trust. Numbers are in the byte order of the machine.
 @safe final class BookPages {
     let path: String
     private let descriptor: Descriptor
     let fileBytes: UInt64
 
-    /// Nil: there is no file, or an empty one.
+    /// Returns nil if the file does not exist or is empty.
     init?(_ directory: String) throws(BookError) {
         path = directory + "/data.mdb"
         let fd = unsafe open(path, O_RDONLY | O_CLOEXEC)
@@ -20,11 +20,11 @@ import Glibc
         guard end >= 0 else { throw .failed(errno: errno) }
         guard end > 0 else { return nil }
         fileBytes = UInt64(end)
-        // All of it will be read, by us in the order of the trees and then by who loads it.
+        // The whole file will be read: first here in the order of the trees, then by whoever loads it.
         _ = posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED)
     }
 
-    /// Bytes in which both meta pages are, whatever the page size: they change with each commit.
+    /// The bytes that contain both meta pages, whatever the page size. They change with each commit.
     func beginning() throws(BookError) -> [UInt8] {
         let count = Int(min(fileBytes, UInt64(BookRoot.pageBytesMax + BookRoot.metaBytes)))
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 8)
@@ -33,10 +33,10 @@ import Glibc
         return unsafe [UInt8](room)
     }
 
-    /// Fills `room` from the file.
+    /// Fills the buffer from the file.
     func read(_ room: UnsafeMutableRawBufferPointer, at offset: UInt64, page: UInt64) throws(BookError) {
         guard offset <= fileBytes, UInt64(room.count) <= fileBytes - offset else {
-            throw .damaged(BookDefect("it is behind the end of the file", page: page))
+            throw .damaged(BookDefect("it is beyond the end of the file", page: page))
         }
         var filled = 0
         while filled < room.count {
@@ -44,13 +44,13 @@ import Glibc
             let count = unsafe pread(descriptor.rawValue, rest.baseAddress, rest.count, off_t(offset) + off_t(filled))
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw .failed(errno: errno) }
-            guard count > 0 else { throw .damaged(BookDefect("it is behind the end of the file", page: page)) }
+            guard count > 0 else { throw .damaged(BookDefect("it is beyond the end of the file", page: page)) }
             filled += count
         }
     }
 }
 
-/// Bytes of a page, read within their bounds only.
+/// The bytes of a page, with checked access.
 @safe struct BookPageBytes {
     let bytes: UnsafeRawBufferPointer
     let count: Int
@@ -68,29 +68,29 @@ import Glibc
 
     @inline(__always)
     func load<Number: FixedWidthInteger>(_ offset: Int, as type: Number.Type) -> Number {
-        precondition(offset >= 0 && offset <= count - Number.bitWidth / 8, "fields are looked for within the page")
+        precondition(offset >= 0 && offset <= count - Number.bitWidth / 8, "a field lies within its page")
         return unsafe bytes.loadUnaligned(fromByteOffset: offset, as: type)
     }
 
     @inline(__always)
     func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer {
-        precondition(range.lowerBound >= 0 && range.upperBound <= count, "slices are within the page")
+        precondition(range.lowerBound >= 0 && range.upperBound <= count, "a slice lies within its page")
         return unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
     }
 
     var number: UInt64 { load(0, as: UInt64.self) }
     var flags: UInt16 { load(10, as: UInt16.self) }
-    /// End of the node offsets.
+    /// The end of the node offsets.
     var lower: Int { Int(load(12, as: UInt16.self)) }
-    /// Beginning of the nodes.
+    /// The beginning of the nodes.
     var upper: Int { Int(load(14, as: UInt16.self)) }
-    /// Pages that belong together, of an overflow page.
+    /// How many pages an overflow page consists of.
     var overflowCount: UInt32 { load(12, as: UInt32.self) }
 
     func nodeOffset(_ index: Int) -> Int { Int(load(Self.headerBytes + 2 * index, as: UInt16.self)) }
 }
 
-/// What a named database says of itself (MDB_db).
+/// The description of a named database (MDB_db).
 struct BookTree: Equatable {
     static let bytes = 48
 
@@ -98,7 +98,7 @@ struct BookTree: Equatable {
     var flags: UInt16
     var depth: Int
     var entryCount: UInt64
-    /// Nil: it is empty.
+    /// Nil if the database is empty.
     var root: UInt64?
 
     init(_ bytes: BookPageBytes, at offset: Int) {
@@ -110,17 +110,17 @@ struct BookTree: Equatable {
         self.root = root == UInt64.max ? nil : root
     }
 
-    /// LMDB's stack for a way from root to leaf.
+    /// The depth of LMDB's stack for the path from root to leaf.
     static let depthMax = 32
 }
 
-/// One of the two meta pages: a root of all there is, as one transaction left it.
+/// One of the two meta pages: the root of everything, as one transaction left it.
 struct BookRoot: Equatable {
     static let magic: UInt32 = 0xBEEF_C0DE
-    /// Of the data format.
+    /// The version of the data format.
     static let version: UInt32 = 1
     static let metaBytes = 16 + 136
-    /// LMDB's bound.
+    /// The limit of LMDB.
     static let pageBytesMax = 32768
     static let integerKeys: UInt16 = 0x08
 
@@ -147,7 +147,7 @@ struct BookRoot: Equatable {
         pageBytes = Int(free.padding)
         try check(
             (512...Self.pageBytesMax).contains(pageBytes) && pageBytes.nonzeroBitCount == 1,
-            "it has a page size that can not be")
+            "its page size is impossible")
         try check(free.flags == Self.integerKeys && main.flags == 0, "it has flags that are not ours")
         try check(lastPage >= 1, "it has too few pages")
     }

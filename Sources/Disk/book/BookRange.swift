@@ -1,14 +1,14 @@
-/// A stretch of the book's order to be listed.
+/// A range of the book to be listed.
 package enum BookRange: Sendable, Hashable {
     case all
-    /// Objects whose key begins so. A prefix that ends within the host is looked for among all objects.
+    /// Objects whose key begins like this. If the prefix ends within the host, all objects are searched.
     case keyPrefix([UInt8])
-    /// Objects of one host, whatever the port and scheme: a name in lower case, or an address as it stands in URIs.
+    /// Objects of one host, with any port and scheme: a name in lower case, or an address as it is written in URIs.
     case host([UInt8])
-    /// Objects of the hosts below a name, at any depth, not of the name itself: `*.example.org` without `*.`.
+    /// Objects of the hosts below a name, at any depth, without the name itself: `*.example.org` without `*.`.
     case below([UInt8])
 
-    /// The keys of the book from `lower` on and before `upper` (nil: to the end) have all that belongs to it.
+    /// Everything in the range has a key from `lower` on and before `upper`. Nil: up to the end.
     var bounds: (lower: [UInt8], upper: [UInt8]?) {
         switch self {
         case .all: return ([], nil)
@@ -25,7 +25,7 @@ package enum BookRange: Sendable, Hashable {
         }
     }
 
-    /// What of the keys within the bounds belongs to it.
+    /// Whether a key within the bounds belongs to the range.
     func contains(_ key: [UInt8]) -> Bool {
         switch self {
         case .all, .host, .below: true
@@ -36,13 +36,13 @@ package enum BookRange: Sendable, Hashable {
     private static func bounds(keyPrefix prefix: [UInt8]) -> (lower: [UInt8], upper: [UInt8]?) {
         let isBegun = BookURI.http.starts(with: prefix) || BookURI.https.starts(with: prefix)
         let uri = BookURI(prefix)
-        // More bytes could make it another host, or a spelling that stands elsewhere.
+        // More bytes could make it another host, or a spelling with another place in the order.
         if isBegun || uri.map({ !$0.hasRest }) == true { return ([], nil) }
         let lower = Array(BookOrder.orderKey(of: prefix).prefix(BookOrder.cutBytes))
         return (lower, successor(of: lower))
     }
 
-    /// The lowest bytes above all that begin with `prefix`; nil where there are none.
+    /// The lowest key above all keys that begin with `prefix`. Returns nil if there is none.
     static func successor(of prefix: [UInt8]) -> [UInt8]? {
         var bytes = prefix
         while let last = bytes.last {
@@ -56,7 +56,7 @@ package enum BookRange: Sendable, Hashable {
     }
 }
 
-/// A place in the book's order.
+/// A position in the order of the book.
 package struct BookCursor: Hashable, Sendable {
     package let key: [UInt8]
     package init(key: [UInt8]) { self.key = key }

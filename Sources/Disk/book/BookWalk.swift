@@ -1,21 +1,21 @@
-/// Goes over the trees of one root, page by page, and looks at everything that LMDB would follow without a look: that pages are
-/// what they are taken for and stand once in the whole, nodes lie within their page side by side, keys are in order within
-/// what the pages above say, and as many entries are there as the tree counts.
+/// Walks the trees of one root, page by page, and checks everything that LMDB follows without checking: each page is of the expected
+/// kind and used once, nodes lie side by side within their page, keys are in order and within the bounds set by the pages above, and
+/// each tree has as many entries as it counts.
 @safe final class BookWalk {
     private let pages: BookPages
     private let root: BookRoot
-    /// A bit for each page that belongs to something.
+    /// One bit for each page that is in use.
     private var seen: [UInt64]
-    /// One page for each level of the way down.
+    /// One page for each level of the path from the root.
     private var levels: [UnsafeMutableRawBufferPointer] = unsafe []
-    /// Where a node of n bytes begins in the page at hand there is n, at half its offset; zero everywhere between two pages.
+    /// For the page under examination: where a node of n bytes begins, n is stored at half its offset. Zero everywhere between pages.
     private var nodeBytes: [UInt16]
     private(set) var hasUnknownDatabase = false
 
     private enum Content { case entries, databases, freePages }
     private typealias Leaf = (_ key: UnsafeRawBufferPointer, _ node: BookNode, _ page: UInt64) throws(BookError) -> Void
 
-    /// Pages behind the end of the file that a root may count: they were taken and given back in one transaction.
+    /// How many pages beyond the end of the file a root may count: a transaction may have allocated and freed them.
     private static let unwrittenPagesMax: UInt64 = 1 << 16
 
     init(_ pages: BookPages, _ root: BookRoot) throws(BookError) {
@@ -34,9 +34,9 @@
         unsafe levels.forEach { unsafe $0.deallocate() }
     }
 
-    // MARK: what can be asked for
+    // MARK: questions
 
-    /// The databases that the root has, by name.
+    /// The databases of the root, by name.
     func databases() throws(BookError) -> [BookDatabase: BookTree] {
         var found: [BookDatabase: BookTree] = [:]
         unsafe try walk(root.main, .databases) { key, node, page throws(BookError) in
@@ -54,12 +54,12 @@
         return found
     }
 
-    /// Looks at a tree.
+    /// Checks a tree.
     func walk(_ tree: BookTree) throws(BookError) {
         unsafe try walk(tree, .entries) { _, _, _ throws(BookError) in }
     }
 
-    /// Looks at a tree and returns what is in it, but for long values.
+    /// Checks a tree and returns its entries, except those with long values.
     func records(_ tree: BookTree) throws(BookError) -> [[UInt8]: [UInt8]] {
         var records: [[UInt8]: [UInt8]] = [:]
         unsafe try walk(tree, .entries) { key, node, _ throws(BookError) in
@@ -69,7 +69,7 @@
         return records
     }
 
-    /// Looks at the lists of free pages, after everything else; returns how many there are.
+    /// Checks the lists of free pages, which must come last. Returns how many there are.
     func freePages() throws(BookError) -> UInt64 {
         var count: UInt64 = 0
         unsafe try walk(root.free, .freePages) { key, node, page throws(BookError) in
@@ -103,7 +103,7 @@
         }
     }
 
-    /// Recursion is bounded by the depth, which is bounded; the whole by no page being visited twice.
+    /// The depth bounds the recursion. No page is visited twice, which bounds the whole walk.
     private func visit(
         _ number: UInt64, level: Int, of depth: Int, _ bounds: BookBounds, _ content: Content,
         _ entryCount: inout UInt64, _ leaf: Leaf
@@ -125,7 +125,7 @@
         } else {
             for index in 0..<count {
                 let node = BookNode(page, page.nodeOffset(index), isLeaf: false)
-                // A branch's first key is not looked at by anyone.
+                // Nobody uses the first key of a branch.
                 let lower = unsafe index == 0 ? bounds.lower : page.slice(node.key)
                 let next = index + 1 < count ? BookNode(page, page.nodeOffset(index + 1), isLeaf: false) : nil
                 let upper = unsafe next.map { unsafe page.slice($0.key) } ?? bounds.upper
@@ -146,7 +146,7 @@
         return unsafe BookPageBytes(UnsafeRawBufferPointer(room))
     }
 
-    /// Takes a page for one thing, and one only.
+    /// Marks a page as used. It may be used once only.
     private func claim(_ number: UInt64) throws(BookError) {
         guard number <= root.lastPage else { throw .damaged(BookDefect("there is no such page", page: number)) }
         let bit: UInt64 = 1 << (number % 64)
@@ -158,16 +158,16 @@
 
     // MARK: nodes
 
-    /// Nodes are within the page, lie side by side to its end, and are what their place allows. Returns how many.
+    /// Checks that nodes lie side by side within the page, up to its end, and are of the expected kind. Returns how many there are.
     private func checkNodes(
         _ page: BookPageBytes, _ number: UInt64, isLeaf: Bool, _ content: Content
     ) throws(BookError) -> Int {
         let (lower, upper) = (page.lower, page.upper)
         let count = (lower - BookPageBytes.headerBytes) / 2
         guard lower >= BookPageBytes.headerBytes, lower % 2 == 0, lower <= upper, upper <= page.count,
-            // LMDB gives up on a branch of one.
+            // LMDB fails on a branch with one node.
             count >= (isLeaf ? 1 : 2)
-        else { throw .damaged(BookDefect("its bounds can not be", page: number)) }
+        else { throw .damaged(BookDefect("its bounds are impossible", page: number)) }
         defer {
             for index in 0..<count where page.nodeOffset(index) < page.count {
                 nodeBytes[page.nodeOffset(index) / 2] = 0
@@ -180,7 +180,7 @@
             }
             let node = BookNode(page, offset, isLeaf: isLeaf)
             guard node.end <= page.count, isAllowed(node, isFirst: index == 0, isLeaf: isLeaf, content) else {
-                throw .damaged(BookDefect("node \(index) can not be", page: number))
+                throw .damaged(BookDefect("node \(index) is impossible", page: number))
             }
             nodeBytes[offset / 2] = UInt16(node.end - offset)
         }
@@ -216,7 +216,7 @@
         _ page: BookPageBytes, _ number: UInt64, _ count: Int, isLeaf: Bool, _ bounds: BookBounds, _ content: Content
     ) throws(BookError) {
         var previous = unsafe bounds.lower
-        // The bound below is included, keys are not repeated.
+        // The lower bound is inclusive. Keys are not repeated.
         var least = 0
         for index in (isLeaf ? 0 : 1)..<count {
             let key = unsafe page.slice(BookNode(page, page.nodeOffset(index), isLeaf: isLeaf).key)
@@ -259,7 +259,7 @@
         for number in first..<first + count { try claim(number) }
     }
 
-    /// A list: how many, then their numbers, falling. Room behind it has no meaning.
+    /// A list consists of a count and that many page numbers, in descending order. The rest of its space has no meaning.
     private func freePages(_ node: BookNode, _ number: UInt64) throws(BookError) -> UInt64 {
         guard node.isLong else { return try freePages(unsafe BookPageBytes(node.page.slice(node.value)), number) }
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: node.valueBytes, alignment: 8)
@@ -272,7 +272,7 @@
     private func freePages(_ list: BookPageBytes, _ number: UInt64) throws(BookError) -> UInt64 {
         let count = list.load(0, as: UInt64.self)
         guard count <= list.count / 8 - 1 else {
-            throw .damaged(BookDefect("a list of free pages is longer than its room", page: number))
+            throw .damaged(BookDefect("a list of free pages is longer than its space", page: number))
         }
         var previous = UInt64.max
         for index in 0..<Int(count) {
@@ -287,12 +287,12 @@
     }
 }
 
-/// Keys of a page are at or above `lower` and below `upper`; nil: no bound.
+/// The keys of a page are at or above `lower` and below `upper`. Nil: no bound.
 @unsafe private struct BookBounds {
     var lower, upper: UnsafeRawBufferPointer?
 }
 
-/// A key with its value or its child. Reading it presupposes that its header lies within the page, the rest that `end` does.
+/// A key with its value or child. Before it is read, its header must lie within the page; for the rest, `end` must.
 struct BookNode {
     static let headerBytes = 8
     static let isLong: UInt16 = 0x01
@@ -310,17 +310,17 @@ struct BookNode {
         word = page.load(offset, as: UInt64.self)
     }
 
-    /// Of a leaf.
+    /// The flags of a leaf node.
     var flags: UInt16 { UInt16(truncatingIfNeeded: word >> 32) }
     /// The value is in pages of its own.
     var isLong: Bool { isLeaf && flags == Self.isLong }
-    /// Of the value, wherever it is.
+    /// The length of the value, wherever it is.
     var valueBytes: Int { isLeaf ? Int(word & 0xFFFF_FFFF) : 0 }
     var child: UInt64 { word & 0xFFFF_FFFF_FFFF }
     var key: Range<Int> { offset + Self.headerBytes..<offset + Self.headerBytes + Int(word >> 48) }
-    /// What of the value is in the page: of a long one the number of its page.
+    /// The part of the value in this page. For a long value: the number of its first page.
     var value: Range<Int> { key.upperBound..<key.upperBound + (isLong ? 8 : valueBytes) }
     var overflowPage: UInt64 { page.load(value.lowerBound, as: UInt64.self) }
-    /// Nodes begin at even places.
+    /// Nodes begin at even offsets.
     var end: Int { (value.upperBound + 1) & ~1 }
 }

@@ -1,19 +1,20 @@
 import Glibc
 import Synchronization
 
-/// The directory of a store: made or recognised, and locked for this process as long as this object lives.
+/// The directory of a store. It is created or recognised, and it is locked for this process as long as this object lives: two
+/// processes that write to one store would destroy it.
 ///
-/// The marker `larder-store` says whose it is: first line `larder store 1`, second line the store's id, 32
-/// hexadecimal digits. The lock (`flock`) is on the marker. Where the directory is refused, nothing in it was touched.
+/// The marker `larder-store` makes it a store: its first line is `larder store 1`, its second line the id of the store, 32
+/// hexadecimal digits. The lock (`flock`) is on the marker. A directory that is refused has not been changed in any way.
 package final class Directory: Sendable {
     let path: String
     let storeID: StoreID
-    /// It was made by this call: there is nothing in it.
+    /// This call made the store: it is empty.
     let isNew: Bool
     private let lock: LockedFile
 
     package static let formatVersion: UInt32 = 1
-    /// Below this nothing useful fits: a book, and a few of the smallest segments.
+    /// The smallest size that makes sense: a book and a few of the smallest segments.
     package static let sizeMin: UInt64 = 16 << 20
 
     var bookPath: String { path + "/book" }
@@ -22,19 +23,19 @@ package final class Directory: Sendable {
 
     func segmentPath(_ number: UInt32) -> String { "\(segmentsPath)/\(hexadecimal(number, digits: 8)).seg" }
 
-    /// In one of 256 directories, by the lowest 8 bits of its number.
+    /// Large files are spread over 256 directories, by the lowest 8 bits of their number.
     func largePath(_ number: UInt32) -> String { "\(largeDirectory(number))/\(hexadecimal(number, digits: 8)).seg" }
 
     func largeDirectory(_ number: UInt32) -> String { "\(largePath)/\(hexadecimal(number & 0xFF, digits: 2))" }
 
-    /// A name for a damaged book that is put aside.
+    /// A name for a damaged book that is moved aside.
     func bookAside() -> String {
         var aside = "\(bookPath).damaged-\(DiskStoreParts.wallClock)"
         while unsafe access(aside, F_OK) == 0 { aside += "-again" }
         return aside
     }
 
-    /// Numbers of the files of shared segments, and of large objects, that are there: in no order.
+    /// The numbers of the files that exist, in no order.
     func fileNumbers() throws(DiskRefusal) -> (segments: [UInt32], large: [UInt32]) {
         let segments = try Self.entries(segmentsPath).compactMap(Self.fileNumber)
         var large: [UInt32] = []
@@ -44,7 +45,8 @@ package final class Directory: Sendable {
         return (segments, large)
     }
 
-    /// Makes what is not there yet below the directory.
+    /// Creates the subdirectories that are missing, and synchronizes the directory: a file in a subdirectory whose name is not on
+    /// the medium would be lost with it.
     func makeSubdirectories() throws(DiskRefusal) {
         for room in [segmentsPath, largePath] { try Self.makeDirectory(room) }
         let status = Self.synchronize(path)
@@ -62,22 +64,22 @@ package final class Directory: Sendable {
     }
 
     package static let markerName = "larder-store"
-    /// What the marker is called until it is whole and on the medium.
+    /// The name of the marker until its content is on the medium.
     static let newMarkerName = "larder-store.new"
 
-    /// - Parameter size: what the store may take, in bytes.
+    /// - Parameter size: the most bytes that the store may take.
     package static func open(_ path: String, size: UInt64) throws(DiskRefusal) -> Directory {
         guard size >= sizeMin else { throw .tooSmall(path: path, sizeMin: sizeMin) }
         try makeDirectory(path)
         try checkMode(path)
         let names = try entries(path)
         if names.contains(markerName) { return try recognise(path) }
-        // A mount point comes with lost+found; a start that was killed leaves a marker that has not got its name.
+        // A mount point contains lost+found. A start that was killed leaves a marker without its final name.
         guard names.allSatisfy({ $0 == "lost+found" || $0 == newMarkerName }) else { throw .foreign(path: path) }
         return try mark(path)
     }
 
-    /// What stands in a directory, without `.` and `..`, in no order.
+    /// The names in a directory, without `.` and `..`, in no order.
     package static func entries(_ path: String) throws(DiskRefusal) -> [String] {
         guard let directory = unsafe opendir(path) else { throw refusal(path, errno) }
         defer { unsafe closedir(directory) }
@@ -94,7 +96,7 @@ package final class Directory: Sendable {
         return names
     }
 
-    /// Puts on the medium what was made, renamed or unlinked in a directory. Returns 0 or an errno.
+    /// Puts on the medium which files were created, renamed or deleted in a directory. Returns 0 or an errno.
     package static func synchronize(_ path: String) -> CInt {
         let fd = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard fd >= 0 else { return errno }
@@ -102,7 +104,7 @@ package final class Directory: Sendable {
         return fsync(fd) == 0 ? 0 : errno
     }
 
-    /// Gives the lock back; nothing of the store may be used any more.
+    /// Releases the lock. Nothing of the store may be used after this.
     func unlock() { lock.close() }
 
     private init(path: String, storeID: StoreID, isNew: Bool, lock: LockedFile) {
@@ -139,7 +141,8 @@ package final class Directory: Sendable {
         return Directory(path: path, storeID: id, isNew: false, lock: file)
     }
 
-    /// Whole or not at all: the marker gets its name when it is on the medium, and the lock on it goes with it.
+    /// Creates the marker, completely or not at all: it is written and synchronized under another name, then renamed. The lock
+    /// stays on the file and so survives the renaming.
     private static func mark(_ path: String) throws(DiskRefusal) -> Directory {
         let new = path + "/" + newMarkerName
         let file = try LockedFile.open(new, flags: O_RDWR | O_CREAT, in: path)
@@ -162,13 +165,13 @@ package final class Directory: Sendable {
 }
 
 extension StoreID {
-    /// As the book has it: 16 bytes, in the order of the digits.
+    /// 16 bytes in the order of the digits, as in the book.
     package var bytes: [UInt8] {
         [high, low].flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) } }
     }
 }
 
-/// A file that is open and locked for this process; both end when nobody holds it any more.
+/// An open and locked file. Both end with the last reference.
 private final class LockedFile: Sendable {
     private let fd: CInt
     private let isOpen = Atomic(true)
@@ -180,7 +183,7 @@ private final class LockedFile: Sendable {
         if isOpen.exchange(false, ordering: .relaxed) { _ = Glibc.close(fd) }
     }
 
-    /// For a second: a process that was killed a moment ago may not be quite gone, nor a child that one made.
+    /// One second in all: a process that was killed a moment ago, or a child of it, may still hold the lock.
     private static let attemptsMax = 50
     private static let attemptMicroseconds: UInt32 = 20_000
 
@@ -195,7 +198,7 @@ private final class LockedFile: Sendable {
             attempts += 1
             usleep(Self.attemptMicroseconds)
         }
-        // Between opening and locking another process may have given the file its name, or taken it away.
+        // Between `open` and `flock` another process may have renamed or replaced the file.
         var (ours, named) = (stat(), stat())
         guard unsafe fstat(fd, &ours) == 0, unsafe lstat(file, &named) == 0, ours.st_ino == named.st_ino else {
             throw .inUse(path: path)

@@ -1,25 +1,25 @@
 package import Glibc
 
-/// The system calls of the disk tier, in one place, so that tests can let them fail. Each result is as of the call, or
-/// `-errno` where it failed. EINTR and short results are met by those who call.
+/// The system calls of the disk tier, in one place, so that tests can make them fail. Each returns the result of the call, or
+/// `-errno` if it failed. The caller handles EINTR and short results.
 package protocol DiskCalls: Sendable {
     func open(_ path: String, flags: CInt, mode: mode_t) -> Int
     func close(_ fd: CInt)
     func pwritev(_ fd: CInt, _ vectors: UnsafePointer<iovec>, _ count: Int, at offset: Int) -> Int
-    /// - Parameter waits: false: only what is in the page cache (`RWF_NOWAIT`), otherwise `-EAGAIN`.
+    /// - Parameter waits: false: read only from the page cache (`RWF_NOWAIT`), and return `-EAGAIN` if that is not enough.
     func preadv(_ fd: CInt, _ vectors: UnsafePointer<iovec>, _ count: Int, at offset: Int, waits: Bool) -> Int
     func synchronize(_ fd: CInt) -> Int
     func truncate(_ fd: CInt, to length: Int) -> Int
-    /// Takes room for the range without changing the file's length.
+    /// Allocates space for the range without changing the length of the file.
     func allocate(_ fd: CInt, offset: Int, length: Int) -> Int
-    /// Bytes of the file.
+    /// The length of the file.
     func length(_ fd: CInt) -> Int
-    /// Tells the kernel that the range will be wanted soon. A hint: nobody is told where it fails.
+    /// Tells the kernel that the range will be wanted soon. A hint: failure is not reported.
     func readAhead(_ fd: CInt, offset: Int, length: Int)
     func unlink(_ path: String) -> Int
     func rename(_ from: String, to: String) -> Int
-    /// Asked before each transaction of the book is committed: 0, or `-errno` to let it fail. LMDB makes its calls itself.
+    /// Asked before each commit of the book: 0, or `-errno` to make it fail. LMDB makes its system calls itself.
     func mayCommit() -> Int
-    /// Bytes free for us in the file system of `path`.
+    /// How many bytes the file system of `path` has free for us.
     func free(_ path: String) -> Int
 }

@@ -1,7 +1,7 @@
 import Glibc
 
-/// An open file: closed with its last reference, so that it can be deleted while somebody reads. Meets EINTR and short
-/// results; all else is passed on.
+/// An open file. It is closed with its last reference, so it can be deleted while somebody reads. Handles EINTR and short
+/// results; every other error is returned.
 package final class DiskFile: Sendable {
     let calls: any DiskCalls
     private let fd: CInt
@@ -13,14 +13,14 @@ package final class DiskFile: Sendable {
 
     deinit { calls.close(fd) }
 
-    /// What it makes is for our user alone. It follows no symbolic link in the place of a file.
+    /// Creates files for our user alone. Does not follow a symbolic link in place of the file.
     package static func open(_ path: String, flags: CInt, calls: any DiskCalls) throws(DiskFileError) -> DiskFile {
         let links = flags & O_DIRECTORY == 0 ? O_NOFOLLOW : 0
         return DiskFile(CInt(try succeed { calls.open(path, flags: flags | links, mode: 0o600) }), calls: calls)
     }
 
-    /// Fills `vectors`, which it uses up, from `offset` on.
-    /// - Returns: the bytes read, fewer only at the end of the file; or `-errno`, `-EAGAIN` where it would block.
+    /// Fills `vectors` from `offset` on. Changes the vectors.
+    /// - Returns: the number of bytes read, fewer only at the end of the file; or `-errno`, which is `-EAGAIN` if it would block.
     func read(_ vectors: UnsafeMutableBufferPointer<iovec>, at offset: Int, waits: Bool) -> Int {
         var left = unsafe vectors[...]
         var count = 0
@@ -44,7 +44,7 @@ package final class DiskFile: Sendable {
         }
     }
 
-    /// Up to `count` bytes from `offset` on: fewer at the end of the file.
+    /// Reads up to `count` bytes from `offset` on; fewer at the end of the file.
     package func bytes(_ count: Int, at offset: Int, waits: Bool) throws(DiskReadError) -> [UInt8] {
         var got = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { room, initialized in
@@ -55,7 +55,7 @@ package final class DiskFile: Sendable {
         return bytes
     }
 
-    /// Writes all of `vectors`, which it uses up.
+    /// Writes all of `vectors`. Changes the vectors. If it throws, any part of them may have been written.
     func write(_ vectors: UnsafeMutableBufferPointer<iovec>, at offset: Int) throws(DiskFileError) {
         var left = unsafe vectors[...]
         unsafe skip(0, in: &left)
@@ -64,7 +64,7 @@ package final class DiskFile: Sendable {
             let done = unsafe calls.pwritev(
                 fd, start + left.startIndex, min(left.count, DiskFile.vectorsMax), at: offset + count)
             if done == Int(-EINTR) { continue }
-            // Nothing written and no error either: it would go on for ever.
+            // Nothing was written and there is no error: without this the loop would never end.
             guard done > 0 else { throw .failed(errno: done < 0 ? CInt(-done) : EIO) }
             count += done
             unsafe skip(done, in: &left)
@@ -84,7 +84,7 @@ package final class DiskFile: Sendable {
         try outcome.get()
     }
 
-    /// Takes room for the file. Where the file system can not, it grows as it is written.
+    /// Allocates space for the file. On a file system that cannot do that, the file takes space as it is written.
     func allocate(_ length: Int) throws(DiskFileError) {
         do throws(DiskFileError) {
             _ = try succeed { calls.allocate(fd, offset: 0, length: length) }
@@ -97,17 +97,18 @@ package final class DiskFile: Sendable {
 
     func readAhead(_ offset: Int, _ length: Int) { calls.readAhead(fd, offset: offset, length: length) }
 
-    /// Where it fails, what was written before may be lost although a later call succeeds: the kernel forgets it.
+    /// Puts the file on the medium. If this fails, earlier writes may be lost although a later call succeeds: the kernel reports
+    /// an error once and then forgets it.
     package func synchronize() throws(DiskFileError) { _ = try succeed { calls.synchronize(fd) } }
 
-    /// Puts the names in the directory of `path` on the medium: what was made, renamed or deleted there.
+    /// Puts on the medium which files were created, renamed or deleted in the directory of `path`.
     package static func synchronizeDirectory(of path: String, calls: any DiskCalls) throws(DiskFileError) {
         let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let parent = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let directory = try open(parent, flags: O_RDONLY | O_DIRECTORY, calls: calls)
         do throws(DiskFileError) {
             try directory.synchronize()
-        } catch .failed(errno: EINVAL) {}  // a file system that can not, and so need not
+        } catch .failed(errno: EINVAL) {}  // a file system without this call needs none
     }
 
     /// `IOV_MAX` of Linux.
@@ -125,15 +126,15 @@ package final class DiskFile: Sendable {
     }
 }
 
-/// Why a file can not be made, opened or written.
+/// Why a file cannot be created, opened or written.
 package enum DiskFileError: Error, Equatable, Sendable {
     case failed(errno: CInt)
-    /// It is there and does not begin as it should; or what is to be written has no such beginning (`tooLarge`).
+    /// The file exists and does not begin as it should; or the record to write is too large for a head part (`tooLarge`).
     case header(RecordError)
 }
 
 extension DiskReadError {
-    /// Of a call's result below zero.
+    /// From a result below zero.
     init(_ result: Int) { self = result == Int(-EAGAIN) ? .wouldBlock : .failed(errno: CInt(-result)) }
 
     package init(_ error: DiskFileError) {
@@ -154,7 +155,7 @@ extension DiskRead {
     }
 }
 
-/// Repeats a call that was interrupted.
+/// Repeats a call while it is interrupted.
 private func succeed(_ call: () -> Int) throws(DiskFileError) -> Int {
     while true {
         let result = call()

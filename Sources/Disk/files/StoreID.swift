@@ -1,5 +1,6 @@
-/// Names one store, at random: made with it, and kept in its marker. Whoever does not know it can not make bytes that pass for a
-/// record of the store: what a body holds is never taken for one, even where a damaged segment is searched for records.
+/// The random name of a store. It is chosen when the store is made, and the marker keeps it. The checksum of each record
+/// includes it: whoever does not know it cannot make a body that is taken for a record, even when a damaged segment is searched
+/// for records byte by byte.
 package struct StoreID: Hashable, Sendable, CustomStringConvertible {
     package let high: UInt64
     package let low: UInt64
@@ -14,10 +15,10 @@ package struct StoreID: Hashable, Sendable, CustomStringConvertible {
         return StoreID(high: generator.next(), low: generator.next())
     }
 
-    /// Of records that are in no store: in archives.
+    /// For records outside of any store: in archives.
     package static let none = StoreID(high: 0, low: 0)
 
-    /// From 32 hexadecimal digits; nil where it is anything else.
+    /// From 32 hexadecimal digits. Returns nil for anything else.
     package init?(_ text: String) {
         let digits = Array(text.utf8)
         guard digits.count == 32, digits.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
@@ -35,7 +36,7 @@ package struct StoreID: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// One file of one store: what its records say of where they are.
+/// One file of one store: each record says which one it is in.
 package struct SegmentIdentity: Hashable, Sendable {
     package let store: StoreID
     package let number: UInt32
@@ -45,11 +46,11 @@ package struct SegmentIdentity: Hashable, Sendable {
         self.number = number
     }
 
-    /// Of records in archives.
+    /// For records in archives.
     package static let none = SegmentIdentity(store: .none, number: 0)
 
-    /// What every record carries of the store's name.
+    /// The part of the store's name that each record contains.
     var tag: UInt32 { UInt32(truncatingIfNeeded: store.low) }
-    /// What every checksum of a record's head part begins with.
+    /// The part with which the checksum of each head part begins.
     var seed: UInt32 { UInt32(truncatingIfNeeded: store.high) }
 }

@@ -1,8 +1,8 @@
 import CLarder
 import Glibc
 
-/// The calls that Swift does not see, in a file of their own: where both C modules are imported it depends on the order of
-/// loading which of them `iovec` is counted to, and so whether it may stand in a declaration for others.
+/// The calls that Swift does not import, in a file of their own: in a file that imports both C modules, the module that `iovec`
+/// belongs to depends on the order in which they are loaded, and `iovec` could not be used in a `package` declaration.
 enum SystemShims {
     static func preadv(
         _ fd: CInt, _ vectors: UnsafePointer<iovec>, _ count: Int, at offset: Int, waits: Bool

@@ -1,6 +1,6 @@
 package import Glibc
 
-/// The calls of the kernel.
+/// The system calls of the kernel.
 package struct SystemCalls: DiskCalls {
     package init() {}
 
@@ -19,7 +19,7 @@ package struct SystemCalls: DiskCalls {
         _ fd: CInt, _ vectors: UnsafePointer<iovec>, _ count: Int, at offset: Int, waits: Bool
     ) -> Int {
         let got = unsafe SystemShims.preadv(fd, vectors, count, at: offset, waits: waits)
-        // Some file systems do not know RWF_NOWAIT: there every read is one that may block.
+        // On a file system without RWF_NOWAIT every read may block.
         return !waits && (got == Int(-EOPNOTSUPP) || got == Int(-ENOSYS)) ? Int(-EAGAIN) : got
     }
 

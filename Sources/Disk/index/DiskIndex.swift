@@ -1,10 +1,10 @@
 import EventLoop
 
-/// Where the objects of a store stand, in memory: what counts while it runs. The book is its durable form.
+/// Where each object of a store is, in memory. This index is what counts while the store runs; the book is its durable form.
 ///
-/// An open hash table in shards, each with a lock that is held for a few dozen nanoseconds, or while its shard grows.
-/// Knows nothing of files: whether there is still something at a place is for those who read there.
-@safe final class DiskIndex: @unchecked Sendable {  // each shard is reached under its lock alone
+/// An open hash table in shards. Each shard has a lock, held for a few dozen nanoseconds, or longer while the shard grows. The
+/// index knows nothing of files: whether a record is still at its place is seen by whoever reads there.
+@safe final class DiskIndex: @unchecked Sendable {  // each shard is only reached under its lock
     private let shards: [Locked<DiskIndexShard>]
     private let shardShift: UInt64
 
@@ -15,7 +15,7 @@ import EventLoop
         shardShift = 64 - UInt64(shardCount.trailingZeroBitCount)
     }
 
-    /// Objects whose key may have this hash, newest first: the one that was stored last.
+    /// The objects whose key may have this hash, the last stored one first.
     func find(_ hash: UInt64) -> [DiskIndexEntry] {
         shard(of: hash).withLock { shard in
             var found: [DiskIndexEntry] = []
@@ -33,10 +33,10 @@ import EventLoop
         shard(of: hash).withLock { $0.first(hash) { $0.isAt(place) } }
     }
 
-    /// Puts an object in. Where its number is in already: false, and nothing is changed.
+    /// Adds an object. Returns false, and changes nothing, if its number is there already.
     @discardableResult
     func insert(_ entry: DiskIndexEntry) -> Bool {
-        precondition(!entry.isFree, "an entry names a record")
+        precondition(!entry.isFree, "an entry leads to a record")
         return shard(of: entry.hash).withLock { shard in
             guard shard.first(entry.hash, where: { $0.id == entry.id }) == nil else { return false }
             shard.insert(entry)
@@ -44,24 +44,23 @@ import EventLoop
         }
     }
 
-    /// The object was copied from `old` to the place in `entry`: compare and set. Its use mark begins anew with what
-    /// `entry` has.
-    /// - Returns: false where it is no longer at `old`; nothing is changed.
+    /// Moves an object that was copied from `old` to the place in `entry`: compare and set. Its use mark becomes that of `entry`.
+    /// - Returns: false if the object is no longer at `old`. Nothing is changed then.
     func move(from old: Place, to entry: DiskIndexEntry) -> Bool {
         update(entry.hash, where: { $0.id == entry.id && $0.isAt(old) }, { $0 = entry })
     }
 
-    /// Takes an object out; returns it as it was.
+    /// Removes an object and returns its entry.
     func remove(_ hash: UInt64, _ id: ObjectID) -> DiskIndexEntry? {
         shard(of: hash).withLock { $0.remove(hash) { $0.id == id } }
     }
 
-    /// Takes an object out where it still is at the place.
+    /// Removes an object if it is still at the place.
     func remove(_ hash: UInt64, at place: Place) -> DiskIndexEntry? {
         shard(of: hash).withLock { $0.remove(hash) { $0.isAt(place) } }
     }
 
-    /// Takes out all that may be under a key; returns them.
+    /// Removes and returns all objects that may have the key.
     func removeAll(_ hash: UInt64) -> [DiskIndexEntry] {
         shard(of: hash).withLock { shard in
             var removed: [DiskIndexEntry] = []
@@ -70,19 +69,19 @@ import EventLoop
         }
     }
 
-    /// One use more.
+    /// Counts one use.
     func touch(_ hash: UInt64, _ id: ObjectID) {
         update(hash, where: { $0.id == id }, { $0.uses += 1 })
     }
 
-    /// One use less.
+    /// Takes one use away.
     func decrementUses(_ hash: UInt64, _ id: ObjectID) {
         update(hash, where: { $0.id == id }, { $0.uses = $0.uses == 0 ? 0 : $0.uses - 1 })
     }
 
-    /// There is a renewed head in the book from now on.
-    /// - Parameter storageClass: what it is kept under from now on.
-    /// - Returns: false where there is no such object.
+    /// Notes that the object has a renewed head, which is in the book or on its way there.
+    /// - Parameter storageClass: the class of the renewed object.
+    /// - Returns: false if there is no such object.
     @discardableResult
     func setRenewed(_ hash: UInt64, _ id: ObjectID, _ storageClass: StorageClass) -> Bool {
         update(hash, where: { $0.id == id }) { entry in
@@ -95,20 +94,20 @@ import EventLoop
         update(hash, where: { $0.id == id }, { $0.storageClass = storageClass })
     }
 
-    /// Sees all entries, shard by shard, each as it was at one moment. Slow, and for what is rare. `body` must not
-    /// call the index.
+    /// Visits all entries, shard by shard, each as it was at one moment. Slow: for rare cases only. `body` must not call the
+    /// index.
     func forEach(_ body: (DiskIndexEntry) -> Void) {
         for shard in shards { shard.withLock { $0.forEach(body) } }
     }
 
-    /// Room for about so many objects.
+    /// Makes room for about this many objects.
     func reserve(_ count: Int) {
         for shard in shards { shard.withLock { $0.reserve(count / shards.count) } }
     }
 
     var count: Int { shards.reduce(0) { $0 + $1.withLock { $0.count } } }
 
-    /// Bytes of memory that the tables take.
+    /// The memory that the tables take.
     var tableBytes: Int { shards.reduce(0) { $0 + $1.withLock { $0.tableBytes } } }
 
     @discardableResult
@@ -119,7 +118,7 @@ import EventLoop
     }
 
     private func shard(of hash: UInt64) -> Locked<DiskIndexShard> {
-        // The slot in a shard follows from bits that are mixed: those at the top may be taken here.
+        // The top bits choose the shard. The slot within it is chosen by mixed bits, which do not depend on these alone.
         shards[shardShift == 64 ? 0 : Int(hash >> shardShift)]
     }
 }

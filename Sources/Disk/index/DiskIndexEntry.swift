@@ -1,14 +1,14 @@
-/// One object as the index in memory has it: 32 bytes.
+/// One object in the index: 32 bytes.
 ///
-/// The whole number of the object is in it, so that it can be taken out, and moved, without a look at its record:
-/// what names an object everywhere else (drop records, the book, those who read it) is its number.
+/// It contains the whole number of the object, so that the object can be removed or moved without reading its record. The number
+/// is what names an object in drop records, in the book, and to readers.
 struct DiskIndexEntry: Equatable {
     var hash: UInt64
     var id: ObjectID
     private var segment: UInt32
     private var offset16: UInt32
     private var recordLength16: UInt32
-    /// Zero in a slot that is free: no record is without a head.
+    /// Zero marks a free slot: every record has a head.
     private var headLength16: UInt16
     private var flags: UInt16
 
@@ -24,7 +24,7 @@ struct DiskIndexEntry: Equatable {
         flags = 0
     }
 
-    /// Nil where the place is out of what an entry can name: a head above 1 MiB, or a record or segment above 64 GiB.
+    /// Returns nil if the place exceeds what an entry can hold: a head of 1 MiB, a record or segment of 64 GiB.
     init?(hash: UInt64, id: ObjectID, place: Place, storageClass: StorageClass, isRenewed: Bool, uses: UInt8 = 0) {
         let (length, overflow) = place.bodyLength.addingReportingOverflow(UInt64(place.headLength) + 15)
         guard !overflow, let recordLength16 = UInt32(exactly: length >> 4),
@@ -51,7 +51,7 @@ struct DiskIndexEntry: Equatable {
         static let renewed: UInt16 = 1 << 2
         static let usesShift: UInt16 = 3
         static let usesMask: UInt16 = 3 << usesShift
-        /// Bytes between the end of the body and the end of the record, 0 to 15.
+        /// The length of the padding behind the body, 0 to 15.
         static let paddingShift: UInt16 = 5
         static let paddingMask: UInt16 = 15 << paddingShift
     }
@@ -66,7 +66,7 @@ struct DiskIndexEntry: Equatable {
             bodyLength: (UInt64(recordLength16) - UInt64(headLength16)) << 4 - padding)
     }
 
-    /// Whether this is the object at the place: two of them never begin at the same one.
+    /// Whether the object is at this place. Two objects never begin at the same place.
     func isAt(_ place: Place) -> Bool {
         segment == place.segment && UInt64(offset16) << 4 == place.offset
     }
@@ -81,7 +81,7 @@ struct DiskIndexEntry: Equatable {
         set { flags = newValue ? flags | Flag.renewed : flags & ~Flag.renewed }
     }
 
-    /// How often it was used of late, 0 to 3: more is not counted.
+    /// How often the object was used lately, 0 to 3. More is not counted.
     var uses: UInt8 {
         get { UInt8((flags & Flag.usesMask) >> Flag.usesShift) }
         set { flags = flags & ~Flag.usesMask | UInt16(min(newValue, 3)) << Flag.usesShift }

@@ -1,4 +1,4 @@
-/// One open hash table: linear probing, and what follows a removed entry moves back, so that there are no tombstones.
+/// One open hash table with linear probing. A removal moves later entries back, so there are no tombstones.
 @safe final class DiskIndexShard {
     private var slots: UnsafeMutablePointer<DiskIndexEntry>
     private var capacity: Int
@@ -11,7 +11,7 @@
         unsafe slots = Self.allocate(capacity)
     }
 
-    deinit { unsafe slots.deallocate() }  // entries are plain bytes
+    deinit { unsafe slots.deallocate() }  // entries are plain bytes and need no deinitialization
 
     var tableBytes: Int { capacity * MemoryLayout<DiskIndexEntry>.stride }
 
@@ -40,14 +40,14 @@
     }
 
     func insert(_ entry: DiskIndexEntry) {
-        // Between 56 and 75 of 100 slots are in use: 43 to 57 bytes for an object. With more in use, looking for what
-        // is not there (a run has to be seen to its end) gets slow: 8 slots at 75, 22 at 85.
+        // 56 to 75 % of the slots are in use: 43 to 57 bytes for an object. In a fuller table a search for what is not there
+        // becomes slow, because it has to see a whole run: 8 slots at 75 %, 22 at 85 %.
         if (count + 1) * 4 > capacity * 3 { resize(to: capacity + capacity / 3) }
         place(entry)
         count += 1
     }
 
-    /// Room for so many, so that it need not grow by steps.
+    /// Makes room for this many, so that the table need not grow in steps.
     func reserve(_ count: Int) {
         let capacity = count + count / 2
         if capacity > self.capacity { resize(to: capacity) }
@@ -57,7 +57,7 @@
         guard var hole = slot(of: hash, where: matches) else { return nil }
         let removed = unsafe slots[hole]
         var slot = next(hole)
-        // An entry may move into the hole where that is not before its home, seen around the end of the table.
+        // An entry may move into the hole unless that is before its home slot, counted around the end of the table.
         while unsafe !slots[slot].isFree {
             let distance = distance(from: unsafe home(of: slots[slot].hash), to: slot)
             if distance >= self.distance(from: hole, to: slot) {
@@ -101,8 +101,8 @@
         return unsafe slots
     }
 
-    /// Mixed (the finalizer of SplitMix64), because those at the top chose the shard, and because not every hash is a
-    /// good one.
+    /// The slot where a search begins. The hash is mixed (the finalizer of SplitMix64): its top bits chose the shard already, and
+    /// not every hash is a good one.
     private func home(of hash: UInt64) -> Int {
         var mixed = hash
         mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9

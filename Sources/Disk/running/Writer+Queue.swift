@@ -1,40 +1,42 @@
 import EventLoop
 
-/// An object that was removed, for the drop record and the book.
+/// An object that was removed, as the drop record and the book need to know it.
 struct Removal: Sendable {
     var id: ObjectID
     var key: [UInt8]
     var segment: UInt32
-    /// It has a file of its own, which goes when the book has forgotten it.
+    /// It has a file of its own, which is deleted after the book has forgotten the object.
     var isLarge: Bool
-    /// The book has it, or will have.
+    /// The book has the object, or a change that puts it there is recorded already.
     var isInBook: Bool
 }
 
 enum WriterJob: Sendable {
-    /// Room for so many bytes of a record.
+    /// `length` is what the record takes in its file.
     case object(PackedObject, length: UInt64)
     case drop(Removal)
     case renew(ObjectID, hash: UInt64, key: [UInt8], ObjectAttributes, head: [UInt8], serial: UInt64)
     case makeLarge(LargeObject)
     case block(LargeObject, Int, any BodyBytes, offset: Int, then: @Sendable (Bool) -> Void)
-    /// A block of it was found damaged.
+    /// A block turned out to be damaged, so the object is no longer complete.
     case lostBlock(LargeObject)
-    /// Called when all before it is written.
+    /// Called when everything before it is written.
     case call(@Sendable () -> Void)
     case move([MovedRecord], room: UInt64, done: @Sendable (Bool) -> Void)
     case carry([DroppedObject], room: UInt64, done: @Sendable (Bool) -> Void)
 }
 
-/// What waits for the writer. Bounded by bytes; what comes from the reclaimer goes first, and past those who wait for
-/// it.
+/// The jobs that wait for the writer, bounded by bytes. Jobs of the reclaimer come first, and overtake jobs that wait for the
+/// space it is about to free.
 ///
-/// The writer sleeps in two ways. After a turn it naps: those who put something in need not wake it, so that it costs
-/// them no system call. When a nap brought nothing it sleeps, and the first who comes wakes it.
+/// The writer sleeps in two ways. After a turn it naps for a short time: whoever adds a job need not wake it, which saves a
+/// system call. If a nap brings nothing it sleeps, and the next job wakes it.
+///
+/// Threads: any thread adds jobs; only the writer calls `take`, `done` and `finish`.
 final class WriterQueue: Sendable {
     enum Taken: Sendable {
         case jobs(urgent: [WriterJob], [WriterJob], bytes: Int)
-        /// All is done, and nothing more will come.
+        /// The queue is closed and empty, or abandoned.
         case end
     }
     private enum Sleep { case awake, nap, sleep }
@@ -42,13 +44,13 @@ final class WriterQueue: Sendable {
     private struct State {
         var jobs: [WriterJob] = []
         var urgent: [WriterJob] = []
-        /// Of `jobs`.
+        /// The bytes of `jobs`.
         var jobBytes = 0
-        /// Of those, and of what was taken and is being written.
+        /// These, and the bytes of the jobs that the writer took and has not finished.
         var bytes = 0
         var sleep = Sleep.awake
         var life = Life.open
-        /// Who waits for room is to look again.
+        /// Files were deleted since the last look: jobs that wait for space should try again.
         var isSpaceSignalled = false
     }
     private let state = Locked(State())
@@ -66,10 +68,10 @@ final class WriterQueue: Sendable {
     var waitingBytes: Int { state.withLock { $0.bytes } }
 
     /// - Parameters:
-    ///   - bytes: of memory that it holds until it is written.
-    ///   - isBounded: false: it is taken even where too much waits.
-    ///   - isUrgent: the writer is not left to nap.
-    /// - Returns: false where too much waits, or the store is closed.
+    ///   - bytes: memory that the job holds until it is done.
+    ///   - isBounded: whether the job is refused when too much waits.
+    ///   - isUrgent: whether the job ends a nap.
+    /// - Returns: false if too much waits or the store is closed.
     func put(_ job: WriterJob, bytes: Int = 0, isBounded: Bool = false, isUrgent: Bool = false) -> Bool {
         var mustWake = false
         let isTaken = state.withLock { state in
@@ -86,7 +88,7 @@ final class WriterQueue: Sendable {
         return isTaken
     }
 
-    /// From the reclaimer. False: the store is closed.
+    /// Adds a job of the reclaimer. Returns false if the store is closed.
     func putUrgent(_ job: WriterJob) -> Bool {
         var mustWake = false
         let isTaken = state.withLock { state in
@@ -100,7 +102,7 @@ final class WriterQueue: Sendable {
         return isTaken
     }
 
-    /// There may be room now.
+    /// Tells the writer that there may be space now.
     func signalSpace() {
         let mustWake = state.withLock { state in
             state.isSpaceSignalled = true
@@ -111,10 +113,10 @@ final class WriterQueue: Sendable {
         if mustWake { wake.signal() }
     }
 
-    /// What there is is written, then it ends.
+    /// The writer performs what waits, then ends.
     func close() { end(.closing) }
 
-    /// It ends, and what there is is forgotten.
+    /// The writer ends, and nothing that waits is performed.
     func abandon() { end(.abandoned) }
 
     private func end(_ life: Life) {
@@ -129,7 +131,7 @@ final class WriterQueue: Sendable {
 
     // MARK: the writer's side
 
-    /// Nothing is taken any more; returns what nobody will write.
+    /// Closes the queue for good. Returns the jobs that nobody will perform.
     func finish() -> [WriterJob] {
         state.withLock { state in
             state.life = .ended
@@ -141,11 +143,15 @@ final class WriterQueue: Sendable {
         }
     }
 
-    /// Bytes that were taken are written.
-    func done(_ bytes: Int) { state.withLock { $0.bytes -= bytes } }
+    /// Jobs that were taken are done: gives their bytes back to the bound.
+    func done(_ bytes: Int) {
+        state.withLock { state in
+            state.bytes -= bytes
+        }
+    }
 
-    /// All there is; sleeps until there is something.
-    /// - Parameter timeout: with nothing at hand where that is over, or when it is poked; nil: only with something.
+    /// Takes all jobs. Sleeps until there is one.
+    /// - Parameter timeout: returns without a job after this time, or after `signalSpace`. Nil: only returns with a job.
     func take(within timeout: Duration? = nil) -> Taken {
         if let timeout {
             napUntilSpace(timeout)
@@ -187,7 +193,7 @@ final class WriterQueue: Sendable {
         state.withLock { $0.sleep = .awake }
     }
 
-    /// A nap of a writer that waits for room: what is urgent ends it, and a signalSpace.
+    /// The nap of a writer with jobs that wait for space. An urgent job or `signalSpace` ends it.
     private func napUntilSpace(_ timeout: Duration) {
         let sleeps = state.withLock { state in
             guard state.urgent.isEmpty, state.life == .open, !state.isSpaceSignalled else { return false }

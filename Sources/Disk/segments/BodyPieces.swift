@@ -1,7 +1,7 @@
 import Glibc
 
 extension BodyBytes {
-    /// Calls with the vectors of a range, some at a time, in order.
+    /// Calls `call` with vectors for the range, in order.
     func forEachVector(from offset: Int, length: Int, _ call: (iovec) -> Void) {
         unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: 64) { vectors in
             unsafe vectors.initialize(repeating: iovec())
@@ -15,12 +15,12 @@ extension BodyBytes {
                     unsafe at += vector.iov_len
                     unsafe call(vector)
                 }
-                precondition(at > before && at <= end, "a body has the bytes it said it had")
+                precondition(at > before && at <= end, "a body hands out the bytes it claims to have")
             }
         }
     }
 
-    /// CRC-32C of a range.
+    /// The CRC-32C of a range.
     package func checksum(from offset: Int, length: Int) -> UInt32 {
         var checksum = Checksum()
         unsafe forEachVector(from: offset, length: length) { vector in
@@ -29,7 +29,7 @@ extension BodyBytes {
         return checksum.value
     }
 
-    /// CRC-32C of each block.
+    /// The CRC-32C of each block.
     package func blockChecksums() -> [UInt32] {
         stride(from: 0, to: length, by: blockBytes).map { checksum(from: $0, length: min(blockBytes, length - $0)) }
     }

@@ -1,7 +1,7 @@
 import CISAL
 
-/// CRC-32C (Castagnoli; RFC 3720 appendix B.4), by the carry-less multiplication of ISA-L where the processor has it
-/// (docs/decisions/0011-isa-l-for-checksums.md). Of bytes that come in pieces:
+/// CRC-32C (Castagnoli; RFC 3720 appendix B.4). ISA-L computes it with carry-less multiplication if the processor has that
+/// (docs/decisions/0011-isa-l-for-checksums.md). The bytes may come in pieces:
 ///
 ///     var checksum = Checksum()
 ///     checksum.add(one); checksum.add(another)
@@ -9,7 +9,7 @@ import CISAL
 package struct Checksum: Sendable {
     private var state: UInt32
 
-    /// - Parameter seed: the checksum of what went before; zero: nothing.
+    /// - Parameter seed: the checksum of the bytes before, zero if there are none.
     package init(seed: UInt32 = 0) { state = ~seed }
 
     package var value: UInt32 { ~state }
@@ -18,7 +18,7 @@ package struct Checksum: Sendable {
         guard var start = bytes.baseAddress else { return }
         var left = bytes.count
         while left > 0 {
-            // The library counts in `int`.
+            // ISA-L counts bytes in an `int`.
             let count = min(left, 1 << 30)
             let pointer = unsafe UnsafeMutablePointer(mutating: start.assumingMemoryBound(to: UInt8.self))
             state = unsafe crc32_iscsi(pointer, CInt(count), state)

@@ -1,26 +1,29 @@
 import EventLoop
 import Glibc
 
-/// The file of one large object (docs/storage-format.md): a head part of a multiple of 4096 bytes, a table with 8 bytes per block, and
-/// from the next multiple of 4096 on the blocks at fixed places, each there or not.
+/// The file of one large object (docs/storage-format.md): a head part of a multiple of 4096 bytes; a table with 8 bytes for each
+/// block; and, from the next multiple of 4096 on, the blocks at fixed places.
 ///
-/// A block is there where its entry says so and its checksum is right; one that is found damaged is no longer there. Any thread
-/// reads; blocks are written by any thread, each by one at a time. What an object's bytes are never changes: a block that is
-/// written again gets the same.
+/// A block is present if its entry in the table says so and the checksum in that entry matches the bytes. Bytes are written
+/// before the entry. Nothing is synchronized in between, so a power cut may keep the entry and lose the bytes: readers trust the
+/// checksum alone. A block whose bytes do not match is treated as absent from then on.
+///
+/// Threads: any thread reads. Any thread may write a block, but no block is written by two threads at once. The content of a
+/// block never changes: writing it again writes the same bytes. `table` has a lock; the file needs none.
 package final class LargeFile: Sendable {
     package let path: String
-    /// As it stands in the file.
+    /// The head as it is in the file. A renewed head is in the book.
     package let head: StoredHead
     private let file: DiskFile
     private let name: FileName
-    /// Per block: its entry in the table, zero where it is not there.
+    /// One entry for each block, `absent` if the block is not present.
     private let table: Locked<[BlockEntry]>
 
     package var id: ObjectID { head.id }
     package var place: Place { head.place }
     package var length: Int { Int(head.place.bodyLength) }
     package var blockCount: Int { (length + blockBytes - 1) / blockBytes }
-    /// Of the whole file.
+    /// The length of the whole file.
     package var fileBytes: UInt64 { UInt64(dataStart + padded(length, to: 4096)) }
 
     private var tableStart: Int { Int(head.place.headLength) }
@@ -34,9 +37,10 @@ package final class LargeFile: Sendable {
         name = FileName(path, isNew: isNew)
     }
 
-    // MARK: life
+    // MARK: creating and opening
 
-    /// Makes the file and takes its room; nothing is there yet. There must be no such file; where it fails there is none.
+    /// Creates the file and allocates its space; no block is present. There must be no such file, and there is none if this
+    /// fails. Nothing is on the medium before `synchronize`.
     package static func create(
         _ path: String, _ identity: SegmentIdentity, id: ObjectID, key: [UInt8], attributes: ObjectAttributes,
         head: [UInt8], length: Int, calls: any DiskCalls
@@ -55,7 +59,7 @@ package final class LargeFile: Sendable {
             try file.truncate(to: end)
             try file.write(part, at: 0)
         } catch {
-            _ = calls.unlink(path)  // the first error is the one to be told
+            _ = calls.unlink(path)  // report the first error
             throw error
         }
         let table = [BlockEntry](repeating: .absent, count: (length + blockBytes - 1) / blockBytes)
@@ -63,7 +67,7 @@ package final class LargeFile: Sendable {
     }
 
     /// Opens a file and reads its head and table. Blocks.
-    /// - Parameter writes: false: for reading alone.
+    /// - Parameter writes: whether blocks may be written.
     package static func open(
         _ path: String, _ identity: SegmentIdentity, writes: Bool = true, calls: any DiskCalls
     ) throws(DiskFileError) -> LargeFile {
@@ -81,7 +85,7 @@ package final class LargeFile: Sendable {
         return LargeFile(path, head, file, table, isNew: false)
     }
 
-    /// The bytes of the file that a large object takes; nil: it can not be one.
+    /// How long the file of a large object is. Returns nil if the object is too large for any file.
     package static func fileBytes(
         key: [UInt8], attributes: ObjectAttributes, head: [UInt8], length: Int
     ) -> UInt64? {
@@ -91,9 +95,9 @@ package final class LargeFile: Sendable {
         return UInt64(dataStart(headPart: part, length: length) + padded(length, to: 4096))
     }
 
-    // MARK: what is there
+    // MARK: which blocks are present
 
-    /// The blocks that are there, as ranges of bytes: in order, never adjacent.
+    /// The blocks that are present, as ranges of bytes: in order, adjacent ones joined.
     package var extents: [Range<Int>] {
         table.withLock { table in
             var extents: [Range<Int>] = []
@@ -114,14 +118,14 @@ package final class LargeFile: Sendable {
 
     // MARK: writing
 
-    /// A block that is written, and not yet in the table.
+    /// A block whose bytes are written and whose entry is not.
     package struct WrittenBlock: Sendable {
         package let block: Int
         fileprivate let entry: BlockEntry
     }
 
-    /// Writes the bytes of a whole block (the last may be shorter).
-    /// - Parameter offset: of the block's first byte in `source`.
+    /// Writes the bytes of a whole block; the last one may be shorter. `publish` must follow.
+    /// - Parameter offset: where the block begins in `source`.
     package func write(block: Int, from source: any BodyBytes, at offset: Int) throws(DiskFileError) -> WrittenBlock {
         let range = range(block)
         var vectors = unsafe [iovec]()
@@ -137,12 +141,12 @@ package final class LargeFile: Sendable {
         return WrittenBlock(block: block, entry: BlockEntry(length: range.count, checksum: checksum.value))
     }
 
-    /// Enters blocks into the table, on the disk and then in memory: from here on they can be read. Where it fails none of them
-    /// can.
+    /// Enters blocks into the table, first in the file and then in memory: from here on they can be read. If writing fails, none
+    /// of them can.
     package func publish(_ blocks: [WrittenBlock]) throws(DiskFileError) {
         var left = blocks.sorted { $0.block < $1.block }[...]
         while let first = left.first {
-            // As many as stand side by side.
+            // One write for each run of adjacent blocks.
             let run = left.enumerated().prefix { $1.block == first.block + $0 }.count
             try write(left.prefix(run).map(\.entry), from: first.block)
             left = left.dropFirst(run)
@@ -152,13 +156,13 @@ package final class LargeFile: Sendable {
         }
     }
 
-    /// Takes a block out of the table, in memory and on the disk.
+    /// Takes a block out of the table, first in memory and then in the file: no reader may see it once its entry is going away.
     package func remove(block: Int) throws(DiskFileError) {
         table.withLock { $0[block] = .absent }
         try write([.absent], from: block)
     }
 
-    /// Puts what was written on the medium, and the first time the file's name as well.
+    /// Puts everything written on the medium, and after the first call the name of the file too.
     package func synchronize() throws(DiskFileError) {
         try file.synchronize()
         try name.synchronize(calls: file.calls)
@@ -166,16 +170,16 @@ package final class LargeFile: Sendable {
 
     // MARK: reading
 
-    /// Reads blocks and compares their checksums; one that is damaged is no longer there, in memory: its entry is put right when it
-    /// is written anew. Blocks that are not there are `damaged`.
+    /// Reads blocks and compares their checksums. A damaged block is absent afterwards, in memory; its entry in the file changes
+    /// when the block is written again. Returns `damaged` if a block is absent.
     /// - Parameters:
     ///   - offset: a multiple of `blockBytes`.
-    ///   - room: whole blocks, or up to the end of the object.
+    ///   - room: a buffer for whole blocks; it may end with the object.
     package func read(from offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool) -> DiskRead {
         let end = offset + room.count
         precondition(
             offset >= 0 && offset % blockBytes == 0 && end <= length && (end % blockBytes == 0 || end == length),
-            "whole blocks")
+            "a read covers whole blocks")
         let blocks = offset / blockBytes..<(end + blockBytes - 1) / blockBytes
         let entries = table.withLock { Array($0[blocks]) }
         guard !entries.contains(.absent) else { return .damaged }
@@ -194,7 +198,7 @@ package final class LargeFile: Sendable {
         return outcome
     }
 
-    /// Tells the kernel that the bytes will be wanted soon.
+    /// Tells the kernel that these bytes will be wanted soon.
     package func readAhead(from offset: Int, length: Int) { file.readAhead(dataStart + offset, length) }
 }
 
@@ -221,7 +225,7 @@ extension LargeFile {
         do throws(RecordError) { return try decode(part, identity) } catch { throw .header(error) }
     }
 
-    /// Reads the head part of a large object.
+    /// Decodes the head part of a large object.
     package static func decode(_ part: [UInt8], _ identity: SegmentIdentity) throws(RecordError) -> StoredHead {
         let (header, content) = try RecordCodec.decode(unsafe part.span.bytes, in: identity, at: 0)
         guard header.kind == .large, case .object(let head) = content else { throw .unknownKind(header.kind.rawValue) }
@@ -235,8 +239,8 @@ extension LargeFile {
     }
 }
 
-/// What the table of a large object says of one block: its checksum in the lower 32 bits; above them its length, and bit 31 for
-/// being there.
+/// What the table says of one block: its checksum in the lower 32 bits, its length above them, and in the highest bit that it is
+/// present.
 struct BlockEntry: RawRepresentable, Equatable, Sendable {
     static let byteCount = 8
     static let absent = BlockEntry(rawValue: 0)
@@ -250,6 +254,6 @@ struct BlockEntry: RawRepresentable, Equatable, Sendable {
 
     var checksum: UInt32 { UInt32(truncatingIfNeeded: rawValue) }
 
-    /// False for anything that is not an entry of a block of that length that is there.
+    /// Whether this is the entry of a present block of that length.
     func isOf(length: Int) -> Bool { rawValue >> 32 == UInt64(length) | 1 << 31 }
 }

@@ -1,18 +1,18 @@
 import Glibc
 
-/// Records that are written in one go, one behind the other. Bodies stay where they are, small ones are copied.
+/// Records that are written in one call, one behind the other. Large bodies stay where they are in memory; small ones are copied.
 ///
 ///     var batch = RecordBatch(file.identity, at: file.end)
 ///     let place = try batch.add(object)
 ///     try file.append(batch)
 package struct RecordBatch: Sendable {
     package private(set) var identity: SegmentIdentity
-    /// Where its first record will stand.
+    /// Where the first record will be in the file.
     package private(set) var start: UInt64
-    /// Bytes of all records, padding included.
+    /// The length of all records, padding included.
     package private(set) var byteCount = 0
 
-    /// Head parts, padding and small bodies, without what is left where it is.
+    /// Head parts, padding and small bodies. Large bodies are not in here.
     private var bytes: [UInt8] = []
     private var pieces: [Piece] = []
 
@@ -21,18 +21,18 @@ package struct RecordBatch: Sendable {
         case body(any BodyBytes)
     }
 
-    /// A vector costs the kernel about as much as copying these.
+    /// A body up to this length is copied: another vector would cost the kernel about as much.
     private static let copiedBytesMax = 4096
 
     package init(_ identity: SegmentIdentity, at start: UInt64) {
-        precondition(start % 16 == 0, "a record stands on a multiple of 16")
+        precondition(start % 16 == 0, "a record begins at a multiple of 16")
         self.identity = identity
         self.start = start
     }
 
-    /// Empties it for the next records, and keeps its memory: a new megabyte for each batch costs more than filling it.
+    /// Empties the batch for the next records and keeps its memory: allocating a megabyte costs more than filling it.
     package mutating func restart(_ identity: SegmentIdentity, at start: UInt64) {
-        precondition(start % 16 == 0, "a record stands on a multiple of 16")
+        precondition(start % 16 == 0, "a record begins at a multiple of 16")
         self.identity = identity
         self.start = start
         byteCount = 0
@@ -41,10 +41,10 @@ package struct RecordBatch: Sendable {
     }
 
     package var isEmpty: Bool { byteCount == 0 }
-    /// Where the next record will stand.
+    /// Where the next record will be.
     package var end: UInt64 { start + UInt64(byteCount) }
 
-    /// Adds an object, of which it computes the checksums. Returns where it will stand.
+    /// Adds an object and computes its checksums. Returns where it will be. If it throws, the batch is unchanged.
     package mutating func add(_ object: PackedObject) throws(RecordError) -> Place {
         let from = bytes.count
         let length = object.body.length
@@ -65,11 +65,11 @@ package struct RecordBatch: Sendable {
         return place
     }
 
-    /// Adds an object that was read: with its checksums as they are, so that damage on the way would show.
-    /// - Parameter head: of whatever place; renewed or not.
+    /// Adds an object that was read from the disk. Its checksums are kept as they are, so that damage on the way still shows.
+    /// - Parameter head: the head as read, or with a renewed one in its place.
     package mutating func add(copyOf head: StoredHead, body: [UInt8]) throws(RecordError) -> Place {
         precondition(
-            head.place.kind == .packed && head.place.bodyLength == UInt64(body.count), "head and body of one object")
+            head.place.kind == .packed && head.place.bodyLength == UInt64(body.count), "head and body belong together")
         let from = bytes.count
         try RecordCodec.append(
             packed: head.id, key: head.key, attributes: head.attributes, head: head.head, checksums: head.checksums,
@@ -80,7 +80,7 @@ package struct RecordBatch: Sendable {
         return place
     }
 
-    /// Adds as many records of drops as it takes.
+    /// Adds as many drop records as the list needs.
     package mutating func add(drops: [DroppedObject], storedAt: Int64) {
         var left = drops[...]
         while !left.isEmpty {
@@ -88,14 +88,14 @@ package struct RecordBatch: Sendable {
             do throws(RecordError) {
                 try RecordCodec.append(
                     drops: left.prefix(RecordCodec.dropsMax), storedAt: storedAt, in: identity, at: end, to: &bytes)
-            } catch { preconditionFailure("so many fit into one record") }
+            } catch { preconditionFailure("so many drops fit into one record") }
             left = left.dropFirst(RecordCodec.dropsMax)
             note(from..<bytes.count)
             byteCount += bytes.count - from
         }
     }
 
-    /// Calls with all of it as vectors; valid during the call.
+    /// Calls `body` with vectors for all records. They are valid during the call.
     func withVectors<Failure: Error>(
         _ body: (UnsafeMutableBufferPointer<iovec>) throws(Failure) -> Void
     ) throws(Failure) {

@@ -1,11 +1,11 @@
-/// Little-endian numbers in the bytes of the formats.
+// Little-endian numbers in the bytes of the formats.
 
 extension RawSpan {
-    /// - Precondition: the bytes are there, as for all of these.
+    /// - Precondition: the range lies within the span. This holds for all of these functions.
     package func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: Number.Type = Number.self)
         -> Number
     {
-        precondition(offset >= 0 && offset <= byteCount - MemoryLayout<Number>.size, "the bytes are there")
+        precondition(offset >= 0 && offset <= byteCount - MemoryLayout<Number>.size, "a number lies within its bytes")
         return Number(littleEndian: unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: type))
     }
 
@@ -32,7 +32,7 @@ extension [UInt8] {
     package mutating func append(zeros count: Int) { append(contentsOf: repeatElement(0, count: count)) }
 }
 
-/// The next multiple of `unit`, a power of two.
+/// The next multiple of `unit`, which must be a power of two.
 package func padded<Number: FixedWidthInteger>(_ number: Number, to unit: Number) -> Number {
-    (number + (unit - 1)) & ~(unit - 1)
+    return (number + (unit - 1)) & ~(unit - 1)
 }

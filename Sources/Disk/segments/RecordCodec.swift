@@ -1,18 +1,20 @@
-/// Records as bytes (docs/storage-format.md). What is read may be anything: every input is a record or a `RecordError`.
+/// Records as bytes (docs/storage-format.md). The bytes that are decoded may be anything: the result is a record or a
+/// `RecordError`.
 ///
-/// An object: header, key, attributes, head, checksums of the body's blocks, zeros up to a multiple of 16; then the body, and zeros
-/// again. All before the body is the *head part*; the checksum in the header covers it, so the checksums of the body too.
+/// An object is: header, key, attributes, head, checksums of the body's blocks, and zeros up to a multiple of 16; then the body,
+/// and zeros again. Everything before the body is the *head part*. The checksum in the header covers the head part, and with it
+/// the checksums of the body.
 package enum RecordCodec {
-    /// What the head part of a record says.
+    /// What the head part of a record contains.
     package enum Content: Sendable {
-        /// Packed or large.
+        /// A packed or a large object.
         case object(StoredHead)
         case drops([DroppedObject])
     }
 
     // MARK: writing
 
-    /// Bytes of the head part of an object; nil: more than there may be.
+    /// The length of the head part of an object. Returns nil if it exceeds the limit.
     package static func headPartLength(
         kind: Place.Kind, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], bodyLength: Int
     ) -> Int? {
@@ -24,18 +26,18 @@ package enum RecordCodec {
 
     /// Appends the head part of a packed object.
     /// - Parameters:
-    ///   - checksums: one per block of the body.
-    ///   - offset: where the record will stand in the segment; a multiple of 16.
+    ///   - checksums: one for each block of the body.
+    ///   - offset: where the record will be in the segment; a multiple of 16.
     package static func append(
         packed id: ObjectID, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], checksums: [UInt32],
         bodyLength: Int, in segment: SegmentIdentity, at offset: UInt64, to bytes: inout [UInt8]
     ) throws(RecordError) {
-        precondition(checksums.count == (bodyLength + blockBytes - 1) / blockBytes, "one checksum per block")
+        precondition(checksums.count == (bodyLength + blockBytes - 1) / blockBytes, "each block has one checksum")
         try append(
             .object, id, key, attributes, head, checksums, bodyLength: bodyLength, segment, at: offset, to: &bytes)
     }
 
-    /// Appends the head part of a large object.
+    /// Appends the head part of a large object. Its file has no other record.
     package static func append(
         large id: ObjectID, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], bodyLength: Int,
         in segment: SegmentIdentity, to bytes: inout [UInt8]
@@ -43,7 +45,7 @@ package enum RecordCodec {
         try append(.large, id, key, attributes, head, [], bodyLength: bodyLength, segment, at: 0, to: &bytes)
     }
 
-    /// The most objects that one record of drops can hold.
+    /// The most drops that one record can hold.
     package static let dropsMax = (RecordHeader.headPartBytesMax - RecordHeader.byteCount) / DroppedObject.byteCount
 
     package static func append(
@@ -65,9 +67,9 @@ package enum RecordCodec {
         seal(&bytes, from: start, in: segment, at: offset)
     }
 
-    /// Makes the head part that begins at `start` one of that place: for a record that is copied as it is.
+    /// Makes the head part that begins at `start` belong to this place, and computes its checksum.
     package static func seal(_ bytes: inout [UInt8], from start: Int, in segment: SegmentIdentity, at offset: UInt64) {
-        precondition(offset % 16 == 0 && offset / 16 <= UInt64(UInt32.max), "a record stands on a multiple of 16")
+        precondition(offset % 16 == 0 && offset / 16 <= UInt64(UInt32.max), "a record begins at a multiple of 16")
         bytes.put(number: segment.number, at: start + 48)
         bytes.put(number: segment.tag, at: start + 52)
         bytes.put(number: UInt32(offset / 16), at: start + 56)
@@ -80,17 +82,17 @@ package enum RecordCodec {
 
     // MARK: reading
 
-    /// Reads the head part a record begins with.
+    /// Decodes the head part of a record.
     /// - Parameters:
-    ///   - bytes: from the record's first byte on; there may be more.
-    ///   - segment: where it was found; it must say the same.
+    ///   - bytes: they begin with the record; more may follow.
+    ///   - segment: where the bytes were found. The record must say the same.
     package static func decode(
         _ bytes: borrowing RawSpan, in segment: SegmentIdentity, at offset: UInt64
     ) throws(RecordError) -> (header: RecordHeader, content: Content) {
         let header = try RecordHeader(bytes)
         guard bytes.byteCount >= header.headPartLength else { throw .incomplete(needs: header.headPartLength) }
         let part = bytes.extracting(0..<header.headPartLength)
-        // First what costs nothing: a search meets many that are none.
+        // Compare the place first, which costs nothing: a search meets many bytes that are no record.
         guard header.segment == segment.number, header.storeTag == segment.tag, header.offset == offset else {
             throw .wrongPlace
         }
@@ -100,8 +102,8 @@ package enum RecordCodec {
         return (header, try header.kind == .drops ? .drops(drops(part, header)) : .object(object(part, header)))
     }
 
-    /// Compares the blocks of a whole body, and the padding behind it, with what the head says.
-    /// - Parameter bytes: the body, and its padding.
+    /// Compares a whole body, and the padding behind it, with the checksums.
+    /// - Parameter bytes: the body and its padding.
     package static func verify(
         body bytes: UnsafeRawBufferPointer, length: Int, checksums: [UInt32]
     ) throws(RecordError) {
@@ -152,10 +154,10 @@ extension RecordCodec {
         bytes.append(number: storedAt)
         bytes.append(number: bodyLength)
         for length in [key, head, headPart, attributes] { bytes.append(number: UInt32(length)) }
-        bytes.append(zeros: 16)  // `seal` knows these
+        bytes.append(zeros: 16)  // `seal` fills in place and checksum
     }
 
-    /// Of the head part, its own place in it left out.
+    /// The checksum of the head part. The field for the checksum itself is left out.
     private static func headChecksum(_ part: UnsafeRawBufferPointer, _ segment: SegmentIdentity) -> UInt32 {
         var checksum = Checksum(seed: segment.seed)
         unsafe checksum.add(.init(rebasing: part[..<RecordHeader.checksumOffset]))
@@ -199,8 +201,8 @@ extension RecordCodec {
 // MARK: attributes
 
 extension RecordCodec {
-    /// Those that are not in the header: expires at (8), status (2), media type (1, then its bytes), number of tags (4), each
-    /// (1, then its bytes).
+    /// Appends the attributes that are not in the header: expires at (8), status (2), media type (1, then its bytes), number of
+    /// tags (4), each tag (1, then its bytes).
     private static func append(_ attributes: ObjectAttributes, to bytes: inout [UInt8]) {
         bytes.append(number: attributes.expiresAt)
         bytes.append(number: attributes.status)

@@ -1,60 +1,60 @@
-/// The 64 bytes every record begins with (docs/storage-format.md, "Record"):
+/// The 64 bytes at the beginning of every record (docs/storage-format.md, "Record"):
 ///
 ///     0 magic "LREC"   4 version   5 kind   6 class   7 flags, 0   8 object id   16 stored at   24 body bytes
 ///     32 key bytes   36 head bytes   40 bytes of the head part   44 attribute bytes   48 segment   52 store tag
 ///     56 offset in the segment, in units of 16   60 CRC-32C of the head part, this field left out
 ///
-/// It knows where the record stands: what is found anywhere else, or in another store, is no record.
+/// A record says where it is. Bytes found at any other place, or in another store, are no record.
 package struct RecordHeader: Equatable, Sendable {
     package static let byteCount = 64
     static let magic: UInt32 = 0x4345_524C  // "LREC"
     static let version: UInt8 = 1
     static let checksumOffset = 60
 
-    /// Of the head part: the index counts it in 16 bits, in units of 16.
+    /// The limit of a head part: the index has 16 bits for its length, in units of 16.
     package static let headPartBytesMax = 0xFFFF * 16
-    /// Of a record: the index counts it in 32 bits, in units of 16.
+    /// The limit of a record: the index has 32 bits for its length, in units of 16.
     package static let recordBytesMax: UInt64 = 0xFFFF_FFFF * 16
 
     package enum Kind: UInt8, Sendable, CaseIterable {
-        /// An object, its body behind it.
+        /// An object, followed by its body.
         case object = 1
-        /// A list of objects that are no more.
+        /// A list of objects that were removed.
         case drops = 2
-        /// The head of a large object, which has a file for itself.
+        /// The head of a large object, which has a file of its own.
         case large = 3
     }
 
     package var kind: Kind
-    /// nil: it is no object.
+    /// Nil if the record is no object.
     package var storageClass: StorageClass?
     package var id: ObjectID
     /// Seconds of the wall clock.
     package var storedAt: Int64
-    /// Of drops: how many.
+    /// In a drop record: the number of drops.
     package var bodyLength: UInt64
     package var keyLength: Int
     package var headLength: Int
     package var attributesLength: Int
-    /// All that stands before the body: this, key, attributes, head, checksums, padding.
+    /// The length of everything before the body: header, key, attributes, head, checksums, padding.
     package var headPartLength: Int
     package var segment: UInt32
     package var storeTag: UInt32
     package var offset: UInt64
     package var checksum: UInt32
 
-    /// Bytes of the whole record; of a large one, without what its file has more of.
+    /// The length of the whole record. For a large object, that of the head part alone.
     package var recordLength: UInt64 {
         kind == .object ? UInt64(headPartLength) + padded(bodyLength, to: 16) : UInt64(headPartLength)
     }
 
-    /// Checksums behind the head, one per block.
+    /// The number of checksums behind the head: one for each block.
     var checksumCount: Int { kind == .object ? Int((bodyLength + UInt64(blockBytes) - 1) / UInt64(blockBytes)) : 0 }
 
-    /// Multiple of which a head part is.
+    /// The length of a head part is a multiple of this.
     static func unit(_ kind: Kind) -> Int { kind == .large ? 4096 : 16 }
 
-    /// Reads the header alone: its checksum covers what follows, and is not looked at.
+    /// Decodes the header alone. Its checksum covers the bytes that follow and is not compared here.
     package init(_ bytes: borrowing RawSpan) throws(RecordError) {
         guard bytes.byteCount >= RecordHeader.byteCount else { throw .incomplete(needs: RecordHeader.byteCount) }
         guard bytes.number(at: 0, as: UInt32.self) == RecordHeader.magic else { throw .notARecord }
@@ -80,7 +80,7 @@ package struct RecordHeader: Equatable, Sendable {
         try checkLengths()
     }
 
-    /// None of these sums can overflow: four lengths of 32 bits, and a body below 2³⁶.
+    /// These sums cannot overflow: they add four lengths of 32 bits, and a body of less than 2³⁶ bytes.
     private func checkLengths() throws(RecordError) {
         guard bodyLength < RecordHeader.recordBytesMax, headPartLength <= RecordHeader.headPartBytesMax,
             recordLength <= RecordHeader.recordBytesMax
@@ -92,32 +92,32 @@ package struct RecordHeader: Equatable, Sendable {
     }
 }
 
-/// Why bytes are not the record that should stand there.
+/// Why bytes are not the record that should be there.
 package enum RecordError: Error, Equatable, Sendable {
-    /// They do not begin like one.
+    /// They do not begin like a record.
     case notARecord
     case unknownVersion(UInt8)
     case unknownKind(UInt8)
     case unknownClass(UInt8)
     case unknownFlags(UInt8)
-    /// The lengths contradict each other, or a limit.
+    /// The lengths contradict each other or exceed a limit.
     case lengths
-    /// There are fewer bytes than it has.
+    /// There are fewer bytes than the record has.
     case incomplete(needs: Int)
-    /// Of the head part.
+    /// The checksum of the head part is wrong.
     case checksum
-    /// It says that it stands in another place, or in another store.
+    /// The record says that it belongs to another place or another store.
     case wrongPlace
     case attributes
-    /// Padding that is not zero.
+    /// The padding is not zero.
     case padding
-    /// The checksum of a block of the body.
+    /// The checksum of this block of the body is wrong.
     case body(block: Int)
-    /// To be written: more than a head part can hold.
+    /// The record to be written exceeds the limit of a head part.
     case tooLarge
 }
 
-/// An object that is no more, and where its record stands: with that segment the note can go as well.
+/// An object that was removed, and the segment of its record. Once that segment is deleted, the drop is needless.
 package struct DroppedObject: Hashable, Sendable {
     package static let byteCount = 16
     package var id: ObjectID

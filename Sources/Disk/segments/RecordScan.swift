@@ -1,29 +1,29 @@
-/// Walks through the records of a segment in their order. Blocks.
+/// Reads the records of a segment in order. Blocks.
 package struct RecordScan {
     package enum Depth: Sendable {
-        /// Bodies are not read, but for their end being there.
+        /// Decode head parts only; bodies must merely fit into the file.
         case heads
-        /// All of it is compared with its checksums.
+        /// Compare all checksums.
         case everything
     }
     package enum Mode: Sendable {
-        /// Ends with the first record that is not whole: what a crash left behind.
+        /// Stop at the first record that is not whole: a crash left it.
         case tail
-        /// Looks for the next record behind what is damaged.
+        /// Look for the next record behind damaged bytes.
         case search
     }
     package enum Found: Sendable {
         case object(StoredHead)
         case drops([DroppedObject], at: UInt64, length: UInt64)
-        /// Its head is right, its body or the padding is not. Only in mode `search`.
+        /// The head is intact, the body or its padding is not. In mode `search` only.
         case damagedObject(StoredHead, RecordError)
-        /// No record stands here. Only in mode `search`.
+        /// These bytes are no record. In mode `search` only.
         case damaged(Range<UInt64>, RecordError)
     }
 
-    /// Where the next record is looked for: in mode `tail`, where the whole ones end.
+    /// Where the next record is looked for. In mode `tail`: where the whole records end.
     package private(set) var end: UInt64
-    /// Why it ended before the end of the file did, in mode `tail`; nil: it did not.
+    /// In mode `tail`: why the scan stopped before the end of the file. Nil if it did not.
     package private(set) var stop: RecordError?
 
     private let file: SegmentFile
@@ -31,14 +31,14 @@ package struct RecordScan {
     private let mode: Mode
     private var fileEnd: UInt64?
     private var window: Window
-    /// What was passed over in search of a record, and why.
+    /// The bytes that were skipped in search of a record, and why.
     private var gap: (start: UInt64, why: RecordError)?
 
-    /// - Parameter from: where a record should stand.
+    /// - Parameter from: where the first record should begin.
     package init(
         _ file: SegmentFile, from: UInt64 = UInt64(SegmentFile.headerBytes), depth: Depth, mode: Mode = .tail
     ) {
-        precondition(from % 16 == 0, "a record stands on a multiple of 16")
+        precondition(from % 16 == 0, "a record begins at a multiple of 16")
         self.file = file
         self.depth = depth
         self.mode = mode
@@ -46,14 +46,14 @@ package struct RecordScan {
         window = Window(byteCount: depth == .heads ? 64 << 10 : 1 << 20)
     }
 
-    /// nil: there is no more.
+    /// The next record. Returns nil at the end.
     package mutating func next() throws(DiskReadError) -> Found? {
         let fileEnd = try length()
         guard stop == nil else { return nil }
         while end < fileEnd {
             switch try examine(end, fileEnd) {
             case .success(let (found, length)):
-                if let gap = takeGap() { return gap }  // this one is found again by the next call
+                if let gap = takeGap() { return gap }  // the next call finds this record again
                 end += length
                 return found
             case .failure(let error):
@@ -68,7 +68,7 @@ package struct RecordScan {
         return takeGap()
     }
 
-    /// The file's length when the scan began: what is appended meanwhile is not for it.
+    /// The length of the file when the scan began. The scan ignores what is appended later.
     private mutating func length() throws(DiskReadError) -> UInt64 {
         if let fileEnd { return fileEnd }
         do throws(DiskFileError) {
@@ -84,7 +84,7 @@ package struct RecordScan {
         return .damaged(start..<end, why)
     }
 
-    /// The record at a place, and the bytes it takes.
+    /// Decodes the record at a place. Returns it with its length.
     private mutating func examine(
         _ at: UInt64, _ fileEnd: UInt64
     ) throws(DiskReadError) -> Result<(Found, UInt64), RecordError> {
@@ -110,7 +110,7 @@ package struct RecordScan {
         }
     }
 
-    /// What is wrong with the body of a record and the padding behind it.
+    /// Compares the body of a record and the padding behind it. Returns nil if they are intact.
     private mutating func damage(_ head: StoredHead, _ at: UInt64) throws(DiskReadError) -> RecordError? {
         let start = at + UInt64(head.place.headLength)
         var left = Int(head.place.bodyLength)
@@ -125,7 +125,7 @@ package struct RecordScan {
         return window.isZero(start + head.place.bodyLength, padding) ? nil : .padding
     }
 
-    /// Goes on to the next place where a record may begin.
+    /// Moves on to the next place where a record may begin.
     private mutating func skipToMagic(_ fileEnd: UInt64) throws(DiskReadError) {
         end += 16
         while end < fileEnd {
@@ -140,9 +140,9 @@ package struct RecordScan {
     }
 }
 
-/// Part of a file in memory.
+/// A part of a file in memory.
 private struct Window {
-    /// Read at once.
+    /// How much is read at once.
     let byteCount: Int
     private var start: UInt64 = 0
     private var bytes: [UInt8] = []
@@ -151,7 +151,7 @@ private struct Window {
 
     var end: UInt64 { start + UInt64(bytes.count) }
 
-    /// Has the range in memory afterwards, as far as the file goes.
+    /// Makes sure that the range is in memory, as far as the file has it.
     mutating func fill(_ file: SegmentFile, _ at: UInt64, _ count: Int) throws(DiskReadError) {
         if at >= start, at + UInt64(count) <= end { return }
         bytes = try file.bytes(max(count, byteCount), at: at)
@@ -168,7 +168,7 @@ private struct Window {
         }
     }
 
-    /// nil: not all of it is there.
+    /// Returns nil if the range is not completely in memory.
     func checksum(_ at: UInt64, _ count: Int) -> UInt32? {
         let range = rest(at)
         guard range.count >= count else { return nil }
@@ -180,7 +180,7 @@ private struct Window {
         return range.count >= count && (unsafe bytes.span.bytes.isZero(range.lowerBound..<range.lowerBound + count))
     }
 
-    /// At a multiple of 16 in the file.
+    /// The first place, at a multiple of 16 in the file, where a record may begin.
     func firstMagic(from at: UInt64) -> UInt64? {
         let bytes = unsafe bytes.span.bytes
         var place = at

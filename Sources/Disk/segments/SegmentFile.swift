@@ -1,12 +1,14 @@
 import EventLoop
 import Glibc
 
-/// One file of shared records, opened: a header of 4096 bytes, then records one behind the other (docs/storage-format.md).
+/// One open segment: a header of 4096 bytes, then records one behind the other (docs/storage-format.md).
 ///
-/// Reading is for any thread, and goes on where the file is deleted meanwhile. One thread appends: what is appended is
-/// only what was made by this process; a file that was opened is never written again, so behind the end that a crash left there is
-/// never anything to be mistaken for a record. What is found damaged is reported and left as it is.
-package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by the thread that appends
+/// A segment is only appended to by the process that created it. A file that was opened is never written again: behind its last
+/// whole record a crash may have left anything, and no later record may follow that. Damage is reported and left as it is.
+///
+/// Threads: any thread reads, also while the file is being deleted. Only the writer appends, and only it touches `end` and
+/// `spoiled`.
+package final class SegmentFile: @unchecked Sendable {  // see "Threads" above
     package static let headerBytes = SegmentHeader.byteCount
 
     package let path: String
@@ -14,9 +16,9 @@ package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by 
     private let file: DiskFile
     private let name: FileName
     private let isWritable: Bool
-    /// Where the next record goes; for the thread that appends. Zero where the file was opened.
+    /// Where the next record goes. Zero if the file was opened.
     package private(set) var end: UInt64
-    /// What was not wholly written could not be cut off again.
+    /// The error after which a partly written batch could not be cut off: every further write throws it.
     private var spoiled: DiskFileError?
 
     private init(_ path: String, _ identity: SegmentIdentity, _ file: DiskFile, isWritable: Bool) {
@@ -28,11 +30,11 @@ package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by 
         end = isWritable ? UInt64(SegmentFile.headerBytes) : 0
     }
 
-    /// Makes the file; there must be none, and there is none where it fails. It and its name are on the medium after the first
+    /// Creates the file. There must be none, and there is none if this fails. File and name are on the medium after the first
     /// `synchronize`.
     /// - Parameters:
     ///   - created: seconds of the wall clock.
-    ///   - room: bytes to be taken for it at once; zero: it grows.
+    ///   - room: how many bytes to allocate at once. Zero: the file grows as it is written.
     package static func create(
         _ path: String, _ identity: SegmentIdentity, created: Int64, room: Int, calls: any DiskCalls
     ) throws(DiskFileError) -> SegmentFile {
@@ -41,14 +43,14 @@ package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by 
             if room > 0 { try file.allocate(room) }
             try file.write(SegmentHeader(identity: identity, created: created).bytes, at: 0)
         } catch {
-            _ = calls.unlink(path)  // the first error is the one to be told
+            _ = calls.unlink(path)  // report the first error
             throw error
         }
         return SegmentFile(path, identity, file, isWritable: true)
     }
 
     /// Opens a file for reading.
-    /// - Parameter checksHeader: false: only the records are looked at, which say themselves where they belong.
+    /// - Parameter checksHeader: false: trust the records alone, which say themselves where they belong.
     package static func open(
         _ path: String, _ identity: SegmentIdentity, checksHeader: Bool = true, calls: any DiskCalls
     ) throws(DiskFileError) -> SegmentFile {
@@ -66,13 +68,13 @@ package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by 
         return SegmentFile(path, identity, file, isWritable: false)
     }
 
-    /// Bytes of the file.
+    /// The length of the file.
     package func length() throws(DiskFileError) -> UInt64 { UInt64(try file.length()) }
 
     // MARK: writing
 
-    /// Writes the batch, which was made for `end`. Where it fails nothing of it is there, `end` is where it was, and the same
-    /// place can be tried again; where even that could not be done, all that follow fail as well.
+    /// Writes the batch at `end`, for which it was made. If that fails, nothing of the batch remains, `end` is unchanged, and the
+    /// same place can be tried again. If even the rest of the batch cannot be cut off, every further write fails.
     package func append(_ batch: RecordBatch) throws(DiskFileError) {
         precondition(isWritable && batch.identity == identity && batch.start == end, "a batch is made for its place")
         if let spoiled { throw spoiled }
@@ -80,28 +82,28 @@ package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by 
             unsafe try batch.withVectors { vectors throws(DiskFileError) in unsafe try file.write(vectors, at: Int(end))
             }
         } catch {
-            // Whole records of it would be found by a scan later, although nobody was told that they are stored.
+            // A later scan would find the whole records of the batch, although nobody was told that they are stored.
             do throws(DiskFileError) { try file.truncate(to: Int(end)) } catch { spoiled = error }
             throw error
         }
         end += UInt64(batch.byteCount)
     }
 
-    /// Puts what was appended on the medium, and the first time the file's name as well. Any thread.
+    /// Puts everything appended on the medium, and after the first call the name of the file too. Any thread may call this.
     package func synchronize() throws(DiskFileError) {
         try file.synchronize()
         try name.synchronize(calls: file.calls)
     }
 
-    /// Gives the room that was taken in advance back: when nothing more is appended.
+    /// Releases space that was allocated in advance. Nothing is appended after this.
     package func finish() throws(DiskFileError) {
-        precondition(isWritable, "only what is written is finished")
+        precondition(isWritable, "only a file that is being written is finished")
         try file.truncate(to: Int(end))
     }
 
     // MARK: reading
 
-    /// Reads the head part at a place. Of `place.bodyLength` only the padded value matters; the result has the exact one.
+    /// Reads the head part at a place. The index knows the body length only in units of 16; the result has the exact one.
     package func readHead(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead {
         try head(file.bytes(Int(place.headLength), at: Int(place.offset), waits: waits), place)
     }
@@ -110,11 +112,11 @@ package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by 
     /// - Parameters:
     ///   - place: with the exact length of the body.
     ///   - offset: in the body, a multiple of `blockBytes`.
-    ///   - room: whole blocks, or up to the end of the body.
+    ///   - room: a buffer for whole blocks; it may end with the body.
     package func readBody(
         of place: Place, checksums: [UInt32], offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool
     ) -> DiskRead {
-        precondition(offset >= 0 && offset + room.count <= place.bodyLength, "a range of the body")
+        precondition(offset >= 0 && offset + room.count <= place.bodyLength, "a read stays within the body")
         let got = unsafe file.read(into: room, at: Int(place.offset) + Int(place.headLength) + offset, waits: waits)
         guard got >= 0 else { return DiskRead(DiskReadError(got)) }
         guard got == room.count, unsafe isRight(room, offset, Int(place.bodyLength), checksums) else { return .damaged }
@@ -122,11 +124,13 @@ package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by 
     }
 
     /// Reads head and body in one call.
-    /// - Parameter room: of the body's exact length, or of the padded one.
+    /// - Parameter room: a buffer of the exact or of the padded length of the body.
     package func readRecord(
         _ place: Place, into room: UnsafeMutableRawBufferPointer, waits: Bool
     ) throws(DiskReadError) -> StoredHead {
-        precondition(UInt64(padded(room.count, to: 16)) == padded(place.bodyLength, to: 16), "room for the body")
+        precondition(
+            UInt64(padded(room.count, to: 16)) == padded(place.bodyLength, to: 16),
+            "the buffer has the length of the body")
         var got = 0
         let headLength = Int(place.headLength)
         let part = unsafe [UInt8](unsafeUninitializedCapacity: headLength) { part, initialized in
@@ -146,7 +150,7 @@ package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by 
         return head
     }
 
-    /// For scans: as many bytes as there are, up to `count`.
+    /// Reads up to `count` bytes, for scans; fewer at the end of the file.
     func bytes(_ count: Int, at offset: UInt64) throws(DiskReadError) -> [UInt8] {
         try file.bytes(count, at: Int(offset), waits: true)
     }
@@ -163,13 +167,13 @@ package final class SegmentFile: @unchecked Sendable {  // `end`, `spoiled`: by 
     }
 }
 
-/// Compares blocks of a body, read from `offset` on, with their checksums.
+/// Compares the blocks of a body, read from `offset` on, with their checksums.
 func isRight(
     _ bytes: UnsafeMutableRawBufferPointer, _ offset: Int, _ bodyLength: Int, _ checksums: [UInt32]
 ) -> Bool {
     precondition(
         offset % blockBytes == 0 && (bytes.count % blockBytes == 0 || offset + bytes.count == bodyLength),
-        "whole blocks")
+        "a read covers whole blocks")
     var at = 0
     while at < bytes.count {
         let end = min(at + blockBytes, bytes.count)
@@ -182,7 +186,7 @@ func isRight(
     return true
 }
 
-/// The entry of a new file in its directory, which is to be put on the medium once.
+/// The name of a new file in its directory, which has to be synchronized once.
 final class FileName: Sendable {
     private let path: String
     private let isNew: Locked<Bool>

@@ -1,8 +1,8 @@
-/// The 4096 bytes a segment begins with (docs/storage-format.md, "Segment"):
+/// The 4096 bytes at the beginning of a segment (docs/storage-format.md, "Segment"):
 ///
 ///     0 magic "LARDERSG"   8 version   12 number   16 store, high   24 store, low   32 created   4092 CRC-32C of all before
 ///
-/// All else is zero.
+/// Everything else is zero.
 package struct SegmentHeader: Equatable, Sendable {
     package static let byteCount = 4096
     static let magic: UInt64 = 0x4753_5245_4452_414C  // "LARDERSG"

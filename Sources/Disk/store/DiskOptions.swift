@@ -1,16 +1,16 @@
-/// What a store is made of.
+/// What a store is opened with.
 package struct DiskOptions: Sendable {
-    /// The directory; made where it is not there.
+    /// The directory. It is created if it does not exist.
     package var path: String
-    /// Bytes that all its files together may take.
+    /// The most bytes that all files together may take.
     package var size: UInt64
-    /// Bytes that pinned objects may take of these.
+    /// How many of these pinned objects may take.
     package var pinned: UInt64
-    /// Between two times that what was written is put on the medium and into the book.
+    /// The time between two commits: how much a power cut may cost.
     package var syncInterval: Duration
-    /// What identifies a key in memory: never written to the disk.
+    /// The hash that stands for a key in memory. It is never written to the disk.
     package var hash: @Sendable (_ key: [UInt8]) -> UInt64
-    /// Lines for the log. Called on any thread.
+    /// Receives the lines for the log, on any thread.
     package var log: @Sendable (DiskEvent) -> Void
 
     package init(
@@ -27,7 +27,7 @@ package struct DiskOptions: Sendable {
     }
 }
 
-/// What the operator should hear of.
+/// Something the operator should know.
 package struct DiskEvent: Sendable, Equatable {
     package enum Level: Sendable { case info, warning, error }
     package var level: Level
@@ -39,27 +39,27 @@ package struct DiskEvent: Sendable, Equatable {
     }
 }
 
-/// Why a directory can not be used as a store. Nothing in it was touched.
+/// Why a directory cannot be used as a store. Nothing in it was changed.
 package enum DiskRefusal: Error, Equatable, Sendable, CustomStringConvertible {
-    /// It has files, but not ours.
+    /// It contains files, and they are not ours.
     case foreign(path: String)
     case unknownVersion(path: String, version: UInt32)
     /// Another process uses it.
     case inUse(path: String)
     case notAllowed(path: String, errno: CInt)
-    /// Others may write into it.
+    /// Other users may write into it.
     case openToOthers(path: String, mode: UInt32)
     case failed(path: String, errno: CInt)
     case tooSmall(path: String, sizeMin: UInt64)
 
     package var description: String {
         switch self {
-        case .foreign(let path): "\(path) is not empty and no store of Larder's"
+        case .foreign(let path): "\(path) contains other files and is not a store of Larder"
         case .unknownVersion(let path, let version): "\(path) has format \(version), which this version does not know"
         case .inUse(let path): "\(path) is in use by another process"
-        case .notAllowed(let path, let code): "\(path) can not be used: errno \(code)"
+        case .notAllowed(let path, let code): "\(path) cannot be used: errno \(code)"
         case .openToOthers(let path, let mode):
-            "\(path) may be written by others (mode \(String(mode, radix: 8))): chmod go-w"
+            "\(path) can be written by other users (mode \(String(mode, radix: 8))): run chmod go-w"
         case .failed(let path, let code): "\(path): errno \(code)"
         case .tooSmall(let path, let sizeMin): "\(path): the store needs at least \(sizeMin) bytes"
         }

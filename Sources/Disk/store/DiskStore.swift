@@ -1,8 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A disk store: one directory, one process. All calls are for any thread, and none of them blocks but where it says
-/// so.
+/// A disk store: one directory, used by one process. Every call is for any thread, and none blocks unless it says so.
 ///
 /// It knows nothing of HTTP: keys and heads are bytes.
 package final class DiskStore: @unchecked Sendable {
@@ -10,7 +9,7 @@ package final class DiskStore: @unchecked Sendable {
     private let keeper: BookKeeper
     private let queue: WriterQueue
     private let reader: DiskStoreReader
-    /// Second of the wall clock.
+    /// When the last warning was logged, in seconds of the wall clock.
     private let lastPinnedWarning = Atomic<Int64>(0)
     private let threads: DiskStoreThreads
 
@@ -22,10 +21,10 @@ package final class DiskStore: @unchecked Sendable {
         reader = threads.reader
     }
 
-    // MARK: life
+    // MARK: opening and closing
 
-    /// Blocks, but not for the size of the store: what is in the book is read behind (`whenLoaded`), only its
-    /// structure is checked before.
+    /// Opens a store. Blocks, but not for long: only the structure of the book is checked here, and its entries are read in the
+    /// background (`whenLoaded`).
     package static func open(_ options: DiskOptions, calls: any DiskCalls) throws(DiskRefusal) -> DiskStore {
         try open(options, calls: calls, DiskStoreTuning())
     }
@@ -38,29 +37,29 @@ package final class DiskStore: @unchecked Sendable {
         return DiskStore(opening.parts, threads)
     }
 
-    /// Writes what waits, commits, synchronizes, ends the threads. Blocks. Nothing else may be asked of it afterwards.
+    /// Writes what waits, commits, synchronizes, and ends the threads. Blocks. No other call may follow.
     package func close() { threads.end(.orderly) }
 
-    /// Ends like a process that is killed: nothing that waits is written or committed. For tests.
+    /// Ends like a killed process: nothing that waits is written or committed. For tests.
     func abandon() { threads.end(.sudden) }
 
     package enum State: Sendable, Equatable {
         case on
-        /// Nothing is written until there is room, or the error is gone; what is there is read.
+        /// Nothing is written until there is space or the error is gone. What is stored can be read.
         case off(reason: String)
     }
     package var state: State { parts.health.state }
-    /// As `state`, where the reason does not matter: cheap.
+    /// The same without the reason. Cheap.
     package var isOn: Bool { parts.health.isOn }
-    /// The index is filled. Until then `find` says `.loading` where it has nothing.
+    /// Whether the index is filled. Until then `find` returns `.loading` when it has nothing.
     package var isLoaded: Bool { parts.loading.isLoaded }
-    /// Blocks until it is loaded, for `loadWaitMax` at most. False: it is not.
+    /// Blocks until the store is loaded, for `loadWaitMax` at most. Returns false if it is not loaded then.
     @discardableResult
     package func waitUntilLoaded() -> Bool { parts.loading.wait(parts.tuning.loadWaitMax) }
-    /// Calls once, on any thread, at once where it is loaded.
+    /// Calls `call` once when the store is loaded, on any thread; at once if it is loaded already.
     package func whenLoaded(_ call: @escaping @Sendable () -> Void) { parts.loading.whenLoaded(call) }
 
-    /// Takes effect at once. A size below `Directory.sizeMin` is taken as that.
+    /// Takes effect at once. A size below `Directory.sizeMin` is raised to it.
     package func setLimits(size: UInt64, pinned: UInt64, syncInterval: Duration) {
         let size = max(size, Directory.sizeMin)
         parts.ledger.withLock { $0.setLimits(DiskStoreParts.limits(size, pinned, parts.tuning)) }
@@ -91,59 +90,59 @@ package final class DiskStore: @unchecked Sendable {
 
     package enum Found: Sendable, Equatable {
         case nothing
-        /// Places of objects whose key may be this one, newest first: compare the keys.
+        /// Places of objects whose key may be this one, the last stored one first. The caller compares the keys.
         case places([Place])
-        /// The index is being filled, and has nothing yet.
+        /// The index is still being filled and has nothing yet.
         case loading
     }
     package func find(_ hash: UInt64) -> Found {
-        let isLoaded = parts.loading.isLoaded  // before the look: what is put in meanwhile must not be missed
+        let isLoaded = parts.loading.isLoaded  // read before the look, or an object added in between would be missed
         let entries = parts.index.find(hash)
         if entries.isEmpty { return isLoaded ? .nothing : .loading }
         return .places(entries.map(\.place))
     }
 
-    /// The object is still there, in the same place.
+    /// Whether the object is still at this place.
     package func contains(_ id: ObjectID, hash: UInt64, _ place: Place) -> Bool {
         parts.index.entry(hash, id)?.isAt(place) ?? false
     }
 
-    /// The object is still there, wherever it stands by now.
+    /// Whether the object is still stored, at any place.
     package func contains(_ id: ObjectID, hash: UInt64) -> Bool { parts.index.entry(hash, id) != nil }
 
-    /// The head at a place. Where it is damaged the object is taken out, counted and logged; where it is no longer
-    /// there, `damaged` is thrown too.
-    /// - Parameter waits: it may block; otherwise `wouldBlock` is thrown where it would.
+    /// Reads the head at a place. If it is damaged, the object is removed, counted and logged. Throws `damaged` also if the object
+    /// is no longer there.
+    /// - Parameter waits: whether the call may block. If it may not, `wouldBlock` is thrown instead.
     package func readHead(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead {
         try reader.readHead(place, waits: waits)
     }
 
-    /// Blocks of the body of a packed object: fills `room`, from `offset` (a multiple of `blockBytes`) on, with whole
-    /// blocks, or up to the end. Where it is damaged, `dropDamaged` is to be called.
+    /// Reads blocks of the body of a packed object. `offset` is a multiple of `blockBytes`; `room` is a buffer for whole blocks, and
+    /// may end with the body. The caller answers `damaged` with `dropDamaged`.
     package func readBody(
         of place: Place, checksums: [UInt32], offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool
     ) -> DiskRead {
         unsafe reader.readBody(of: place, checksums: checksums, offset: offset, into: room, waits: waits)
     }
 
-    /// Objects whose key may be this one, and which are not written yet: `find` does not know of them.
+    /// Objects whose key may be this one and which wait to be written: `find` does not return them.
     package func waiting(_ hash: UInt64) -> [ObjectID] { parts.pending.waiting(hash) }
 
-    /// Counts one use: what is used is kept longer.
+    /// Counts one use. Objects in use are kept longer.
     package func touch(_ id: ObjectID, hash: UInt64) { parts.index.touch(hash, id) }
 
-    /// Runs `work`, which may block, on a thread for that. False: too many wait.
+    /// Runs `work`, which may block, on another thread. Returns false if too much waits.
     package func perform(_ work: @escaping @Sendable () -> Void) -> Bool { threads.pool.submit(work) }
 
     // MARK: writing
 
-    /// For an object to be stored.
+    /// A number for an object to be stored.
     package func nextID() -> ObjectID { parts.nextID() }
-    /// The last that was given out.
+    /// The last number given out.
     package var newestID: ObjectID { ObjectID(rawValue: parts.lastIDGiven) }
 
-    /// Takes an object to be written soon, of at most 1 MiB. Anything but `taken`: nothing is stored. It can be found
-    /// once it is written.
+    /// Has an object of at most 1 MiB written soon. Nothing is stored unless this returns `taken`. The object can be found once it
+    /// is written.
     package func store(_ object: PackedObject) -> StoreOutcome {
         guard parts.health.isOn else { return .off }
         guard object.body.length <= parts.tuning.packedBytesMax, let length = recordLength(object) else {
@@ -162,7 +161,7 @@ package final class DiskStore: @unchecked Sendable {
         return .busy
     }
 
-    /// Nil: more than a record, or a segment of this store, can hold.
+    /// Returns nil if the object is too long for a record, or for a segment of this store.
     private func recordLength(_ object: PackedObject) -> UInt64? {
         let attributes = object.attributes
         guard
@@ -184,21 +183,21 @@ package final class DiskStore: @unchecked Sendable {
         case pinnedQuotaFull
     }
 
-    /// Takes objects out, also those that wait to be written.
+    /// Removes an object, also one that waits to be written.
     package func remove(_ id: ObjectID, hash: UInt64, key: [UInt8]) {
         parts.loading.removed(id)
         if parts.pending.cancel(hash, id) { return parts.renewals.forget(id) }
         if let entry = parts.removeFromIndex(hash, id) { removed(entry, key) }
     }
 
-    /// The object was found damaged: out, counted, and logged.
+    /// Removes an object that was found damaged, counts it and logs it.
     package func dropDamaged(_ id: ObjectID, hash: UInt64, key: [UInt8]) {
         parts.loading.removed(id)
         if let entry = parts.removeFromIndex(hash, id) { reader.damaged(entry, key: key) }
     }
 
-    /// All objects under the key. Returns how many there may have been: the keys are not compared where they are not
-    /// at hand.
+    /// Removes all objects under the key. Returns how many there may have been: objects whose keys are not in memory are chosen by
+    /// their hash.
     package func removeAll(hash: UInt64, key: [UInt8]) -> Int {
         parts.loading.removedAll(hash, through: ObjectID(rawValue: parts.lastIDGiven))
         let cancelled = parts.pending.cancelAll(hash)
@@ -215,8 +214,8 @@ package final class DiskStore: @unchecked Sendable {
         _ = queue.put(.drop(removal))
     }
 
-    /// Gives an object a renewed head; it goes into the book. Where it has another class it is kept under that from
-    /// now on, if that quota has room. A head that is too long for a record is not taken: the object stays as it was.
+    /// Gives an object a renewed head, which goes into the book. If the storage class differs, the object moves to that class,
+    /// provided its quota has room. A head that is too long for a record is refused, and the object stays as it was.
     package func renew(_ id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8]) {
         var attributes = attributes
         if let entry = parts.index.entry(hash, id) {
@@ -235,7 +234,7 @@ package final class DiskStore: @unchecked Sendable {
             .renew(id, hash: hash, key: key, attributes, head: head, serial: serial), bytes: bytes)
     }
 
-    /// What it is kept under from now on.
+    /// The class that the object has from now on.
     private func reclassified(_ hash: UInt64, _ id: ObjectID, _ storageClass: StorageClass) -> StorageClass {
         parts.ledger.withLock { ledger in
             guard let entry = parts.index.entry(hash, id) else { return storageClass }
@@ -249,10 +248,10 @@ package final class DiskStore: @unchecked Sendable {
         }
     }
 
-    /// Waits until all that was asked for before is written, in the book, and on the medium. Blocks. Where something was removed
-    /// while the index was being filled it waits for the end of that: who fills it tells book and segments of what it met.
-    /// - Returns: false: it could not be, or something that was taken since the flush before could not, or the index is not filled in
-    ///   `loadWaitMax`.
+    /// Waits until everything requested before is written, in the book, and on the medium. Blocks. If something was removed while the
+    /// index was being filled, this waits for the end of that too: the removal reaches book and segments only then.
+    /// - Returns: false if that failed, if anything taken since the last flush could not be written, or if the index is not filled
+    ///   within `loadWaitMax`.
     package func flush() -> Bool {
         if parts.loading.hasRemovals, !waitUntilLoaded() { return false }
         let answer = BlockingAnswer()
@@ -264,9 +263,8 @@ package final class DiskStore: @unchecked Sendable {
 
     // MARK: large objects
 
-    /// An object that gets a segment of its own, of which nothing is there yet. Its room is taken before anything
-    /// else of it is written. Does not block: the file is made by the writer, and where that can not be, what is
-    /// written into the object ends in false.
+    /// Makes a large object without any blocks. Its whole space is claimed first. Does not block: the writer creates the file. If that
+    /// fails, writing every block ends in false.
     package func makeLarge(
         id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], length: Int
     ) -> Result<LargeObject, StoreRefusal> {
@@ -316,7 +314,7 @@ package final class DiskStore: @unchecked Sendable {
         }
     }
 
-    /// Counted, and said once a minute.
+    /// Counts the refusal and logs it once a minute.
     private func refusedPinned(_ key: [UInt8]) {
         parts.counters.refusedPinned.count()
         let now = Int64(time(nil))
@@ -326,7 +324,7 @@ package final class DiskStore: @unchecked Sendable {
         else { return }
         parts.log(
             .error,
-            "the quota of pinned objects is full: \(DiskStoreParts.text(key)) and others are kept as permanent; purge some that are pinned, or raise `pinned`"
+            "the quota of pinned responses is full: \(DiskStoreParts.text(key)) and others are kept as permanent; purge pinned ones or raise `pinned`"
         )
     }
 
@@ -335,25 +333,24 @@ package final class DiskStore: @unchecked Sendable {
         package init(_ outcome: StoreOutcome) { self.outcome = outcome }
     }
 
-    /// The large object at a place, with what is known of its blocks. May block.
+    /// The large object at a place, with its table of blocks. May block.
     package func openLarge(_ head: StoredHead, hash: UInt64) throws(DiskReadError) -> LargeObject {
         try reader.openLarge(head.place.segment, hash)
     }
 
     // MARK: listing
 
-    /// Entries of the book in the order of host and path. Blocks. What was stored before the call is in it after
-    /// `flush`.
+    /// Entries of the book in the order of host and path. Blocks. Sees everything that was stored before the last `flush`.
     /// - Parameters:
-    ///   - cursor: where the page before ended; nil: the beginning.
-    /// - Returns: nil: the book can not be read; that is logged.
+    ///   - cursor: where the last page ended. Nil: begin at the first entry.
+    /// - Returns: nil if the book cannot be read, which is logged.
     package func page(after cursor: BookCursor?, in range: BookRange, limit: Int) -> (
         entries: [BookEntry], next: BookCursor?
     )? {
         listed { book throws(BookError) in try book.page(after: cursor, in: range, limit: limit) }
     }
 
-    /// The same for the objects that have a tag.
+    /// The same for the objects with a tag.
     package func page(after cursor: BookCursor?, tag: [UInt8], limit: Int) -> (
         entries: [BookEntry], next: BookCursor?
     )? {
@@ -367,7 +364,7 @@ package final class DiskStore: @unchecked Sendable {
             return try page(parts.book)
         } catch {
             parts.counters.readErrors.count()
-            parts.log(.error, "the book can not be listed: \(error)")
+            parts.log(.error, "cannot list the book: \(error)")
             return nil
         }
     }

@@ -17,12 +17,12 @@ import Glibc
     }
 }
 
-/// One yes or no that a thread waits for.
+/// One answer, yes or no, that a thread waits for.
 final class BlockingAnswer: Sendable {
     private let given = CountingSemaphore()
     private let answer = Locked(false)
 
-    /// Once.
+    /// Must be called once.
     func give(_ value: Bool) {
         answer.withLock { $0 = value }
         given.signal()
@@ -33,6 +33,6 @@ final class BlockingAnswer: Sendable {
         return answer.withLock { $0 }
     }
 
-    /// False also where none was given in time.
+    /// Returns false also if no answer was given in time.
     func wait(_ timeout: Duration) -> Bool { given.wait(timeout: timeout) && answer.withLock { $0 } }
 }

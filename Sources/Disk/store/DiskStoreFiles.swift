@@ -1,8 +1,8 @@
 import EventLoop
 import Glibc
 
-/// The open files of shared segments, by number: so many, and what was not used for the longest time is closed first.
-/// Who reads from one holds it.
+/// The open files of shared segments, by number. If too many are open, the one that was not used for the longest time is dropped;
+/// it is closed once its last reader is done.
 final class DiskStoreFiles: Sendable {
     private struct Opened {
         var file: SegmentFile
@@ -23,13 +23,13 @@ final class DiskStoreFiles: Sendable {
         self.openMax = openMax
     }
 
-    /// - Parameter waits: the file may be opened, which may block; otherwise `wouldBlock` where it is not open.
+    /// - Parameter waits: whether the file may be opened, which may block. Otherwise `wouldBlock` is thrown if it is not open.
     func file(_ number: UInt32, waits: Bool) throws(DiskReadError) -> SegmentFile {
         if let file = known(number) { return file }
         guard waits else { throw .wouldBlock }
         let identity = SegmentIdentity(store: directory.storeID, number: number)
         do throws(DiskFileError) {
-            // Records say themselves where they belong: a damaged header is no reason to lose them.
+            // Records say themselves where they belong, so a damaged header does not cost them.
             let file = try SegmentFile.open(
                 directory.segmentPath(number), identity, checksHeader: false, calls: calls)
             add(file)
@@ -43,7 +43,7 @@ final class DiskStoreFiles: Sendable {
     }
 
     func add(_ file: SegmentFile) {
-        // What goes is closed outside of the lock.
+        // The file that is dropped is released, and perhaps closed, outside of the lock.
         let closed = state.withLock { state -> SegmentFile? in
             state.uses += 1
             state.opened[file.identity.number] = Opened(file: file, lastUse: state.uses)
@@ -55,7 +55,7 @@ final class DiskStoreFiles: Sendable {
         _ = closed
     }
 
-    /// Its file is deleted.
+    /// Drops the file: it was deleted.
     func forget(_ number: UInt32) {
         let closed = state.withLock { $0.opened.removeValue(forKey: number) }
         _ = closed

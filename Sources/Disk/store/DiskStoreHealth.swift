@@ -1,7 +1,7 @@
 import EventLoop
 import Synchronization
 
-/// Whether the store writes. A write that fails turns it off; a probe that succeeds (`BookKeeper`) turns it on.
+/// Whether the store writes. A failed write turns it off; a successful probe (`BookKeeper`) turns it on again.
 final class DiskStoreHealth: Sendable {
     private let isOnNow = Atomic(true)
     private let reason = Locked("")
@@ -17,7 +17,7 @@ final class DiskStoreHealth: Sendable {
 
     var state: DiskStore.State { isOn ? .on : .off(reason: reason.withLock { $0 }) }
 
-    /// Logged once, when it goes off.
+    /// Logged only when the store was on.
     func turnOff(_ why: String) {
         reason.withLock { $0 = why }
         guard isOnNow.exchange(false, ordering: .acquiringAndReleasing) else { return }

@@ -1,11 +1,11 @@
 import EventLoop
 import Synchronization
 
-/// What was removed while the index is still being filled: those who fill it leave that out.
+/// The removals that happen while the index is being filled. `Recovery` leaves the removed objects out.
 final class DiskStoreLoading: Sendable {
     private struct State {
         var ids: Set<ObjectID> = []
-        /// By key's hash: objects with numbers up to this one are gone.
+        /// By the hash of the key: objects with numbers up to this one are removed.
         var through: [UInt64: ObjectID] = [:]
         var calls: [@Sendable () -> Void] = []
         var waiters: [BlockingAnswer] = []
@@ -35,7 +35,7 @@ final class DiskStoreLoading: Sendable {
         for waiter in waiters { waiter.give(true) }
     }
 
-    /// It will not be loaded any more: the store ends.
+    /// The store ends before it is loaded.
     func stop() {
         let waiters = state.withLock { state in
             state.isStopped = true
@@ -45,7 +45,7 @@ final class DiskStoreLoading: Sendable {
         for waiter in waiters { waiter.give(false) }
     }
 
-    /// Blocks until the index is filled. False: that took longer, or the store ends before.
+    /// Blocks until the index is filled. Returns false if that takes too long or the store ends first.
     func wait(_ timeout: Duration) -> Bool {
         if isLoaded { return true }
         let answer = BlockingAnswer()
@@ -57,7 +57,7 @@ final class DiskStoreLoading: Sendable {
         return known ?? answer.wait(timeout)
     }
 
-    /// Something was removed, and who fills the index may not have met it.
+    /// Whether something was removed that `Recovery` may not have met yet.
     var hasRemovals: Bool {
         !isLoaded && state.withLock { !$0.isLoaded && (!$0.ids.isEmpty || !$0.through.isEmpty) }
     }
@@ -69,7 +69,7 @@ final class DiskStoreLoading: Sendable {
         }
     }
 
-    /// - Parameter last: the newest object there was.
+    /// - Parameter last: the newest object when the removal was requested.
     func removedAll(_ hash: UInt64, through last: ObjectID) {
         guard !isLoaded else { return }
         state.withLock { state in
@@ -77,7 +77,7 @@ final class DiskStoreLoading: Sendable {
         }
     }
 
-    /// Runs `take` where the object was not removed meanwhile; under the lock, so that no removal comes in between.
+    /// Calls `take` unless the object was removed. The lock is held during the call: no removal can come in between.
     func take(_ hash: UInt64, _ id: ObjectID, _ take: () -> Void) -> Bool {
         state.withLock { state in
             if !state.ids.isEmpty, state.ids.contains(id) { return false }

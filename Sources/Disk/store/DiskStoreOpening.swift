@@ -1,12 +1,12 @@
 import Glibc
 
-/// The steps of `DiskStore.open` up to where threads begin: directory, lock, book.
+/// What `DiskStore.open` does before threads begin: directory, lock, book.
 struct DiskStoreOpening {
     let parts: DiskStoreParts
-    /// Of the files that are there.
+    /// The files that exist.
     let numbers: (segments: [UInt32], large: [UInt32])
     let reservedIDs: UInt64
-    /// The book was lost, and is to be made anew from the segments.
+    /// The book is lost and has to be rebuilt from the segments.
     let isRebuild: Bool
 
     init(_ options: DiskOptions, _ tuning: DiskStoreTuning, calls: any DiskCalls) throws(DiskRefusal) {
@@ -25,8 +25,8 @@ struct DiskStoreOpening {
             lastNumber: (numbers.segments + numbers.large + opened.known).max() ?? 0)
     }
 
-    /// Without the book nobody knows which numbers were given out, until all segments were gone through: but never
-    /// more than one in a microsecond, so that the clock is ahead of all of them.
+    /// Without the book, nobody knows which object numbers were given out until all segments were read. The clock is ahead of all
+    /// of them, because a store gives out less than one number per microsecond.
     private static var idWithoutBook: UInt64 {
         var now = timespec()
         _ = unsafe clock_gettime(CLOCK_REALTIME, &now)
@@ -71,7 +71,7 @@ struct DiskStoreOpening {
     ) throws(DiskRefusal) {
         let aside = directory.bookAside()
         options.log(
-            DiskEvent(.error, "disk \(options.path): the book is damaged (\(defect)); it is moved to \(aside)"))
+            DiskEvent(.error, "disk \(options.path): the book is damaged (\(defect)); moving it to \(aside)"))
         let status = calls.rename(directory.bookPath, to: aside)
         guard status == 0 else { throw Directory.refusal(options.path, CInt(-status)) }
         let synced = Directory.synchronize(directory.path)

@@ -4,9 +4,9 @@ import Synchronization
 
 /// What the threads of a store share.
 ///
-/// Locks, in the order in which they may be taken one within the other: a shard of `pending`, the ledger, a shard of
-/// the index. The ledger's is held around each change of what is live, so that index and ledger never differ. None is
-/// held over a system call.
+/// Locks, in the order in which they may be taken one inside the other: a shard of `pending`, the ledger, a shard of the index. The
+/// lock of the ledger is held around each change of what is live, so that index and ledger never differ. No lock is held over a
+/// system call.
 final class DiskStoreParts: Sendable {
     let options: DiskOptions
     let tuning: DiskStoreTuning
@@ -51,10 +51,10 @@ final class DiskStoreParts: Sendable {
         ObjectID(rawValue: lastID.add(1, ordering: .relaxed).newValue)
     }
 
-    /// Numbers up to this one were given out.
+    /// All numbers up to this one may have been given out.
     var lastIDGiven: UInt64 { lastID.load(ordering: .relaxed) }
 
-    /// One was noteID on the disk: those given out from now on are higher.
+    /// Notes a number that was found on the disk: numbers given out from now on are higher.
     func noteID(_ id: ObjectID) {
         var known = lastID.load(ordering: .relaxed)
         while known < id.rawValue {
@@ -65,7 +65,7 @@ final class DiskStoreParts: Sendable {
         }
     }
 
-    /// Of a new file, shared or large.
+    /// The number of a new file, shared or large.
     func nextNumber() -> UInt32 { lastNumber.add(1, ordering: .relaxed).newValue }
 
     func identity(_ number: UInt32) -> SegmentIdentity {
@@ -76,12 +76,12 @@ final class DiskStoreParts: Sendable {
 
     // MARK: what is live
 
-    /// Takes an object out of index and ledger; from here on nobody finds it.
+    /// Removes an object from index and ledger. From here on nobody finds it.
     func removeFromIndex(_ hash: UInt64, _ id: ObjectID) -> DiskIndexEntry? {
         ledger.withLock { ledger in index.remove(hash, id).map { taken($0, &ledger) } }
     }
 
-    /// The same where it still stands at the place.
+    /// The same, provided that the object is still at the place.
     func removeFromIndex(_ hash: UInt64, at place: Place) -> DiskIndexEntry? {
         ledger.withLock { ledger in index.remove(hash, at: place).map { taken($0, &ledger) } }
     }
@@ -91,7 +91,7 @@ final class DiskStoreParts: Sendable {
     }
 
     private func taken(_ entry: DiskIndexEntry, _ ledger: inout Ledger) -> DiskIndexEntry {
-        // A record whose head is damaged outlives its file in the index, until somebody looks.
+        // A record whose head is damaged may stay in the index after its file is deleted, until somebody reads it.
         if ledger.units[entry.place.segment] != nil {
             ledger.remove(entry.place.recordLength, entry.storageClass, from: entry.place.segment)
         }
@@ -100,7 +100,7 @@ final class DiskStoreParts: Sendable {
         return entry
     }
 
-    /// Puts an object in. False: its number is in already.
+    /// Adds an object to index and ledger. Returns false if its number is there already.
     func addToIndex(_ entry: DiskIndexEntry, wasPromised: Bool) -> Bool {
         ledger.withLock { ledger in
             guard index.insert(entry) else { return false }
@@ -115,7 +115,7 @@ final class DiskStoreParts: Sendable {
         options.log(DiskEvent(level, "disk \(options.path): \(text)"))
     }
 
-    /// A key for the log: at most 512 bytes, control characters as `?`.
+    /// A key for the log: at most 512 bytes, with `?` for control characters.
     static func text(_ key: [UInt8]) -> String {
         String(decoding: key.prefix(512).map { $0 < 0x20 || $0 == 0x7F ? UInt8(ascii: "?") : $0 }, as: UTF8.self)
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What is read of a running store.
+/// Reads from a running store.
 final class DiskStoreReader: Sendable {
     private let parts: DiskStoreParts
     private let keeper: BookKeeper
@@ -16,12 +16,12 @@ final class DiskStoreReader: Sendable {
 
     func readHead(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead {
         let head = try readHeadInFile(place, waits: waits)
-        // It may have been removed or moved since the place was found: then a renewed head is no longer known for it.
+        // The object may have been removed or moved since the place was found. Its renewed head is no longer known then.
         let hash = parts.options.hash(head.key)
         guard let entry = parts.index.entry(hash, at: place) else { throw .damaged }
         guard entry.isRenewed else { return head }
         let renewed = try renewed(head, waits: waits)
-        // Moved meanwhile, the renewed head went along and is in the book no longer.
+        // If it was moved meanwhile, the renewed head is in the new record and no longer in the book.
         guard parts.index.entry(hash, at: place) != nil else { throw .damaged }
         return renewed
     }
@@ -40,7 +40,7 @@ final class DiskStoreReader: Sendable {
         }
     }
 
-    /// With its renewed head, where one is known.
+    /// The head with the renewed one in its place, if there is one.
     func renewed(_ head: StoredHead, waits: Bool) throws(DiskReadError) -> StoredHead {
         var head = head
         if let renewal = parts.renewals.latest(of: head.id) {
@@ -48,7 +48,7 @@ final class DiskStoreReader: Sendable {
             head.head = renewal.head
             return head
         }
-        // The book is mapped into memory: a page of it may have to be read.
+        // The book is mapped into memory, so a page of it may have to be read from the disk.
         guard waits else { throw .wouldBlock }
         do throws(BookError) {
             if let renewal = try parts.book.renewal(of: head.id) {
@@ -93,7 +93,7 @@ final class DiskStoreReader: Sendable {
 
     func openLarge(_ number: UInt32, _ hash: UInt64) throws(DiskReadError) -> LargeObject {
         try parts.large.opened(number, idleMax: parts.tuning.idleLargeMax) { () throws(DiskReadError) in
-            // Under the lock of those who open: a removal that comes after this finds the object in the registry.
+            // Looked up under the lock for opening: a removal after this line finds the object in the registry.
             guard parts.large.known(number) != nil else { throw .damaged }
             do throws(DiskFileError) {
                 let file = try LargeFile.open(
@@ -103,7 +103,7 @@ final class DiskStoreReader: Sendable {
         }
     }
 
-    /// Nil: its head can not be read. Blocks.
+    /// Returns nil if the head cannot be read. Blocks.
     func key(ofLarge number: UInt32) -> [UInt8]? {
         if let object = parts.large.opened(number) { return object.key }
         do throws(DiskFileError) {
@@ -117,10 +117,10 @@ final class DiskStoreReader: Sendable {
 
     // MARK: damage
 
-    /// It was taken out because it is damaged: counted, logged, and out of the book.
+    /// Counts and logs an object that was removed because it is damaged, and has the book forget it.
     func damaged(_ entry: DiskIndexEntry, key: [UInt8]) {
         parts.counters.damagedObjects.count()
-        parts.log(.warning, "\(DiskStoreParts.text(key)) is damaged, and dropped")
+        parts.log(.warning, "\(DiskStoreParts.text(key)) is damaged and was dropped")
         let isLarge = entry.place.kind == .large
         let removal = Removal(
             id: entry.id, key: key, segment: entry.place.segment, isLarge: isLarge, isInBook: true)

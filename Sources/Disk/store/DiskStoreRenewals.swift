@@ -1,11 +1,11 @@
 import EventLoop
 
-/// Renewed heads that are not in the book yet: read from here until they are.
+/// Renewed heads that are not in the book yet. Readers take them from here until they are.
 final class DiskStoreRenewals: Sendable {
     struct Renewal: Sendable {
         var attributes: ObjectAttributes
         var head: [UInt8]
-        /// Rises with each renewal of the store.
+        /// Increases with each renewal of the store.
         var serial: UInt64
     }
     private struct State {
@@ -14,11 +14,11 @@ final class DiskStoreRenewals: Sendable {
     }
     private let state = Locked(State())
 
-    /// Above this a renewal is forgotten: the object is only validated once more than it had to be. Reached where the
-    /// book can not be written.
+    /// Beyond this number renewals are dropped, which happens if the book cannot be written. A dropped renewal costs one more
+    /// validation of the object.
     static let countMax = 1 << 16
 
-    /// - Returns: the serial; nil where it is not kept.
+    /// - Returns: the serial number. Nil if the renewal was dropped.
     func add(_ id: ObjectID, _ attributes: ObjectAttributes, head: [UInt8]) -> UInt64? {
         state.withLock { state in
             guard state.waiting.count < Self.countMax || state.waiting[id] != nil else { return nil }
@@ -30,8 +30,8 @@ final class DiskStoreRenewals: Sendable {
 
     func latest(of id: ObjectID) -> Renewal? { state.withLock { $0.waiting[id] } }
 
-    /// It is in the book, or the object is gone.
-    /// - Parameter serial: a later one stays; nil: none stays.
+    /// Removes a renewal: it is in the book, or the object is gone.
+    /// - Parameter serial: a later renewal stays. Nil: none stays.
     func forget(_ id: ObjectID, through serial: UInt64? = nil) {
         state.withLock { state in
             guard let known = state.waiting[id]?.serial, serial.map({ known <= $0 }) ?? true else { return }
@@ -39,6 +39,6 @@ final class DiskStoreRenewals: Sendable {
         }
     }
 
-    /// All serials up to now.
+    /// The last serial number given out.
     var lastSerial: UInt64 { state.withLock { $0.lastSerial } }
 }

@@ -2,7 +2,7 @@ import EventLoop
 import Glibc
 import Synchronization
 
-/// The threads of a running store, and in which order they begin and end.
+/// The threads of a running store, and the order in which they begin and end.
 final class DiskStoreThreads: Sendable {
     let keeper: BookKeeper
     let queue: WriterQueue
@@ -11,7 +11,7 @@ final class DiskStoreThreads: Sendable {
     private let parts: DiskStoreParts
     private let reclaimer: Reclaimer
     private let isStopping = StopFlag()
-    /// The ledger knows all files: from here on may be written.
+    /// Signalled when the ledger knows all files: the writer may begin.
     private let isMeasured = CountingSemaphore()
     private let canReclaim = CountingSemaphore()
 
@@ -46,7 +46,7 @@ final class DiskStoreThreads: Sendable {
         keeper.connect(
             afterDeletion: { queue.signalSpace() }, wakeReclaimer: { reclaimer.wake() },
             drop: { removal in _ = queue.put(.drop(removal)) })
-        // Numbers are reserved before any is given out: one that was given out is never given out again.
+        // Reserve object numbers before any is given out. A number is never given out again, not even after a crash.
         keeper.commitBeforeStart()
         pool = try BlockingPool(name: "disk-read", threads: tuning.readThreads, queueMax: tuning.readQueueMax)
         let recovery = Recovery(
@@ -81,7 +81,10 @@ final class DiskStoreThreads: Sendable {
 
     func wakeReclaimer() { reclaimer.wake() }
 
-    /// Once; later calls do nothing. Blocks.
+    /// Ends the threads. Later calls do nothing. Blocks.
+    ///
+    /// The loader and the reclaimer end first, because they hand work to the others; then the writer, whose last changes go to the
+    /// keeper; the keeper last. Only then may the book be closed and the directory unlocked.
     func end(_ ending: Ending) {
         let ended = running.withLock { running -> Running? in
             guard !running.isEnded else { return nil }
@@ -97,7 +100,7 @@ final class DiskStoreThreads: Sendable {
         reclaimer.stop()
         ended.loader?.join()
         parts.loading.stop()
-        canReclaim.signal()  // where it never began: it ends at once
+        canReclaim.signal()  // a reclaimer that never began ends at once
         ended.reclaimer?.join()
         if ending == .orderly { queue.close() }
         ended.writer?.join()
@@ -111,7 +114,7 @@ final class DiskStoreThreads: Sendable {
     }
 }
 
-/// Set once, by any thread.
+/// A flag that is set once, by any thread.
 private final class StopFlag: Sendable {
     private let flag = Atomic(false)
     var isSet: Bool { flag.load(ordering: .relaxed) }

@@ -1,6 +1,6 @@
 package import Glibc
 
-/// Names one object of one store: rises with every object that is stored, and is never used again.
+/// The number of an object in its store. Numbers increase with every stored object and are never used again.
 package struct ObjectID: Hashable, Comparable, Sendable {
     package let rawValue: UInt64
 
@@ -9,25 +9,25 @@ package struct ObjectID: Hashable, Comparable, Sendable {
     package static func < (left: ObjectID, right: ObjectID) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Under which quota an object is kept.
+/// The quota that an object belongs to.
 package enum StorageClass: UInt8, Sendable, CaseIterable {
-    /// Evicted for space.
+    /// May be evicted for space.
     case permanent = 1
     /// Kept until it is removed, within a quota of its own.
     case pinned = 2
 }
 
-/// What is known of an object without a look at its head: for listings and purges.
+/// What listings and purges need to know of an object without reading its head.
 package struct ObjectAttributes: Sendable, Equatable {
     package var storageClass: StorageClass
     package var status: UInt16
-    /// When it was stored or validated last, in seconds of the wall clock.
+    /// When the object was stored or last validated, in seconds of the wall clock.
     package var storedAt: Int64
     /// When it stops being fresh, in seconds of the wall clock.
     package var expiresAt: Int64
-    /// Without parameters, in lower case; at most 127 bytes; empty where there is none.
+    /// Lower case, without parameters; at most 127 bytes; empty if there is none.
     package var mediaType: [UInt8]
-    /// Each at most 255 bytes.
+    /// Each has at most 255 bytes.
     package var tags: [[UInt8]]
 
     package init(
@@ -43,20 +43,20 @@ package struct ObjectAttributes: Sendable, Equatable {
     }
 }
 
-/// Where the bytes of an object stand.
+/// Where the bytes of an object are.
 package struct Place: Hashable, Sendable {
     package enum Kind: UInt8, Sendable {
-        /// One record among others in a segment: complete, and read at once.
+        /// One record among others in a segment: complete, read in one call.
         case packed = 1
-        /// A segment of its own, in blocks at fixed places; parts of it may be missing.
+        /// A file of its own, with blocks at fixed places; some of them may be absent.
         case large = 2
     }
     package var kind: Kind
-    /// Number of the segment: its file.
+    /// The number of the file.
     package var segment: UInt32
-    /// Of the record's first byte in the file, a multiple of 16; zero where it is large.
+    /// Where the record begins in the file: a multiple of 16; zero for a large object.
     package var offset: UInt64
-    /// Bytes of header, key, attributes, head and checksums; a multiple of 16 (of 4096 where it is large).
+    /// The length of header, key, attributes, head and checksums: a multiple of 16, or of 4096 for a large object.
     package var headLength: UInt32
     package var bodyLength: UInt64
 
@@ -68,20 +68,20 @@ package struct Place: Hashable, Sendable {
         self.bodyLength = bodyLength
     }
 
-    /// Bytes of the whole record in its file, padding included.
+    /// The length of the whole record in its file, padding included.
     package var recordLength: UInt64 { UInt64(headLength) + (bodyLength + 15) & ~15 }
 }
 
-/// An object as the book has it.
+/// An entry of the book.
 package struct BookEntry: Sendable, Equatable {
     package var id: ObjectID
-    /// The cache key: most often a normalised URI.
+    /// The cache key, which usually is a normalised URI.
     package var key: [UInt8]
     package var place: Place
     package var attributes: ObjectAttributes
-    /// There is a renewed head in the book, which takes the place of the one in the segment.
+    /// The book has a renewed head, which replaces the one in the record.
     package var hasRenewedHead: Bool
-    /// All of it is there; false for a large object that misses parts.
+    /// False for a large object without some of its blocks.
     package var isComplete: Bool
 
     package init(
@@ -97,23 +97,24 @@ package struct BookEntry: Sendable, Equatable {
     }
 }
 
-/// The bytes of a body that lie in memory and stay as they are: what a store writes from.
+/// The bytes of a body in memory, which never change: what a store writes from.
 package protocol BodyBytes: AnyObject, Sendable {
     var length: Int { get }
-    /// Fills `vectors` with the bytes from `offset`, at most `limit`; returns the vectors used. Valid while it is held.
+    /// Fills `vectors` with at most `limit` bytes from `offset` on and returns how many vectors it used. They are valid while this
+    /// object is held.
     func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int
 }
 
-/// How reading went.
+/// The outcome of a read.
 package enum DiskRead: Equatable, Sendable {
-    /// They are there, and their checksums are right.
+    /// The bytes are in the buffer, and their checksums match.
     case done
-    /// Not in the page cache: read on a thread that may block.
+    /// The bytes are not in the page cache. Read them on a thread that may block.
     case wouldBlock
     /// The bytes are not what was written.
     case damaged
     case failed(errno: CInt)
 }
 
-/// Bytes of a body between two checksums, and of a block of a large object.
+/// The length of a block: each block of a body has a checksum, and large objects are written block by block.
 package let blockBytes = 64 << 10

@@ -1,7 +1,7 @@
 import EventLoop
 
-/// The large objects that are there, by the number of their file, and those of them that are open: of one file there
-/// is one `LargeObject` at a time, because it has the table of blocks.
+/// The large objects in the index, by the number of their file, and those that are open. For each file there is one
+/// `LargeObject` at a time, because it owns the table of blocks.
 final class LargeObjects: Sendable {
     private struct Known {
         var hash: UInt64
@@ -13,19 +13,19 @@ final class LargeObjects: Sendable {
     private struct State {
         var known: [UInt32: Known] = [:]
         var opened: [UInt32: WeakObject] = [:]
-        /// Held open for the next who reads: a ring.
+        /// Objects that nobody may be using, kept open for the next reader, oldest first.
         var idle: [LargeObject] = []
     }
     private let state = Locked(State())
-    /// Held while a file is opened, by threads that may block: so that it is opened once.
+    /// Held while a file is opened, by threads that may block, so that it is opened once.
     private let opening = Locked(())
 
-    /// It is in the index.
+    /// Adds an object that is in the index.
     func add(_ number: UInt32, _ hash: UInt64, _ id: ObjectID) {
         state.withLock { $0.known[number] = Known(hash: hash, id: id) }
     }
 
-    /// It is not in the index any more. Who holds it reads on.
+    /// Removes an object that is no longer in the index. Whoever holds it can still read.
     func forget(_ number: UInt32) {
         let idle = state.withLock { state -> LargeObject? in
             state.known[number] = nil
@@ -33,10 +33,10 @@ final class LargeObjects: Sendable {
             guard let at = state.idle.firstIndex(where: { $0.place.segment == number }) else { return nil }
             return state.idle.remove(at: at)
         }
-        _ = idle  // let go outside of the lock
+        _ = idle  // released outside of the lock: this may close the file
     }
 
-    /// The store has ended: lets go of those that nobody reads. They hold what the store was made of, and their files.
+    /// Releases the idle objects when the store has ended. They hold the parts of the store, which would never be freed.
     func releaseIdle() {
         let idle = state.withLock { state in
             defer { state.idle = [] }
@@ -51,7 +51,7 @@ final class LargeObjects: Sendable {
 
     func opened(_ number: UInt32) -> LargeObject? { state.withLock { $0.opened[number]?.object } }
 
-    /// It is open from now on.
+    /// Adds an object that is open now.
     func add(_ object: LargeObject, idleMax: Int) {
         let number = object.place.segment
         let gone = state.withLock { state -> LargeObject? in
@@ -65,7 +65,7 @@ final class LargeObjects: Sendable {
         _ = gone
     }
 
-    /// The one that is open, or what `open` gives. Blocks.
+    /// The open object, or else the one that `open` returns. Blocks.
     func opened<Failure: Error>(
         _ number: UInt32, idleMax: Int, open: () throws(Failure) -> LargeObject
     ) throws(Failure) -> LargeObject {

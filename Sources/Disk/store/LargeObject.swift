@@ -1,10 +1,10 @@
 import EventLoop
 
-/// A large object in a segment of its own: header, head, a table with a checksum per block, then the blocks at fixed
-/// places, each there or not. Used by any thread at once.
+/// A large object of a running store: an object with a file of its own, whose blocks are written and read one by one. Any thread
+/// may use it.
 ///
-/// What runs; the file is `LargeFile`. A new one has no file until the writer made it: nothing of it is there till
-/// then, and blocks that are given to it wait. Where the file can not be made, all blocks end in false.
+/// Its file is a `LargeFile`. A new object has no file until the writer created it. Until then none of its blocks can be read, and
+/// blocks that are written wait in the queue. If the file cannot be created, writing every block ends in false.
 package final class LargeObject: @unchecked Sendable {
     package let id: ObjectID
     package let place: Place
@@ -13,14 +13,14 @@ package final class LargeObject: @unchecked Sendable {
     let hash: UInt64
     let key: [UInt8]
     let attributes: ObjectAttributes
-    /// Of its whole file.
+    /// The length of the whole file.
     let fileBytes: UInt64
-    /// They are claimed from the ledger already.
+    /// These bytes are claimed from the ledger already.
     let isClaimed: Bool
 
     private struct State {
         var file: LargeFile?
-        /// Until the file is made.
+        /// Kept until the file is created.
         var head: [UInt8]
         var hasFailed = false
         var waitingBytes = 0
@@ -31,7 +31,7 @@ package final class LargeObject: @unchecked Sendable {
     private let parts: DiskStoreParts
     private let queue: WriterQueue
 
-    /// One that is to be made.
+    /// An object that is to be created.
     init(
         new id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], place: Place,
         fileBytes: UInt64, isClaimed: Bool, parts: DiskStoreParts, queue: WriterQueue
@@ -49,7 +49,7 @@ package final class LargeObject: @unchecked Sendable {
         self.queue = queue
     }
 
-    /// One that is there.
+    /// An object that exists.
     init(file: LargeFile, hash: UInt64, parts: DiskStoreParts, queue: WriterQueue) {
         id = file.id
         self.hash = hash
@@ -66,15 +66,15 @@ package final class LargeObject: @unchecked Sendable {
 
     package var blockCount: Int { (length + blockBytes - 1) / blockBytes }
 
-    /// The blocks that can be read, as ranges of bytes: in order, never adjacent.
+    /// The blocks that can be read, as ranges of bytes: in order, adjacent ones joined.
     package var extents: [Range<Int>] { file?.extents ?? [] }
 
-    /// Takes a whole block (the last may be shorter) to be written soon; `source` is held until then. `then` is
-    /// called on the writer's thread when it can be read, or could not be written, or too much waits to be written;
-    /// where the store is closed at once, on this thread.
+    /// Has a whole block written soon; the last block may be shorter. Holds `source` until then. `then` is called on the writer's
+    /// thread, with true when the block can be read, and with false if it cannot be written or too much waits. If the store is
+    /// closed, `then` is called at once on this thread.
     package func write(block: Int, from source: any BodyBytes, at offset: Int, then: @escaping @Sendable (Bool) -> Void)
     {
-        precondition(block >= 0 && block < blockCount, "a block of the object")
+        precondition(block >= 0 && block < blockCount, "the object has this block")
         let bytes = byteCount(ofBlock: block)
         precondition(offset >= 0 && offset + bytes <= source.length, "the source has the whole block")
         let isWanted = state.withLock { state in
@@ -83,7 +83,7 @@ package final class LargeObject: @unchecked Sendable {
         }
         if isWanted {
             let job = WriterJob.block(self, block, source, offset: offset, then: then)
-            // Those who write large objects hold themselves back (`waitingBytes`).
+            // Not bounded by the queue: whoever writes large objects holds back by `waitingBytes`.
             if queue.put(job, bytes: bytes) { return }
             written(bytes)
         }
@@ -91,11 +91,11 @@ package final class LargeObject: @unchecked Sendable {
         if !queue.put(.call { then(false) }) { then(false) }
     }
 
-    /// Bytes taken and not yet written, of this object.
+    /// Bytes of this object that wait to be written.
     package var waitingBytes: Int { state.withLock { $0.waitingBytes } }
 
-    /// Reads blocks that are there, from the beginning of a block on: fills `room` (a multiple of `blockBytes`, or up
-    /// to the end). A block that is damaged is no longer there afterwards; it is counted and logged.
+    /// Reads blocks. `offset` is the beginning of a block; `room` is a multiple of `blockBytes` long, or ends with the object. A
+    /// block that turns out damaged is counted and logged, and is absent afterwards.
     package func read(from offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool) -> DiskRead {
         guard let file else { return .damaged }
         let before = room.count > 0 ? file.has(bytes: offset..<offset + room.count) : true
@@ -108,23 +108,23 @@ package final class LargeObject: @unchecked Sendable {
         return outcome
     }
 
-    /// Tells the kernel that the bytes from `offset` will be wanted soon.
+    /// Tells the kernel that bytes from `offset` on will be wanted soon.
     package func readAhead(from offset: Int, length: Int) { file?.readAhead(from: offset, length: length) }
 
     private func lostBlock(near offset: Int) {
         parts.counters.damagedObjects.count()
         parts.log(
-            .warning, "a block near byte \(offset) of \(DiskStoreParts.text(key)) is damaged: it is to be fetched anew")
+            .warning, "a block near byte \(offset) of \(DiskStoreParts.text(key)) is damaged and will be fetched again")
         _ = queue.put(.lostBlock(self))
     }
 
-    // MARK: the writer's side
+    // MARK: for the writer
 
     var file: LargeFile? { state.withLock { $0.file } }
 
     func byteCount(ofBlock block: Int) -> Int { min(blockBytes, length - block * blockBytes) }
 
-    /// The head, once: the file has it then.
+    /// The head, which the writer puts into the file. Empty after the first call.
     func takeHead() -> [UInt8] {
         state.withLock { state in
             defer { state.head = [] }
@@ -132,13 +132,21 @@ package final class LargeObject: @unchecked Sendable {
         }
     }
 
-    func begin(_ file: LargeFile) { state.withLock { $0.file = file } }
+    func begin(_ file: LargeFile) {
+        state.withLock { state in
+            state.file = file
+        }
+    }
 
     func fail() { state.withLock { $0.hasFailed = true } }
 
-    func written(_ bytes: Int) { state.withLock { $0.waitingBytes -= bytes } }
+    func written(_ bytes: Int) {
+        state.withLock { state in
+            state.waitingBytes -= bytes
+        }
+    }
 
-    /// Whether the book is to be told that all of it is there, or no longer.
+    /// Whether the object became complete, or incomplete, since the book was told last.
     func completenessChanged() -> Bool {
         state.withLock { state in
             guard let file = state.file, file.isComplete != state.isComplete else { return false }
@@ -149,7 +157,7 @@ package final class LargeObject: @unchecked Sendable {
 }
 
 extension LargeFile {
-    /// All of these bytes are there, as far as the table says.
+    /// Whether the table has all blocks of this range.
     fileprivate func has(bytes: Range<Int>) -> Bool {
         (bytes.lowerBound / blockBytes...(bytes.upperBound - 1) / blockBytes).allSatisfy { has(block: $0) }
     }

@@ -1,10 +1,10 @@
-/// An object to be stored in one piece.
+/// An object to be stored in one record.
 package struct PackedObject: Sendable {
     package var id: ObjectID
     package var hash: UInt64
     package var key: [UInt8]
     package var attributes: ObjectAttributes
-    /// What the module above keeps of the response's head: bytes of its own.
+    /// What the caller keeps of the response's head. The store does not look into it.
     package var head: [UInt8]
     /// Held until it is written.
     package var body: any BodyBytes
@@ -21,21 +21,21 @@ package struct PackedObject: Sendable {
     }
 }
 
-/// The head of a stored object, as it was read.
+/// The head of an object, as read from the disk.
 package struct StoredHead: Sendable {
     package var id: ObjectID
     package var place: Place
     package var key: [UInt8]
     package var attributes: ObjectAttributes
-    /// The renewed one, where there is one.
+    /// The renewed head, if there is one.
     package var head: [UInt8]
-    /// CRC-32C of each block of the body (`blockBytes`); empty where it is large: those are in `LargeObject`.
+    /// The CRC-32C of each block of the body. Empty for a large object, whose file has a table of them.
     package var checksums: [UInt32]
 }
 
 package enum DiskReadError: Error, Equatable, Sendable {
     case wouldBlock
-    /// What stands there is not what was written, or no longer.
+    /// The bytes are not what was written, or no longer there.
     case damaged
     case failed(errno: CInt)
 }

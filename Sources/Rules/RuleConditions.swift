@@ -13,6 +13,7 @@ package struct RuleConditions: Sendable, Equatable {
     package var paths: [PathPattern] = []
     /// Compared with the `Content-Type` of the response. In cache rules only.
     package var types: [MediaTypePattern] = []
+    /// Names of identities.
     package var users: [String] = []
     package var clients: [AddressRange] = []
     package init() {}
@@ -35,7 +36,7 @@ extension RuleConditions {
             && (methods.isEmpty || methods.contains(request.methodText))
             && (hosts.isEmpty || hosts.contains { $0.matches(request.destination) })
             && (paths.isEmpty || holdForPath(request, reading))
-            && (users.isEmpty || request.user.map(users.contains) ?? false)
+            && (users.isEmpty || request.identity.map { users.contains($0.name) } ?? false)
             && (clients.isEmpty || request.client.map { client in clients.contains { $0.contains(client) } } ?? false)
     }
 

@@ -4,26 +4,27 @@ package import Message
 package struct RuleRequest: Sendable, Equatable {
     /// Nil for a client on a Unix socket: no `client` condition holds for it.
     package var client: IPAddress?
-    /// The authenticated user; nil where there is none.
-    package var user: String?
+    /// Who the client proved to be; nil if it did not have to prove anything, or has not yet.
+    package var identity: Identity?
     package var method: Method
     /// The method as sent, for conditions on methods that `Method` does not name.
     package var methodText: String
     package var scheme: Scheme
     package var destination: DestinationHost
     package var port: UInt16
-    /// CONNECT: bytes we can not see will follow.
+    /// CONNECT: bytes that Larder cannot see will follow.
     package var isTunnel: Bool
     /// As sent, without the query. Nil where there is none (CONNECT, `OPTIONS *`): no `path` condition holds for it.
     package private(set) var path: ArraySlice<UInt8>?
 
     /// - Parameter pathAndQuery: as in `RequestTarget.pathRange`; the query is cut off, and nothing is taken for "/".
     package init(
-        client: IPAddress?, user: String? = nil, method: Method, methodText: String? = nil, scheme: Scheme = .http,
+        client: IPAddress?, identity: Identity? = nil, method: Method, methodText: String? = nil,
+        scheme: Scheme = .http,
         destination: DestinationHost, port: UInt16, isTunnel: Bool, pathAndQuery: ArraySlice<UInt8>? = nil
     ) {
         self.client = client
-        self.user = user
+        self.identity = identity
         self.method = method
         self.methodText = methodText ?? "\(method.text)"
         self.scheme = scheme

@@ -56,7 +56,7 @@ package final class AccessLogBuffer {
         unsafe request.bytes.withUnsafeBufferPointer {
             unsafe append(
                 account, method: $0[request.head.methodRange], target: $0[request.head.targetRange],
-                client: request.client, user: request.user)
+                client: request.client, user: request.identity?.name)
         }
     }
 

@@ -178,7 +178,7 @@ extension Exchange {
         if request.hasBody || isRefusedTunnel { stream.persists = false }
         let response = ErrorResponse(
             refusal, request: request.received, uri: request.uri, denial: denial,
-            challenge: snapshot.users == nil ? nil : snapshot.challenge)
+            challenge: request.challenge ?? snapshot.authenticator?.challenge)
         stream.begin {
             response.append(
                 isHead: request.method == .head, persists: stream.persists, minorVersion: request.head.minorVersion,

@@ -111,9 +111,9 @@ final class Exchange {
             request, worker: worker, snapshot: snapshot, { [weak self] in self?.identified($0) })
         {
         case .waiting: nil
-        case .known(let user):
+        case .known(let identity):
             {
-                become(user)
+                become(identity)
                 return transaction.on(.identified)
             }()
         case .refused(let refusal): transaction.on(.refused(refusal))
@@ -123,16 +123,16 @@ final class Exchange {
     func identified(_ result: Authentication.Result) {
         switch result {
         case .waiting: return
-        case .known(let user):
-            become(user)
+        case .known(let identity):
+            become(identity)
             perform(transaction.on(.identified))
         case .refused(let refusal):
             perform(transaction.on(.refused(refusal)))
         }
     }
 
-    private func become(_ user: String?) {
-        request.user = user
+    private func become(_ identity: Identity) {
+        request.identity = identity
         guard snapshot.cacheRules.dependOnUser else { return }
         request.treat(by: snapshot, zones: zones, worker.shared)
         transaction.treat(use: request.treatment.use, storesParts: request.treatment.ranges != .pass)

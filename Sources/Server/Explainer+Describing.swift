@@ -8,11 +8,12 @@ extension Explainer {
         note("request", "method", String(decoding: request.methodText, as: UTF8.self))
         note("request", "key", String(decoding: request.keyBytes, as: UTF8.self))
         note("request", "client", request.client.map { "\($0)" } ?? "of a Unix socket")
-        switch (user, snapshot.users != nil) {
+        switch (user, snapshot.authenticator != nil) {
         case (let user?, true): note("request", "user", user)
         case (let user?, false):
-            note("request", "user", "\(user), which counts for nothing: nobody is asked who they are")
-        case (nil, true): note("request", "user", "none: the proxy would ask (--as NAME answers)")
+            note("request", "user", "\(user), which has no effect: no authentication is configured")
+        case (nil, true):
+            note("request", "user", "none: the proxy would ask for credentials (--as NAME stands for them)")
         case (nil, false): break
         }
     }

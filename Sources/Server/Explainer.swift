@@ -101,7 +101,7 @@ struct Explainer {
 
     private func identified() -> Transaction.Event {
         guard let user else { return .refused(.authenticationRequired) }
-        request.user = user
+        request.identity = Identity(name: user, scheme: .basic)
         if snapshot.cacheRules.dependOnUser {
             request.treat(by: snapshot, zones: zones, proxy.shared)
         }

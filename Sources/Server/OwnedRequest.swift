@@ -23,7 +23,9 @@ final class OwnedRequest {
     private(set) var treatment: CacheTreatment
     var tier: Tiers { zone.tier }
     /// Who the client proved to be.
-    var user: String?
+    var identity: Identity?
+    /// The challenge of the scheme that wants another request from this client. Nil: a 407 offers all schemes.
+    var challenge: [UInt8]?
     /// What is worth compressing; nil where nothing is compressed for this request.
     private var compressionSettings: CompressionSettings?
     /// The rules, where they look at the type of what is stored.
@@ -67,10 +69,10 @@ final class OwnedRequest {
 
     /// The request as Access judges it.
     var access: AccessRequest {
-        if let cachedAccess, cachedAccess.user == user { return cachedAccess }
+        if let cachedAccess, cachedAccess.identity == identity { return cachedAccess }
         guard let destination else { preconditionFailure("a request without a host goes nowhere") }
         let made = AccessRequest(
-            client: client, user: user, method: head.method,
+            client: client, identity: identity, method: head.method,
             methodText: head.method == .other ? String(decoding: methodText, as: UTF8.self) : nil,
             scheme: head.target.scheme, destination: destination.host, port: head.target.port,
             isTunnel: head.method == .connect, pathAndQuery: bytes[head.target.pathRange])
@@ -148,7 +150,7 @@ final class OwnedRequest {
         let isUpgrade = method == .get && head.minorVersion >= 1 && ForwardedHead.isUpgrade(options, fields)
         return Transaction.Request(
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
-            needsIdentity: snapshot.users != nil,
+            needsIdentity: snapshot.authenticator != nil,
             asksForOriginState: !head.fields.present.isDisjoint(with: [.ifMatch, .ifUnmodifiedSince]),
             collapses: snapshot.configuration.cache.collapse, use: treatment.use,
             storesParts: treatment.ranges != .pass)

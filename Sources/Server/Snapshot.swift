@@ -16,11 +16,10 @@ package final class Snapshot: Sendable {
     let houseTreatment: CacheTreatment
     package let limits: Limits
     package let tls: TLSClientContext
-    /// The users of `access.authentication`; nil where clients need not say who they are.
-    package let users: HtpasswdFile?
-    /// The value of `Proxy-Authenticate`.
-    package let challenge: [UInt8]?
+    /// The schemes of `access.authentication`; nil if clients need not prove who they are.
+    package let authenticator: Authenticator?
 
+    /// - Parameter users: the users of `access.authentication.basic`. Without them nobody is let in.
     package init(configuration: Configuration, users: HtpasswdFile?) throws(TLSContextError) {
         self.configuration = configuration
         access = AccessPolicy(from: configuration.access)
@@ -35,7 +34,8 @@ package final class Snapshot: Sendable {
         tls = try TLSClientContext(
             authorities: configuration.tls.caFile.map { .file($0) } ?? .system,
             minimum: configuration.tls.minVersion == .v1_3 ? .tls13 : .tls12)
-        challenge = configuration.access.authentication.map { basicChallenge(realm: $0.realm) }
-        self.users = users
+        authenticator = configuration.access.authentication.map {
+            Authenticator([Basic(realm: $0.realm, users: users ?? HtpasswdFile())])
+        }
     }
 }

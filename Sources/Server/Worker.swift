@@ -164,7 +164,8 @@ import Synchronization
 
     private func unfold(_ snapshot: Snapshot) {
         unsafe scratch.pointee.limits = snapshot.limits
-        unsafe scratch.pointee.isOpen = snapshot.access.isOpen && snapshot.users == nil && snapshot.cacheRules.isTrivial
+        unsafe scratch.pointee.isOpen =
+            snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRules.isTrivial
         unsafe scratch.pointee.clientIdleNanoseconds = UInt64(
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)
     }

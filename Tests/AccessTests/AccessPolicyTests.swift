@@ -10,7 +10,8 @@ func request(
 ) -> AccessRequest {
     guard let destination = DestinationHost(host.utf8) else { preconditionFailure("\(host) is no host") }
     return AccessRequest(
-        client: client.map(ip), user: user, method: method, methodText: methodText, destination: destination,
+        client: client.map(ip), identity: user.map { Identity(name: $0, scheme: .basic) }, method: method,
+        methodText: methodText, destination: destination,
         port: port,
         isTunnel: method == .connect, pathAndQuery: ArraySlice(path.utf8))
 }

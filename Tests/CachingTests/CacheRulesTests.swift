@@ -8,7 +8,8 @@ struct CacheRulesTests {
     static func request(_ host: String = "a.example", path: String = "/", user: String? = nil) -> RuleRequest {
         guard let destination = DestinationHost(host.utf8) else { preconditionFailure("\(host) is no host") }
         return RuleRequest(
-            client: nil, user: user, method: .get, destination: destination, port: 80, isTunnel: false,
+            client: nil, identity: user.map { Identity(name: $0, scheme: .basic) }, method: .get,
+            destination: destination, port: 80, isTunnel: false,
             pathAndQuery: ArraySlice(path.utf8))
     }
     static func rule(

@@ -13,6 +13,7 @@ func request(
 ) -> RuleRequest {
     guard let destination = DestinationHost(host.utf8) else { preconditionFailure("\(host) is no host") }
     return RuleRequest(
-        client: client.map(ip), user: user, method: method, methodText: methodText, destination: destination,
+        client: client.map(ip), identity: user.map { Identity(name: $0, scheme: .basic) }, method: method,
+        methodText: methodText, destination: destination,
         port: port, isTunnel: method == .connect, pathAndQuery: path.map { ArraySlice($0.utf8) })
 }

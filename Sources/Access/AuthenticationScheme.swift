@@ -1,0 +1,79 @@
+package import Message
+
+/// One way in which a client can prove who it is (RFC 9110 §11): a value of the configuration.
+///
+/// A scheme decides and does nothing else. What takes long, such as hashing a password, it returns as a question; the driver has a
+/// helper thread answer it and brings the answer back. `Authenticator` asks the schemes in order.
+package protocol AuthenticationScheme: Sendable {
+    var name: AuthenticationSchemeName { get }
+
+    /// What a 407 offers for this scheme in `Proxy-Authenticate`.
+    var challenge: [UInt8] { get }
+
+    /// Looks at a request.
+    ///
+    /// - Parameter memory: what this worker knows about credentials it has seen before.
+    /// - Returns: nil if the request has nothing for this scheme, so that the next one is asked.
+    func examine(_ attempt: AuthenticationAttempt, _ memory: inout VerifiedCredentials) -> AuthenticationStep?
+
+    /// Goes on from a question that this scheme asked.
+    func conclude(
+        _ question: AuthenticationQuestion, _ answer: AuthenticationAnswer, _ attempt: AuthenticationAttempt,
+        _ memory: inout VerifiedCredentials
+    ) -> AuthenticationStep
+}
+
+/// What of a request the schemes look at.
+package struct AuthenticationAttempt: Sendable {
+    /// The value of `Proxy-Authorization`; nil if the request has none.
+    package let credentials: [UInt8]?
+    /// Nil for a client of a Unix socket.
+    package let client: IPAddress?
+    /// The monotonic clock.
+    package let now: Duration
+
+    package init(credentials: [UInt8]?, client: IPAddress?, now: Duration) {
+        self.credentials = credentials
+        self.client = client
+        self.now = now
+    }
+
+    /// The same attempt later: an answer took its time.
+    package func at(_ now: Duration) -> AuthenticationAttempt {
+        AuthenticationAttempt(credentials: credentials, client: client, now: now)
+    }
+}
+
+/// What a scheme makes of a request.
+package enum AuthenticationStep: Sendable, Equatable {
+    case known(Identity)
+    case refused(AuthenticationFailure)
+    /// A helper thread has to answer this first.
+    case ask(AuthenticationQuestion)
+    /// The scheme takes several requests: the 407 carries this challenge alone, and the client answers it with its next request.
+    case more(challenge: [UInt8])
+}
+
+/// Why a client is not let in.
+package enum AuthenticationFailure: Sendable, Equatable, CaseIterable {
+    /// There are no credentials for any scheme that is offered.
+    case missing
+    /// The credentials are not right.
+    case wrong
+    /// This client failed too often; it has to wait, right or wrong.
+    case tooManyFailures
+}
+
+/// What a helper thread is asked, with all that it needs.
+package enum AuthenticationQuestion: Sendable, Equatable {
+    /// Does the password match the hash?
+    ///
+    /// - Parameter hash: nil if there is no such user. The helper then verifies against a hash that nobody has, so that the time
+    ///   it takes does not tell whether the user exists.
+    case password(BasicCredentials, hash: String?)
+}
+
+/// What a helper thread found.
+package enum AuthenticationAnswer: Sendable, Equatable {
+    case password(isRight: Bool)
+}

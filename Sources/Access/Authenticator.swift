@@ -1,0 +1,54 @@
+/// The schemes that this proxy offers, in the order of its configuration. Immutable; a reload makes a new one.
+package struct Authenticator: Sendable {
+    private let schemes: [any AuthenticationScheme]
+    /// The value of `Proxy-Authenticate` of a 407: a challenge for each scheme, in order (RFC 9110 §11.7.1).
+    package let challenge: [UInt8]
+
+    package init(_ schemes: [any AuthenticationScheme]) {
+        precondition(!schemes.isEmpty, "authentication without a scheme would let nobody in")
+        self.schemes = schemes
+        challenge = Array(schemes.map(\.challenge).joined(separator: Array(", ".utf8)))
+    }
+
+    /// What becomes of a request.
+    package enum Decision: Sendable, Equatable {
+        case known(Identity)
+        case refused(AuthenticationFailure)
+        /// A helper thread answers the question; `conclude` goes on from there.
+        case ask(Pending)
+        case more(challenge: [UInt8])
+    }
+
+    /// A question on its way to a helper thread.
+    package struct Pending: Sendable, Equatable {
+        package let question: AuthenticationQuestion
+        fileprivate let scheme: Int
+    }
+
+    /// The first scheme that finds something of its own in the request decides.
+    package func examine(_ attempt: AuthenticationAttempt, _ memory: inout VerifiedCredentials) -> Decision {
+        for (index, scheme) in schemes.enumerated() {
+            if let step = scheme.examine(attempt, &memory) { return decision(step, scheme: index) }
+        }
+        return .refused(.missing)
+    }
+
+    /// - Parameter attempt: the one that was examined, with the time of the answer.
+    package func conclude(
+        _ pending: Pending, _ answer: AuthenticationAnswer, _ attempt: AuthenticationAttempt,
+        _ memory: inout VerifiedCredentials
+    ) -> Decision {
+        precondition(schemes.indices.contains(pending.scheme), "an answer to another authenticator's question")
+        let step = schemes[pending.scheme].conclude(pending.question, answer, attempt, &memory)
+        return decision(step, scheme: pending.scheme)
+    }
+
+    private func decision(_ step: AuthenticationStep, scheme: Int) -> Decision {
+        switch step {
+        case .known(let identity): .known(identity)
+        case .refused(let failure): .refused(failure)
+        case .ask(let question): .ask(Pending(question: question, scheme: scheme))
+        case .more(let challenge): .more(challenge: challenge)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Rules
+
+/// The Basic scheme (RFC 7617): a name and a password with every request, checked against an htpasswd file.
+package struct Basic: AuthenticationScheme {
+    private let users: HtpasswdFile
+    package let challenge: [UInt8]
+
+    package var name: AuthenticationSchemeName { .basic }
+
+    package init(realm: String, users: HtpasswdFile) {
+        self.users = users
+        challenge = basicChallenge(realm: realm)
+    }
+
+    package func examine(
+        _ attempt: AuthenticationAttempt, _ memory: inout VerifiedCredentials
+    ) -> AuthenticationStep? {
+        guard let value = attempt.credentials, let credentials = BasicCredentials(fieldValue: value) else { return nil }
+        switch memory.answer(for: credentials, client: attempt.client, now: attempt.now) {
+        case .verified: return .known(identity(credentials))
+        case .refused: return .refused(.wrong)
+        case .tooManyFailures: return .refused(.tooManyFailures)
+        case .unknown: return .ask(.password(credentials, hash: users.hash(for: credentials.user)))
+        }
+    }
+
+    package func conclude(
+        _ question: AuthenticationQuestion, _ answer: AuthenticationAnswer, _ attempt: AuthenticationAttempt,
+        _ memory: inout VerifiedCredentials
+    ) -> AuthenticationStep {
+        switch (question, answer) {
+        case (.password(let credentials, let hash), .password(let isRight)):
+            // The password of nobody is never right, whatever the helper found.
+            let isValid = isRight && hash != nil
+            memory.record(credentials, isValid: isValid, client: attempt.client, now: attempt.now)
+            return isValid ? .known(identity(credentials)) : .refused(.wrong)
+        }
+    }
+
+    private func identity(_ credentials: BasicCredentials) -> Identity {
+        Identity(name: credentials.user, scheme: .basic)
+    }
+}

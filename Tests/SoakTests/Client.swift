@@ -95,6 +95,10 @@ struct Client {
         default: break
         }
         guard question.method == "GET" || question.method == "HEAD" else { return question }
+        if dice.oneIn(40), question.ranges.isEmpty {
+            question.override = dice.pick(Question.overrides)
+            return question
+        }
         if dice.oneIn(10) { addConditions(&question) }
         if dice.oneIn(12) {
             question.cacheControl = dice.pick([
@@ -247,6 +251,7 @@ struct Client {
     /// - Returns: true if the connection can be used further.
     private mutating func take(_ number: Int, _ question: Question, since start: ContinuousClock.Instant) -> Bool {
         guard reader != nil else { return false }
+        defer { world.took(world.now - start, "request \(number), \(manner): \(question.summary)") }
         do throws(Interruption) {
             let answer = try reader!.answer(to: question)
             judge(number, question, answer, since: start)

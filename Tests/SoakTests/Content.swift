@@ -203,7 +203,9 @@ struct Form: Hashable, Sendable, CustomStringConvertible {
 
     private var noiseLength: Int {
         switch kind {
-        case .plain, .falseGzip, .personal: resource.length(version, language)
+        case .plain, .personal: resource.length(version, language)
+        // Nothing at all would be taken for the gzip form of nothing.
+        case .falseGzip: max(1, resource.length(version, language))
         case .page(let status): 40 + status % 50
         case .posted(let nonce): Int(nonce % 3000)
         case .gzip: 0
@@ -295,6 +297,9 @@ func httpDate(_ secondsSinceEpoch: Int) -> String {
 }
 
 extension Form {
-    /// Each version was modified at a second of its own, long ago.
-    var lastModified: Int { 1_700_000_000 + version }
+    /// Each version in each language was modified at a second of its own, long ago. What is no gzip must not pass for the
+    /// same as what is.
+    var lastModified: Int {
+        1_700_000_000 + version + (language == .en ? 0 : 500_000) + (kind == .falseGzip ? 1_000_000 : 0)
+    }
 }

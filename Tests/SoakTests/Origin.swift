@@ -64,6 +64,8 @@ private struct OriginConnection {
     var reader: MessageReader<Socket>
     /// Requests on this connection so far.
     var served = 0
+    /// What came before on this connection: bytes that were left behind may be met by the next answer.
+    var previous = ""
 
     init(_ world: World, _ socket: Socket, origin: Int, number: Int, port: UInt16) {
         self.world = world
@@ -104,6 +106,7 @@ private struct OriginConnection {
         if script.has(.changeBefore) { world.change(resource) }
         world.blame(resource, for: script.faults)
         note(resource, head, script)
+        previous = "\(resource.path) \(script.faults.map(\.rawValue).joined(separator: " "))"
         let (isChunked, length) = (try head.isChunked(), try head.contentLength() ?? 0)
         let hasBody = isChunked || length > 0
         let isEarly = hasBody && script.has(.answersEarly)

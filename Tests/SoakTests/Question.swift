@@ -15,6 +15,8 @@ struct Question: Sendable {
     /// What a personal resource makes its content of, and what a POST's body and answer are made of.
     var nonce: UInt64 = 0
     var upload: Upload?
+    /// A field that makes the origin take the request for one of another method.
+    var override: String?
     var closes = false
     /// A field that `Connection` names.
     var hasHopField = false
@@ -26,6 +28,8 @@ struct Question: Sendable {
 
     /// The body of a POST.
     enum Upload: Equatable, Sendable { case length, chunked, expecting, expectingChunked }
+
+    static let overrides = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"]
 
     var isConditional: Bool { ifNoneMatch != nil || ifModifiedSince != nil }
 
@@ -60,6 +64,7 @@ struct Question: Sendable {
         add("If-Modified-Since", ifModifiedSince)
         add("Cache-Control", cacheControl)
         add("Max-Forwards", maxForwards)
+        if let override { add(override, "PATCH") }
         if resource.isPersonal || upload != nil { add("X-Nonce", nonce) }
         if isDirect { add("X-Direct", 1) }
         switch upload {

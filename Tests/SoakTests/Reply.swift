@@ -86,6 +86,13 @@ struct Answering {
             reply.set("Allow", "GET, HEAD, POST, OPTIONS")
             return reply
         }
+        if Question.overrides.contains(where: { request[$0.lowercased()] != nil }) {
+            // Whoever takes this for the answer to a GET is wrong.
+            var reply = page(404, Form(resource: resource, kind: .page(404)))
+            reply.set("Cache-Control", "max-age=5")
+            reply.isBodiless = method == "HEAD"
+            return reply
+        }
         var reply = describedReply()
         reply.body = form.bytes
         if isNotModified {
@@ -225,15 +232,16 @@ struct Answering {
 
     /// An error, or a redirect, in place of the answer.
     private mutating func replace(_ reply: inout Reply, by status: Int) {
-        let wasBodiless = reply.isBodiless && reply.status != 304
         guard method == "GET" || method == "HEAD" || method == "POST" else { return }
         reply = page(status, Form(resource: resource, kind: .page(status)))
-        reply.isBodiless = wasBodiless
+        reply.isBodiless = method == "HEAD"
         if script.dice.oneIn(3) { reply.set("Cache-Control", "max-age=2") }
     }
 
     private mutating func notModified(_ reply: inout Reply, _ fault: Fault) {
         guard request["if-none-match"] != nil || request["if-modified-since"] != nil else { return }
+        // Without any validator nothing would tell that another variant is meant.
+        if fault == .notModifiedWithoutTag, resource.isVaried || resource.coding == .negotiated { return }
         reply = describedReply()
         reply.status = 304
         reply.isBodiless = true
@@ -256,8 +264,9 @@ struct Answering {
             let range = label.range,
             let total = label.total
         else { return }
-        world.claim(resource) { $0.hasOddRanges = true }
         let whole = form.bytes
+        guard total == whole.count else { return }
+        world.claim(resource) { $0.hasOddRanges = true }
         switch fault {
         case .otherRange:
             let first = script.dice.below(total)

@@ -44,9 +44,14 @@ struct Soak: Sendable {
         }
         var wrongs = world.wrongs
         if !wrongs.isEmpty { wrongs = wrongs.map { "\(reproduction)\n\($0)" } }
-        if ProcessInfo.processInfo.environment["LARDER_SOAK_KEEP"] != "1" { larder.removeFiles() }
+        if ProcessInfo.processInfo.environment["LARDER_SOAK_KEEP"] == "1" {
+            print("soak: kept \(larder.directory)")
+        } else {
+            larder.removeFiles()
+        }
         return Result(
-            summary: "\(reproduction): \(world.tally) in \(time)", tally: world.tally, faultCounts: world.faultCounts,
+            summary: "\(reproduction): \(world.tally) in \(time); slowest \(world.slowest)", tally: world.tally,
+            faultCounts: world.faultCounts,
             wrongs: wrongs, wrongKinds: world.wrongKinds)
     }
 

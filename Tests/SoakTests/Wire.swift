@@ -102,7 +102,7 @@ struct Wire {
         case 0: start = "HTTP/1.1 2000 Soaked\r\n"
         case 1: start = "HTTP/2 200\r\n"
         case 2: start = "ICY 200 OK\r\n"
-        case 3: fields.append(("Content-Length", "7"))
+        case 3: fields += [("Content-Length", "7"), ("Content-Length", "8")]
         case 4: fields.append(("Content-Length", "+5"))
         case 5: fields.append(("Transfer-Encoding", "gzip, chunked"))
         case 6: fields.append(("X-Spaced ", "name"))

@@ -23,6 +23,7 @@ final class World: Sendable {
         var faultCounts: [Fault: Int] = [:]
         var wrongs: [String] = []
         var wrongKinds: [String: Int] = [:]
+        var slowest: (time: Duration, what: String) = (.zero, "")
         var seen: [Int: Seen] = [:]
     }
 
@@ -148,10 +149,17 @@ final class World: Sendable {
     func see(_ resource: Resource, _ seen: Seen) { state.withLock { $0.seen[resource.number] = seen } }
     func seen(_ resource: Resource) -> Seen { state.withLock { $0.seen[resource.number] ?? Seen() } }
 
+    /// The request that took longest: in a short run none waits for a limit of the proxy's.
+    var slowest: String { state.withLock { "\($0.slowest.time): \($0.slowest.what)" } }
+
+    func took(_ time: Duration, _ what: @autoclosure () -> String) {
+        state.withLock { if time > $0.slowest.time { $0.slowest = (time, what()) } }
+    }
+
     func count(_ count: (inout Tally) -> Void) { state.withLock { count(&$0.tally) } }
     var tally: Tally { state.withLock { $0.tally } }
 
-    /// Of all that was wrong the first few are kept, with what the origins did.
+    /// Of each kind the first few are kept, with what the origins did.
     /// - Parameter kind: what it has in common with others of its kind.
     func wrong(_ resource: Resource?, kind: String? = nil, _ text: String) {
         let stamp = stamp
@@ -159,7 +167,7 @@ final class World: Sendable {
         state.withLock {
             $0.tally.wrong += 1
             $0.wrongKinds[String(kind), default: 0] += 1
-            guard $0.wrongs.count < 12 else { return }
+            guard $0.wrongKinds[String(kind)]! <= 3, $0.wrongs.count < 24 else { return }
             var text = "\(stamp) \(text)"
             if let resource {
                 text += "\n  origin \(resource.origin) about \(resource.path) (\(resource.summary)):"

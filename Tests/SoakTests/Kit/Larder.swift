@@ -9,7 +9,8 @@ struct Failure: Error, CustomStringConvertible {
 /// The real program, running. It dies with the thread that started it.
 final class Larder {
     private let process = Process()
-    private let directory: String
+    /// Configuration, access log, store and output.
+    let directory: String
     let port: UInt16
 
     /// The executable lies beside the test program, since both are products of this package; LARDER_EXECUTABLE names another.
@@ -76,12 +77,6 @@ final class Larder {
 
     var isRunning: Bool { process.isRunning }
     var errors: String { Self.text("\(directory)/err") }
-    /// The last lines of the access log that name this path.
-    func logLines(naming path: String, last count: Int) -> [String] {
-        Self.text("\(directory)/access.jsonl").split(separator: "\n")
-            .filter { $0.contains("\(path)\"") || $0.contains("\(path) ") }.suffix(count).map(String.init)
-    }
-
     /// Ends the program with SIGTERM.
     /// - Returns: its exit status; 128 and more for a signal; nil if it did not end and was killed.
     func end(within seconds: Double = 30) -> Int32? {

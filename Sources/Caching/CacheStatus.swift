@@ -7,6 +7,8 @@ package struct CacheStatus: Sendable, Equatable {
         case hit
         /// Went towards the origin, and why.
         case forwarded(ForwardReason)
+        /// Larder made the answer itself and forwarded nothing: neither `hit` (§2.1) nor `fwd` (§2.2) is said.
+        case local
     }
 
     /// RFC 9211 §2.2; the raw value is the token.
@@ -56,6 +58,7 @@ package struct CacheStatus: Sendable, Equatable {
         switch outcome {
         case .hit: append("larder; hit", to: &bytes)
         case .forwarded(let reason): append(reason.member, to: &bytes)
+        case .local: append("larder", to: &bytes)
         }
         if let forwardStatus {
             append("; fwd-status=", to: &bytes)
@@ -63,7 +66,7 @@ package struct CacheStatus: Sendable, Equatable {
         }
         if let ttl {
             append("; ttl=", to: &bytes)
-            // RFC 8941 §3.3.1: an integer has fifteen digits at most.
+            // RFC 9651 §3.3.1: an integer has fifteen digits at most.
             appendDecimal(min(max(ttl.count, -999_999_999_999_999), 999_999_999_999_999), to: &bytes)
         }
         if isStored { append("; stored", to: &bytes) }
@@ -87,13 +90,13 @@ package struct CacheStatus: Sendable, Equatable {
     }
 }
 
-/// An sf-token (RFC 8941 §3.3.4): starts with a letter or "*".
+/// An sf-token (RFC 9651 §3.3.4): starts with a letter or "*".
 private func isToken(_ text: some Collection<UInt8>) -> Bool {
     guard let first = text.first, isAlpha(first) || first == Byte.asterisk else { return false }
     return text.allSatisfy { isTchar($0) || $0 == 0x3A || $0 == 0x2F }
 }
 
-/// An sf-string (RFC 8941 §3.3.3): visible ASCII and spaces; what else there is goes percent-encoded.
+/// An sf-string (RFC 9651 §3.3.3): visible ASCII and spaces; what else there is goes percent-encoded.
 private func appendStructuredString(_ text: some Collection<UInt8>, to bytes: inout [UInt8]) {
     bytes.append(Byte.quote)
     for byte in text {

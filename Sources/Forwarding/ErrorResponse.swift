@@ -1,87 +1,81 @@
 package import Access
+package import Caching
 package import Framing
 package import Message
 package import Transaction
 
-/// An answer that Larder makes because something went wrong: status, `Proxy-Status` (RFC 9209), and a page in the form
-/// that the client likes best: text, JSON or HTML.
+/// An answer that Larder makes because something went wrong: status, `Proxy-Status` (RFC 9209), `Cache-Status` (RFC 9211),
+/// and a page in the form that the client likes best: text, JSON or HTML.
 package struct ErrorResponse {
     private let status: UInt16
-    private let error: String
+    private let error: StaticString
     private let name: String
-    private let explanation: String
-    private let detail: String?
-    private let uri: String?
-    private let accept: [UInt8]?
-    private let challenge: [UInt8]?
+    private let explanation: StaticString
+    private var denial: Denial?
+    private var uri: String?
+    private var accept: [UInt8]?
+    private var challenge: [UInt8]?
+    private var forwardReason: CacheStatus.ForwardReason?
 
-    package init(_ refusal: Refusal, request: ReceivedRequest, uri: [UInt8], denial: Denial?, challenge: [UInt8]?) {
-        status = refusal.status
-        error = "\(refusal.proxyStatusError)"
-        name = refusal.name
-        explanation = "\(refusal.explanation)"
-        detail = denial?.text
+    /// - Parameters:
+    ///   - uri: of the request, for the page.
+    ///   - denial: which rule denied the request, where one did.
+    ///   - challenge: the value of `Proxy-Authenticate`, for a refusal that asks for credentials.
+    ///   - forwardReason: why the request went towards the origin; nil where it never did.
+    package init(
+        _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], denial: Denial?, challenge: [UInt8]?,
+        forwardReason: CacheStatus.ForwardReason?
+    ) {
+        self.init(refusal)
+        self.denial = denial
         self.uri = String(decoding: uri, as: UTF8.self)
         accept = request.fields.joined(.accept)
-        self.challenge = refusal == .authenticationRequired ? challenge : nil
+        if refusal == .authenticationRequired { self.challenge = challenge }
+        self.forwardReason = forwardReason
     }
 
-    /// A request whose head could not be understood.
+    /// A request of which nothing is known: it did not arrive in time.
+    package init(_ refusal: Refusal) {
+        status = refusal.status
+        error = refusal.proxyStatusError
+        name = refusal.name
+        explanation = refusal.explanation
+    }
+
+    /// A request whose head is not valid HTTP/1.1.
     package init(_ violation: FramingError) {
         status = violation.requestStatus
         error = "http_request_error"
         name = violation.reason
-        explanation = "The request breaks the rules of HTTP/1.1."
-        detail = nil
-        uri = nil
-        accept = nil
-        challenge = nil
-    }
-
-    /// A request that did not come in time; nothing is known of it.
-    package init(_ refusal: Refusal) {
-        status = refusal.status
-        error = "\(refusal.proxyStatusError)"
-        name = refusal.name
-        explanation = "\(refusal.explanation)"
-        detail = nil
-        uri = nil
-        accept = nil
-        challenge = nil
+        explanation = "The request breaks the rules of HTTP/1.1. The client that sent it has a fault."
     }
 
     package func append(isHead: Bool, persists: Bool, minorVersion: UInt8 = 1, date: WallTime, to out: inout [UInt8]) {
         let form = preferredForm
         let body = page(form)
         appendStatusLine(status, reason: nil, to: &out)
-        var dateText: [UInt8] = []
-        appendHTTPDate(date, to: &dateText)
-        appendFieldLine(.date, dateText, to: &out)
+        out.append("Date: ")
+        appendHTTPDate(date, to: &out)
+        out.append("\r\n")
         HeadWriter.append(.contentType, form.contentType, to: &out)
         HeadWriter.append(.contentLength, body.utf8.count, to: &out)
-        HeadWriter.append("Cache-Control: no-store\r\nCache-Status: larder; fwd=bypass; detail=", to: &out)
-        out.append(contentsOf: name.utf8)
-        HeadWriter.append("\r\nProxy-Status: larder; error=", to: &out)
-        out.append(contentsOf: error.utf8)
-        HeadWriter.append("; details=", to: &out)
-        appendString(detail ?? name, to: &out)
-        HeadWriter.append("\r\nVia: 1.1 larder\r\n", to: &out)
+        out.append("Cache-Control: no-store\r\nCache-Status: ")
+        cacheStatus.append(to: &out)
+        out.append("\r\nProxy-Status: larder; error=")
+        out.append(error)
+        out.append("; details=")
+        appendStructuredString((denial?.text ?? name).utf8, to: &out)
+        out.append("\r\nVia: 1.1 larder\r\n")
         if let challenge { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
         HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)
         if !isHead { out.append(contentsOf: body.utf8) }
     }
 
-    /// sf-string (RFC 8941 §3.3.3).
-    private func appendString(_ text: String, to out: inout [UInt8]) {
-        out.append(0x22)
-        for byte in text.utf8 {
-            switch byte {
-            case 0x22, 0x5C: out.append(contentsOf: [0x5C, byte])
-            case 0x20...0x7E: out.append(byte)
-            default: out.append(0x3F)
-            }
-        }
-        out.append(0x22)
+    /// `fwd` is said only of a request that went towards the origin (RFC 9211 §2.2).
+    private var cacheStatus: CacheStatus {
+        var result = CacheStatus(forwardReason.map { .forwarded($0) } ?? .local)
+        result.detail = name
+        return result
     }
 
     // MARK: the page
@@ -97,7 +91,7 @@ package struct ErrorResponse {
         }
     }
 
-    /// Text unless the client asks for another by name: what a build prints when a download fails should be readable.
+    /// Text, unless the client names another form: what a build tool prints when a download fails should be readable.
     private var preferredForm: Form {
         guard let accept else { return .text }
         var best: (form: Form, weight: Int) = (.text, 0)
@@ -114,6 +108,13 @@ package struct ErrorResponse {
         return best.form
     }
 
+    /// What the rule or the default that denied the request says.
+    private var detail: String? {
+        guard let denial else { return nil }
+        guard let rule = denial.rule else { return denial.text }
+        return denial.text.hasPrefix("rule \(rule) ") ? denial.text : "rule \(rule): \(denial.text)"
+    }
+
     private func page(_ form: Form) -> String {
         let title = "\(status) \(reasonPhrase(status))"
         switch form {
@@ -123,7 +124,7 @@ package struct ErrorResponse {
             if let uri { text += "\(uri)\n" }
             return text
         case .json:
-            var text = "{\"status\":\(status),\"error\":\"\(name)\",\"explanation\":\(json(explanation))"
+            var text = "{\"status\":\(status),\"error\":\"\(name)\",\"explanation\":\(json("\(explanation)"))"
             if let detail { text += ",\"detail\":\(json(detail))" }
             if let uri { text += ",\"uri\":\(json(uri))" }
             return text + "}\n"
@@ -133,7 +134,7 @@ package struct ErrorResponse {
     }
 
     private func html(_ title: String) -> String {
-        var rows = "<p>\(escaped(explanation))</p>"
+        var rows = "<p>\(escaped("\(explanation)"))</p>"
         if let detail { rows += "<p>\(escaped(detail))</p>" }
         if let uri { rows += "<p><code>\(escaped(uri))</code></p>" }
         return """

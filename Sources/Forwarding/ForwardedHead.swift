@@ -2,21 +2,29 @@ import Caching
 package import Framing
 package import Message
 
-/// The heads that leave the house: end-to-end fields as they came, hop-by-hop fields replaced by ours
-/// (RFC 9110 §7.6, RFC 9112 §9.6).
+/// What of a received message is forwarded (RFC 9110 §7.6), and the heads of responses that are passed on to a client.
+///
+/// Requests to an origin are `OutgoingRequest`.
 package enum ForwardedHead {
-    /// Fields that belong to one connection, those that `Connection` names, and those that are for proxies only.
+    /// Whether a field is forwarded: not those that belong to one connection, those that `Connection` names, and those that
+    /// are for proxies only (RFC 9110 §7.6.1).
     package static func isEndToEnd(_ line: FieldLine, of fields: Fields, _ options: ConnectionOptions) -> Bool {
-        switch line.name {
-        case .contentLength, .larderPolicy: return false
-        case .other: if isForProxies(fields.name(of: line)) { return false }
-        default: if isHopByHop(line.name) { return false }
-        }
+        if notForwarded.contains(line.name) { return false }
+        if line.name == .other, isForProxies(fields.name(of: line)) { return false }
         return options.names.isEmpty || !options.isNamed(fields.name(of: line))
     }
 
-    /// `Proxy-…` of any kind is for the proxy that reads it and never leaves; `Proxy-Status` tells clients (RFC 9209).
-    private static func isForProxies(_ name: ArraySlice<UInt8>) -> Bool {
+    /// Known fields that no message takes along: those of one connection (RFC 9110 §7.6.1), the length, which is written anew,
+    /// and what a client tells Larder alone.
+    static let notForwarded: FieldNameSet = {
+        var names: FieldNameSet = [.contentLength, .larderPolicy]
+        for name in FieldName.allCases where isHopByHop(name) { names.insert(name) }
+        return names
+    }()
+
+    /// Whether an unknown field's name begins with `Proxy-`: such a field is for the proxy that reads it and is never forwarded.
+    /// (`Proxy-Status`, which tells clients, has a `FieldName`: RFC 9209.)
+    static func isForProxies(_ name: ArraySlice<UInt8>) -> Bool {
         let start = name.startIndex
         guard name.count > 6, name[start + 5] == 0x2D, name[start] | 0x20 == 0x70 else { return false }
         return name.prefix(5).elementsEqual("proxy".utf8) { $0 | 0x20 == $1 }
@@ -26,8 +34,9 @@ package enum ForwardedHead {
         fields.dropping { !isEndToEnd($0, of: fields, options) }
     }
 
-    /// What of a trailer section goes on (RFC 9110 §6.5.1): no field that frames, routes, authenticates, or that we act on
-    /// ourselves; whoever merged it into the head would be deceived.
+    /// The trailer fields that are forwarded (RFC 9110 §6.5.1): none that frames, routes or authenticates, and none that Larder
+    /// itself acts on. A recipient that merged such a field into the head would be deceived.
+    /// - Returns: nil where no field is left.
     package static func trailers(_ trailers: Fields?) -> Fields? {
         guard let trailers else { return nil }
         let kept = trailers.dropping { line in
@@ -43,82 +52,8 @@ package enum ForwardedHead {
         name.elementsEqual("content-digest".utf8, by: { $0 | 0x20 == $1 })
     }
 
-    // MARK: to the origin
-
-    /// - Parameters:
-    ///   - conditions: validators of a stored response; they take the place of the client's own conditions.
-    ///   - instance: what tells this Larder from others in `Via`, to see a loop (RFC 9110 §7.6.3).
-    package static func appendRequest(
-        _ request: ReceivedRequest, conditions: [(FieldName, [UInt8])], instance: [UInt8], to out: inout [UInt8]
-    ) {
-        let head = request.head
-        out.append(contentsOf: request.methodText)
-        out.append(0x20)
-        appendOriginForm(request, to: &out)
-        HeadWriter.append(" HTTP/1.1\r\nHost: ", to: &out)
-        out.append(contentsOf: request.bytes[head.target.hostRange])
-        if head.target.port != head.target.scheme.defaultPort {
-            out.append(0x3A)
-            HeadWriter.append(decimal: Int(head.target.port), to: &out)
-        }
-        HeadWriter.append("\r\n", to: &out)
-        let fields = request.fields
-        appendFieldLines(fields, to: &out) { line in
-            switch line.name {
-            case .host, .via, .maxForwards: false
-            case .expect where head.minorVersion == 0: false
-            case let name where !conditions.isEmpty && replacedByConditionalFields.contains(name): false
-            default: isEndToEnd(line, of: fields, request.options)
-            }
-        }
-        for (name, value) in conditions { appendFieldLine(name, value, to: &out) }
-        appendMaxForwards(fields, request.method, to: &out)
-        appendVia(fields, minorVersion: head.minorVersion, instance: instance, to: &out)
-        appendUpgrade(request, fields, to: &out)
-        switch request.bodyLength {
-        case .length(let count): HeadWriter.append(.contentLength, Int(clamping: count), to: &out)
-        case .chunked: HeadWriter.append(.transferEncoding, "chunked", to: &out)
-        case .none, .untilClose, .tunnel: break
-        }
-        HeadWriter.append("\r\n", to: &out)
-    }
-
-    private static func appendOriginForm(_ request: ReceivedRequest, to out: inout [UInt8]) {
-        let path = request.bytes[request.head.target.pathRange]
-        if path.isEmpty {
-            // An absolute-form target without a path means "*" for OPTIONS (RFC 9112 §3.2.4).
-            out.append(request.method == .options ? 0x2A : 0x2F)
-        } else {
-            if path.first == 0x3F { out.append(0x2F) }
-            out.append(contentsOf: path)
-        }
-    }
-
-    /// `Max-Forwards` counts down for TRACE and OPTIONS (RFC 9110 §7.6.2); elsewhere it passes unchanged.
-    private static func appendMaxForwards(_ fields: Fields, _ method: Method, to out: inout [UInt8]) {
-        guard let value = fields.first(.maxForwards) else { return }
-        guard method == .trace || method == .options, let count = parseDecimal(value), count > 0 else {
-            return appendFieldLine(.maxForwards, value, to: &out)
-        }
-        HeadWriter.append(.maxForwards, Int(clamping: count - 1), to: &out)
-    }
-
-    private static func appendVia(_ fields: Fields, minorVersion: UInt8, instance: [UInt8], to out: inout [UInt8]) {
-        for line in fields.lines where line.name == .via {
-            appendFieldLine(fields.name(of: line), fields.value(of: line), to: &out)
-        }
-        HeadWriter.append(minorVersion == 0 ? "Via: 1.0 larder (" : "Via: 1.1 larder (", to: &out)
-        out.append(contentsOf: instance)
-        HeadWriter.append(")\r\n", to: &out)
-    }
-
-    private static func appendUpgrade(_ request: ReceivedRequest, _ fields: Fields, to out: inout [UInt8]) {
-        guard isUpgrade(request.options, fields) else { return }
-        HeadWriter.append("Connection: Upgrade\r\nUpgrade: websocket\r\n", to: &out)
-    }
-
-    /// Of the protocols that a connection can switch to, only WebSocket is passed on (RFC 6455): the others (h2c, TLS)
-    /// would take the connection out of the sight of the rules.
+    /// Whether a request asks to switch to WebSocket (RFC 6455), the only protocol whose upgrade is forwarded. The others
+    /// (h2c, TLS) would carry requests that the access rules never see.
     package static func isUpgrade(_ options: ConnectionOptions, _ fields: Fields) -> Bool {
         guard options.upgrade, let value = fields.joined(.upgrade) else { return false }
         var found = false
@@ -127,8 +62,6 @@ package enum ForwardedHead {
         }
         return found
     }
-
-    // MARK: to the client
 
     /// How the body is framed towards the client.
     package enum Framing: Equatable { case none, length(UInt64), chunked, untilClose }
@@ -167,18 +100,32 @@ package enum ForwardedHead {
     /// What a proxy adds to a final response: `Via`, and `Date` where the origin sent none (RFC 9110 §6.6.1).
     package static func appendProxyFields(_ response: ReceivedResponse, now: WallTime, to out: inout [UInt8]) {
         if !response.fields.contains(.date) {
-            var date: [UInt8] = []
-            appendHTTPDate(now, to: &date)
-            appendFieldLine(.date, date, to: &out)
+            out.append("Date: ")
+            appendHTTPDate(now, to: &out)
+            out.append("\r\n")
         }
-        HeadWriter.append(response.minorVersion == 0 ? "Via: 1.0 larder\r\n" : "Via: 1.1 larder\r\n", to: &out)
+        out.append(response.minorVersion == 0 ? "Via: 1.0 larder\r\n" : "Via: 1.1 larder\r\n")
     }
 
     package static func appendFraming(_ framing: Framing, to out: inout [UInt8]) {
         switch framing {
         case .none, .untilClose: break
         case .length(let count): HeadWriter.append(.contentLength, Int(clamping: count), to: &out)
-        case .chunked: HeadWriter.append(.transferEncoding, "chunked", to: &out)
+        case .chunked: out.append("Transfer-Encoding: chunked\r\n")
         }
+    }
+
+    /// An interim response (RFC 9110 §15.2), passed on as it came.
+    package static func appendInterim(_ response: ReceivedResponse, to out: inout [UInt8]) {
+        appendResponse(response, to: &out)
+        out.append("\r\n")
+    }
+
+    /// A 101: from here on the connection speaks another protocol (RFC 9110 §7.8).
+    package static func appendSwitch(_ response: ReceivedResponse, to out: inout [UInt8]) {
+        appendResponse(response, to: &out)
+        out.append("Connection: Upgrade\r\n")
+        appendFieldLine(.upgrade, response.fields.first(.upgrade) ?? ArraySlice("websocket".utf8), to: &out)
+        out.append("Via: 1.1 larder\r\n\r\n")
     }
 }

@@ -2,9 +2,7 @@ package import Message
 
 /// Writes heads as bytes: the fields that Larder adds itself, in the spelling of their RFCs.
 package enum HeadWriter {
-    package static func append(_ text: StaticString, to bytes: inout [UInt8]) {
-        unsafe bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-    }
+    package static func append(_ text: StaticString, to bytes: inout [UInt8]) { bytes.append(text) }
 
     package static func append(decimal value: Int, to bytes: inout [UInt8]) {
         if value < 0 { bytes.append(0x2D) }

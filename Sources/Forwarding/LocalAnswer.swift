@@ -2,12 +2,15 @@ import Framing
 package import Message
 package import Transaction
 
-/// What Larder answers itself, before any room is asked: requests that are for the proxy, and loops.
+/// What Larder answers itself before it asks the rules or the cache: requests that are meant for the proxy, and loops.
 package enum LocalAnswer {
     case refusal(Refusal)
     case response(status: UInt16, fields: Fields, body: [UInt8])
 
-    /// Nil where the request is to be forwarded.
+    /// Returns nil if the request is to be forwarded.
+    /// - Parameters:
+    ///   - hasDestination: the host of the target is a name or an address.
+    ///   - instance: what tells this Larder from others in `Via`.
     package init?(_ request: ReceivedRequest, hasDestination: Bool, instance: [UInt8]) {
         if LocalAnswer.isLoop(request.fields, instance: instance) {
             self = .refusal(.loopDetected)
@@ -31,7 +34,7 @@ package enum LocalAnswer {
         case .connect
         where request.head.fields.present.contains(.contentLength)
             || request.head.fields.present.contains(.transferEncoding):
-            // What follows a CONNECT is the tunnel's (RFC 9110 §9.3.6); a body in between could be taken for either.
+            // The bytes behind a CONNECT belong to the tunnel (RFC 9110 §9.3.6). Whether a body in between does is anybody's guess.
             self = .refusal(.malformedRequestBody)
         case .trace where request.hasBody:
             // RFC 9110 §9.3.8: a client MUST NOT send content in a TRACE request.
@@ -45,7 +48,7 @@ package enum LocalAnswer {
         }
     }
 
-    /// Our own pseudonym with our instance's identifier in `Via`: the request came from here (RFC 9110 §7.6.3).
+    /// The identifier of this instance stands in `Via`: the request has been here before (RFC 9110 §7.6.3).
     private static func isLoop(_ fields: Fields, instance: [UInt8]) -> Bool {
         fields.all(.via).contains { $0.contains(instance) }
     }
@@ -61,7 +64,7 @@ package enum LocalAnswer {
         return .response(status: 200, fields: fields, body: [])
     }
 
-    /// The request as it arrived, without what could be a secret (RFC 9110 §9.3.8).
+    /// The request as it arrived, without the fields that could hold a secret (RFC 9110 §9.3.8).
     private static func trace(_ request: ReceivedRequest) -> LocalAnswer {
         var body = Array(request.bytes[request.head.methodRange.lowerBound..<request.head.targetRange.upperBound])
         HeadWriter.append(request.head.minorVersion == 0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n", to: &body)
@@ -76,5 +79,20 @@ package enum LocalAnswer {
         var responseFields = Fields()
         responseFields.append(.contentType, "message/http")
         return .response(status: 200, fields: responseFields, body: body)
+    }
+
+    /// Appends a response with its head and body. (The methods that are answered here all have a body in their response.)
+    package static func appendResponse(
+        status: UInt16, fields: Fields, body: [UInt8], persists: Bool, minorVersion: UInt8,
+        date: WallTime, to out: inout [UInt8]
+    ) {
+        appendStatusLine(status, reason: nil, to: &out)
+        out.append("Date: ")
+        appendHTTPDate(date, to: &out)
+        out.append("\r\nCache-Status: larder; detail=local\r\n")
+        appendFieldLines(fields, to: &out)
+        HeadWriter.append(.contentLength, body.count, to: &out)
+        HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)
+        out.append(contentsOf: body)
     }
 }

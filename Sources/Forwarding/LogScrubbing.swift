@@ -1,33 +1,47 @@
-/// Keeps secrets that travel in URIs out of the log: the values of query parameters that are credentials by name.
+import Framing
+import Message
+
+/// Keeps secrets that travel in URIs out of the log: the values of query parameters whose names say that they are credentials.
 package enum LogScrubbing {
-    /// Compared without regard to case.
-    private static let secretNames = [
+    /// In lower case; compared without regard to case.
+    private static let secretNames: [StaticString] = [
         "access_token", "api_key", "apikey", "auth", "code", "key", "passwd", "password", "secret", "sig", "signature",
         "token", "x-amz-credential", "x-amz-security-token", "x-amz-signature", "x-goog-signature",
-    ].map { Array($0.utf8) }
+    ]
 
-    package static func append(_ target: Slice<UnsafeBufferPointer<UInt8>>, _ put: (UInt8) -> Void) {
-        guard let question = unsafe target.firstIndex(of: 0x3F) else { return unsafe target.forEach(put) }
-        unsafe target[...question].forEach(put)
-        let parameters = unsafe target[target.index(after: question)...].split(
-            separator: 0x26, omittingEmptySubsequences: false)
-        for index in unsafe parameters.indices {
-            if index > 0 { put(0x26) }
-            unsafe append(parameter: parameters[index], put)
+    /// Calls `put` with each byte of the target, and with `***` in place of each secret.
+    package static func append(_ target: borrowing Span<UInt8>, _ put: (UInt8) -> Void) {
+        var start = 0
+        while start < target.count, target[start] != 0x3F {
+            put(target[start])
+            start += 1
+        }
+        guard start < target.count else { return }
+        put(0x3F)
+        start += 1
+        while true {
+            var end = start
+            while end < target.count, target[end] != 0x26 { end += 1 }
+            append(target, parameter: start..<end, put)
+            guard end < target.count else { return }
+            put(0x26)
+            start = end + 1
         }
     }
 
-    private static func append(parameter: Slice<UnsafeBufferPointer<UInt8>>, _ put: (UInt8) -> Void) {
-        guard let equals = unsafe parameter.firstIndex(of: 0x3D), unsafe isSecret(parameter[..<equals]) else {
-            return unsafe parameter.forEach(put)
+    private static func append(_ target: borrowing Span<UInt8>, parameter: Range<Int>, _ put: (UInt8) -> Void) {
+        var equals = parameter.lowerBound
+        while equals < parameter.upperBound, target[equals] != 0x3D { equals += 1 }
+        guard equals < parameter.upperBound, isSecret(target, parameter.lowerBound..<equals) else {
+            for index in parameter { put(target[index]) }
+            return
         }
-        unsafe parameter[...equals].forEach(put)
-        for byte in "***".utf8 { put(byte) }
+        for index in parameter.lowerBound...equals { put(target[index]) }
+        for _ in 0..<3 { put(0x2A) }
     }
 
-    private static func isSecret(_ name: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
-        secretNames.contains { secret in
-            unsafe secret.count == name.count && zip(secret, name).allSatisfy { $0 == $1 | 0x20 || $0 == $1 }
-        }
+    private static func isSecret(_ target: borrowing Span<UInt8>, _ name: Range<Int>) -> Bool {
+        for secret in secretNames where matches(target, name, secret) { return true }
+        return false
     }
 }

@@ -8,23 +8,22 @@ package struct ReceivedRequest: Sendable {
     package let head: RequestHead
     package let options: ConnectionOptions
     package let bodyLength: BodyLength
+    /// Whether at least one byte of content may follow the head.
+    package let hasBody: Bool
 
     package init(bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength) {
         self.bytes = bytes
         self.head = head
         self.options = options
         self.bodyLength = bodyLength
+        hasBody =
+            switch bodyLength {
+            case .none, .length(0), .tunnel: false
+            case .length, .chunked, .untilClose: true
+            }
     }
 
     package var fields: Fields { Fields(bytes: bytes, section: head.fields) }
     package var method: Method { head.method }
     package var methodText: ArraySlice<UInt8> { bytes[head.methodRange] }
-
-    /// Whether at least one byte of content may follow the head.
-    package var hasBody: Bool {
-        switch bodyLength {
-        case .none, .length(0), .tunnel: false
-        case .length, .chunked, .untilClose: true
-        }
-    }
 }

@@ -25,7 +25,7 @@ func forEachRawElement(
 }
 
 /// Equal without regard to case.
-func matches(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>, _ text: StaticString) -> Bool {
+package func matches(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>, _ text: StaticString) -> Bool {
     guard range.count == text.utf8CodeUnitCount else { return false }
     for index in 0..<range.count {
         let expected = unsafe text.utf8Start[index]

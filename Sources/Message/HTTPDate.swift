@@ -50,18 +50,15 @@ private func parseCarefully(_ value: some Collection<UInt8>, now: WallTime) -> W
 
 /// Appends an IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`. A year outside of 0 to 9999 becomes the nearest one.
 package func appendHTTPDate(_ time: WallTime, to bytes: inout [UInt8]) {
-    let bounded = min(max(time.secondsSinceEpoch, -62_167_219_200), 253_402_300_799)
-    let days = Int(floorDivide(bounded, by: 86_400))
-    let second = Int(bounded - Int64(days) * 86_400)
-    let (year, month, day) = civil(fromDays: days)
-    let weekday = ((days + 4) % 7 + 7) % 7
-    bytes.append(contentsOf: dayNames[weekday].utf8.prefix(3))
+    let parts = CivilTime(time)
+    let second = parts.second
+    bytes.append(contentsOf: dayNames[parts.weekday].utf8.prefix(3))
     bytes.append(", ")
-    appendDigits(day, count: 2, to: &bytes)
+    appendDigits(parts.day, count: 2, to: &bytes)
     bytes.append(0x20)
-    bytes.append(contentsOf: monthNames[month - 1].utf8)
+    bytes.append(contentsOf: monthNames[parts.month - 1].utf8)
     bytes.append(0x20)
-    appendDigits(year, count: 4, to: &bytes)
+    appendDigits(parts.year, count: 4, to: &bytes)
     for (separator, number) in [(0x20, second / 3600), (0x3A, second / 60 % 60), (0x3A, second % 60)] {
         bytes.append(UInt8(separator))
         appendDigits(number, count: 2, to: &bytes)
@@ -186,6 +183,23 @@ private func daysFromCivil(year: Int, month: Int, day: Int) -> Int {
     return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
 }
 
+/// An instant as the calendar and the clock show it in UTC. A year outside of 0 to 9999 becomes the nearest one.
+struct CivilTime {
+    let year, month, day: Int
+    /// 0 is Sunday.
+    let weekday: Int
+    /// Of the day.
+    let second: Int
+
+    init(_ time: WallTime) {
+        let bounded = min(max(time.secondsSinceEpoch, -62_167_219_200), 253_402_300_799)
+        let days = Int(floorDivide(bounded, by: 86_400))
+        second = Int(bounded - Int64(days) * 86_400)
+        weekday = ((days + 4) % 7 + 7) % 7
+        (year, month, day) = civil(fromDays: days)
+    }
+}
+
 private func civil(fromDays days: Int) -> (year: Int, month: Int, day: Int) {
     let shifted = days + 719_468
     let era = Int(floorDivide(Int64(shifted), by: 146_097))
@@ -197,7 +211,7 @@ private func civil(fromDays days: Int) -> (year: Int, month: Int, day: Int) {
     return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
 }
 
-private func appendDigits(_ value: Int, count: Int, to bytes: inout [UInt8]) {
+func appendDigits(_ value: Int, count: Int, to bytes: inout [UInt8]) {
     var divisor = count == 4 ? 1000 : 10
     while divisor > 0 {
         bytes.append(0x30 + UInt8(value / divisor % 10))

@@ -11,6 +11,7 @@ package final class AccessLogBuffer {
     private let sink: AccessLogSink
     let isOn: Bool
     private var lines: [UInt8] = []
+    private var line = AccessLogLine()
     private var loop: EventLoop?
     private var timer: Timer?
     private var isScheduled = false
@@ -55,14 +56,16 @@ package final class AccessLogBuffer {
     func append(_ account: Account, request: OwnedRequest) {
         unsafe request.bytes.withUnsafeBufferPointer {
             unsafe append(
-                account, method: $0[request.head.methodRange], target: $0[request.head.targetRange],
-                client: request.client, user: request.identity?.name)
+                account, method: UnsafeBufferPointer(rebasing: $0[request.head.methodRange]),
+                target: UnsafeBufferPointer(rebasing: $0[request.head.targetRange]), client: request.client,
+                user: request.identity?.name)
         }
     }
 
     func append(_ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?) {
         unsafe append(
-            account, method: bytes[head.methodRange], target: bytes[head.targetRange], client: client, user: nil)
+            account, method: UnsafeBufferPointer(rebasing: bytes[head.methodRange]),
+            target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]), client: client, user: nil)
     }
 
     /// A message that was no request.
@@ -70,93 +73,28 @@ package final class AccessLogBuffer {
         var account = account
         account.violation = violation
         let none = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
-        unsafe append(account, method: none[...], target: none[...], client: client, user: nil)
+        unsafe append(account, method: none, target: none, client: client, user: nil)
     }
 
     private func append(
-        _ account: Account, method: Slice<UnsafeBufferPointer<UInt8>>, target: Slice<UnsafeBufferPointer<UInt8>>,
+        _ account: Account, method: UnsafeBufferPointer<UInt8>, target: UnsafeBufferPointer<UInt8>,
         client: IPAddress?, user: String?
     ) {
-        let now = AccessLogBuffer.microseconds()
-        text("{\"time\":\"")
-        time(account.startedAt)
-        text("\",\"client\":\"")
-        if let client { lines.append(contentsOf: client.description.utf8) } else { text("unix") }
-        if let user {
-            text("\",\"user\":\"")
-            escaped(user.utf8)
-        }
-        text("\",\"method\":\"")
-        unsafe escaped(method)
-        text("\",\"uri\":\"")
-        unsafe LogScrubbing.append(target) { byte in escape(byte) }
-        text("\",\"status\":")
-        number(Int64(account.status))
-        text(",\"bytes\":")
-        number(Int64(account.bodyBytes))
-        text(",\"duration_us\":")
-        number(max(0, now - account.startedAt))
-        text(",\"outcome\":\"")
-        text(account.outcome.text)
-        text("\"")
-        if let violation = account.violation {
-            text(",\"reason\":\"")
-            lines.append(contentsOf: violation.reason.utf8)
-            text("\"")
-        } else if let refusal = account.refusal {
-            text(",\"reason\":\"")
-            lines.append(contentsOf: refusal.name.utf8)
-            text("\"")
-        }
-        if account.isBroken { text(",\"broken\":true") }
-        text("}\n")
+        var facts = AccessLogLine.Facts()
+        facts.startedAt = account.startedAt
+        facts.endedAt = AccessLogBuffer.microseconds()
+        facts.client = client
+        facts.user = user
+        facts.status = account.status
+        facts.bodyBytes = account.bodyBytes
+        facts.outcome = account.outcome.text
+        facts.reason = account.violation?.reason ?? account.refusal?.name
+        facts.isBroken = account.isBroken
+        unsafe line.append(facts, method: method.span, target: target.span, to: &lines)
         counters.add(.accessLogLines)
         if lines.count >= AccessLogBuffer.flushBytes { return flush() }
         guard !isScheduled, let timer, let loop else { return }
         isScheduled = true
         loop.timers.schedule(timer, after: .milliseconds(200))
-    }
-
-    private func text(_ text: StaticString) { HeadWriter.append(text, to: &lines) }
-    private func number(_ value: Int64) { HeadWriter.append(decimal: Int(value), to: &lines) }
-    private func escaped(_ bytes: some Sequence<UInt8>) { for byte in bytes { escape(byte) } }
-
-    private func escape(_ byte: UInt8) {
-        switch byte {
-        case 0x22: text("\\\"")
-        case 0x5C: text("\\\\")
-        case 0x20...0x7E: lines.append(byte)
-        default:
-            text("\\u00")
-            lines.append(HeadWriter.hexDigit(byte >> 4))
-            lines.append(HeadWriter.hexDigit(byte & 15))
-        }
-    }
-
-    /// RFC 3339, UTC, milliseconds; the second is rendered once.
-    private func time(_ microseconds: Int64) {
-        let second = microseconds / 1_000_000
-        if second != renderedSecond {
-            renderedSecond = second
-            rendered = AccessLogBuffer.render(second)
-        }
-        lines.append(contentsOf: rendered)
-        let milliseconds = UInt8((microseconds / 1000) % 1000 / 100)
-        lines.append(0x2E)
-        lines.append(0x30 + milliseconds)
-        lines.append(0x30 + UInt8((microseconds / 1000) % 100 / 10))
-        lines.append(0x30 + UInt8((microseconds / 1000) % 10))
-        lines.append(0x5A)
-    }
-    private var renderedSecond: Int64 = -1
-    private var rendered: [UInt8] = []
-
-    private static func render(_ second: Int64) -> [UInt8] {
-        var seconds = time_t(second)
-        var parts = unsafe tm()
-        _ = unsafe gmtime_r(&seconds, &parts)
-        func two(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
-        let date = unsafe "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
-        return unsafe Array("\(date)T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))".utf8)
     }
 }

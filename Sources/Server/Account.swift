@@ -52,20 +52,3 @@ struct Account {
         if log.isOn { startedAt = AccessLogBuffer.microseconds() }
     }
 }
-
-extension Refusal {
-    /// It was the origin, or the way to it: counted as failed, not as refused.
-    package var isOfOrigin: Bool {
-        switch self {
-        case .nameNotFound, .nameTimeout, .connectionRefused, .connectionTimeout, .destinationUnroutable,
-            .connectionTerminated, .responseTimeout, .responseIncomplete, .responseInvalid,
-            .tlsCertificate,
-            .tlsProtocol, .originQueueFull:
-            true
-        case .notAProxyRequest, .hostInvalid, .accessDenied, .destinationForbidden, .tunnelPortForbidden,
-            .authenticationRequired,
-            .authenticationBusy, .loopDetected, .onlyIfCached, .malformedRequestBody, .requestTimeout, .internalError:
-            false
-        }
-    }
-}

@@ -76,10 +76,7 @@ extension Exchange {
     func relayInterim(_ response: ReceivedResponse) {
         guard request.head.minorVersion >= 1 else { return }
         if response.status == 100 { awaitsContinue = false }
-        stream.interim {
-            ForwardedHead.appendResponse(response, to: &$0)
-            HeadWriter.append("\r\n", to: &$0)
-        }
+        stream.interim { ForwardedHead.appendInterim(response, to: &$0) }
     }
 
     func relayHead(
@@ -89,25 +86,12 @@ extension Exchange {
         worker.counters.add(.passed)
         stream.account.status = response.status
         stream.account.outcome = .passed
-        var framing = ForwardedHead.framing(of: length, minorVersion: request.head.minorVersion)
-        let tellsLength = request.method == .head || response.status == 304
-        if tellsLength { framing = .none }
-        if framing == .untilClose { stream.persists = false }
-        var cacheStatus = CacheStatus(.forwarded(why))
-        cacheStatus.forwardStatus = response.status
-        cacheStatus.detail = notStored?.rawValue
-        stream.begin(framing: framing) {
-            ForwardedHead.appendResponse(response, to: &$0)
-            ForwardedHead.appendProxyFields(response, now: worker.wallTime, to: &$0)
-            HeadWriter.append("Cache-Status: ", to: &$0)
-            cacheStatus.append(to: &$0)
-            HeadWriter.append("\r\n", to: &$0)
-            ForwardedHead.appendFraming(framing, to: &$0)
-            // A response without content may still say how long it would be (HEAD, 304; RFC 9110 §8.6).
-            if tellsLength, let told = response.fields.first(.contentLength) {
-                appendFieldLine(.contentLength, told, to: &$0)
-            }
-            HeadWriter.appendConnection(persists: stream.persists, minorVersion: request.head.minorVersion, to: &$0)
+        let head = RelayedHead(
+            response, length: length, to: request.method, minorVersion: request.head.minorVersion, reason: why,
+            detail: notStored)
+        if head.endsWithConnection { stream.persists = false }
+        stream.begin(framing: head.framing) {
+            head.append(persists: stream.persists, now: worker.wallTime, to: &$0)
         }
     }
 
@@ -144,16 +128,10 @@ extension Exchange {
             isAnswered = true
             stream.account.status = status
             stream.account.outcome = .local
-            var date: [UInt8] = []
-            appendHTTPDate(worker.wallTime, to: &date)
             stream.begin {
-                appendStatusLine(status, reason: nil, to: &$0)
-                appendFieldLine(.date, date, to: &$0)
-                HeadWriter.append("Cache-Status: larder; detail=local\r\n", to: &$0)
-                for line in fields.lines { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &$0) }
-                HeadWriter.append(.contentLength, body.count, to: &$0)
-                HeadWriter.appendConnection(persists: stream.persists, minorVersion: request.head.minorVersion, to: &$0)
-                $0.append(contentsOf: body)
+                LocalAnswer.appendResponse(
+                    status: status, fields: fields, body: body, persists: stream.persists,
+                    minorVersion: request.head.minorVersion, date: worker.wallTime, to: &$0)
             }
             stream.flush()
         }
@@ -161,6 +139,8 @@ extension Exchange {
 
     /// Answers with an error. Where the client has begun to get another answer, it must see that this one is not whole (RFC 9112 §8).
     func refuse(_ refusal: Refusal) {
+        // Either the origin failed, or it has the head of the request already.
+        let wasForwarded = refusal.isOfOrigin || upload != nil
         fetch = nil
         guard stream.takeBack() else {
             stream.account.refusal = refusal
@@ -177,8 +157,9 @@ extension Exchange {
             request.method == .connect && (refusal != .authenticationRequired || stream.hasUnreadBytes)
         if request.hasBody || isRefusedTunnel { stream.persists = false }
         let response = ErrorResponse(
-            refusal, request: request.received, uri: request.uri, denial: denial,
-            challenge: request.challenge ?? snapshot.authenticator?.challenge)
+            refusal, to: request.received, uri: request.uri, denial: denial,
+            challenge: request.challenge ?? snapshot.authenticator?.challenge,
+            forwardReason: wasForwarded ? transaction.forwardReason : nil)
         stream.begin {
             response.append(
                 isHead: request.method == .head, persists: stream.persists, minorVersion: request.head.minorVersion,
@@ -226,10 +207,7 @@ extension Exchange {
         stream.account.status = 101
         stream.account.outcome = .tunnel
         var greeting: [UInt8] = []
-        ForwardedHead.appendResponse(response, to: &greeting)
-        HeadWriter.append("Connection: Upgrade\r\n", to: &greeting)
-        appendFieldLine(.upgrade, response.fields.first(.upgrade) ?? ArraySlice("websocket".utf8), to: &greeting)
-        HeadWriter.append("Via: 1.1 larder\r\n\r\n", to: &greeting)
+        ForwardedHead.appendSwitch(response, to: &greeting)
         TunnelOpener.open(
             stream: stream, worker: worker, origin: origin, greeting: greeting, early: early, request: request)
     }

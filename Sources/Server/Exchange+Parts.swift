@@ -1,4 +1,5 @@
 import Caching
+import Forwarding
 import Message
 import Storage
 import Transaction

@@ -158,10 +158,9 @@ final class Fetch: TimedObject {
         self.connection = connection
         state = .awaitingHead
         worker.counters.add(.originRequests)
-        let conditions = self.conditions
         unsafe worker.scratch.pointee.out.removeAll(keepingCapacity: true)
-        unsafe ForwardedHead.appendRequest(
-            request.received, conditions: conditions, instance: worker.shared.instance, to: &worker.scratch.pointee.out)
+        let outgoing = OutgoingRequest(request.received, conditions: conditions, instance: worker.shared.instance)
+        unsafe outgoing.serialize(into: &worker.scratch.pointee.out)
         let outcome = unsafe worker.scratch.pointee.out.withUnsafeBytes { unsafe connection.send($0) }
         guard outcome != .failed else { return connectionDied() }
         requestIsSent = !request.hasBody

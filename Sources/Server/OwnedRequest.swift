@@ -52,10 +52,11 @@ final class OwnedRequest {
     var head: RequestHead { received.head }
     var options: ConnectionOptions { received.options }
     var bodyLength: BodyLength { received.bodyLength }
-    var fields: Fields { received.fields }
+    // Written out: the same of `received` would each be a call into another module.
+    var fields: Fields { Fields(bytes: received.bytes, section: received.head.fields) }
     var hasBody: Bool { received.hasBody }
-    var method: Method { received.method }
-    var methodText: ArraySlice<UInt8> { received.methodText }
+    var method: Method { received.head.method }
+    var methodText: ArraySlice<UInt8> { received.bytes[received.head.methodRange] }
 
     /// Whether the request may be sent again where its connection turns out to be dead: it is idempotent (RFC 9110 §9.2.2), whatever
     /// method the origin makes of it, and it has no body that is already consumed.

@@ -1,10 +1,10 @@
 package import Access
 
-/// Why Larder answers a request itself with an error: the one list that the response, the log and the counters share.
+/// Why Larder answers a request with an error of its own: the one list that the response, the log and the counters share.
 ///
-/// What an origin answers is not here; neither is what a parser refuses (`FramingError` names that itself).
+/// An error that an origin sends is not a refusal; neither is a violation that a parser finds (`FramingError`).
 package enum Refusal: UInt8, Error, CaseIterable, Sendable {
-    // The client's doing
+    // The client, or the rules of this proxy
     case notAProxyRequest
     case hostInvalid
     case accessDenied
@@ -16,7 +16,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case onlyIfCached
     case malformedRequestBody
     case requestTimeout
-    // The next hop's doing (RFC 9209 §2.3)
+    // The origin, or the way to it (RFC 9209 §2.3)
     case nameNotFound
     case nameTimeout
     case connectionRefused
@@ -28,93 +28,172 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case responseInvalid
     case tlsCertificate
     case tlsProtocol
-    // Ours
     case originQueueFull
+    // Larder
     case internalError
 
-    /// The status code the client gets (RFC 9110 §15).
-    package var status: UInt16 {
-        switch self {
-        case .notAProxyRequest, .hostInvalid, .malformedRequestBody: 400
-        case .accessDenied, .destinationForbidden, .tunnelPortForbidden: 403
-        case .authenticationRequired: 407
-        case .requestTimeout: 408
-        case .authenticationBusy: 429
-        case .loopDetected: 508
-        case .onlyIfCached, .connectionTimeout, .responseTimeout, .nameTimeout: 504
-        case .nameNotFound, .connectionRefused, .destinationUnroutable, .connectionTerminated: 502
-        case .responseIncomplete, .responseInvalid, .tlsCertificate, .tlsProtocol: 502
-        case .originQueueFull: 503
-        case .internalError: 500
+    /// Whose fault an error is: `larder stats` and the log count those of origins apart from the rest.
+    package enum Cause: Sendable { case client, policy, origin, larder }
+
+    /// Everything that is said about one case.
+    private struct Row {
+        let name: StaticString
+        let status: UInt16
+        let proxyStatusError: StaticString
+        let cause: Cause
+        let explanation: StaticString
+
+        init(
+            _ name: StaticString, _ status: UInt16, _ proxyStatusError: StaticString, _ cause: Cause,
+            _ explanation: StaticString
+        ) {
+            self.name = name
+            self.status = status
+            self.proxyStatusError = proxyStatusError
+            self.cause = cause
+            self.explanation = explanation
         }
     }
 
-    /// The `error` parameter of `Proxy-Status`, a type registered by RFC 9209 §2.3.
-    package var proxyStatusError: StaticString {
-        switch self {
-        case .notAProxyRequest, .hostInvalid, .malformedRequestBody: "http_request_error"
-        case .requestTimeout: "http_request_error"
-        case .accessDenied, .tunnelPortForbidden, .authenticationRequired, .authenticationBusy: "http_request_denied"
-        case .destinationForbidden: "destination_ip_prohibited"
-        case .loopDetected: "proxy_loop_detected"
-        case .onlyIfCached: "http_request_error"
-        case .nameNotFound: "dns_error"
-        case .nameTimeout: "dns_timeout"
-        case .connectionRefused: "connection_refused"
-        case .connectionTimeout: "connection_timeout"
-        case .destinationUnroutable: "destination_ip_unroutable"
-        case .connectionTerminated: "connection_terminated"
-        case .responseTimeout: "http_response_timeout"
-        case .responseIncomplete: "http_response_incomplete"
-        case .responseInvalid: "http_protocol_error"
-        case .tlsCertificate: "tls_certificate_error"
-        case .tlsProtocol: "tls_protocol_error"
-        case .originQueueFull: "connection_limit_reached"
-        case .internalError: "proxy_internal_error"
-        }
-    }
-
-    /// One sentence for the person who reads the error page.
-    package var explanation: StaticString {
+    /// The table: the only place that knows what a refusal is called and what it means.
+    private var row: Row {
         switch self {
         case .notAProxyRequest:
-            "This is a proxy: it wants the whole URI in the request line, as a client sends that was told of a proxy."
-        case .hostInvalid: "The host of the request is neither a name nor an address."
-        case .accessDenied: "The rules of this proxy do not allow this request."
-        case .destinationForbidden: "The name leads to an address that this proxy may not connect to."
-        case .tunnelPortForbidden: "This proxy opens no tunnel to that port."
-        case .authenticationRequired: "This proxy wants to know who you are."
-        case .authenticationBusy: "Too many credentials are being checked; try again in a moment."
-        case .loopDetected: "This request has been here before: proxies forward it in a circle."
+            Row(
+                "not-a-proxy-request", 400, "http_request_error", .client,
+                """
+                This is a proxy, but the request names only a path, as if this were a web server. Enter this address as \
+                the HTTP proxy in the settings of your client (or set http_proxy), then open the original URL.
+                """)
+        case .hostInvalid:
+            Row(
+                "host-invalid", 400, "http_request_error", .client,
+                "The host in the URL is neither a valid name nor a valid IP address. Check the URL.")
+        case .accessDenied:
+            Row(
+                "access-denied", 403, "http_request_denied", .policy,
+                """
+                The access rules of this proxy do not allow this request. If you need it, ask the administrator of \
+                the proxy.
+                """)
+        case .destinationForbidden:
+            Row(
+                "destination-forbidden", 403, "destination_ip_prohibited", .policy,
+                """
+                This host has an address that the proxy must not connect to. If you need it, ask the administrator \
+                of the proxy to allow the address.
+                """)
+        case .tunnelPortForbidden:
+            Row(
+                "tunnel-port-forbidden", 403, "http_request_denied", .policy,
+                """
+                This proxy does not open tunnels to that port. If you need it, ask the administrator of the proxy to \
+                allow the port.
+                """)
+        case .authenticationRequired:
+            Row(
+                "authentication-required", 407, "http_request_denied", .policy,
+                "This proxy requires a user name and a password. Enter them in the proxy settings of your client.")
+        case .authenticationBusy:
+            Row(
+                "authentication-busy", 429, "http_request_denied", .policy,
+                """
+                The proxy cannot check this password now: too many checks are waiting, or this client has sent too \
+                many wrong passwords. Wait a moment, then try again.
+                """)
+        case .loopDetected:
+            Row(
+                "loop-detected", 508, "proxy_loop_detected", .client,
+                """
+                This request has already passed through this proxy. Another proxy, or the name of the host, leads \
+                back here; one of them must change.
+                """)
         case .onlyIfCached:
-            "The response is not stored here in a form that may be used, and the request allows nothing else."
-        case .malformedRequestBody: "The body of the request is not framed as HTTP/1.1 says."
-        case .requestTimeout: "The request did not arrive in time."
-        case .nameNotFound: "The name of the host is not known."
-        case .nameTimeout: "The name servers did not answer in time."
-        case .connectionRefused: "The origin refuses connections."
-        case .connectionTimeout: "The origin did not accept a connection in time."
-        case .destinationUnroutable: "There is no way to the address of the origin."
-        case .connectionTerminated: "The origin closed the connection before it answered."
-        case .responseTimeout: "The origin accepted the request but did not answer in time."
-        case .responseIncomplete: "The origin broke off its answer."
-        case .responseInvalid: "The origin's answer is not valid HTTP."
-        case .tlsCertificate: "The origin's certificate is not to be trusted."
-        case .tlsProtocol: "No secure connection to the origin could be agreed on."
-        case .originQueueFull: "Too many requests wait for that origin already."
-        case .internalError: "Larder met a fault of its own."
+            Row(
+                "only-if-cached", 504, "http_request_error", .client,
+                """
+                The cache holds no response that this request may get, and the request or a rule does not let the \
+                proxy ask the origin.
+                """)
+        case .malformedRequestBody:
+            Row(
+                "malformed-request-body", 400, "http_request_error", .client,
+                "The body of the request breaks the rules of HTTP/1.1. The client that sent it has a fault.")
+        case .requestTimeout:
+            Row(
+                "request-timeout", 408, "http_request_error", .client,
+                "The client took too long to send its request. Try again.")
+        case .nameNotFound:
+            Row(
+                "name-not-found", 502, "dns_error", .origin,
+                "The name of the host does not exist. Check the spelling of the URL.")
+        case .nameTimeout:
+            Row(
+                "name-timeout", 504, "dns_timeout", .origin,
+                "The name servers did not tell the address of the host in time. Try again.")
+        case .connectionRefused:
+            Row(
+                "connection-refused", 502, "connection_refused", .origin,
+                "The origin refused the connection: no server accepts connections on that port.")
+        case .connectionTimeout:
+            Row(
+                "connection-timeout", 504, "connection_timeout", .origin,
+                "The origin did not accept a connection in time. It may be down, or a firewall may be in the way.")
+        case .destinationUnroutable:
+            Row(
+                "destination-unroutable", 502, "destination_ip_unroutable", .origin,
+                "The proxy has no network route to the address of the origin.")
+        case .connectionTerminated:
+            Row(
+                "connection-terminated", 502, "connection_terminated", .origin,
+                "The origin closed the connection before it answered.")
+        case .responseTimeout:
+            Row(
+                "response-timeout", 504, "http_response_timeout", .origin,
+                "The origin took the request but did not answer in time.")
+        case .responseIncomplete:
+            Row(
+                "response-incomplete", 502, "http_response_incomplete", .origin,
+                "The origin broke off in the middle of its response.")
+        case .responseInvalid:
+            Row(
+                "response-invalid", 502, "http_protocol_error", .origin,
+                "The response of the origin is not valid HTTP.")
+        case .tlsCertificate:
+            Row(
+                "tls-certificate", 502, "tls_certificate_error", .origin,
+                "The proxy does not trust the certificate of the origin.")
+        case .tlsProtocol:
+            Row(
+                "tls-protocol", 502, "tls_protocol_error", .origin,
+                "The proxy and the origin could not agree on a secure connection.")
+        case .originQueueFull:
+            Row(
+                "origin-queue-full", 503, "connection_limit_reached", .origin,
+                "Too many requests are already waiting for this origin. Wait a moment, then try again.")
+        case .internalError:
+            Row(
+                "internal-error", 500, "proxy_internal_error", .larder,
+                "The proxy met an internal error. Please report it to its administrator.")
         }
     }
 
-    /// The name in log and counters: kebab-case.
-    package var name: String {
-        var result = ""
-        for character in "\(self)".unicodeScalars {
-            if character.properties.isUppercase { result += "-" }
-            result += character.properties.lowercaseMapping
-        }
-        return result
-    }
+    /// The name in the log, the counters and `detail` of `Cache-Status`: kebab-case.
+    package var name: String { "\(row.name)" }
+
+    /// The status code the client gets (RFC 9110 §15).
+    package var status: UInt16 { row.status }
+
+    /// The `error` parameter of `Proxy-Status`, a type registered by RFC 9209 §2.3.
+    package var proxyStatusError: StaticString { row.proxyStatusError }
+
+    package var cause: Cause { row.cause }
+
+    /// The origin, or the way to it, failed: the request is counted as failed, not as refused.
+    package var isOfOrigin: Bool { row.cause == .origin }
+
+    /// What happened and what to do about it, for the person who reads the error page.
+    package var explanation: StaticString { row.explanation }
 }
 
 extension Refusal {

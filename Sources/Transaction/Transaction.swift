@@ -145,6 +145,8 @@ package struct Transaction: Sendable {
     }
 
     private var state: State = .started
+    /// Why the request is forwarded, or would have been but for a failure; nil where it ended before that was a question.
+    package private(set) var forwardReason: CacheStatus.ForwardReason?
     package private(set) var request: Request
 
     package init(_ request: Request) { self.request = request }
@@ -237,6 +239,7 @@ package struct Transaction: Sendable {
         }
         if request.isTunnel {
             state = .settled
+            forwardReason = .method
             return .tunnel
         }
         guard request.mayUseStore else {
@@ -273,6 +276,7 @@ package struct Transaction: Sendable {
     }
 
     private mutating func leadOrFetch(_ fetch: Fetch) -> Action {
+        forwardReason = fetch.reason
         // A validation replaces the client's own conditions, so its outcome can serve others as well.
         guard request.mayLead || (request.collapses && fetch.isConditional && request.isStored) else {
             state = .fetching(fetch)
@@ -284,6 +288,7 @@ package struct Transaction: Sendable {
 
     private mutating func fetchAlone(_ reason: CacheStatus.ForwardReason) -> Action {
         let fetch = Fetch(reason: reason, isConditional: false, isLeading: false)
+        forwardReason = reason
         state = .fetching(fetch)
         return .fetch(fetch)
     }

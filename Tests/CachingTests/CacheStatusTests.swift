@@ -41,7 +41,7 @@ struct CacheStatusTests {
             all == "larder; fwd=uri-miss; fwd-status=200; ttl=1; stored; collapsed; key=\"http://a/\"; detail=no-store")
     }
 
-    @Test func `RFC 8941: strings hold visible ASCII only, integers fifteen digits`() {
+    @Test func `RFC 9651: strings hold visible ASCII only, integers fifteen digits`() {
         #expect(
             rendered(.hit) { $0.key = Array("a\"b\\c\u{E9}\r\n d".utf8) }
                 == "larder; hit; key=\"a\\\"b\\\\c%C3%A9%0D%0A d\"")

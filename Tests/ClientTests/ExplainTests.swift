@@ -102,7 +102,7 @@ struct ExplainTests {
                 ([], "GET", "/nocache", "validate", "larder; fwd=stale; fwd-status=304"),
                 (
                     ["-H", "Cache-Control: only-if-cached"], "GET", "/new", "refuse",
-                    "larder; fwd=bypass; detail=only-if-cached"
+                    "larder; detail=only-if-cached"
                 ),
                 ([], "DELETE", "/a", "fetch", "larder; fwd=method"),
                 ([], "GET", "/new", "fetch", "larder; fwd=uri-miss"),

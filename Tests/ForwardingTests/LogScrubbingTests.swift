@@ -22,7 +22,7 @@ struct LogScrubbingTests {
     ) {
         let bytes = Array(row.target.utf8)
         var logged: [UInt8] = []
-        unsafe bytes.withUnsafeBufferPointer { unsafe LogScrubbing.append($0[...]) { logged.append($0) } }
+        LogScrubbing.append(bytes.span) { logged.append($0) }
         #expect(String(decoding: logged, as: UTF8.self) == row.logged)
     }
 }

@@ -32,6 +32,14 @@ struct ErrorScenarios {
             let answer = try s.client().get("http://127.0.0.1:1/")
             #expect(answer.status == 502)
             #expect(answer["Proxy-Status"]?.contains("error=connection_refused") == true)
+            // RFC 9211 §2.2: the true reason for which the request was forwarded, as it was tried.
+            #expect(answer.cacheStatus == "larder; fwd=uri-miss; detail=connection-refused")
+            #expect(
+                try s.client().request("POST", "http://127.0.0.1:1/", body: "x").cacheStatus
+                    == "larder; fwd=method; detail=connection-refused")
+            #expect(
+                try s.client().get("http://127.0.0.1:1/", "Cache-Control: only-if-cached").cacheStatus
+                    == "larder; detail=only-if-cached")
         }
     }
 

@@ -1,0 +1,95 @@
+package import Message
+
+/// Writes lines of the access log: one JSON object for each request.
+///
+/// Everything that a client chose is escaped, so that nobody can forge a line or a field.
+package struct AccessLogLine {
+    /// What is told of one request.
+    package struct Facts {
+        /// Microseconds since 1970.
+        package var startedAt: Int64 = 0
+        package var endedAt: Int64 = 0
+        /// Nil for a client on a Unix socket.
+        package var client: IPAddress?
+        package var user: String?
+        package var status: UInt16 = 0
+        package var bodyBytes = 0
+        package var outcome: StaticString = "none"
+        /// Why it was refused, or failed.
+        package var reason: String?
+        /// The client did not get the whole answer.
+        package var isBroken = false
+
+        package init() {}
+    }
+
+    private var renderedSecond = Int64.min
+    private var rendered: [UInt8] = []
+
+    package init() {}
+
+    /// - Parameters:
+    ///   - method, target: as received; empty where the message was no request.
+    package mutating func append(
+        _ facts: Facts, method: borrowing Span<UInt8>, target: borrowing Span<UInt8>, to line: inout [UInt8]
+    ) {
+        line.append("{\"time\":\"")
+        appendTime(facts.startedAt, to: &line)
+        line.append("\",\"client\":\"")
+        if let client = facts.client { line.append(contentsOf: client.description.utf8) } else { line.append("unix") }
+        if let user = facts.user {
+            line.append("\",\"user\":\"")
+            for byte in user.utf8 { AccessLogLine.escape(byte, to: &line) }
+        }
+        line.append("\",\"method\":\"")
+        for index in method.indices { AccessLogLine.escape(method[index], to: &line) }
+        line.append("\",\"uri\":\"")
+        LogScrubbing.append(target) { AccessLogLine.escape($0, to: &line) }
+        line.append("\",\"status\":")
+        HeadWriter.append(decimal: Int(facts.status), to: &line)
+        line.append(",\"bytes\":")
+        HeadWriter.append(decimal: facts.bodyBytes, to: &line)
+        line.append(",\"duration_us\":")
+        // The wall clock may have been set back.
+        HeadWriter.append(decimal: Int(max(0, facts.endedAt - facts.startedAt)), to: &line)
+        line.append(",\"outcome\":\"")
+        line.append(facts.outcome)
+        line.append("\"")
+        if let reason = facts.reason {
+            line.append(",\"reason\":\"")
+            line.append(contentsOf: reason.utf8)
+            line.append("\"")
+        }
+        if facts.isBroken { line.append(",\"broken\":true") }
+        line.append("}\n")
+    }
+
+    private static func escape(_ byte: UInt8, to line: inout [UInt8]) {
+        switch byte {
+        case 0x22: line.append("\\\"")
+        case 0x5C: line.append("\\\\")
+        case 0x20...0x7E: line.append(byte)
+        default:
+            line.append("\\u00")
+            line.append(HeadWriter.hexDigit(byte >> 4))
+            line.append(HeadWriter.hexDigit(byte & 15))
+        }
+    }
+
+    /// RFC 3339, UTC, milliseconds. The second is rendered once for all lines of that second.
+    private mutating func appendTime(_ microseconds: Int64, to line: inout [UInt8]) {
+        var (second, rest) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        if rest < 0 { (second, rest) = (second - 1, rest + 1_000_000) }
+        if second != renderedSecond {
+            renderedSecond = second
+            rendered.removeAll(keepingCapacity: true)
+            appendTimestamp(WallTime(secondsSinceEpoch: second), to: &rendered)
+        }
+        line.append(contentsOf: rendered)
+        line.append(0x2E)
+        line.append(0x30 + UInt8(rest / 100_000))
+        line.append(0x30 + UInt8(rest / 10_000 % 10))
+        line.append(0x30 + UInt8(rest / 1_000 % 10))
+        line.append(0x5A)
+    }
+}

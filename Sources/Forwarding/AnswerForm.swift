@@ -1,0 +1,178 @@
+package import Caching
+import Framing
+package import Message
+
+/// In which form one client gets a stored response: the whole, parts (RFC 9110 §14), or the news that its own copy is good
+/// (§13); in which content coding; and how that is framed.
+package struct AnswerForm: Sendable {
+    /// What of the stored content goes out.
+    package enum Content: Sendable {
+        case none
+        case whole
+        case range(Range<Int>)
+        case ranges(MultipartRanges)
+    }
+
+    package let status: UInt16
+    package let content: Content
+    package let coding: CodingChoice
+    /// Bytes of the whole content in that coding; nil where they are known only when all of it is out.
+    package let totalLength: Int?
+    package let framing: ForwardedHead.Framing
+    /// Content follows the head: the request is no HEAD, and there is some.
+    package let hasBody: Bool
+    /// Another client would get another coding of what this one gets as it is stored (RFC 9110 §12.5.5).
+    private let addsVary: Bool
+
+    /// - Parameters:
+    ///   - length: of the content in `coding`, in bytes; nil where it is not known yet.
+    ///   - coding: as `chooseCoding` said, as far as it can be done.
+    ///   - boundary: of a multipart body (RFC 2046 §5.1.1): text that does not occur in the content.
+    package init(
+        of cached: CachedResponse, _ fields: Fields, to request: ReceivedRequest, _ cache: CacheRequest, length: Int?,
+        coding: CodingChoice, addsVary: Bool, now: WallTime, boundary: () -> [UInt8]
+    ) {
+        self.coding = coding
+        self.addsVary = addsVary
+        totalLength = length
+        (status, content) = AnswerForm.choose(
+            cached, fields, request, cache, length: length, takesRanges: coding == .asStored, now: now, boundary)
+        let sent: Int?
+        switch content {
+        case .none: sent = status == 416 ? 0 : nil
+        case .whole: sent = length
+        case .range(let range): sent = range.count
+        case .ranges(let parts): sent = parts.length
+        }
+        if let sent {
+            framing = .length(UInt64(sent))
+        } else if case .none = content {
+            framing = .none
+        } else {
+            framing = request.head.minorVersion == 0 ? .untilClose : .chunked
+        }
+        if case .none = content { hasBody = false } else { hasBody = request.method != .head && sent != 0 }
+    }
+
+    /// The client learns that the body is over by the end of its connection (RFC 9112 §6.3).
+    package var endsWithConnection: Bool { framing == .untilClose && hasBody }
+
+    private static func choose(
+        _ cached: CachedResponse, _ fields: Fields, _ request: ReceivedRequest, _ cache: CacheRequest, length: Int?,
+        takesRanges: Bool, now: WallTime, _ boundary: () -> [UInt8]
+    ) -> (UInt16, Content) {
+        let status = cached.status
+        let whole: (UInt16, Content) = (status, status == 204 || status == 304 ? .none : .whole)
+        if cache.hasPreconditions {
+            switch evaluate(request.fields, method: request.method, against: cached, now: now) {
+            case .notModified: return (304, .none)
+            // `failed` is for the origin to say: Larder does not answer 412 from the store.
+            case .none, .passed, .failed: break
+            }
+        }
+        guard takesRanges, cache.hasRange, request.method == .get, let length else { return whole }
+        switch selectRange(request.fields, method: request.method, stored: cached, length: UInt64(length), now: now) {
+        case .single(let range):
+            return (206, .range(Int(range.lowerBound)..<Int(range.upperBound)))
+        case .multiple(let ranges):
+            let parts = MultipartRanges(
+                ranges, length: length, contentType: fields.first(.contentType), boundary: boundary())
+            return (206, .ranges(parts))
+        case .unsatisfiable:
+            return (416, .none)
+        case .whole:
+            return whole
+        }
+    }
+
+    // MARK: the head
+
+    /// The head of a stored response.
+    package struct StoredHead {
+        package let status: UInt16
+        package let fields: Fields
+        /// Status line and fields as they go out where nothing is to be changed.
+        package let wire: [UInt8]
+        /// `wire` ends with a `Content-Length` line.
+        package let hasLength: Bool
+
+        package init(status: UInt16, fields: Fields, wire: [UInt8], hasLength: Bool) {
+            self.status = status
+            self.fields = fields
+            self.wire = wire
+            self.hasLength = hasLength
+        }
+    }
+
+    /// What is said of the answer beside what is stored.
+    package struct Remarks {
+        package let age: Seconds
+        package let cacheStatus: CacheStatus
+        /// Follows the `Cache-Status` member: which zone served it.
+        package let label: [UInt8]
+        /// In place of the stored fields: those of the response that just came for this client, where not all of them were
+        /// stored (`private="…"`, RFC 9111 §5.2.2.7).
+        package let ownFields: Fields?
+
+        package init(age: Seconds, cacheStatus: CacheStatus, label: [UInt8], ownFields: Fields? = nil) {
+            self.age = age
+            self.cacheStatus = cacheStatus
+            self.label = label
+            self.ownFields = ownFields
+        }
+    }
+
+    /// Appends the whole head, the empty line included.
+    /// - Parameter persists: the client's connection stays open, as far as this answer lets it.
+    package func appendHead(
+        of stored: StoredHead, _ remarks: Remarks, minorVersion: UInt8, persists: Bool, to out: inout [UInt8]
+    ) {
+        var hasLength = false
+        if status != stored.status || coding.isTransformed {
+            appendStatusLine(status, reason: nil, to: &out)
+            let coded = codedFields(of: remarks.ownFields ?? stored.fields, coding)
+            appendFieldLines(status == 304 ? notModifiedFields(of: coded) : coded, to: &out) { isSent($0.name) }
+            appendContentFields(to: &out)
+        } else if let ownFields = remarks.ownFields {
+            appendStatusLine(status, reason: nil, to: &out)
+            appendFieldLines(ownFields, to: &out) { isSent($0.name) }
+        } else {
+            out.append(contentsOf: stored.wire)
+            hasLength = stored.hasLength
+        }
+        if addsVary { HeadWriter.append(.vary, "Accept-Encoding", to: &out) }
+        out.append("Age: ")
+        HeadWriter.append(decimal: Int(clamping: remarks.age.count), to: &out)
+        out.append("\r\nCache-Status: ")
+        remarks.cacheStatus.append(to: &out)
+        out.append(contentsOf: remarks.label)
+        out.append("\r\n")
+        if !hasLength { ForwardedHead.appendFraming(framing, to: &out) }
+        HeadWriter.appendConnection(persists: persists && !endsWithConnection, minorVersion: minorVersion, to: &out)
+    }
+
+    /// A 416 says nothing of the content that is stored (RFC 9110 §15.5.17); of several parts each has its own type (§14.6).
+    private func isSent(_ name: FieldName) -> Bool {
+        switch name {
+        case .contentLength, .age: return false
+        case .contentType: if case .ranges = content { return false }
+        default: break
+        }
+        return status != 416 || name == .date || name == .eTag || name == .via
+    }
+
+    private func appendContentFields(to out: inout [UInt8]) {
+        switch content {
+        case .range(let range):
+            if let totalLength { HeadWriter.appendContentRange(range, of: totalLength, to: &out) }
+        case .ranges(let parts):
+            out.append("Content-Type: multipart/byteranges; boundary=")
+            out.append(contentsOf: parts.boundary)
+            out.append("\r\n")
+        case .none:
+            if status == 416, let totalLength { HeadWriter.appendContentRange(nil, of: totalLength, to: &out) }
+        case .whole:
+            break
+        }
+    }
+}

@@ -1,0 +1,276 @@
+import Access
+import Caching
+import Forwarding
+import Framing
+import Message
+import Testing
+import Transaction
+
+let now = WallTime(secondsSinceEpoch: 784_111_777)
+
+/// A stored response of `length` bytes, and what one request gets of it.
+func answer(
+    _ request: ReceivedRequest, length: Int? = 10, status: UInt16 = 200, coding: CodingChoice = .asStored,
+    addsVary: Bool = false, persists: Bool = true
+) throws -> (form: AnswerForm, lines: [String]) {
+    let stored = try response(
+        "HTTP/1.1 200 OK", "Content-Type: text/plain", "ETag: \"a\"", "Cache-Control: max-age=60",
+        "Date: Sun, 06 Nov 1994 08:49:37 GMT")
+    let cached = CachedResponse(
+        status: status, fields: stored.fields, requestTime: now, responseTime: now, policy: CachePolicy())
+    let bytes = request.bytes
+    let cache = CacheRequest(method: request.method, fields: request.head.fields, bytes: bytes.span)
+    let form = AnswerForm(
+        of: cached, stored.fields, to: request, cache, length: length, coding: coding, addsVary: addsVary, now: now,
+        boundary: { Array("B".utf8) })
+    var out: [UInt8] = []
+    form.appendHead(
+        of: .init(
+            status: status, fields: stored.fields, wire: Array("HTTP/1.1 200 OK\r\nETag: \"a\"\r\n".utf8),
+            hasLength: false),
+        .init(age: Seconds(7), cacheStatus: CacheStatus(.hit), label: []), minorVersion: request.head.minorVersion,
+        persists: persists, to: &out)
+    return (form, text(out.dropLast(4)).split(separator: "\r\n").map(String.init))
+}
+
+@Suite("RFC 9110 §14, §15.4.5 The form of a stored answer")
+struct AnswerFormTests {
+    @Test func `the whole, as it is stored`() throws {
+        let (form, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h"))
+        #expect(form.status == 200 && form.hasBody && form.framing == .length(10))
+        #expect(
+            lines == ["HTTP/1.1 200 OK", "ETag: \"a\"", "Age: 7", "Cache-Status: larder; hit", "Content-Length: 10"])
+    }
+
+    static let lengths: [(line: String, length: Int?, framing: ForwardedHead.Framing, hasBody: Bool, ends: Bool)] = [
+        ("GET http://h/ HTTP/1.1", nil, .chunked, true, false),
+        ("GET http://h/ HTTP/1.0", nil, .untilClose, true, true),
+        ("HEAD http://h/ HTTP/1.1", 10, .length(10), false, false),
+        ("HEAD http://h/ HTTP/1.0", nil, .untilClose, false, false),
+        ("GET http://h/ HTTP/1.1", 0, .length(0), false, false),
+    ]
+    @Test(arguments: lengths) func `framing towards the client`(
+        _ row: (line: String, length: Int?, framing: ForwardedHead.Framing, hasBody: Bool, ends: Bool)
+    ) throws {
+        let (form, lines) = try answer(try request(row.line, "Host: h"), length: row.length)
+        #expect(form.framing == row.framing && form.hasBody == row.hasBody && form.endsWithConnection == row.ends)
+        #expect(lines.contains("Connection: close") == row.ends)
+    }
+
+    @Test func `§15.4.5: a 304 says nothing of the content`() throws {
+        let (form, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h", "If-None-Match: \"a\""))
+        #expect(form.status == 304 && !form.hasBody)
+        #expect(lines.first == "HTTP/1.1 304 Not Modified")
+        #expect(lines.contains("ETag: \"a\""))
+        #expect(lines.contains("Cache-Control: max-age=60"))
+        #expect(!lines.contains { $0.hasPrefix("Content-") })
+    }
+
+    @Test func `§14.4: one range`() throws {
+        let (form, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h", "Range: bytes=2-4"))
+        #expect(form.status == 206 && form.framing == .length(3))
+        #expect(lines.contains("Content-Range: bytes 2-4/10"))
+        #expect(lines.contains("Content-Length: 3"))
+        #expect(lines.contains("Content-Type: text/plain"))
+    }
+
+    @Test func `§15.5.17: a range that is not there`() throws {
+        let (form, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h", "Range: bytes=10-"))
+        #expect(form.status == 416 && !form.hasBody)
+        #expect(lines.contains("Content-Range: bytes */10"))
+        #expect(lines.contains("Content-Length: 0"))
+        #expect(!lines.contains("Content-Type: text/plain"))
+    }
+
+    @Test func `§14.6: several ranges`() throws {
+        let (form, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h", "Range: bytes=0-1,8-9"))
+        guard case .ranges(let parts) = form.content else {
+            Issue.record("\(form.content)")
+            return
+        }
+        let content = Array("0123456789".utf8)
+        let body = parts.parts.reduce(into: [UInt8]()) { $0 += $1.head + content[$1.range] } + parts.closing
+        #expect(
+            text(body) == """
+                --B\r\nContent-Type: text/plain\r\nContent-Range: bytes 0-1/10\r\n\r\n01\r\n\
+                --B\r\nContent-Type: text/plain\r\nContent-Range: bytes 8-9/10\r\n\r\n89\r\n--B--\r\n
+                """)
+        #expect(parts.length == body.count)
+        #expect(lines.contains("Content-Type: multipart/byteranges; boundary=B"))
+        #expect(lines.contains("Content-Length: \(body.count)"))
+        #expect(!lines.contains("Content-Type: text/plain"))
+    }
+
+    @Test func `§14.2: a Range is ignored where the coding is another, or the length is not known`() throws {
+        let ranged = try request("GET http://h/ HTTP/1.1", "Host: h", "Range: bytes=0-1")
+        #expect(try answer(ranged, length: nil).form.status == 200)
+        let (form, lines) = try answer(ranged, length: nil, coding: .gzipped)
+        #expect(form.status == 200)
+        #expect(lines.contains("Content-Encoding: gzip") && lines.contains("ETag: W/\"a\""))
+    }
+
+    @Test func `§12.5.5: Vary where another client would get another coding`() throws {
+        let (_, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h"), addsVary: true)
+        #expect(lines.contains("Vary: Accept-Encoding"))
+    }
+}
+
+@Suite("RFC 9211 §2 Cache-Status of what is served from the store")
+struct ServiceTests {
+    static let rows: [(service: Service, text: String)] = [
+        (.hit, "larder; hit; ttl=3"), (.stale, "larder; hit; ttl=3"),
+        (.collapsed, "larder; fwd=uri-miss; ttl=3; collapsed"),
+        (.part(status: 0), "larder; fwd=partial; ttl=3; stored"),
+        (.part(status: 206), "larder; fwd=partial; fwd-status=206; ttl=3; stored"),
+        (.revalidated(.stale), "larder; fwd=stale; fwd-status=304; ttl=3; stored"),
+        (.miss(.varyMiss, status: 200), "larder; fwd=vary-miss; fwd-status=200; ttl=3; stored"),
+        (.staleOnError(.stale, status: 0), "larder; fwd=stale; ttl=3; detail=stale-on-error"),
+        (.staleOnError(.stale, status: 503), "larder; fwd=stale; fwd-status=503; ttl=3; detail=stale-on-error"),
+    ]
+    @Test(arguments: rows) func `each way has its text`(_ row: (service: Service, text: String)) {
+        var bytes: [UInt8] = []
+        row.service.cacheStatus(ttl: Seconds(3)).append(to: &bytes)
+        #expect(text(bytes) == row.text)
+    }
+}
+
+@Suite("RFC 9209, RFC 9211 §2.2 Errors that Larder makes")
+struct ErrorResponseTests {
+    func rendered(
+        _ refusal: Refusal, accept: String = "*/*", denial: Denial? = nil,
+        forwardReason: CacheStatus.ForwardReason? = nil
+    ) throws -> String {
+        let received = try request("GET http://h/<a> HTTP/1.1", "Host: h", "Accept: \(accept)")
+        var out: [UInt8] = []
+        ErrorResponse(
+            refusal, to: received, uri: Array("http://h/<a>".utf8), denial: denial,
+            challenge: Array("Basic realm=\"x\"".utf8), forwardReason: forwardReason
+        ).append(isHead: false, persists: true, date: now, to: &out)
+        return text(out)
+    }
+
+    @Test(arguments: Refusal.allCases) func `what was not forwarded claims no fwd`(_ refusal: Refusal) throws {
+        #expect(try rendered(refusal).contains("\r\nCache-Status: larder; detail=\(refusal.name)\r\n"))
+        #expect(
+            try rendered(refusal, forwardReason: .uriMiss)
+                .contains("\r\nCache-Status: larder; fwd=uri-miss; detail=\(refusal.name)\r\n"))
+    }
+
+    @Test(arguments: Refusal.allCases) func `each says what it is, and only 407 asks for credentials`(
+        _ refusal: Refusal
+    )
+        throws
+    {
+        let page = try rendered(refusal)
+        #expect(page.hasPrefix("HTTP/1.1 \(refusal.status) "))
+        #expect(
+            page.contains(
+                "\r\nProxy-Status: larder; error=\(refusal.proxyStatusError); details=\"\(refusal.name)\"\r\n"))
+        #expect(page.hasSuffix("\(refusal.explanation)\nhttp://h/<a>\n"))
+        #expect(page.contains("Proxy-Authenticate: ") == (refusal.status == 407))
+    }
+
+    @Test func `a denial names its rule`() throws {
+        let denial = Denial(rule: 3, reason: .rule, text: "not \"on\" the list")
+        let page = try rendered(.accessDenied, denial: denial)
+        #expect(page.contains("details=\"not \\\"on\\\" the list\"\r\n"))
+        #expect(page.contains("\nrule 3: not \"on\" the list\n"))
+    }
+
+    static let forms: [(accept: String, type: String, uri: String)] = [
+        ("*/*", "text/plain; charset=utf-8", "http://h/<a>"),
+        ("text/html, */*;q=0.1", "text/html; charset=utf-8", "<code>http://h/&lt;a&gt;</code>"),
+        ("text/html;q=0.2, application/json", "application/json", "\"uri\":\"http://h/<a>\""),
+        ("image/png", "text/plain; charset=utf-8", "http://h/<a>"),
+    ]
+    @Test(arguments: forms) func `the form that the client likes best`(
+        _ row: (accept: String, type: String, uri: String)
+    )
+        throws
+    {
+        let page = try rendered(.nameNotFound, accept: row.accept)
+        #expect(page.contains("\r\nContent-Type: \(row.type)\r\n"))
+        #expect(page.contains(row.uri))
+    }
+}
+
+@Suite("RFC 9110 §7.6.2, §7.6.3, §9.3.7, §9.3.8 What Larder answers itself")
+struct LocalAnswerTests {
+    enum Kind: Equatable { case none, refusal(Refusal), response(UInt16) }
+    static let rows: [(line: String, fields: [String], kind: Kind)] = [
+        ("GET http://h/ HTTP/1.1", [], .none), ("GET / HTTP/1.1", [], .refusal(.notAProxyRequest)),
+        ("OPTIONS * HTTP/1.1", [], .response(200)), ("CONNECT h:443 HTTP/1.1", [], .none),
+        ("CONNECT h:443 HTTP/1.1", ["Content-Length: 0"], .refusal(.malformedRequestBody)),
+        ("TRACE http://h/ HTTP/1.1", ["Content-Length: 1"], .refusal(.malformedRequestBody)),
+        ("TRACE http://h/ HTTP/1.1", ["Max-Forwards: 0"], .response(200)),
+        ("TRACE http://h/ HTTP/1.1", ["Max-Forwards: 1"], .none),
+        ("OPTIONS http://h/ HTTP/1.1", ["Max-Forwards: 0"], .response(200)),
+        ("GET http://h/ HTTP/1.1", ["Max-Forwards: 0"], .none),
+        ("GET http://h/ HTTP/1.1", ["Via: 1.1 larder (id)"], .refusal(.loopDetected)),
+        ("GET http://h/ HTTP/1.1", ["Via: 1.1 larder (other)"], .none),
+    ]
+    @Test(arguments: rows) func `for the proxy, or to be forwarded`(_ row: (line: String, fields: [String], kind: Kind))
+        throws
+    {
+        let received = try request(row.line, ["Host: h"] + row.fields)
+        let kind: Kind =
+            switch LocalAnswer(received, hasDestination: true, instance: Array("(id)".utf8)) {
+            case nil: .none
+            case .refusal(let refusal): .refusal(refusal)
+            case .response(let status, _, _): .response(status)
+            }
+        #expect(kind == row.kind)
+    }
+
+    @Test func `a host that is none`() throws {
+        let received = try request("GET http://h/ HTTP/1.1", "Host: h")
+        guard case .refusal(.hostInvalid) = LocalAnswer(received, hasDestination: false, instance: [1]) else {
+            Issue.record("it is forwarded")
+            return
+        }
+    }
+
+    @Test func `TRACE shows the request without its secrets`() throws {
+        let received = try request(
+            "TRACE http://h/ HTTP/1.1", "Host: h", "Max-Forwards: 0", "Cookie: a=b", "Authorization: x", "X: 1")
+        guard case .response(_, _, let body) = LocalAnswer(received, hasDestination: true, instance: [1]) else {
+            Issue.record("it is not answered")
+            return
+        }
+        #expect(text(body) == "TRACE http://h/ HTTP/1.1\r\nHost: h\r\nMax-Forwards: 0\r\nX: 1\r\n\r\n")
+    }
+}
+
+@Suite("The access log: one line")
+struct AccessLogLineTests {
+    @Test func `a request`() {
+        var facts = AccessLogLine.Facts()
+        facts.startedAt = 784_111_777_042_000
+        facts.endedAt = facts.startedAt + 1500
+        facts.user = "a\"b"
+        facts.status = 200
+        facts.bodyBytes = 12
+        facts.outcome = "hit"
+        facts.reason = "x"
+        facts.isBroken = true
+        var (line, bytes) = (AccessLogLine(), [UInt8]())
+        let (method, target) = (Array("GET".utf8), Array("http://h/?token=1\u{7F}\\".utf8))
+        line.append(facts, method: method.span, target: target.span, to: &bytes)
+        #expect(
+            text(bytes) == """
+                {"time":"1994-11-06T08:49:37.042Z","client":"unix","user":"a\\"b","method":"GET",\
+                "uri":"http://h/?token=***","status":200,"bytes":12,"duration_us":1500,"outcome":"hit",\
+                "reason":"x","broken":true}
+
+                """)
+    }
+
+    @Test func `nobody can forge a line`() {
+        var (line, bytes) = (AccessLogLine(), [UInt8]())
+        let (method, target) = ([UInt8](), Array("a\"b\\c\r\n\u{7F}".utf8))
+        line.append(AccessLogLine.Facts(), method: method.span, target: target.span, to: &bytes)
+        #expect(text(bytes).contains("\"uri\":\"a\\\"b\\\\c\\u000d\\u000a\\u007f\""))
+        #expect(text(bytes).hasPrefix("{\"time\":\"1970-01-01T00:00:00.000Z\""))
+        #expect(bytes.count { $0 == 0x0A } == 1)
+    }
+}

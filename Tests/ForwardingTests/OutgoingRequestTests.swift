@@ -1,0 +1,160 @@
+import Forwarding
+import Message
+import Testing
+
+@Suite("RFC 9110 §7.6.1 Connection: fields that end with this hop")
+struct HopByHopTests {
+    static let rows: [(fields: [String], sent: [String])] = [
+        (["X-End: 1", "accept: */*"], ["X-End: 1", "accept: */*"]),
+        (["Connection: X-Hop, keep-alive", "X-Hop: 1", "x-hop: 2", "X-End: 1"], ["X-End: 1"]),
+        (["Keep-Alive: 5", "Proxy-Connection: keep-alive", "TE: trailers", "Upgrade: h2c"], []),
+        (["Proxy-Authorization: Basic eDp5", "Proxy-Anything: 1", "proxy-x: 1"], []),
+        (["Proxyx: 1", "Pro: 2"], ["Proxyx: 1", "Pro: 2"]),
+        (["HTTP2-Settings: x"], []), (["Larder-Policy: pass"], []),
+        (["Trailer: Expires", "Authorization: Basic eDp5"], ["Trailer: Expires", "Authorization: Basic eDp5"]),
+        (["A: 1", "Connection: close", "B: 2", "B: 3"], ["A: 1", "B: 2", "B: 3"]),
+    ]
+    @Test(arguments: rows) func `what goes on, in order and as it was spelled`(
+        _ row: (fields: [String], sent: [String])
+    )
+        throws
+    {
+        #expect(forwarded(try request("GET http://h/ HTTP/1.1", ["Host: h"] + row.fields)) == row.sent)
+    }
+
+    @Test func `Expect of an HTTP/1.0 client is not forwarded`() throws {
+        #expect(forwarded(try request("GET http://h/ HTTP/1.1", "Host: h", "Expect: 100-continue")).count == 1)
+        let old = OutgoingRequest(try request("GET http://h/ HTTP/1.0", "Host: h", "Expect: 100-continue"))
+        #expect(old.lines.count == 3)
+    }
+
+    @Test func `responses lose the same`() throws {
+        let received = try response(
+            "HTTP/1.1 200 Fine", "Connection: X-Hop", "X-Hop: 1", "Keep-Alive: timeout=5", "Proxy-Status: cdn",
+            "Proxy-Authenticate: Basic", "Transfer-Encoding: chunked", "ETag: \"a\"")
+        var bytes: [UInt8] = []
+        ForwardedHead.appendResponse(received, to: &bytes)
+        #expect(text(bytes) == "HTTP/1.1 200 Fine\r\nProxy-Status: cdn\r\nETag: \"a\"\r\n")
+    }
+}
+
+@Suite("RFC 9112 §3.2 The target and Host of an outgoing request")
+struct OutgoingTargetTests {
+    static let rows: [(line: String, start: String, host: String)] = [
+        ("GET http://h/a?b HTTP/1.1", "GET /a?b HTTP/1.1", "Host: h"),
+        ("GET http://h HTTP/1.1", "GET / HTTP/1.1", "Host: h"),
+        ("GET http://h?q HTTP/1.1", "GET /?q HTTP/1.1", "Host: h"),
+        ("OPTIONS http://h HTTP/1.1", "OPTIONS * HTTP/1.1", "Host: h"),
+        ("OPTIONS http://h/ HTTP/1.1", "OPTIONS / HTTP/1.1", "Host: h"),
+        ("GET http://h:80/ HTTP/1.1", "GET / HTTP/1.1", "Host: h"),
+        ("GET http://h:8080/ HTTP/1.1", "GET / HTTP/1.1", "Host: h:8080"),
+        ("GET https://h:443/ HTTP/1.1", "GET / HTTP/1.1", "Host: h"),
+        ("GET https://h:80/ HTTP/1.1", "GET / HTTP/1.1", "Host: h:80"),
+        ("GET http://[::1]:81/ HTTP/1.0", "GET / HTTP/1.1", "Host: [::1]:81"),
+    ]
+    @Test(arguments: rows) func `origin form, and the host of the target`(
+        _ row: (line: String, start: String, host: String)
+    ) throws {
+        let outgoing = OutgoingRequest(try request(row.line, "Host: elsewhere"))
+        #expect(outgoing.lines.prefix(2) == [row.start, row.host])
+        #expect("Host: " + text(outgoing.authority) == row.host)
+        #expect(row.start.contains(" \(text(outgoing.target)) "))
+    }
+}
+
+@Suite("RFC 9110 §7.6.2 Max-Forwards")
+struct MaxForwardsTests {
+    static let rows: [(method: String, value: String, sent: String)] = [
+        ("OPTIONS", "7", "6"), ("TRACE", "1", "0"), ("GET", "7", "7"), ("OPTIONS", "many", "many"),
+    ]
+    @Test(arguments: rows) func `counts down for OPTIONS and TRACE`(
+        _ row: (method: String, value: String, sent: String)
+    )
+        throws
+    {
+        let received = try request("\(row.method) http://h/ HTTP/1.1", "Host: h", "Max-Forwards: \(row.value)")
+        #expect(forwarded(received) == ["Max-Forwards: \(row.sent)"])
+    }
+}
+
+@Suite("RFC 9110 §7.6.3 Via")
+struct ViaTests {
+    @Test func `ours stands behind those that are there, with the version of the request`() throws {
+        let received = try request("GET http://h/ HTTP/1.1", "Host: h", "Via: 1.0 a", "X: 1", "Via: 1.1 b, 2 c")
+        #expect(
+            OutgoingRequest(received).lines.dropFirst(2)
+                == ["X: 1", "Via: 1.0 a", "Via: 1.1 b, 2 c", "Via: 1.1 larder (id)"])
+        #expect(OutgoingRequest(try request("GET http://h/ HTTP/1.0")).lines.last == "Via: 1.0 larder (id)")
+    }
+
+    @Test func `a response names us too`() throws {
+        var bytes: [UInt8] = []
+        let now = WallTime(secondsSinceEpoch: 784_111_777)
+        ForwardedHead.appendProxyFields(try response("HTTP/1.0 200 OK"), now: now, to: &bytes)
+        #expect(text(bytes) == "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nVia: 1.0 larder\r\n")
+    }
+}
+
+@Suite("RFC 9110 §7.8 Upgrade")
+struct UpgradeTests {
+    static let rows: [(fields: [String], isForwarded: Bool)] = [
+        (["Connection: Upgrade", "Upgrade: websocket"], true),
+        (["Connection: upgrade, keep-alive", "Upgrade: h2c, WebSocket"], true),
+        (["Connection: Upgrade", "Upgrade: h2c"], false), (["Upgrade: websocket"], false),
+        (["Connection: Upgrade"], false),
+    ]
+    @Test(arguments: rows) func `only WebSocket`(_ row: (fields: [String], isForwarded: Bool)) throws {
+        let sent = forwarded(try request("GET http://h/ HTTP/1.1", ["Host: h"] + row.fields))
+        #expect(sent == (row.isForwarded ? ["Connection: Upgrade", "Upgrade: websocket"] : []))
+    }
+}
+
+@Suite("An outgoing request is a value")
+struct OutgoingRequestValueTests {
+    @Test func `conditions take the place of the client's own`() throws {
+        let received = try request(
+            "GET http://h/ HTTP/1.1", "Host: h", "If-None-Match: \"old\"", "If-Modified-Since: x", "X: 1")
+        let outgoing = OutgoingRequest(
+            received, conditions: [(.ifNoneMatch, Array("\"new\"".utf8))], instance: Array("id".utf8))
+        #expect(outgoing.lines.dropFirst(2) == ["X: 1", "If-None-Match: \"new\"", "Via: 1.1 larder (id)"])
+    }
+
+    static let framings: [(field: String?, line: String?, replay: OutgoingRequest.Replay)] = [
+        (nil, nil, .everything), ("Content-Length: 0", "Content-Length: 0", .everything),
+        ("Content-Length: 3, 3", "Content-Length: 3", .head),
+        ("Transfer-Encoding: chunked", "Transfer-Encoding: chunked", .head),
+    ]
+    @Test(arguments: framings) func `framing and replay follow the content`(
+        _ row: (field: String?, line: String?, replay: OutgoingRequest.Replay)
+    ) throws {
+        let fields = ["Host: h"] + (row.field.map { [$0] } ?? [])
+        let put = OutgoingRequest(try request("PUT http://h/ HTTP/1.1", fields))
+        #expect(put.lines.dropFirst(3) == (row.line.map { [$0] } ?? [])[...])
+        #expect(put.replay == row.replay)
+        #expect(put.isRepeatable == (row.replay == .everything))
+        #expect(!OutgoingRequest(try request("POST http://h/ HTTP/1.1", fields)).isRepeatable)
+    }
+
+    @Test func `it can be changed and signed`() throws {
+        var outgoing = OutgoingRequest(
+            try request("GET http://h/a HTTP/1.1", "Host: h", "Authorization: Basic x", "X-Date: 1", "x-date: 2"))
+        outgoing.setTarget(Array("http://h/a".utf8))
+        outgoing.setAuthority(Array("other".utf8))
+        outgoing.set(.proxyAuthorization, Array("Basic y".utf8))
+        outgoing.set(spelling: Array("X-Date".utf8), Array("3".utf8))
+        var seen: [String] = []
+        outgoing.forEachField { seen.append("\(text($0))=\(text($1))") }
+        #expect(
+            seen == [
+                "Host=other", "Authorization=Basic x", "Proxy-Authorization=Basic y", "X-Date=3",
+                "Via=1.1 larder (id)",
+            ])
+        outgoing.set(.authorization, Array("Signature z".utf8))
+        outgoing.remove(spelling: Array("x-DATE".utf8))
+        #expect(
+            outgoing.lines == [
+                "GET http://h/a HTTP/1.1", "Host: other", "Proxy-Authorization: Basic y", "Authorization: Signature z",
+                "Via: 1.1 larder (id)",
+            ])
+    }
+}

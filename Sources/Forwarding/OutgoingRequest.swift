@@ -40,8 +40,8 @@ package struct OutgoingRequest: Sendable {
     package let framing: BodyLength
 
     /// - Parameters:
-    ///   - conditions: validators of a stored response, and the range that is missing. They take the place of the client's own
-    ///     conditions (RFC 9111 §4.3.1).
+    ///   - conditions: validators of a stored response, the range that is missing and the coding it is stored in. They take the
+    ///     place of the client's own conditions (RFC 9111 §4.3.1) and of its fields of the same names.
     ///   - instance: what tells this Larder from others in `Via`, so that a loop is seen (RFC 9110 §7.6.3).
     package init(_ received: ReceivedRequest, conditions: [(FieldName, [UInt8])], instance: [UInt8]) {
         self.received = received
@@ -52,6 +52,7 @@ package struct OutgoingRequest: Sendable {
         dropped = ForwardedHead.notForwarded.union([.host, .via, .maxForwards])
         if received.head.minorVersion == 0 { dropped.insert(.expect) }
         if !conditions.isEmpty { dropped = dropped.union(replacedByConditionalFields) }
+        for (name, _) in conditions { dropped.insert(name) }
     }
 
     // MARK: what it says

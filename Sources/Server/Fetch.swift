@@ -170,7 +170,15 @@ final class Fetch: TimedObject {
 
     /// What goes along in place of the client's own conditions and ranges.
     private var conditions: [(FieldName, [UInt8])] {
-        if let part { return partConditions(for: part.stored, from: part.start, to: part.end) ?? [] }
+        if let part {
+            var fields = partConditions(for: part.stored, from: part.start, to: part.end) ?? []
+            // A stored gzip serves clients of every Accept-Encoding: the rest of it must be asked for as gzip, not as what
+            // this client takes, or the origin gives a part of another representation.
+            if hole != nil, part.stored.contentEncoding.elementsEqual("gzip".utf8) {
+                fields.append((.acceptEncoding, part.stored.contentEncoding))
+            }
+            return fields
+        }
         guard plan.isConditional else { return [] }
         if let stored { return conditionalFields(for: stored.cached) }
         return conditionalFields(forOneOf: candidates.map(\.cached))

@@ -102,6 +102,32 @@ struct ContentCodingScenarios {
         }
     }
 
+    static let holders = [["Accept-Encoding: gzip"], ["Accept-Encoding: identity"], []]
+
+    @Test(arguments: holders)
+    func `what is missing of a stored gzip is asked for as gzip, whatever the client takes`(fields: [String]) throws {
+        try scenario { s in
+            let text = String(repeating: "pantry ", count: 30)
+            let stored = gzip(Array(text.utf8))
+            let common = [
+                "Cache-Control: max-age=60", "ETag: \"g\"", "Vary: Accept-Encoding", "Content-Encoding: gzip",
+            ]
+            let last = stored.count - 1
+            s.origin.expects("GET /a", "Range: bytes=9-", "Accept-Encoding: gzip").replies(
+                206, common + ["Content-Type: text/plain", "Content-Range: bytes 9-\(last)/\(stored.count)"],
+                Array(stored[9...]))
+            #expect(try s.client().get("/a", "Range: bytes=9-", "Accept-Encoding: gzip").status == 206)
+            s.origin.expects("GET /a", "Range: bytes=0-8", "If-Range: \"g\"", "Accept-Encoding: gzip").replies(
+                206, common + ["Content-Range: bytes 0-8/\(stored.count)"], Array(stored[..<9]))
+            let client = try s.client()
+            try client.ask("GET", "/a", fields)
+            let answer = try client.response()
+            #expect(answer.status == 200)
+            #expect(answer.isWhole)
+            #expect(answer["Content-Encoding"] == nil ? answer.text == text : answer.body == stored)
+        }
+    }
+
     @Test func `no-transform of the origin: another variant is asked for (RFC 9110 §7.7)`() throws {
         let fields = Self.fields.map { $0.replacingOccurrences(of: "max-age=60", with: "max-age=60, no-transform") }
         try withStored(fields) { s, client in

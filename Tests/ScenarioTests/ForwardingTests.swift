@@ -122,6 +122,17 @@ struct ForwardingTests {
         }
     }
 
+    @Test func `a 204 never says a length, whatever the origin says (RFC 9110 §8.6)`() throws {
+        try scenario { s in
+            for method in ["GET", "HEAD"] {
+                s.origin.expects("\(method) /204").replies(204, "Content-Length: 5", "Cache-Control: no-store")
+                let answer = try s.client().request(method, "/204")
+                #expect(answer.status == 204)
+                #expect(answer["Content-Length"] == nil)
+            }
+        }
+    }
+
     @Test func `204 and 304 have no body, and the connection goes on`() throws {
         try scenario { s in
             s.origin.expects("GET /204").replies(204)

@@ -75,10 +75,20 @@ extension Fetch {
         commit(count)
         if case .length = length {
             remaining -= UInt64(count)
-            if remaining == 0 { complete(leftover: 0) }
+            if remaining == 0 { complete(leftover: hasBytesBehind(connection) ? 1 : 0) }
         }
         endOfTurn()
         return state == .streaming
+    }
+
+    /// Reads on behind a body that was read into a page, where there was room for its own bytes only. What stands behind the
+    /// body would be taken for the answer to the next request if the connection were lent to one.
+    private func hasBytesBehind(_ connection: OriginConnection) -> Bool {
+        guard persists else { return false }
+        return switch unsafe connection.read(into: worker.readBuffer) {
+        case .wouldBlock: false
+        case .bytes, .closed, .failed: true
+        }
     }
 
     func consume(_ bytes: UnsafeRawBufferPointer) {

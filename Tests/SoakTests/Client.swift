@@ -12,6 +12,8 @@ struct Client {
     private var socket: Socket?
     private var reader: MessageReader<Socket>?
     private var servedOnConnection = 0
+    /// What was asked before on this connection.
+    private var previous = "nothing"
     private var manner = Manner.plain
 
     /// Numbers requests, and says when it is enough.
@@ -170,14 +172,18 @@ struct Client {
         socket = fresh
         reader = MessageReader(fresh)
         servedOnConnection = 0
+        previous = "nothing"
         return true
     }
 
     private func report(_ number: Int, _ question: Question, _ text: String) {
         world.wrong(
             question.resource, kind: text,
-            "request \(number), \(manner), \(servedOnConnection) before it on its connection: \(question.summary)\n    \(text)"
-        )
+            """
+            request \(number), \(manner): \(question.summary)
+                \(text)
+                before it on its connection \(servedOnConnection), the last of them \(previous)
+            """)
     }
 
     private func report(_ number: Int, _ question: Question, _ answer: Answer, _ text: String) {
@@ -256,6 +262,7 @@ struct Client {
             let answer = try reader!.answer(to: question)
             judge(number, question, answer, since: start)
             servedOnConnection += 1
+            previous = "\(question.summary) → \(answer.status)"
             if answer.closes {
                 expectEnd(number, question, since: start)
                 return false

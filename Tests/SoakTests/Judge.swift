@@ -86,7 +86,8 @@ private struct Judge {
     /// there is none.
     private func form(of bytes: ArraySlice<UInt8>, at start: Int, among candidates: [Form]) -> Form? {
         let matching = candidates.filter { $0.firstDifference(bytes, at: start) == nil }
-        return matching.first { faultOfTag($0) == nil } ?? matching.first
+        return matching.first { faultOfTag($0) == nil && $0.length == start + bytes.count }
+            ?? matching.first { faultOfTag($0) == nil } ?? matching.first
     }
 
     private func strangeness(of bytes: ArraySlice<UInt8>, at start: Int) -> String {
@@ -141,7 +142,7 @@ private struct Judge {
         // Compressed by Larder.
         guard let form = decodedForm(of: decoded.bytes) else { return strangeness(of: answer.body[...], at: 0) }
         world.count { $0.decoded += 1 }
-        guard answer.isComplete else { return faultOfTag(form) }
+        guard answer.isComplete else { return faultOfWhole(form, decoded.bytes.count) }
         guard decoded.isWhole else { return "a gzip body that does not come to its end" }
         return faultOfWhole(form, decoded.bytes.count)
     }
@@ -157,7 +158,8 @@ private struct Judge {
         if answer.isComplete, count != form.length, !claims.lengths.contains(count) {
             return "\(count) bytes of \(form), whose length is \(form.length), as though they were all"
         }
-        return faultOfTag(form)
+        // Of nothing every form could be the beginning.
+        return count == 0 && form.length > 0 ? nil : faultOfTag(form)
     }
 
     /// A HEAD says what a GET would get.

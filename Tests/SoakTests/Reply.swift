@@ -199,7 +199,6 @@ struct Answering {
             case .oddTag: reply.set("ETag", "\"odd-\(script.dice.below(1_000_000))\"")
             case .malformedTag:
                 reply.set("ETag", script.dice.pick(["nothing quoted", "\"open", "w/\"small\"", "\"\"\""]))
-            case .notModifiedWithOtherTag, .notModifiedWithoutTag: notModified(&reply, fault)
             case .noStore: reply.set("Cache-Control", "no-store")
             case .shortLife where !resource.isPersonal:
                 reply.set("Cache-Control", script.dice.pick(["max-age=0", "max-age=1", "no-cache", "s-maxage=0"]))
@@ -227,6 +226,10 @@ struct Answering {
                 twistPart(&reply, fault)
             default: break
             }
+        }
+        // Last, so that no other fault gives such an answer the tag that it lacks.
+        for fault in [Fault.notModifiedWithOtherTag, .notModifiedWithoutTag] where script.has(fault) {
+            notModified(&reply, fault)
         }
     }
 

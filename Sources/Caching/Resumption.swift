@@ -25,6 +25,18 @@ package func partConditions(
     return [(.range, range), (.ifRange, validator)]
 }
 
+/// The `Accept-Encoding` to ask for missing bytes of a stored response with, in place of the client's own. Returns nil if the
+/// response does not vary by it.
+///
+/// A variant serves clients whose fields differ from those that it was fetched with: a gzip everybody, a plain one whoever
+/// takes plain. With the client's own field the origin might give a part of another variant.
+package func codingOfParts(of stored: CachedResponse) -> (FieldName, [UInt8])? {
+    guard case .names(let names) = stored.vary, names.contains(where: { $0.name == .acceptEncoding }) else {
+        return nil
+    }
+    return (.acceptEncoding, stored.contentEncoding.isEmpty ? Array("identity".utf8) : stored.contentEncoding)
+}
+
 /// Judges the answer to such a request.
 ///
 /// - Parameters:

@@ -172,11 +172,7 @@ final class Fetch: TimedObject {
     private var conditions: [(FieldName, [UInt8])] {
         if let part {
             var fields = partConditions(for: part.stored, from: part.start, to: part.end) ?? []
-            // A stored gzip serves clients of every Accept-Encoding: the rest of it must be asked for as gzip, not as what
-            // this client takes, or the origin gives a part of another representation.
-            if hole != nil, part.stored.contentEncoding.elementsEqual("gzip".utf8) {
-                fields.append((.acceptEncoding, part.stored.contentEncoding))
-            }
+            if hole != nil, let coding = codingOfParts(of: part.stored) { fields.append(coding) }
             return fields
         }
         guard plan.isConditional else { return [] }

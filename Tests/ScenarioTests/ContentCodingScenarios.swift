@@ -128,6 +128,21 @@ struct ContentCodingScenarios {
         }
     }
 
+    @Test func `what is missing of a stored plain variant is asked for plain`() throws {
+        try scenario { s in
+            let fields = [
+                "Cache-Control: max-age=60", "ETag: \"p\"", "Vary: Accept-Encoding", "Content-Type: text/plain",
+            ]
+            s.origin.expects("GET /a", "Range: bytes=2-5").replies(
+                206, fields + ["Content-Range: bytes 2-5/6"], Array("cdef".utf8))
+            #expect(try s.client().get("/a", "Range: bytes=2-5", "Accept-Encoding: br;q=1, gzip;q=0.8").text == "cdef")
+            s.origin.expects("GET /a", "Range: bytes=0-1", "If-Range: \"p\"", "Accept-Encoding: identity").replies(
+                206, fields + ["Content-Range: bytes 0-1/6"], Array("ab".utf8))
+            let answer = try s.client().get("/a", "Accept-Encoding: gzip, br;q=0.5")
+            #expect(answer.text == "abcdef")
+        }
+    }
+
     @Test func `no-transform of the origin: another variant is asked for (RFC 9110 §7.7)`() throws {
         let fields = Self.fields.map { $0.replacingOccurrences(of: "max-age=60", with: "max-age=60, no-transform") }
         try withStored(fields) { s, client in

@@ -21,9 +21,10 @@ package struct RelayedHead: Sendable {
     ) {
         self.response = response
         self.minorVersion = minorVersion
-        // A response without content may still say how long it would be (HEAD, 304), but a 204 never does (RFC 9110 §8.6).
+        // A response without content may still say how long it would be (HEAD, 304); a 204 never does (RFC 9110 §8.6).
         tellsLength = (method == .head && response.status != 204) || response.status == 304
-        framing = tellsLength || response.status == 204 ? .none : ForwardedHead.framing(of: length, minorVersion: minorVersion)
+        let hasNoContent = tellsLength || response.status == 204
+        framing = hasNoContent ? .none : ForwardedHead.framing(of: length, minorVersion: minorVersion)
         var cacheStatus = CacheStatus(.forwarded(reason))
         cacheStatus.forwardStatus = response.status
         cacheStatus.detail = detail?.rawValue

@@ -159,7 +159,7 @@ private struct Judge {
             return "\(count) bytes of \(form), whose length is \(form.length), as though they were all"
         }
         // Of nothing every form could be the beginning.
-        return count == 0 && form.length > 0 ? nil : faultOfTag(form)
+        return count == 0 && !(answer.isComplete && form.length == 0) ? nil : faultOfTag(form)
     }
 
     /// A HEAD says what a GET would get.

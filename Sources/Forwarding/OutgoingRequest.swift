@@ -49,11 +49,14 @@ package struct OutgoingRequest: Sendable {
         self.conditions = conditions
         framing = received.bodyLength
         isUpgrade = received.options.upgrade && ForwardedHead.isUpgrade(received.options, received.fields)
-        dropped = ForwardedHead.notForwarded.union([.host, .via, .maxForwards])
+        dropped = OutgoingRequest.writtenAnew
         if received.head.minorVersion == 0 { dropped.insert(.expect) }
         if !conditions.isEmpty { dropped = dropped.union(replacedByConditionalFields) }
         for (name, _) in conditions { dropped.insert(name) }
     }
+
+    /// Known fields that do not go out as the client sent them. Made once: a set is written as an array, which is allocated.
+    private static let writtenAnew = ForwardedHead.notForwarded.union([.host, .via, .maxForwards])
 
     // MARK: what it says
 

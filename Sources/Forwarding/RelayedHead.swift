@@ -2,42 +2,47 @@ package import Caching
 package import Framing
 package import Message
 
-/// The head of a final response that is passed on to the client without being stored (RFC 9110 §7.6).
+/// What is decided of the head of a final response that is passed on to the client without being stored (RFC 9110 §7.6).
+///
+/// It keeps integers only, so that it is copied without retaining anything; the response is given again where the bytes are
+/// written.
 package struct RelayedHead: Sendable {
     /// How the content is framed towards the client.
     package let framing: ForwardedHead.Framing
-    private let response: ReceivedResponse
     private let minorVersion: UInt8
     private let tellsLength: Bool
-    private let cacheStatus: CacheStatus
+    private let reason: CacheStatus.ForwardReason
+    private let detail: NotStoredReason?
 
     /// - Parameters:
+    ///   - status: of the response.
     ///   - length: how the origin framed the content.
+    ///   - method, minorVersion: of the request.
     ///   - reason: why the request was forwarded.
     ///   - detail: why the response is not stored.
     package init(
-        _ response: ReceivedResponse, length: BodyLength, to method: Method, minorVersion: UInt8,
-        reason: CacheStatus.ForwardReason, detail: NotStoredReason?
+        status: UInt16, length: BodyLength, to method: Method, minorVersion: UInt8, reason: CacheStatus.ForwardReason,
+        detail: NotStoredReason?
     ) {
-        self.response = response
         self.minorVersion = minorVersion
+        self.reason = reason
+        self.detail = detail
         // A response without content may still say how long it would be (HEAD, 304); a 204 never does (RFC 9110 §8.6).
-        tellsLength = (method == .head && response.status != 204) || response.status == 304
-        let hasNoContent = tellsLength || response.status == 204
+        tellsLength = (method == .head && status != 204) || status == 304
+        let hasNoContent = tellsLength || status == 204
         framing = hasNoContent ? .none : ForwardedHead.framing(of: length, minorVersion: minorVersion)
-        var cacheStatus = CacheStatus(.forwarded(reason))
-        cacheStatus.forwardStatus = response.status
-        cacheStatus.detail = detail?.rawValue
-        self.cacheStatus = cacheStatus
     }
 
     /// The client learns that the body is over by the end of its connection (RFC 9112 §6.3).
     package var endsWithConnection: Bool { framing == .untilClose }
 
     /// Appends the whole head, the empty line included.
-    package func append(persists: Bool, now: WallTime, to out: inout [UInt8]) {
+    package func append(_ response: ReceivedResponse, persists: Bool, now: WallTime, to out: inout [UInt8]) {
         ForwardedHead.appendResponse(response, to: &out)
         ForwardedHead.appendProxyFields(response, now: now, to: &out)
+        var cacheStatus = CacheStatus(.forwarded(reason))
+        cacheStatus.forwardStatus = response.status
+        cacheStatus.detail = detail?.rawValue
         out.append("Cache-Status: ")
         cacheStatus.append(to: &out)
         out.append("\r\n")

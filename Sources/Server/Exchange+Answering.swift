@@ -87,11 +87,11 @@ extension Exchange {
         stream.account.status = response.status
         stream.account.outcome = .passed
         let head = RelayedHead(
-            response, length: length, to: request.method, minorVersion: request.head.minorVersion, reason: why,
-            detail: notStored)
+            status: response.status, length: length, to: request.method, minorVersion: request.head.minorVersion,
+            reason: why, detail: notStored)
         if head.endsWithConnection { stream.persists = false }
         stream.begin(framing: head.framing) {
-            head.append(persists: stream.persists, now: worker.wallTime, to: &$0)
+            head.append(response, persists: stream.persists, now: worker.wallTime, to: &$0)
         }
     }
 

@@ -115,6 +115,46 @@ struct AnswerFormTests {
     }
 }
 
+@Suite("RFC 9112 §6.3, RFC 9110 §8.6 The head of a response that is passed on")
+struct RelayedHeadTests {
+    static let rows: [(request: String, length: BodyLength, framing: ForwardedHead.Framing, end: String)] = [
+        ("GET http://h/ HTTP/1.1", .length(3), .length(3), "Content-Length: 3\r\n\r\n"),
+        ("GET http://h/ HTTP/1.1", .chunked, .chunked, "Transfer-Encoding: chunked\r\n\r\n"),
+        ("GET http://h/ HTTP/1.1", .untilClose, .chunked, "Transfer-Encoding: chunked\r\n\r\n"),
+        ("GET http://h/ HTTP/1.0", .chunked, .untilClose, "Connection: close\r\n\r\n"),
+        ("GET http://h/ HTTP/1.0", .length(3), .length(3), "Content-Length: 3\r\nConnection: keep-alive\r\n\r\n"),
+        // What GET would have been answered with.
+        ("HEAD http://h/ HTTP/1.1", .none, .none, "Content-Length: 9\r\n\r\n"),
+    ]
+    @Test(arguments: rows) func `framing anew for the client`(
+        _ row: (request: String, length: BodyLength, framing: ForwardedHead.Framing, end: String)
+    ) throws {
+        let received = try request(row.request, "Host: h")
+        let answer = try response("HTTP/1.1 200 OK", "Date: x", "X: 1", "Content-Length: 9")
+        let head = RelayedHead(
+            status: 200, length: row.length, to: received.method, minorVersion: received.head.minorVersion,
+            reason: .uriMiss, detail: .noStore)
+        var bytes: [UInt8] = []
+        head.append(answer, persists: true, now: now, to: &bytes)
+        #expect(head.framing == row.framing)
+        #expect(
+            text(bytes) == """
+                HTTP/1.1 200 OK\r\nDate: x\r\nX: 1\r\nVia: 1.1 larder\r\n\
+                Cache-Status: larder; fwd=uri-miss; fwd-status=200; detail=\(NotStoredReason.noStore.rawValue)\r\n\(row.end)
+                """)
+    }
+
+    @Test(arguments: ["GET", "HEAD"]) func `a 204 says no length`(_ method: String) throws {
+        let received = try request("\(method) http://h/ HTTP/1.1", "Host: h")
+        let head = RelayedHead(
+            status: 204, length: .none, to: received.method, minorVersion: 1, reason: .method, detail: nil)
+        var bytes: [UInt8] = []
+        head.append(try response("HTTP/1.1 204 No Content", "Content-Length: 9"), persists: true, now: now, to: &bytes)
+        #expect(head.framing == .none)
+        #expect(!text(bytes).contains("Content-Length"))
+    }
+}
+
 @Suite("RFC 9211 §2 Cache-Status of what is served from the store")
 struct ServiceTests {
     static let rows: [(service: Service, text: String)] = [

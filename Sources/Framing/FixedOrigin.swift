@@ -1,0 +1,53 @@
+package import Message
+
+/// The origin that every request of a connection is for, where the requests themselves do not name one.
+///
+/// A client that opened a tunnel with `CONNECT host:port` sends requests in origin-form through it. Where the proxy reads them, scheme
+/// and port come from the tunnel, and the Host field must name the host of the tunnel (RFC 9110 §7.4).
+package struct FixedOrigin: Equatable, Sendable {
+    package let scheme: Scheme
+    /// Lower case, an IPv6 address in brackets: as it stands in a request.
+    package let host: [UInt8]
+    package let port: UInt16
+
+    package init(scheme: Scheme, host: some Sequence<UInt8>, port: UInt16) {
+        self.scheme = scheme
+        self.host = host.map(lowercased)
+        self.port = port
+    }
+
+    package enum Completion: Equatable, Sendable {
+        /// The target with scheme, host and port, as if the request had come in absolute-form.
+        case complete(RequestTarget)
+        /// The request names another origin than the one that the connection is for (421, RFC 9110 §15.5.20).
+        case misdirected
+    }
+
+    /// Completes the target of a request.
+    ///
+    /// - Parameter bytes: the head that the target's ranges point into.
+    package func complete(_ target: RequestTarget, _ bytes: borrowing Span<UInt8>) -> Completion {
+        switch target.form {
+        // Within a tunnel there is no other proxy to ask, and no further tunnel.
+        case .absolute, .authority:
+            return names(target, bytes) && target.scheme == scheme ? .complete(target) : .misdirected
+        case .origin, .asterisk: break
+        }
+        // A target without a scheme took the default port of http where Host names none.
+        var completed = target
+        completed.scheme = scheme
+        if target.port == target.scheme.defaultPort, target.scheme != scheme { completed.port = scheme.defaultPort }
+        guard names(completed, bytes) else { return .misdirected }
+        if target.form == .origin { completed.form = .absolute }
+        return .complete(completed)
+    }
+
+    private func names(_ target: RequestTarget, _ bytes: borrowing Span<UInt8>) -> Bool {
+        let range = target.hostRange
+        guard range.count == host.count, target.port == port else { return false }
+        for index in 0..<range.count where lowercased(bytes[range.lowerBound + index]) != host[index] { return false }
+        return true
+    }
+}
+
+private func lowercased(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }

@@ -6,7 +6,7 @@ package struct CachedResponse: Sendable, Equatable {
     /// Those that count: from `Cache-Control` or a targeted field, without what the treatment overrides.
     package let directives: ResponseDirectives
     package private(set) var lifetime: FreshnessLifetime
-    /// Value of `Date`, or the time of arrival where it has none or none that is valid (RFC 9110 §6.6.1).
+    /// Value of `Date`, or the second of arrival where it has none or none that is valid (RFC 9110 §6.6.1).
     package private(set) var date: WallTime
     /// Value of `Age`, zero where it has none: age_value of RFC 9111 §4.2.3.
     package private(set) var ageValue: Seconds
@@ -116,7 +116,7 @@ package struct CachedResponse: Sendable, Equatable {
     }
 
     package var lifetimeSeconds: Seconds { terms.lifetime }
-    package var correctedInitialAge: Seconds { terms.correctedInitialAge }
+    package var correctedInitialAge: TimeSpan { terms.correctedInitialAge }
     package var responseTime: WallTime { terms.responseTime }
     package var hasValidator: Bool { eTag != nil || lastModified != nil }
 

@@ -20,11 +20,13 @@ struct CachedTimes {
             heuristic: heuristicLifetime(
                 status: status, isPublic: directives.isPublic, lastModified: lastModified, date: date, policy: policy))
         lifetime = treatedLifetime(given, status: status, isPublic: directives.isPublic, treatment: treatment)
-        let initialAge = correctedInitialAge(
+        var initialAge = correctedInitialAge(
             age: ageValue, date: date, requestTime: requestTime, responseTime: responseTime)
+        // Then the lifetime is to end exactly so many seconds after the arrival.
+        if lifetime.countsFromArrival { initialAge = initialAge.wholeSeconds }
         terms = ReuseTerms(
             directives, status: status,
-            lifetime: lifetime.countsFromArrival ? lifetime.seconds + initialAge : lifetime.seconds,
+            lifetime: lifetime.countsFromArrival ? lifetime.seconds + initialAge.seconds : lifetime.seconds,
             correctedInitialAge: initialAge, responseTime: responseTime, policy: policy, treatment: treatment)
     }
 }

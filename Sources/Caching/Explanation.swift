@@ -25,8 +25,10 @@ package func explainFreshness(
 
 /// §4.2.3.
 private func ageLines(_ stored: CachedResponse, _ now: WallTime) -> [ExplanationLine] {
-    let apparentAge = max(stored.responseTime - stored.date, .zero)
-    let responseDelay = max(stored.responseTime - stored.requestTime, .zero)
+    let apparentAge = max(stored.responseTime.span(since: stored.date), .zero)
+    let responseDelay = max(stored.responseTime.span(since: stored.requestTime), .zero)
+    let correctedAgeValue = TimeSpan(stored.ageValue) + responseDelay
+    let isCloseToDate = apparentAge > correctedAgeValue && apparentAge - correctedAgeValue < TimeSpan(Seconds(1))
     return [
         ExplanationLine("date_value", moment(stored.date)),
         ExplanationLine("request_time", moment(stored.requestTime)),
@@ -36,12 +38,14 @@ private func ageLines(_ stored: CachedResponse, _ now: WallTime) -> [Explanation
         ExplanationLine("apparent_age", "max(0, response_time - date_value) = " + count(apparentAge)),
         ExplanationLine("response_delay", "response_time - request_time = " + count(responseDelay)),
         ExplanationLine(
-            "corrected_age_value", "age_value + response_delay = " + count(stored.ageValue + responseDelay)),
+            "corrected_age_value", "age_value + response_delay = " + count(correctedAgeValue)),
         ExplanationLine(
             "corrected_initial_age",
-            "max(apparent_age, corrected_age_value) = " + count(stored.correctedInitialAge)),
+            (isCloseToDate
+                ? "corrected_age_value, since apparent_age is less than a second more = "
+                : "max(apparent_age, corrected_age_value) = ") + count(stored.correctedInitialAge)),
         ExplanationLine(
-            "resident_time", "now - response_time = " + count(max(now - stored.responseTime, .zero))),
+            "resident_time", "now - response_time = " + count(max(now.span(since: stored.responseTime), .zero))),
         ExplanationLine(
             "current_age", "corrected_initial_age + resident_time = " + count(stored.currentAge(now))),
     ]
@@ -86,6 +90,14 @@ private func text(of decision: Reuse) -> String {
 }
 
 private func count(_ seconds: Seconds) -> String { "\(seconds.count) s" }
+
+/// With the fraction where there is one, in thousandths.
+private func count(_ span: TimeSpan) -> String {
+    let thousandths = (span - span.wholeSeconds).ticks * 1000 / ticksPerSecond
+    guard thousandths > 0 else { return count(span.seconds) }
+    let digits = "\(1000 + thousandths)".dropFirst()
+    return "\(span.seconds.count).\(digits) s"
+}
 
 private func window(_ seconds: Seconds) -> String { seconds > .zero ? "for " + count(seconds) : "not at all" }
 

@@ -2,9 +2,9 @@ import Message
 
 // The points in time that a response's fields name, where they are valid.
 
-/// `Date`, or the time of arrival where there is none or none that is valid (RFC 9110 §6.6.1).
+/// `Date`, or the second of arrival where there is none or none that is valid (RFC 9110 §6.6.1).
 func dateField(_ fields: Fields, received: WallTime) -> WallTime {
-    fields.first(.date).flatMap { parseHTTPDate($0, now: received) } ?? received
+    fields.first(.date).flatMap { parseHTTPDate($0, now: received) } ?? received.wholeSecond
 }
 
 /// `Last-Modified` where it is a valid date (RFC 9110 §8.8.2).

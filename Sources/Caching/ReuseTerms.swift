@@ -3,7 +3,7 @@ package import Message
 /// What decides on reuse, and nothing else: integers and flags, no references.
 package struct ReuseTerms: Sendable, Equatable {
     package let lifetime: Seconds
-    package let correctedInitialAge: Seconds
+    package let correctedInitialAge: TimeSpan
     package let responseTime: WallTime
     /// How long past its lifetime it may be served while it is validated (RFC 5861 §3); zero: not at all.
     package let staleWhileRevalidate: Seconds
@@ -23,7 +23,7 @@ package struct ReuseTerms: Sendable, Equatable {
     private(set) var needsValidation: Bool
 
     init(
-        _ directives: ResponseDirectives, status: UInt16, lifetime: Seconds, correctedInitialAge: Seconds,
+        _ directives: ResponseDirectives, status: UInt16, lifetime: Seconds, correctedInitialAge: TimeSpan,
         responseTime: WallTime,
         policy: CachePolicy, treatment: CacheTreatment
     ) {
@@ -44,7 +44,10 @@ package struct ReuseTerms: Sendable, Equatable {
 
     func write(to form: inout StoredFormWriter) {
         form.write(lifetime)
-        form.write(correctedInitialAge)
+        // Whole seconds: the second of arrival, and the age then, rounded up. So the age never goes back when the response is read
+        // again, and is ahead by less than a second.
+        let ageThen = correctedInitialAge - responseTime.fraction
+        form.write(max((ageThen + TimeSpan(ticks: ticksPerSecond - 1)).seconds, .zero))
         form.write(responseTime)
         form.write(staleWhileRevalidate)
         form.write(staleOnError)
@@ -53,7 +56,7 @@ package struct ReuseTerms: Sendable, Equatable {
 
     init(from form: inout StoredFormReader) throws(StoredFormError) {
         lifetime = try form.readSeconds()
-        correctedInitialAge = try form.readSeconds()
+        correctedInitialAge = TimeSpan(try form.readSeconds())
         responseTime = try form.readTime()
         staleWhileRevalidate = try form.readSeconds()
         staleOnError = try form.readSeconds()
@@ -69,6 +72,9 @@ package struct ReuseTerms: Sendable, Equatable {
         result.needsValidation = true
         return result
     }
+
+    /// When its lifetime ends.
+    package var expiry: WallTime { responseTime + TimeSpan(lifetime) - correctedInitialAge }
 
     package func currentAge(_ now: WallTime) -> Seconds {
         Caching.currentAge(correctedInitialAge: correctedInitialAge, responseTime: responseTime, now: now)

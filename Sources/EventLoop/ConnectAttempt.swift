@@ -18,18 +18,23 @@ package enum ConnectError: Error, Equatable {
     }
 }
 
+/// What came of a connection attempt.
+package enum ConnectOutcome: ~Copyable {
+    /// A connected socket that never blocks, and the address that it leads to.
+    case connected(Descriptor, SocketAddress)
+    case failed(ConnectError)
+}
+
 /// Connecting to one of several addresses, after RFC 8305 §5 (Happy Eyeballs).
 ///
 /// Families alternate. The next address is tried when the one before has had `attemptDelay`, or at once when it
 /// failed; the first to connect wins and the others are closed. `done` is called once, never from inside `start`,
 /// and not after `cancel`. An attempt keeps itself alive while under way.
 package final class ConnectAttempt: TimedObject {
-    package typealias Outcome = Result<(fd: CInt, address: SocketAddress), ConnectError>
-
     private let loop: EventLoop
     private let addresses: [SocketAddress]
     private let attemptDelay: Duration
-    private var done: ((Outcome) -> Void)?
+    private var done: ((consuming ConnectOutcome) -> Void)?
     private var keptAlive: ConnectAttempt?
     private var nextIndex = 0
     private var pending: [Try] = []
@@ -52,9 +57,9 @@ package final class ConnectAttempt: TimedObject {
         }
 
         /// Hands the socket over.
-        func release() -> CInt {
-            guard let owner = owner.take() else { preconditionFailure("a socket has one winner") }
-            return owner.release()
+        func release() -> Descriptor {
+            guard let owner = owner.take() else { preconditionFailure("a socket is handed over once") }
+            return owner
         }
 
         func watch(_ loop: EventLoop) {
@@ -71,10 +76,10 @@ package final class ConnectAttempt: TimedObject {
     /// - Parameters:
     ///   - attemptDelay: head start of each address before the next; RFC 8305 §8 recommends 250 ms.
     ///   - timeout: for all addresses together.
-    ///   - done: gets a connected, non-blocking descriptor it owns, or why there is none.
+    ///   - done: gets the connected socket, or why there is none.
     package static func start(
         _ addresses: [SocketAddress], loop: EventLoop, attemptDelay: Duration, timeout: Duration,
-        done: @escaping (Outcome) -> Void
+        done: @escaping (consuming ConnectOutcome) -> Void
     ) -> ConnectAttempt {
         let attempt = ConnectAttempt(interleaved(addresses), loop, attemptDelay, done)
         attempt.keptAlive = attempt
@@ -84,7 +89,8 @@ package final class ConnectAttempt: TimedObject {
     }
 
     private init(
-        _ addresses: [SocketAddress], _ loop: EventLoop, _ attemptDelay: Duration, _ done: @escaping (Outcome) -> Void
+        _ addresses: [SocketAddress], _ loop: EventLoop, _ attemptDelay: Duration,
+        _ done: @escaping (consuming ConnectOutcome) -> Void
     ) {
         self.loop = loop
         self.addresses = addresses
@@ -98,7 +104,7 @@ package final class ConnectAttempt: TimedObject {
         end()
     }
 
-    override package func timerFired() { finish(.failure(.timedOut)) }
+    override package func timerFired() { finish(.failed(.timedOut)) }
 
     /// The addresses with families taking turns, each family in its order, the family of the first one leading (§4).
     static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
@@ -154,7 +160,7 @@ package final class ConnectAttempt: TimedObject {
         let code = Sockets.pendingError(attempted.fd)
         guard code != 0 else {
             attempted.writable.clear()
-            finish(.success((attempted.release(), attempted.address)))
+            finish(.connected(attempted.release(), attempted.address))
             return
         }
         pending.removeAll { $0 === attempted }
@@ -181,20 +187,18 @@ package final class ConnectAttempt: TimedObject {
         pending = [winner]
         loop.afterTurn { [self] in
             guard done != nil else { return }
-            finish(.success((winner.release(), address)))
+            finish(.connected(winner.release(), address))
         }
     }
 
     private func failAfterTurn() {
         let error = failure ?? .noAddress
-        loop.afterTurn { [self] in finish(.failure(error)) }
+        loop.afterTurn { [self] in finish(.failed(error)) }
     }
 
-    private func finish(_ outcome: Outcome) {
-        guard let done else {
-            if case .success(let winner) = outcome { _ = close(winner.fd) }
-            return
-        }
+    /// A socket that nobody waits for any more closes with its outcome.
+    private func finish(_ outcome: consuming ConnectOutcome) {
+        guard let done else { return }
         self.done = nil
         end()
         done(outcome)

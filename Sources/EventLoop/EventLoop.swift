@@ -105,6 +105,9 @@ import Glibc
     /// Seconds since 1970 (UTC), read at most once per turn.
     package var wallSeconds: Int64 { Int64(wallClock.tv_sec) }
 
+    /// 1/1024 s since 1970 (UTC), in steps of a scheduler tick; read at most once per turn.
+    package var wallTicks: Int64 { fixedPoint(wallClock) }
+
     /// Microseconds since 1970 (UTC), in steps of a scheduler tick; read at most once per turn.
     package var wallMicroseconds: Int64 { Int64(wallClock.tv_sec) &* 1_000_000 &+ Int64(wallClock.tv_nsec / 1000) }
 
@@ -119,6 +122,14 @@ import Glibc
         if isRunning { wallOfTurn = time }
         return time
     }
+}
+
+/// The time now in 1/1024 s since 1970 (UTC), for threads without a loop: by the clock that loops read.
+package func readWallTicks() -> Int64 { fixedPoint(readClock(CLOCK_REALTIME_COARSE)) }
+
+/// 1024 / 10⁹ is 1,125,899.9 / 2⁴⁰: a multiplication and a shift in place of a division.
+private func fixedPoint(_ time: timespec) -> Int64 {
+    Int64(time.tv_sec) << 10 | (Int64(time.tv_nsec) &* 1_125_899) >> 40
 }
 
 /// Why a loop could not be made: the machine's fault, at start.

@@ -145,6 +145,14 @@ package enum Sockets {
         _ = unsafe setsockopt(fd, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
+    /// The connection is over in both directions: reset, or both ends have closed. Tells a peer that is gone from one that has only
+    /// sent its last byte.
+    package static func isHungUp(_ fd: CInt) -> Bool {
+        var entry = pollfd(fd: fd, events: 0, revents: 0)
+        guard unsafe poll(&entry, 1, 0) > 0 else { return false }
+        return entry.revents & Int16(POLLHUP | POLLERR) != 0
+    }
+
     /// The error a socket was left with, zero for none: how a connection attempt ended.
     package static func pendingError(_ fd: CInt) -> CInt {
         var code: CInt = 0

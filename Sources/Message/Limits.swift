@@ -28,6 +28,12 @@ package struct Limits: Sendable, Equatable {
     package var originQueueMax = 4096
     /// Attempts of one idempotent request whose pooled connection turned out dead.
     package var deadConnectionRetriesMax = 2
+    /// Client connections of all workers. Each costs a descriptor and about 2 KiB. Beyond: closed when it is accepted.
+    package var clientsMax = 100_000
+    /// Requests under way that are no plain hits, of all workers: each costs about 4 KiB and what its body holds. Beyond: 503.
+    package var exchangesMax = 100_000
+    /// Tunnels of all workers. Each costs two descriptors and, while bytes move, a pipe. Beyond: 503.
+    package var tunnelsMax = 50_000
     /// Requests of one client connection; then it is closed with its answer. 0: no bound.
     package var requestsPerConnectionMax = 0
 

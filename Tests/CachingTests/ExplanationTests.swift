@@ -29,6 +29,19 @@ struct ExplanationTests {
             ])
     }
 
+    @Test func `fractions stand there where they are, and why a Date that is close to Age says nothing`() {
+        let response = CachedResponse(
+            status: 200, fields: fields("Date: \(date(0))", "Cache-Control: max-age=60"),
+            requestTime: noon + milliseconds(500), responseTime: noon + milliseconds(1000), policy: CachePolicy())
+        let lines = Self.explained(response, after: 2)
+        for line in [
+            "apparent_age: max(0, response_time - date_value) = 1 s",
+            "response_delay: response_time - request_time = 0.500 s",
+            "corrected_initial_age: corrected_age_value, since apparent_age is less than a second more = 0.500 s",
+            "current_age: corrected_initial_age + resident_time = 1 s", "response_is_fresh: yes, for 59 s",
+        ] { #expect(lines.contains(line), "\(lines)") }
+    }
+
     static let rows: [(line: String, response: [String], use: CacheUse, asks: String)] = [
         ("freshness_lifetime: s-maxage = 9 s", ["Cache-Control: s-maxage=9"], [], "X: y"),
         ("freshness_lifetime: Expires - Date = 9 s", ["Expires: \(date(9))", "Date: \(date(0))"], [], "X: y"),

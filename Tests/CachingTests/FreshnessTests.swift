@@ -153,12 +153,75 @@ struct CurrentAgeTests {
         let age = correctedInitialAge(
             age: seconds(row.age), date: noon + seconds(row.date), requestTime: noon + seconds(row.asked),
             responseTime: noon + seconds(row.came))
-        #expect(age == seconds(row.result), "\(row.rule)")
+        #expect(age == TimeSpan(seconds(row.result)), "\(row.rule)")
+    }
+
+    /// Fractions of our clock, in thousandths of a second after noon.
+    static let fractions:
+        [(rule: String, age: Int64, date: Int64?, asked: Int64, came: Int64, now: Int64, result: Int64)] = [
+            ("a second that turns between request and response adds nothing", 7200, nil, 900, 1100, 1100, 7200),
+            ("nor one that turns after the response", 7200, nil, 900, 950, 1100, 7200),
+            ("all of it counts once it is a second", 7200, nil, 900, 1100, 1900, 7201),
+            ("a Date of the second before is no age", 0, 0, 900, 1100, 1100, 0),
+            ("a Date that is later by less than Age says, and a second", 7200, -7200, 700, 800, 800, 7200),
+            ("a Date that says a second more than Age", 7200, -7201, 0, 100, 100, 7201),
+            ("a Date that says a second more than the delay", 0, -1, 0, 100, 100, 1),
+        ]
+
+    @Test(arguments: fractions) func `what is sent is rounded down, and nothing before that`(
+        _ row: (rule: String, age: Int64, date: Int64?, asked: Int64, came: Int64, now: Int64, result: Int64)
+    ) {
+        let dates = row.date.map { ["Date: \(date($0))"] } ?? []
+        let response = CachedResponse(
+            status: 200, fields: fields(["Age: \(row.age)", "Cache-Control: max-age=9999"] + dates),
+            requestTime: noon + milliseconds(row.asked), responseTime: noon + milliseconds(row.came),
+            policy: CachePolicy())
+        #expect(response.currentAge(noon + milliseconds(row.now)) == seconds(row.result), "\(row.rule)")
+    }
+
+    @Test func `it is fresh exactly as long as its lifetime is longer than its age`() {
+        let response = CachedResponse(
+            status: 200, fields: fields("Cache-Control: max-age=2"), requestTime: noon + milliseconds(250),
+            responseTime: noon + milliseconds(750), policy: CachePolicy())
+        // Half a second old on arrival.
+        #expect(response.isFresh(noon + milliseconds(2_249)))
+        #expect(!response.isFresh(noon + milliseconds(2_250)))
+        #expect(response.terms.expiry == noon + milliseconds(2_250))
+        var treatment = CacheTreatment()
+        treatment.ttl = seconds(2)
+        let treated = CachedResponse(
+            status: 200, fields: fields("Cache-Control: max-age=9"), requestTime: noon + milliseconds(250),
+            responseTime: noon + milliseconds(750), policy: CachePolicy(), treatment: treatment)
+        // A rule's lifetime counts from the arrival.
+        #expect(treated.isFresh(noon + milliseconds(2_749)))
+        #expect(!treated.isFresh(noon + milliseconds(2_750)))
+    }
+
+    /// What is on the disk is whole seconds.
+    @Test(arguments: stride(from: 0, to: 2000, by: 125).map { Int64($0) })
+    func `over a restart an age never goes back, and is ahead by less than a second`(_ came: Int64) throws {
+        for delay in stride(from: 0, to: 2000, by: 125) as StrideTo<Int64> {
+            let received = fields("Cache-Control: max-age=60")
+            let response = CachedResponse(
+                status: 200, fields: received, requestTime: noon + milliseconds(came - delay),
+                responseTime: noon + milliseconds(came), policy: CachePolicy())
+            var writer = StoredFormWriter()
+            response.write(to: &writer)
+            var reader = StoredFormReader(writer.bytes)
+            let read = try CachedResponse(from: &reader, fields: received)
+            for after in stride(from: 0, to: 3000, by: 125) as StrideTo<Int64> {
+                let now = noon + milliseconds(came + after)
+                let (old, new) = (response.currentAge(now), read.currentAge(now))
+                #expect(new >= old && new - old <= seconds(1))
+                // What it says later, it would have said within a second.
+                #expect(new <= response.currentAge(now + seconds(1)))
+            }
+        }
     }
 
     @Test func `current age grows with the time here, and never shrinks`() {
         let response = stored("Date: \(date(-3))", "Age: 10", "Cache-Control: max-age=20")
-        #expect(response.correctedInitialAge == seconds(10))
+        #expect(response.correctedInitialAge == TimeSpan(seconds(10)))
         #expect(response.currentAge(noon + seconds(7)) == seconds(17))
         #expect(response.currentAge(noon + seconds(-7)) == seconds(10))
         #expect(response.isFresh(noon + seconds(9)) && !response.isFresh(noon + seconds(10)))
@@ -188,8 +251,8 @@ struct CurrentAgeTests {
     @Test func `ages saturate`() {
         let far = WallTime(secondsSinceEpoch: .max)
         let old = WallTime(secondsSinceEpoch: -.max)
-        #expect(currentAge(correctedInitialAge: seconds(.max), responseTime: old, now: far) == seconds(.max))
-        #expect(
-            correctedInitialAge(age: seconds(.max), date: old, requestTime: old, responseTime: far) == seconds(.max))
+        let longest = TimeSpan(seconds(.max))
+        #expect(currentAge(correctedInitialAge: longest, responseTime: old, now: far) == longest.seconds)
+        #expect(correctedInitialAge(age: seconds(.max), date: old, requestTime: old, responseTime: far) == longest)
     }
 }

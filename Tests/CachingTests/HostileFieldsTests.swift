@@ -61,7 +61,7 @@ struct HostileFieldsTests {
             let response = CachedResponse(
                 status: status, fields: answered, requestTime: times[0], responseTime: times[1], policy: CachePolicy())
             #expect(response.lifetimeSeconds >= .zero && response.correctedInitialAge >= .zero)
-            #expect(response.currentAge(times[2]) >= response.correctedInitialAge)
+            #expect(response.currentAge(times[2]) >= response.correctedInitialAge.seconds)
             #expect(response.isFresh(times[2]) == (response.remainingLifetime(times[2]) > .zero))
             if case .serve = reuse(of: response, for: request, now: times[2]) { #expect(response.isFresh(times[2])) }
             _ = mayServeStaleOnError(response, for: request, now: times[2])

@@ -8,6 +8,8 @@ let noon = WallTime(secondsSinceEpoch: 784_111_777)
 
 func seconds(_ count: Int64) -> Seconds { Seconds(count) }
 
+func milliseconds(_ count: Int64) -> TimeSpan { TimeSpan(ticks: count * ticksPerSecond / 1000) }
+
 /// Field lines as written: `"Cache-Control: max-age=1"`.
 func fields(_ lines: String...) -> Fields { fields(lines) }
 

@@ -72,6 +72,8 @@ struct LoopTests {
         loop.run()
         #expect(loop.now > before)
         #expect(abs(loop.wallSeconds - Int64(time(nil))) <= 1)
+        #expect(abs(loop.wallTicks - loop.wallMicroseconds * 1024 / 1_000_000) <= 1024)
+        #expect(abs(readWallTicks() - loop.wallTicks) <= 1024)
     }
 }
 

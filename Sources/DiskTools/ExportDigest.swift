@@ -22,6 +22,7 @@ struct ExportDigest {
             rest = rest.dropFirst(part.count)
             guard piece.count == Self.pieceBytes else { return }
             digests += sha256(piece)
+            precondition(digests.count % 32 == 0, "a SHA-256 has 32 bytes")
             piece.removeAll(keepingCapacity: true)
         }
     }

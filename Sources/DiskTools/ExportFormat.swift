@@ -82,7 +82,10 @@ enum LargeMember {
         var checksum: UInt32?
     }
 
-    static func length(of block: Int, in length: Int) -> Int { min(blockBytes, length - block * blockBytes) }
+    static func length(of block: Int, in length: Int) -> Int {
+        precondition(block >= 0 && block * blockBytes < length, "the object has this block")
+        return min(blockBytes, length - block * blockBytes)
+    }
 
     /// The length of the member: head part, blocks, list.
     static func size(headPart: Int, blocks: [Int], length: Int) -> UInt64 {

@@ -416,6 +416,7 @@ private final class WriteWindow: Sendable {
     deinit { unsafe bytes.deallocate() }
 
     func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
+        precondition(offset >= 0 && offset <= length, "the range begins within the body")
         let count = min(limit, length - offset)
         guard count > 0, !vectors.isEmpty else { return 0 }
         unsafe vectors[0] = iovec(iov_base: bytes.baseAddress.map { unsafe $0 + offset }, iov_len: count)

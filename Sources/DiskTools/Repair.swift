@@ -145,6 +145,7 @@ struct BookRepair: Sendable {
             } catch { preconditionFailure("so many drops fit into one record") }
         }
         bytes.append(zeros: range.count - bytes.count)
+        precondition(bytes.count == range.count, "a filler takes exactly the bytes it overwrites")
         return bytes
     }
 

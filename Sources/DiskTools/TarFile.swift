@@ -84,7 +84,7 @@ struct TarReader {
 
     /// Reads bytes of a member.
     func bytes(of entry: TarEntry, from offset: UInt64 = 0, count: Int) throws(Failure) -> [UInt8] {
-        precondition(offset + UInt64(count) <= entry.size, "the range lies within the member")
+        precondition(count >= 0 && offset + UInt64(count) <= entry.size, "the range lies within the member")
         return try read(entry.offset + offset, count)
     }
 

@@ -72,6 +72,7 @@ struct Verification: ~Copyable {
     private mutating func advance(_ bytes: UInt64, _ tell: (VerifyProgress) -> Void) {
         let before = progress.bytesDone / Self.stepBytes
         progress.bytesDone = min(progress.bytesDone + bytes, progress.bytesTotal)
+        precondition(progress.bytesDone / Self.stepBytes >= before, "progress does not go back")
         if progress.bytesDone / Self.stepBytes != before { tell(progress) }
     }
 

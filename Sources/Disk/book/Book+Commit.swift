@@ -88,6 +88,7 @@ private struct BookBatch {
 
     private mutating func append(_ change: BookChange, _ id: ObjectID, _ key: [UInt8]) {
         let (bytes, isCut) = BookOrder.bookKey(id, key)
+        precondition(bytes.count <= BookOrder.bookKeyBytesMax, "LMDB takes keys of this length")
         objects.append((bytes, isCut, change))
     }
 

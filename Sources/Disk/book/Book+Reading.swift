@@ -11,6 +11,7 @@ extension Book {
     /// The same for at most `limit` entries.
     /// - Returns: where to go on. Nil if there are no more, or if the visitor returned false.
     func load(after cursor: BookCursor?, limit: Int, _ visit: (BookEntry) -> Bool) throws(BookError) -> BookCursor? {
+        precondition(limit > 0, "a page has entries")
         var shared = BookShared()
         var count = 0
         return try environment.read { transaction throws(BookError) in
@@ -170,6 +171,7 @@ private struct BookPage {
     private var last: [UInt8] = []
 
     init(limit: Int) {
+        precondition(limit > 0, "a page has entries")
         self.limit = limit
     }
 

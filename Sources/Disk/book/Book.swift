@@ -145,12 +145,16 @@ package final class Book: Sendable {
     /// Object numbers below this one may have been given out.
     package var reservedIDs: ObjectID { ObjectID(rawValue: reserved.load(ordering: .relaxed)) }
 
-    func noteReserved(_ id: UInt64) { reserved.store(id, ordering: .relaxed) }
+    func noteReserved(_ id: UInt64) {
+        precondition(id >= reserved.load(ordering: .relaxed), "reserved numbers stay reserved")
+        reserved.store(id, ordering: .relaxed)
+    }
 
     /// The length of its files.
     package var fileBytes: UInt64 { bytes.load(ordering: .relaxed) }
 
     func noteCommitted(objects count: Int) {
+        precondition(count >= 0, "a database has no negative number of entries")
         objects.store(count, ordering: .relaxed)
         var sum: UInt64 = 0
         for name in ["lock.mdb", "data.mdb"] {

@@ -21,10 +21,13 @@ package struct BookSegment: Sendable, Equatable {
     package var coveredEnd: UInt64
     /// Nothing will be appended.
     package var isClosed: Bool
+    /// Some of its records may have been copied to later segments while it still exists: reclaiming it was interrupted.
+    package var isEmptied: Bool
 
-    package init(coveredEnd: UInt64, isClosed: Bool) {
+    package init(coveredEnd: UInt64, isClosed: Bool, isEmptied: Bool = false) {
         self.coveredEnd = coveredEnd
         self.isClosed = isClosed
+        self.isEmptied = isEmptied
     }
 }
 

@@ -162,7 +162,7 @@ enum BookCodec {
     static func encode(_ segment: BookSegment, bookKey: [UInt8]) -> [UInt8] {
         var value: [UInt8] = []
         value.appendLittleEndian(segment.coveredEnd)
-        value.append(segment.isClosed ? 1 : 0)
+        value.append((segment.isClosed ? 1 : 0) | (segment.isEmptied ? 2 : 0))
         BookSeal.append(to: &value, key: bookKey)
         return value
     }
@@ -172,11 +172,12 @@ enum BookCodec {
     ) -> (number: UInt32, state: BookSegment)? {
         guard bookKey.count == 4, let content = unsafe BookSeal.open(value, key: bookKey) else { return nil }
         var fields = unsafe BookFields(content)
-        guard let coveredEnd = fields.number(UInt64.self), let closed = fields.number(UInt8.self), closed < 2,
+        guard let coveredEnd = fields.number(UInt64.self), let flags = fields.number(UInt8.self), flags < 4,
             fields.isAtEnd
         else { return nil }
         let number = unsafe UInt32(bigEndian: bookKey.loadUnaligned(as: UInt32.self))
-        return (number, BookSegment(coveredEnd: coveredEnd, isClosed: closed == 1))
+        let state = BookSegment(coveredEnd: coveredEnd, isClosed: flags & 1 != 0, isEmptied: flags & 2 != 0)
+        return (number, state)
     }
 }
 

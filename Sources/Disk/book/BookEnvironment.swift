@@ -43,6 +43,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     ///   - mapBytes: a multiple of `pageBytes`.
     ///   - prepare: called in the transaction that creates missing databases. Not called if the environment is read-only.
     init(_ directory: String, isReadOnly: Bool, mapBytes: Int, prepare: @escaping Preparation) throws(BookError) {
+        precondition(mapBytes > 0 && mapBytes % Self.pageBytes == 0, "a map has whole pages")
         self.directory = directory
         self.prepare = prepare
         self.isReadOnly = isReadOnly
@@ -128,6 +129,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
 
     /// Sets the length of the map, though never below what is in use. Waits for readers.
     func setMap(_ bytes: Int) throws(BookError) {
+        precondition(bytes > 0 && bytes % Self.pageBytes == 0, "a map has whole pages")
         let status = exclusively { () -> CInt in
             guard unsafe environment != nil else { return EBADF }
             return remap(bytes)
@@ -262,7 +264,10 @@ enum BookDatabase: Int, CaseIterable, Sendable {
 
     var number: UInt64 { unsafe UInt64(mdb_txn_id(raw)) }
 
-    func handle(_ database: BookDatabase) -> MDB_dbi { handles[database.rawValue] }
+    func handle(_ database: BookDatabase) -> MDB_dbi {
+        precondition(database.rawValue < handles.count, "all databases are opened with the environment")
+        return handles[database.rawValue]
+    }
 
     func entryCount(_ database: BookDatabase) throws(BookError) -> Int {
         var statistics = MDB_stat()
@@ -378,6 +383,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
 private func withValue<Result>(
     _ bytes: [UInt8], _ body: (UnsafeMutablePointer<MDB_val>) -> Result
 ) -> Result {
+    precondition(!bytes.isEmpty, "no key is empty, and every value has a seal")
     return unsafe bytes.withUnsafeBytes { bytes in
         var value = unsafe MDB_val(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
         return unsafe body(&value)

@@ -110,6 +110,7 @@ enum BookOrder {
 
     /// Shortens an order key to `orderBytesMax`: its beginning, and a digest of all of it.
     static func cut(_ order: inout [UInt8]) {
+        precondition(order.count > orderBytesMax, "only a long order key is cut")
         let (high, low) = digest(order)
         order.removeLast(order.count - cutBytes)
         appendBigEndian(high, to: &order)

@@ -108,6 +108,7 @@
         _ number: UInt64, level: Int, of depth: Int, _ bounds: BookBounds, _ content: Content,
         _ entryCount: inout UInt64, _ leaf: Leaf
     ) throws(BookError) {
+        precondition(level < depth && depth <= BookTree.depthMax, "the path from the root is within its bounds")
         let page = try readPage(number, level: level)
         let isLeaf = level == depth - 1
         guard page.number == number, page.flags == (isLeaf ? BookPageBytes.isLeaf : BookPageBytes.isBranch) else {

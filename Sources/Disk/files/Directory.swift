@@ -53,6 +53,7 @@ package final class Directory: Sendable {
         guard status == 0 else { throw Self.refusal(path, status) }
     }
 
+    /// The number in a file name. Returns nil if this is not a file of ours.
     private static func fileNumber(_ name: String) -> UInt32? {
         guard name.hasSuffix(".seg"), name.utf8.count == 12 else { return nil }
         return UInt32(name.dropLast(4), radix: 16)
@@ -116,11 +117,13 @@ package final class Directory: Sendable {
 
     // MARK: steps
 
+    /// Creates a directory for our user alone, if it does not exist.
     private static func makeDirectory(_ path: String) throws(DiskRefusal) {
         if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
         throw refusal(path, errno)
     }
 
+    /// Refuses a directory that others can write to: they could replace a file while Larder uses it.
     private static func checkMode(_ path: String) throws(DiskRefusal) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw refusal(path, errno) }
@@ -129,6 +132,7 @@ package final class Directory: Sendable {
         guard unsafe access(path, R_OK | W_OK | X_OK) == 0 else { throw refusal(path, errno) }
     }
 
+    /// Opens a store that exists. The lock comes first: the marker of a store in use is only read after the lock is ours.
     private static func recognise(_ path: String) throws(DiskRefusal) -> Directory {
         let marker = path + "/" + markerName
         let file = try LockedFile.open(marker, flags: O_RDWR, in: path)
@@ -156,6 +160,7 @@ package final class Directory: Sendable {
 
     private static let versionPrefix = "larder store "
 
+    /// The refusal for a failed call.
     package static func refusal(_ path: String, _ code: CInt) -> DiskRefusal {
         switch code {
         case EACCES, EPERM, EROFS: .notAllowed(path: path, errno: code)
@@ -187,6 +192,7 @@ private final class LockedFile: Sendable {
     private static let attemptsMax = 50
     private static let attemptMicroseconds: UInt32 = 20_000
 
+    /// Opens a file and locks it.
     static func open(_ file: String, flags: CInt, in path: String) throws(DiskRefusal) -> LockedFile {
         let fd = unsafe Glibc.open(file, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard fd >= 0 else { throw Directory.refusal(path, errno) }

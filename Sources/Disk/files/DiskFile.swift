@@ -22,6 +22,7 @@ package final class DiskFile: Sendable {
     /// Fills `vectors` from `offset` on. Changes the vectors.
     /// - Returns: the number of bytes read, fewer only at the end of the file; or `-errno`, which is `-EAGAIN` if it would block.
     func read(_ vectors: UnsafeMutableBufferPointer<iovec>, at offset: Int, waits: Bool) -> Int {
+        precondition(offset >= 0, "a file begins at zero")
         var left = unsafe vectors[...]
         var count = 0
         while unsafe !left.isEmpty, let start = vectors.baseAddress {
@@ -46,6 +47,7 @@ package final class DiskFile: Sendable {
 
     /// Reads up to `count` bytes from `offset` on; fewer at the end of the file.
     package func bytes(_ count: Int, at offset: Int, waits: Bool) throws(DiskReadError) -> [UInt8] {
+        precondition(count >= 0, "no negative number of bytes is read")
         var got = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { room, initialized in
             got = unsafe read(into: UnsafeMutableRawBufferPointer(room), at: offset, waits: waits)
@@ -57,6 +59,7 @@ package final class DiskFile: Sendable {
 
     /// Writes all of `vectors`. Changes the vectors. If it throws, any part of them may have been written.
     func write(_ vectors: UnsafeMutableBufferPointer<iovec>, at offset: Int) throws(DiskFileError) {
+        precondition(offset >= 0, "a file begins at zero")
         var left = unsafe vectors[...]
         unsafe skip(0, in: &left)
         var count = 0
@@ -86,6 +89,7 @@ package final class DiskFile: Sendable {
 
     /// Allocates space for the file. On a file system that cannot do that, the file takes space as it is written.
     func allocate(_ length: Int) throws(DiskFileError) {
+        precondition(length >= 0, "a file has no negative length")
         do throws(DiskFileError) {
             _ = try succeed { calls.allocate(fd, offset: 0, length: length) }
         } catch .failed(errno: EOPNOTSUPP) {} catch .failed(errno: ENOSYS) {}
@@ -120,6 +124,7 @@ package final class DiskFile: Sendable {
             unsafe count -= left[left.startIndex].iov_len
             unsafe left.removeFirst()
         }
+        precondition(unsafe count == 0 || !left.isEmpty, "a call transfers no more than it was asked for")
         guard unsafe !left.isEmpty, count > 0 else { return }
         unsafe left[left.startIndex].iov_base += count
         unsafe left[left.startIndex].iov_len -= count

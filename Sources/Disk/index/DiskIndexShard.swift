@@ -43,6 +43,7 @@
         // 56 to 75 % of the slots are in use: 43 to 57 bytes for an object. In a fuller table a search for what is not there
         // becomes slow, because it has to see a whole run: 8 slots at 75 %, 22 at 85 %.
         if (count + 1) * 4 > capacity * 3 { resize(to: capacity + capacity / 3) }
+        precondition(count + 1 < capacity, "a free slot ends every search")
         place(entry)
         count += 1
     }
@@ -67,6 +68,7 @@
             slot = next(slot)
         }
         unsafe slots[hole] = .free
+        precondition(count > 0, "what is removed was added")
         count -= 1
         if capacity > Self.capacityMin, count * 4 < capacity { resize(to: max(Self.capacityMin, capacity / 2)) }
         return removed
@@ -88,6 +90,7 @@
     }
 
     private func resize(to newCapacity: Int) {
+        precondition(newCapacity > count, "a free slot ends every search")
         let (old, oldCapacity) = unsafe (slots, capacity)
         unsafe slots = Self.allocate(newCapacity)
         capacity = newCapacity

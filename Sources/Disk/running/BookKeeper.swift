@@ -148,8 +148,23 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         if isFull { commitSoon() }
     }
 
+    /// Notes in the book that records of a closed segment are being copied to later ones. Call this before the changes with their new
+    /// places are recorded: the note is then committed with them, or earlier.
+    /// - Parameter length: the length of the segment, which the book knows completely.
+    func noteEmptied(_ number: UInt32, length: UInt64) {
+        state.withLock { state in
+            precondition(
+                (state.batch.ends[number]?.coveredEnd ?? length) == length, "a segment does not grow after it is closed"
+            )
+            state.batch.ends[number] = BookSegment(coveredEnd: length, isClosed: true, isEmptied: true)
+        }
+    }
+
     /// Has the directory synchronized before the next commit.
-    func touch(directory: String) { state.withLock { _ = $0.batch.directories.insert(directory) } }
+    func touch(directory: String) {
+        precondition(directory.hasPrefix(parts.directory.path), "only directories of the store are synchronized")
+        state.withLock { _ = $0.batch.directories.insert(directory) }
+    }
 
     /// Deletes the file once everything recorded so far is committed, and takes it out of the ledger.
     func deleteAfterCommit(_ number: UInt32) { state.withLock { $0.batch.deletions.append(number) } }
@@ -165,6 +180,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         if isNew { commitSoon() }
     }
 
+    /// Asks for a commit without waiting for it. Wakes the thread if it sleeps.
     func commitSoon() {
         let mustWake = state.withLock { state in
             state.isWanted = true
@@ -209,6 +225,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
     /// Ends without another commit.
     func abandon() { end(.abandoned) }
 
+    /// Changes the state that the thread sees after its next sleep. Changes that were recorded before are still in `state`.
     private func end(_ life: Life) {
         state.withLock { $0.life = life }
         wake.signal()
@@ -250,6 +267,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         }
     }
 
+    /// Waits for the interval to pass or for somebody to ask for a commit. A full book is tried again much sooner.
     private func sleep() {
         let interval: Duration? = state.withLock { state in
             state.isAsleep = !state.isWanted && state.life == .open
@@ -271,7 +289,10 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         if isAbandoned { return false }
         reserveIDs()
         guard !retained.isEmpty else { return true }
-        guard synchronize(), write() else { return false }
+        guard synchronize() else { return false }
+        precondition(
+            retained.touched.isEmpty && retained.directories.isEmpty, "everything is on the medium before the commit")
+        guard write() else { return false }
         parts.counters.commits.count()
         let done = retained
         retained = Batch()
@@ -308,6 +329,8 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         }
     }
 
+    /// Commits the changes and the ends of segments. Either all of them are in the book afterwards, or none, except that a full book may
+    /// take the removals alone (`commitRemovalsFirst`).
     private func write() -> Bool {
         var changes = retained.changes
         for (number, end) in retained.ends { changes.append(.segment(number, end)) }
@@ -356,6 +379,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         var removals = extractRemovals()[...]
         var count = removals.count
         while !removals.isEmpty {
+            precondition(count > 0, "each attempt removes something")
             let part = Array(removals.prefix(count))
             do throws(BookError) {
                 try commitWithinSize(part)
@@ -469,6 +493,8 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
 
     // MARK: turning the store on again
 
+    /// Turns the store on again if the medium takes data and everything that waited could be committed. Both are needed: otherwise new
+    /// objects would be written although nothing of what is waiting can reach the book.
     private func probeWhereDue() {
         guard !parts.health.isOn else { return }
         guard lastProbe.duration(to: .now) >= parts.tuning.probeInterval else { return }

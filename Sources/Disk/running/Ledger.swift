@@ -99,6 +99,8 @@ struct Ledger: Sendable {
     private var sparse: Set<UInt32> = []
     /// Closed shared segments with nothing that is live.
     private var empty: Set<UInt32> = []
+    /// Segments from which records were copied forward, and which still exist. They contain older copies of those records.
+    private(set) var emptied: Set<UInt32> = []
     private var clock = AgeOrder()
     /// Units examined since the last victim.
     private var lookedAtWithoutGain = 0
@@ -116,7 +118,10 @@ struct Ledger: Sendable {
     /// How many units are examined under one hold of the lock.
     private static let stepsMax = 64
 
-    init(limits: Limits) { self.limits = limits }
+    init(limits: Limits) {
+        precondition(limits.segment > 0, "segments have a length")
+        self.limits = limits
+    }
 
     // MARK: sums
 
@@ -156,6 +161,7 @@ struct Ledger: Sendable {
     /// New objects will soon have to wait for space.
     var isNearlyFull: Bool { usedBytes + floorBytes + limits.segment / 2 > limits.size }
 
+    /// Sets new limits. If they are below what is used, nothing is granted until enough is reclaimed, apart from the overhang.
     mutating func setLimits(_ new: Limits) {
         limits = new
         mayReclaimAgain()
@@ -222,6 +228,7 @@ struct Ledger: Sendable {
         return .wait
     }
 
+    /// Gives back a claim, or a part of it, that was not used.
     mutating func unclaim(_ bytes: UInt64) { claimedBytes.subtract(bytes) }
 
     /// Adds a new, empty file that is being written.
@@ -316,15 +323,32 @@ struct Ledger: Sendable {
         pinnedBytes.subtract(unit.pinnedBytes)
         precondition(objectCount >= unit.objectCount, "the sum has the objects of each file")
         objectCount -= unit.objectCount
-        if unit.kind == .large { largeCount -= 1 }
+        if unit.kind == .large {
+            precondition(largeCount > 0, "the sum has each large file")
+            largeCount -= 1
+        }
         if unit.isVictim { leavingBytes.subtract(unit.fileBytes) }
         sparse.remove(number)
         empty.remove(number)
+        emptied.remove(number)
         if unit.kind == .shared, unit.fileBytes == longestSegment {
             longestSegment = units.values.reduce(0) { $1.kind == .shared ? max($0, $1.fileBytes) : $0 }
         }
         overhang = min(overhang, overhangNow)
         mayReclaimAgain()
+    }
+
+    /// Records of the segment are about to be copied forward, or were copied by an earlier process.
+    mutating func noteEmptied(_ number: UInt32) {
+        guard units[number]?.kind == .shared else { return }
+        emptied.insert(number)
+    }
+
+    /// Whether a drop record still matters once the segment `number` is deleted: as long as a file may contain the object. That is
+    /// the file of its record, or an older segment from which records were copied: copies only go to segments with higher numbers.
+    func needs(_ drop: DroppedObject, without number: UInt32) -> Bool {
+        if drop.segment != number, units[drop.segment] != nil { return true }
+        return emptied.contains { $0 != number && $0 < drop.segment }
     }
 
     // MARK: victims
@@ -352,6 +376,7 @@ struct Ledger: Sendable {
         return .askAgain
     }
 
+    /// Whether this unit is worth reclaiming. A shared segment must gain enough; a large object must not be pinned.
     private mutating func victim(_ number: UInt32, _ unit: Unit) -> Victim? {
         guard unit.isClosed else { return nil }
         switch unit.kind {
@@ -367,8 +392,11 @@ struct Ledger: Sendable {
         }
     }
 
+    /// Marks the victim. From here on it counts as leaving, and `shortfall` does not ask for the same bytes twice.
     private mutating func makeVictim(_ number: UInt32, usedBytesMax: UInt64, isSparse: Bool) -> Victim {
         lookedAtWithoutGain = 0
+        precondition(
+            units[number].map { $0.isClosed && !$0.isVictim } ?? false, "a victim is closed, and chosen once")
         change(number) { $0.isVictim = true }
         leavingBytes += units[number]?.fileBytes ?? 0
         return .segment(number, usedBytesMax: usedBytesMax, isSparse: isSparse)
@@ -388,6 +416,7 @@ struct Ledger: Sendable {
 
     // MARK: bookkeeping
 
+    /// Adds a unit as the youngest.
     private mutating func insert(_ number: UInt32, _ unit: Unit) {
         precondition(units[number] == nil, "each file has its own number")
         var unit = unit
@@ -416,6 +445,7 @@ struct Ledger: Sendable {
         case .pinned: pinnedBytes.subtract(bytes)
         }
         change(number) { unit in
+            precondition(unit.objectCount > 0, "a file loses only objects that it has")
             unit.objectCount -= 1
             switch storageClass {
             case .permanent: unit.permanentBytes.subtract(bytes)
@@ -424,6 +454,7 @@ struct Ledger: Sendable {
         }
     }
 
+    /// Every change of a unit goes through here, so that `sparse` and `empty` follow its state.
     private mutating func change(_ number: UInt32, _ change: (inout Unit) -> Void) {
         guard let old = units[number] else { preconditionFailure("file \(number) is not in the ledger") }
         var new = old
@@ -442,6 +473,7 @@ struct Ledger: Sendable {
         }
     }
 
+    /// Something changed: the next search may find a victim, and jobs may wait for it.
     private mutating func mayReclaimAgain() { hasNothingToReclaim = false }
 
     private func liveBytes(of number: UInt32) -> UInt64 { units[number]?.liveBytes ?? 0 }
@@ -480,6 +512,7 @@ private struct AgeOrder: Sendable {
     }
 
     mutating func popFirst() -> Turn? {
+        precondition(first <= turns.count, "turns are taken in order")
         guard first < turns.count else { return nil }
         defer {
             first += 1

@@ -89,6 +89,7 @@ final class Reclaimer: Sendable {
 
     private struct Interruption: Error {}
 
+    /// Evicts a large object, unless it was used since the last time: then it only loses one use and becomes young.
     private func reclaim(large number: UInt32) {
         if let status = store.status(ofLarge: number), status.useMark > 0 {
             store.decrementUses(large: number)
@@ -113,6 +114,7 @@ final class Reclaimer: Sendable {
 
     // MARK: choosing what to keep
 
+    /// The first walk over a victim: counts what was used. Not needed if everything is kept, or nothing.
     private func plan(
         _ number: UInt32, usedBytesMax: UInt64, isSparse: Bool
     ) throws(Interruption) -> KeepPlan {
@@ -129,6 +131,10 @@ final class Reclaimer: Sendable {
         return plan
     }
 
+    /// The second walk over a victim: copies what is kept, evicts the rest, and carries its drop records forward.
+    ///
+    /// It works in batches, so an error leaves a victim that is half empty. That is consistent: copied records count at their new place,
+    /// evicted ones are gone from index and book, and everything else is where it was.
     private func empty(_ number: UInt32, _ plan: KeepPlan) throws(Interruption) {
         var plan = plan
         var heads: [StoredHead] = []
@@ -172,6 +178,7 @@ final class Reclaimer: Sendable {
         drops.append(DroppedObject(id: head.id, segment: head.place.segment))
     }
 
+    /// Walks a victim. Ends with an interruption if reading fails, if the visitor throws, or when the reclaimer is stopped.
     private func scan(
         _ number: UInt32, _ visit: (VictimRecord) throws(Interruption) -> Void
     ) throws(Interruption) {
@@ -189,6 +196,7 @@ final class Reclaimer: Sendable {
 
     // MARK: copying forward
 
+    /// Copies records forward. If there is no space even for that, evicts them, but never pinned ones.
     private func move(_ heads: [StoredHead], _ drops: inout [DroppedObject]) throws(Interruption) {
         var records: [MovedRecord] = []
         var bytes: UInt64 = 0
@@ -205,7 +213,10 @@ final class Reclaimer: Sendable {
         guard !records.isEmpty else { return }
         // An object that is removed during the copy needs a drop record at its new place.
         let room = bytes + Self.dropsBytes(records.count)
+        precondition(
+            records.allSatisfy { $0.from.segment == heads[0].place.segment }, "one victim is emptied at a time")
         if claim(room) {
+            noteEmptied(records[0].from.segment)
             guard store.move(records, room: room) else { throw Interruption() }
         } else if records.contains(where: { $0.attributes.storageClass == .pinned }) {
             throw Interruption()
@@ -214,13 +225,20 @@ final class Reclaimer: Sendable {
         }
     }
 
-    /// The drop records that still matter. A drop record is needless once the file of its object is gone.
-    private func needed(_ drops: [DroppedObject], in number: UInt32) -> [DroppedObject] {
-        ledger.withLock { ledger in
-            drops.filter { $0.segment != number && ledger.units[$0.segment] != nil }
-        }
+    /// Notes, before the first record is copied, that the victim will contain older copies. If it is not emptied to the end, drop
+    /// records of those objects must outlive the segments of the newer copies: should the book be lost, the older ones would return.
+    private func noteEmptied(_ number: UInt32) {
+        guard !ledger.withLock({ $0.emptied.contains(number) }) else { return }
+        ledger.withLock { $0.noteEmptied(number) }
+        store.noteEmptied(number)
     }
 
+    /// The drop records of a victim that still matter when it is gone.
+    private func needed(_ drops: [DroppedObject], in number: UInt32) -> [DroppedObject] {
+        ledger.withLock { ledger in drops.filter { ledger.needs($0, without: number) } }
+    }
+
+    /// Has drop records written. If that fails, `drops` keeps them.
     private func carry(_ drops: inout [DroppedObject]) throws(Interruption) {
         guard !drops.isEmpty else { return }
         let room = Self.dropsBytes(drops.count)

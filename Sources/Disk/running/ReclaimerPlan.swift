@@ -31,6 +31,7 @@ struct KeepPlan: Sendable {
             markMin -= 1
             room -= bytes[Int(markMin)]
         }
+        precondition((1...4).contains(markMin), "marks are 1 to 3, and 4 keeps nothing")
         if markMin > 1 { skipped = bytes[Int(markMin) - 1] - room }
     }
 

@@ -18,6 +18,9 @@ protocol ReclaimerStore: AnyObject, Sendable {
     /// - Returns: false if the records could not be written. The whole claim was given back then.
     func move(_ records: [MovedRecord], room: UInt64) -> Bool
 
+    /// Has the book note, not later than the new places, that records of this segment were copied forward.
+    func noteEmptied(_ segment: UInt32)
+
     /// Has drop records written, like `move`.
     func carry(_ drops: [DroppedObject], room: UInt64) -> Bool
 

@@ -33,7 +33,8 @@ final class Recovery: @unchecked Sendable {  // used by one thread
     /// The length of each file when the store started.
     private var lengths: [UInt32: UInt64] = [:]
     private var known: [UInt32: BookSegment] = [:]
-    private var dropped: Set<ObjectID> = []
+    /// The objects that drop records name, each with the last segment that its record stood in.
+    private var dropped: [ObjectID: UInt32] = [:]
     private var changes: [BookChange] = []
     private var addedCount = 0
     private var lostCount = 0
@@ -69,7 +70,10 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             lengths[number] = length
             // The file of a large object is sparse only where the file system could not allocate: what it occupies counts.
             let allocatedBytes = isLarge ? max(length, UInt64(max(status.st_blocks, 0)) * 512) : length
-            parts.ledger.withLock { $0.load(number, isLarge ? .large : .shared, fileBytes: allocatedBytes) }
+            parts.ledger.withLock { ledger in
+                ledger.load(number, isLarge ? .large : .shared, fileBytes: allocatedBytes)
+                if known[number]?.isEmptied == true { ledger.noteEmptied(number) }
+            }
         }
         parts.ledger.withLock { $0.setBook(bytes: parts.book.fileBytes) }
     }
@@ -95,6 +99,10 @@ final class Recovery: @unchecked Sendable {  // used by one thread
 
     // MARK: segments
 
+    /// Reads what the book does not know: segments that the last process was writing, or all of them if the book is lost.
+    ///
+    /// The newest segment comes first. Of two records with one number the later place counts, and drop records stand behind the record
+    /// they drop or in a later segment. Both hold only in this order.
     private func recoverTails() {
         let tails = segmentNumbers.reversed().filter { number in
             guard let length = lengths[number] else { return false }
@@ -122,6 +130,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         }
     }
 
+    /// Reads one segment from the end that the book knows. If it throws, what was noted so far stays; noting it again does no harm.
     private func recoverTail(_ number: UInt32, _ depth: RecordScan.Depth) throws(DiskReadError) {
         let file = try parts.files.file(number, waits: true)
         let from = max(known[number]?.coveredEnd ?? 0, UInt64(SegmentFile.headerBytes))
@@ -134,7 +143,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             case .drops(let drops, _, _):
                 for drop in drops {
                     parts.noteID(drop.id)
-                    dropped.insert(drop.id)
+                    dropped[drop.id] = max(drop.segment, dropped[drop.id] ?? 0)
                 }
             case .damagedObject(let head, _): damaged += head.place.recordLength
             case .damaged(let range, _): damaged += UInt64(range.count)
@@ -145,17 +154,24 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         }
         // The last record counts: of an object that was copied within the segment, and of the objects under one key.
         for head in heads.reversed() { recover(head) }
+        // An older copy of an object that was removed later: its drop record must be kept for as long as this segment exists. Without
+        // the old book nothing else says so.
+        if isRebuild, heads.contains(where: { (dropped[$0.id] ?? 0) > number }) {
+            parts.ledger.withLock { $0.noteEmptied(number) }
+        }
         flushChanges(all: false)
     }
 
+    /// Adds an object that was found in a segment. If it is in the index already, that is the later copy, which counts.
     private func recover(_ head: StoredHead) {
         parts.noteID(head.id)
-        guard !dropped.contains(head.id) else { return }
+        guard dropped[head.id] == nil else { return }
         let entry = BookEntry(id: head.id, key: head.key, place: head.place, attributes: head.attributes)
         // A rebuilt book is empty: it must also be told of objects that are in the index already.
         if addToIndex(entry) || isRebuild && isIndexed(entry) { changes.append(.put(entry)) }
     }
 
+    /// Whether the index has exactly this record of the object.
     private func isIndexed(_ entry: BookEntry) -> Bool {
         parts.index.entry(parts.options.hash(entry.key), entry.id)?.isAt(entry.place) ?? false
     }
@@ -264,9 +280,10 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         flushChanges(all: false)
     }
 
+    /// Adds an entry of the book, or has it removed from the book if its record is gone.
     private func load(_ entry: BookEntry) {
         parts.noteID(entry.id)
-        if dropped.contains(entry.id) {
+        if dropped[entry.id] != nil {
             changes.append(.remove(entry.id, key: entry.key))
         } else if isThere(entry.place) {
             // False means that the record was copied forward and is in the index at its new place.
@@ -277,6 +294,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         }
     }
 
+    /// Whether the file exists and reaches far enough. The bytes are not read: every later read compares checksums.
     private func isThere(_ place: Place) -> Bool {
         guard let length = lengths[place.segment] else { return false }
         switch place.kind {
@@ -287,6 +305,8 @@ final class Recovery: @unchecked Sendable {  // used by one thread
 
     // MARK: large objects
 
+    /// Adds large objects that the book does not know, and deletes files whose objects were removed. This comes after `loadBook`,
+    /// which adds those that the book knows.
     private func recoverLargeFiles() {
         for number in largeNumbers.sorted().reversed() where lengths[number] != nil {
             if isStopped() { return }
@@ -298,12 +318,13 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         flushChanges(all: true)
     }
 
+    /// Returns false if the file is of no use: its head is damaged, or its object was removed.
     private func recover(large number: UInt32) -> Bool {
         do throws(DiskFileError) {
             let file = try LargeFile.open(
                 parts.directory.largePath(number), parts.identity(number), calls: parts.calls)
             parts.noteID(file.id)
-            guard !dropped.contains(file.id) else { return false }
+            guard dropped[file.id] == nil else { return false }
             let entry = BookEntry(
                 id: file.id, key: file.head.key, place: file.place, attributes: file.head.attributes,
                 isComplete: file.isComplete)
@@ -320,10 +341,11 @@ final class Recovery: @unchecked Sendable {  // used by one thread
 
     /// Tells the book that it knows every segment to its end. All changes that this promise covers were recorded before.
     private func finishBook() {
+        let emptied = parts.ledger.withLock { $0.emptied }
         for number in segmentNumbers where !unreadable.contains(number) {
-            guard let length = lengths[number], known[number] != BookSegment(coveredEnd: length, isClosed: true)
-            else { continue }
-            changes.append(.segment(number, BookSegment(coveredEnd: length, isClosed: true)))
+            guard let length = lengths[number] else { continue }
+            let state = BookSegment(coveredEnd: length, isClosed: true, isEmptied: emptied.contains(number))
+            if known[number] != state { changes.append(.segment(number, state)) }
         }
         for number in known.keys where lengths[number] == nil { changes.append(.forgetSegment(number)) }
         flushChanges(all: true)

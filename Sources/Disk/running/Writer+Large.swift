@@ -44,6 +44,7 @@ extension Writer {
         object.fail()
     }
 
+    /// Creates the file. If the process is killed before the commit, the next start finds the file and adds its object.
     private func created(_ object: LargeObject) -> LargeFile? {
         let number = object.place.segment
         if madeDirectories.insert(number & 0xFF).inserted {
@@ -106,6 +107,7 @@ extension Writer {
         then: @escaping @Sendable (Bool) -> Void
     ) {
         if blocks.object !== object || blocks.written.count >= BlockRun.countMax { finishBlocks() }
+        precondition(blocks.object === object || blocks.written.isEmpty, "a run has blocks of one object")
         let bytes = object.byteCount(ofBlock: block)
         guard parts.health.isOn, let file = object.file else {
             object.written(bytes)
@@ -153,6 +155,8 @@ extension Writer {
         keeper.record([.put(entryOfBook(object, file, isRenewed: entry.isRenewed))], touched: .large(file))
     }
 
+    /// The entry of the book for the object in its present state. The attributes are the latest: a renewal that waits, or else what the
+    /// book has, or else what the file has.
     private func entryOfBook(_ object: LargeObject, _ file: LargeFile, isRenewed: Bool) -> BookEntry {
         var attributes = object.attributes
         if isRenewed { attributes = parts.renewals.latest(of: object.id)?.attributes ?? known(object) ?? attributes }

@@ -73,6 +73,7 @@ final class WriterQueue: Sendable {
     ///   - isUrgent: whether the job ends a nap.
     /// - Returns: false if too much waits or the store is closed.
     func put(_ job: WriterJob, bytes: Int = 0, isBounded: Bool = false, isUrgent: Bool = false) -> Bool {
+        precondition(bytes >= 0, "a job holds no negative number of bytes")
         var mustWake = false
         let isTaken = state.withLock { state in
             guard state.life == .open, !isBounded || state.bytes + bytes <= bytesMax else { return false }
@@ -147,6 +148,7 @@ final class WriterQueue: Sendable {
     func done(_ bytes: Int) {
         state.withLock { state in
             state.bytes -= bytes
+            precondition(bytes >= 0 && state.bytes >= state.jobBytes, "only what was taken is done")
         }
     }
 
@@ -172,6 +174,7 @@ final class WriterQueue: Sendable {
             case .open where state.jobs.isEmpty && state.urgent.isEmpty: return nil
             case .open, .closing: break
             }
+            precondition(state.jobBytes <= state.bytes, "the bytes of the jobs count against the bound")
             let taken = Taken.jobs(urgent: state.urgent, state.jobs, bytes: state.jobBytes)
             state.urgent = []
             state.jobs = []

@@ -109,10 +109,13 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         }
     }
 
+    /// After `abandon` every job fails: the store ends as if the process were killed.
     private func performOrFail(_ job: WriterJob) {
         if queue.isAbandoned { fail(job) } else { perform(job) }
     }
 
+    /// Carries out one job. Nothing is written to a segment before `writeBatch`, so records are only collected here. Jobs on large
+    /// objects write at once.
     private func perform(_ job: WriterJob) {
         switch job {
         case .object(let object, let length): write(object, length)
@@ -136,7 +139,12 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
 
     // MARK: packed objects
 
+    /// Adds a packed object to the batch. It waits for space, or is given up if there is none.
+    ///
+    /// The claim comes before `ensureActiveSegment`, which may write the batch and wait for the medium: whatever is claimed by then
+    /// stays claimed, so no other thread can take that space.
     private func write(_ object: PackedObject, _ length: UInt64) {
+        precondition(length % 16 == 0, "records end at a multiple of 16")
         guard parts.pending.contains(object.hash, object.id), parts.health.isOn else { return refuse(object, length) }
         switch claimSpace(length) {
         case .granted: break
@@ -152,6 +160,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         writeWhereFull()
     }
 
+    /// Returns nil if the record exceeds a limit. That cannot happen to an object that passed `DiskStore.store`.
     private func added(_ object: PackedObject) -> Place? {
         do { return try batch?.add(object) } catch { return nil }
     }
@@ -280,6 +289,8 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         retireSegment()
     }
 
+    /// Closes the segment: from now on it may become a victim. Its last bytes may not be on the medium yet, and the reclaimer may read
+    /// them, which is fine: it copies them to a segment that is synchronized before the book names the copies.
     private func retireSegment() {
         guard let file = active else { return }
         precondition(claimed == 0, "a segment is closed with its batch written or given up")
@@ -292,6 +303,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         keeper.record([], touched: .segment(file), end: BookSegment(coveredEnd: file.end, isClosed: true))
     }
 
+    /// Counts a failed write and turns the store off. It stays off until a probe succeeds.
     func failed(_ error: DiskFileError, _ what: String) {
         parts.counters.writeErrors.count()
         parts.health.turnOff("\(what): \(error)")
@@ -318,6 +330,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         } while !removals.isEmpty
     }
 
+    /// Hands changes to the keeper, together with the segment to synchronize before they are committed.
     private func record(_ changes: [BookChange], _ renewed: [(ObjectID, UInt64)]) {
         guard let active else { return keeper.record(changes, renewed: renewed) }
         let end = BookSegment(coveredEnd: active.end, isClosed: false)
@@ -361,6 +374,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         _ = addDropRecords(drops)
     }
 
+    /// Collects drop records. Returns false if there is no space for all of them.
     private func addDropRecords(_ drops: [DroppedObject]) -> Bool {
         var rest = drops[...]
         while !rest.isEmpty {
@@ -429,6 +443,13 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         }
     }
 
+    /// Whether a place lies within what was written to the active segment.
+    private func isInActive(_ place: Place) -> Bool {
+        guard let active else { return false }
+        return place.segment == active.identity.number && place.offset + place.recordLength <= active.end
+    }
+
+    /// Makes an object visible whose record was just written, unless it was removed in the meantime.
     private func publish(_ object: PackedObject, _ place: Place, _ changes: inout [BookChange]) {
         let attributes = object.attributes
         guard
@@ -436,8 +457,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
                 hash: object.hash, id: object.id, place: place, storageClass: attributes.storageClass,
                 isRenewed: parts.renewals.latest(of: object.id) != nil)
         else { preconditionFailure("a place that was encoded fits into an index entry") }
-        precondition(
-            place.recordLength <= RecordHeader.recordBytesMax, "a record has a length that its header can hold")
+        precondition(isInActive(place), "a place is published after its record was written")
         // Under the lock of the shard of `pending`: a removal sees the object either as pending or in the index, never neither.
         let isPublished = parts.pending.publish(object.hash, object.id) {
             let isNew = parts.addToIndex(entry, wasPromised: true)
@@ -460,6 +480,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
 extension Writer {
     /// Copies records into the active segment. `room` was claimed by the reclaimer; what is not used is given back.
     private func move(_ records: [MovedRecord], _ room: UInt64) -> Bool {
+        precondition(!records.isEmpty && room > 0, "the reclaimer moves something, and has claimed space for it")
         writeBatch()
         let isWritten = copy(records, room)
         // Objects that were removed during the copy need drop records. `room` included them, and no other thread claims for
@@ -468,6 +489,7 @@ extension Writer {
         return isWritten
     }
 
+    /// Copies records until one fails. What was copied before that is valid: the records have new places and count there.
     private func copy(_ records: [MovedRecord], _ room: UInt64) -> Bool {
         var left = room
         defer { parts.ledger.withLock { $0.unclaim(left) } }
@@ -510,6 +532,7 @@ extension Writer {
     /// Publishes the new place of a copied record. Index and ledger change under one hold of the ledger's lock.
     private func moved(_ record: MovedRecord, _ place: Place, _ changes: inout [BookChange]) {
         precondition(place.kind == .packed && record.from.kind == .packed, "only packed records are moved")
+        precondition(isInActive(place), "a place is published after its record was written")
         let hash = parts.options.hash(record.key)
         let isLater = parts.renewals.latest(of: record.id).map { $0.serial > record.renewal ?? 0 } ?? false
         var attributes = record.attributes
@@ -537,6 +560,7 @@ extension Writer {
 
     /// Writes drop records for the reclaimer. The claim is released and made anew, record by record.
     private func carry(_ drops: [DroppedObject], _ room: UInt64) -> Bool {
+        precondition(!drops.isEmpty && room > 0, "the reclaimer has claimed space for its drop records")
         writeBatch()
         parts.ledger.withLock { $0.unclaim(room) }
         let isAdded = parts.health.isOn && addDropRecords(drops)

@@ -3,6 +3,7 @@ import Glibc
 extension BodyBytes {
     /// Calls `call` with vectors for the range, in order.
     func forEachVector(from offset: Int, length: Int, _ call: (iovec) -> Void) {
+        precondition(offset >= 0 && length >= 0 && offset + length <= self.length, "the range lies within the body")
         unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: 64) { vectors in
             unsafe vectors.initialize(repeating: iovec())
             var at = offset

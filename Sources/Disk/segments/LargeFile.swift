@@ -30,6 +30,7 @@ package final class LargeFile: Sendable {
     private var dataStart: Int { LargeFile.dataStart(headPart: tableStart, length: length) }
 
     private init(_ path: String, _ head: StoredHead, _ file: DiskFile, _ table: [BlockEntry], isNew: Bool) {
+        precondition(head.place.kind == .large && head.place.offset == 0, "the file has one record, at its beginning")
         self.path = path
         self.head = head
         self.file = file
@@ -203,18 +204,25 @@ package final class LargeFile: Sendable {
 }
 
 extension LargeFile {
+    /// Where the blocks begin: behind head part and table, at a multiple of 4096.
     private static func dataStart(headPart: Int, length: Int) -> Int {
         padded(headPart + (length + blockBytes - 1) / blockBytes * BlockEntry.byteCount, to: 4096)
     }
 
-    private func range(_ block: Int) -> Range<Int> { block * blockBytes..<min((block + 1) * blockBytes, length) }
+    private func range(_ block: Int) -> Range<Int> {
+        precondition(block >= 0 && block * blockBytes < length, "the object has this block")
+        return block * blockBytes..<min((block + 1) * blockBytes, length)
+    }
 
+    /// Writes entries of the table. Eight bytes each: no entry crosses a sector, so a power cut leaves it old or new.
     private func write(_ entries: [BlockEntry], from block: Int) throws(DiskFileError) {
+        precondition(block >= 0 && block + entries.count <= blockCount, "the table has these entries")
         var bytes: [UInt8] = []
         for entry in entries { bytes.append(number: entry.rawValue) }
         try file.write(bytes, at: tableStart + block * BlockEntry.byteCount)
     }
 
+    /// Reads the head. The first read usually has all of it; only a very long head needs a second one.
     private static func head(of file: DiskFile, _ identity: SegmentIdentity) throws(DiskFileError) -> StoredHead {
         var part = try read(file, 4096, at: 0)
         let length: Int
@@ -232,6 +240,7 @@ extension LargeFile {
         return head
     }
 
+    /// Reads bytes and waits for them; fewer at the end of the file.
     private static func read(_ file: DiskFile, _ count: Int, at offset: Int) throws(DiskFileError) -> [UInt8] {
         do throws(DiskReadError) {
             return try file.bytes(count, at: offset, waits: true)
@@ -249,6 +258,7 @@ struct BlockEntry: RawRepresentable, Equatable, Sendable {
     init(rawValue: UInt64) { self.rawValue = rawValue }
 
     init(length: Int, checksum: UInt32) {
+        precondition(length > 0 && length <= blockBytes, "a block has between 1 byte and 64 KiB")
         rawValue = UInt64(checksum) | (UInt64(length) | 1 << 31) << 32
     }
 

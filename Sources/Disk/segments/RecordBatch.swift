@@ -110,6 +110,8 @@ package struct RecordBatch: Sendable {
                     unsafe body.forEachVector(from: 0, length: body.length) { unsafe vectors.append($0) }
                 }
             }
+            precondition(
+                unsafe vectors.reduce(0) { unsafe $0 + $1.iov_len } == byteCount, "the vectors cover the records")
             return unsafe vectors.withUnsafeMutableBufferPointer { vectors in
                 Result { () throws(Failure) in unsafe try body(vectors) }
             }
@@ -125,6 +127,7 @@ package struct RecordBatch: Sendable {
 
     /// Adds the padding behind a body.
     private mutating func finish(_ place: Place, from: Int) {
+        precondition(place.recordLength % 16 == 0, "records end at a multiple of 16")
         bytes.append(zeros: Int(place.recordLength - UInt64(place.headLength) - place.bodyLength))
         note(from..<bytes.count)
         byteCount += Int(place.recordLength)

@@ -34,5 +34,6 @@ extension [UInt8] {
 
 /// The next multiple of `unit`, which must be a power of two.
 package func padded<Number: FixedWidthInteger>(_ number: Number, to unit: Number) -> Number {
+    precondition(unit > 0 && unit & (unit - 1) == 0, "units are powers of two")
     return (number + (unit - 1)) & ~(unit - 1)
 }

@@ -18,6 +18,7 @@ package enum RecordCodec {
     package static func headPartLength(
         kind: Place.Kind, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], bodyLength: Int
     ) -> Int? {
+        precondition(bodyLength >= 0, "a body has no negative length")
         let checksums = kind == .packed ? (bodyLength + blockBytes - 1) / blockBytes * 4 : 0
         let sum = RecordHeader.byteCount + key.count + attributesLength(attributes) + head.count + checksums
         let length = padded(sum, to: kind == .packed ? 16 : 4096)
@@ -70,6 +71,7 @@ package enum RecordCodec {
     /// Makes the head part that begins at `start` belong to this place, and computes its checksum.
     package static func seal(_ bytes: inout [UInt8], from start: Int, in segment: SegmentIdentity, at offset: UInt64) {
         precondition(offset % 16 == 0 && offset / 16 <= UInt64(UInt32.max), "a record begins at a multiple of 16")
+        precondition(start >= 0 && start + RecordHeader.byteCount <= bytes.count, "the head part is in the bytes")
         bytes.put(number: segment.number, at: start + 48)
         bytes.put(number: segment.tag, at: start + 52)
         bytes.put(number: UInt32(offset / 16), at: start + 56)
@@ -139,6 +141,7 @@ extension RecordCodec {
         append(attributes, to: &bytes)
         bytes += head
         for checksum in checksums { bytes.append(number: checksum) }
+        precondition(bytes.count <= start + length, "a head part takes the length that was computed for it")
         bytes.append(zeros: start + length - bytes.count)
         seal(&bytes, from: start, in: segment, at: offset)
     }
@@ -154,6 +157,7 @@ extension RecordCodec {
         bytes.append(number: storedAt)
         bytes.append(number: bodyLength)
         for length in [key, head, headPart, attributes] { bytes.append(number: UInt32(length)) }
+        precondition(headPart % RecordHeader.unit(kind) == 0, "the length of a head part is padded")
         bytes.append(zeros: 16)  // `seal` fills in place and checksum
     }
 

@@ -54,6 +54,7 @@ package struct RecordScan {
             switch try examine(end, fileEnd) {
             case .success(let (found, length)):
                 if let gap = takeGap() { return gap }  // the next call finds this record again
+                precondition(length > 0 && length % 16 == 0 && length <= fileEnd - end, "a record lies within its file")
                 end += length
                 return found
             case .failure(let error):
@@ -153,6 +154,7 @@ private struct Window {
 
     /// Makes sure that the range is in memory, as far as the file has it.
     mutating func fill(_ file: SegmentFile, _ at: UInt64, _ count: Int) throws(DiskReadError) {
+        precondition(count >= 0, "no negative number of bytes is read")
         if at >= start, at + UInt64(count) <= end { return }
         bytes = try file.bytes(max(count, byteCount), at: at)
         start = at
@@ -191,5 +193,8 @@ private struct Window {
         return nil
     }
 
-    private func rest(_ at: UInt64) -> Range<Int> { min(Int(at - start), bytes.count)..<bytes.count }
+    private func rest(_ at: UInt64) -> Range<Int> {
+        precondition(at >= start, "a scan only moves forward")
+        return min(Int(at - start), bytes.count)..<bytes.count
+    }
 }

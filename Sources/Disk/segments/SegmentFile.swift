@@ -77,6 +77,7 @@ package final class SegmentFile: @unchecked Sendable {  // see "Threads" above
     /// same place can be tried again. If even the rest of the batch cannot be cut off, every further write fails.
     package func append(_ batch: RecordBatch) throws(DiskFileError) {
         precondition(isWritable && batch.identity == identity && batch.start == end, "a batch is made for its place")
+        precondition(batch.byteCount % 16 == 0, "records end at a multiple of 16")
         if let spoiled { throw spoiled }
         do throws(DiskFileError) {
             unsafe try batch.withVectors { vectors throws(DiskFileError) in unsafe try file.write(vectors, at: Int(end))

@@ -335,7 +335,12 @@ package final class DiskStore: @unchecked Sendable {
 
     /// The large object at a place, with its table of blocks. May block.
     package func openLarge(_ head: StoredHead, hash: UInt64) throws(DiskReadError) -> LargeObject {
-        try reader.openLarge(head.place.segment, hash)
+        try openLarge(at: head.place, hash: hash)
+    }
+
+    /// The same by its place alone.
+    package func openLarge(at place: Place, hash: UInt64) throws(DiskReadError) -> LargeObject {
+        try reader.openLarge(place.segment, hash)
     }
 
     // MARK: listing

@@ -11,6 +11,7 @@ import Glibc
     var length: Int { unsafe room.count }
 
     func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
+        precondition(offset >= 0 && offset <= length, "the range begins within the body")
         guard limit > 0, vectors.count > 0, let start = unsafe room.baseAddress else { return 0 }
         unsafe vectors[0] = iovec(iov_base: start + offset, iov_len: min(limit, length - offset))
         return 1

@@ -20,6 +20,7 @@ final class DiskStoreFiles: Sendable {
     init(directory: Directory, calls: any DiskCalls, openMax: Int) {
         self.directory = directory
         self.calls = calls
+        precondition(openMax > 0, "a file that is read is open")
         self.openMax = openMax
     }
 

@@ -54,6 +54,12 @@ final class DiskStoreForReclaimer: ReclaimerStore {
         wait { done in .move(records, room: room, done: done) } ?? false
     }
 
+    func noteEmptied(_ segment: UInt32) {
+        guard let unit = parts.ledger.withLock({ $0.units[segment] }) else { return }
+        precondition(unit.kind == .shared && unit.isClosed, "records are copied from closed segments")
+        keeper.noteEmptied(segment, length: unit.fileBytes)
+    }
+
     func carry(_ drops: [DroppedObject], room: UInt64) -> Bool {
         wait { done in .carry(drops, room: room, done: done) } ?? false
     }

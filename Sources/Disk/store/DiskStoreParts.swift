@@ -36,7 +36,9 @@ final class DiskStoreParts: Sendable {
         self.book = book
         self.lastID = Atomic(lastID)
         self.lastNumber = Atomic(lastNumber)
-        ledger = Locked(Ledger(limits: Self.limits(options.size, options.pinned, tuning)))
+        let limits = Self.limits(options.size, options.pinned, tuning)
+        precondition(limits.segment > UInt64(SegmentFile.headerBytes), "a segment has room for records")
+        ledger = Locked(Ledger(limits: limits))
         health = DiskStoreHealth(path: options.path, log: options.log)
         files = DiskStoreFiles(directory: directory, calls: calls, openMax: tuning.openFilesMax)
     }

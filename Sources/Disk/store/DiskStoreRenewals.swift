@@ -34,6 +34,7 @@ final class DiskStoreRenewals: Sendable {
     /// - Parameter serial: a later renewal stays. Nil: none stays.
     func forget(_ id: ObjectID, through serial: UInt64? = nil) {
         state.withLock { state in
+            precondition(serial.map { $0 <= state.lastSerial } ?? true, "serial numbers come from here")
             guard let known = state.waiting[id]?.serial, serial.map({ known <= $0 }) ?? true else { return }
             state.waiting[id] = nil
         }

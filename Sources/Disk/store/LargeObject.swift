@@ -36,6 +36,7 @@ package final class LargeObject: @unchecked Sendable {
         new id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], place: Place,
         fileBytes: UInt64, isClaimed: Bool, parts: DiskStoreParts, queue: WriterQueue
     ) {
+        precondition(place.kind == .large, "only a large object has a file of its own")
         self.id = id
         self.hash = hash
         self.key = key
@@ -122,7 +123,10 @@ package final class LargeObject: @unchecked Sendable {
 
     var file: LargeFile? { state.withLock { $0.file } }
 
-    func byteCount(ofBlock block: Int) -> Int { min(blockBytes, length - block * blockBytes) }
+    func byteCount(ofBlock block: Int) -> Int {
+        precondition(block >= 0 && block * blockBytes < length, "the object has this block")
+        return min(blockBytes, length - block * blockBytes)
+    }
 
     /// The head, which the writer puts into the file. Empty after the first call.
     func takeHead() -> [UInt8] {
@@ -134,6 +138,7 @@ package final class LargeObject: @unchecked Sendable {
 
     func begin(_ file: LargeFile) {
         state.withLock { state in
+            precondition(state.file == nil, "the file of an object is created once")
             state.file = file
         }
     }
@@ -142,6 +147,7 @@ package final class LargeObject: @unchecked Sendable {
 
     func written(_ bytes: Int) {
         state.withLock { state in
+            precondition(state.waitingBytes >= bytes, "only bytes that wait are written")
             state.waitingBytes -= bytes
         }
     }

@@ -14,7 +14,7 @@ struct BookCheckTests {
         #expect(try BookCheck.run(place.path)?.objectCount == 0)
     }
 
-    @Test func `a sound book is found sound, whatever it went through`() throws {
+    @Test func `an intact book passes, whatever happened to it before`() throws {
         let (place, entries) = try filled(seed: 1)
         let check = try #require(try BookCheck.run(place.path))
         #expect(check.objectCount == UInt64(entries.count))
@@ -22,7 +22,7 @@ struct BookCheckTests {
         #expect(check.freePageCount > 0 && check.freePageCount < check.pageCount)
     }
 
-    @Test func `another format version is named, whatever else it has`() throws {
+    @Test func `another format version is reported, whatever else is in the book`() throws {
         let place = BookPlace()
         try place.open().close()
         let environment = try BookEnvironment(place.path, isReadOnly: false, mapBytes: 1 << 20) { _ in }
@@ -33,7 +33,7 @@ struct BookCheckTests {
         #expect(throws: BookError.unknownVersion(9)) { try place.open() }
     }
 
-    @Test func `a transaction that is not the book's is met`() throws {
+    @Test func `a transaction of another book is detected`() throws {
         let place = BookPlace()
         try place.open().close()
         let environment = try BookEnvironment(place.path, isReadOnly: false, mapBytes: 1 << 20) { _ in }
@@ -54,7 +54,7 @@ struct BookCheckTests {
         #expect(refused > 6 + whole.count / 4096 / 8)
     }
 
-    @Test func `a damaged number of a transaction is met: the older root is never taken for the newer`() throws {
+    @Test func `a damaged transaction number is detected: the older root is never taken for the newer`() throws {
         let (place, _) = try filled(seed: 3)
         let whole = place.contents()
         for page in 0..<2 {
@@ -68,7 +68,7 @@ struct BookCheckTests {
         #expect(try BookCheck.run(place.path) != nil)
     }
 
-    @Test func `a flipped bit anywhere in the meta pages is met, or does no harm`() throws {
+    @Test func `a flipped bit anywhere in the meta pages is detected or harmless`() throws {
         let (place, entries) = try filled(seed: 4, count: 120)
         let whole = place.contents()
         let put = Dictionary(uniqueKeysWithValues: entries.map { ($0.id, $0) })
@@ -85,7 +85,7 @@ struct BookCheckTests {
         }
     }
 
-    @Test(arguments: 0..<4) func `a flipped byte anywhere: refused, or every entry is one that was put`(
+    @Test(arguments: 0..<4) func `with a flipped byte anywhere the book is refused, or every entry is as it was put`(
         _ seed: UInt64
     ) throws {
         let (place, entries) = try filled(seed: 10 + seed, count: 1200)
@@ -141,7 +141,7 @@ struct BookCheckTests {
         #expect(refused > 100)
     }
 
-    @Test func `a free page that is in use is met: LMDB would write over it`() throws {
+    @Test func `a free page that is in use is detected: LMDB would overwrite it`() throws {
         let (place, _) = try filled(seed: 5)
         let whole = place.contents()
         var met = 0
@@ -168,7 +168,7 @@ struct BookCheckTests {
         #expect(met > 0)
     }
 
-    @Test func `nodes out of order, or not side by side, are met`() throws {
+    @Test func `nodes out of order or not side by side are detected`() throws {
         let place = BookPlace()
         let book = try place.open()
         try book.commit((0..<5).map { .put(.sample($0, "http://example.org/\($0)")) })
@@ -191,7 +191,7 @@ struct BookCheckTests {
         #expect(try BookCheck.run(place.path)?.objectCount == 5)
     }
 
-    @Test func `entries with a wrong checksum are skipped, counted and told of`() throws {
+    @Test func `entries with a wrong checksum are skipped, counted and reported`() throws {
         let place = BookPlace()
         let entries = (0..<50).map { BookEntry.sample(UInt64($0), "http://example.org/\($0)") }
         let book = try place.open()

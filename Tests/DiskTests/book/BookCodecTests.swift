@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The values of the book")
 struct BookCodecTests {
-    @Test(arguments: 0..<10) func `an entry comes back as it was`(_ seed: UInt64) {
+    @Test(arguments: 0..<10) func `an entry is read as it was written`(_ seed: UInt64) {
         var random = BookRandom(seed)
         for id in 0..<500 {
             var entry = BookEntry.random(UInt64(id), using: &random)
@@ -14,7 +14,7 @@ struct BookCodecTests {
         }
     }
 
-    @Test func `an entry at its bounds comes back as it was`() {
+    @Test func `an entry at its limits is read as it was written`() {
         let attributes = ObjectAttributes(
             storageClass: .pinned, status: .max, storedAt: .min, expiresAt: .max,
             mediaType: Array(repeating: 0x61, count: 127),
@@ -34,7 +34,7 @@ struct BookCodecTests {
         #expect(value.count <= 48)
     }
 
-    @Test(arguments: [false, true]) func `a flipped bit anywhere is met`(_ isLong: Bool) {
+    @Test(arguments: [false, true]) func `a flipped bit anywhere is detected`(_ isLong: Bool) {
         let path = isLong ? String(repeating: "p", count: 600) : "p"
         let (key, value) = BookCodec.encode(.sample(9, "http://example.org/\(path)", tags: ["a", "bc"]))
         for bit in 0..<8 * key.count {
@@ -81,7 +81,7 @@ struct BookCodecTests {
         #expect(decode(key, value) == nil)
     }
 
-    @Test func `a renewed head comes back as it was, and a flipped bit is met`() {
+    @Test func `a renewed head is read as it was written, and a flipped bit is detected`() {
         let renewal = BookRenewal(
             attributes: BookEntry.sample(3, "x", tags: ["t"]).attributes, head: Array("HTTP/1.1 200 OK".utf8))
         let key = BookCodec.renewalKey(ObjectID(rawValue: 3))

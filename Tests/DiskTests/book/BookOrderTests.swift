@@ -25,14 +25,16 @@ struct BookOrderTests {
         "http://example.org:8x/", "http://[::1]x80/",
     ]
 
-    @Test(arguments: raw) func `what could not be had back stands raw behind all URIs`(_ text: String) {
+    @Test(arguments: raw) func `a key that its order key could not restore is kept as it is, behind all URIs`(
+        _ text: String
+    ) {
         let key = Array(text.utf8)
         let order = BookOrder.orderKey(of: key)
         #expect(order == [BookOrder.raw] + key)
         #expect(back(order) == key)
     }
 
-    @Test func `hosts stand before those below them, and all below a domain together`() {
+    @Test func `a host comes before the hosts below it, and everything below a domain is together`() {
         let keys = [
             "http://example.org/", "https://example.org/", "http://example.org:8080/", "http://a.example.org/",
             "http://a.a.example.org/", "http://b.example.org/", "http://example-x.org/", "http://example.orgx/",
@@ -49,7 +51,7 @@ struct BookOrderTests {
             ])
     }
 
-    @Test func `a key is cut only where LMDB would not take it, and long ones stay apart`() {
+    @Test func `a key is cut only if it is too long for LMDB, and cut keys stay distinct`() {
         // 4 bytes more than the path: kind, end of host, port, scheme; "http://h" becomes "h.".
         let fits = Array(("http://h/" + String(repeating: "p", count: BookOrder.orderBytesMax - 8)).utf8)
         let id = ObjectID(rawValue: 1)

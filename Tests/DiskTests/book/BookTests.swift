@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The book")
 struct BookTests {
-    @Test func `what was committed is there after reopening, in order of host and path`() throws {
+    @Test func `commits are there after the book is opened again, in order of host and path`() throws {
         let place = BookPlace()
         let entries = [
             BookEntry.sample(1, "http://b.example.org/2"), .sample(2, "http://a.example.org/"),
@@ -40,7 +40,7 @@ struct BookTests {
         try book.commit([.remove(entry.id, key: entry.key)])
     }
 
-    @Test func `a renewed head brings its attributes, and goes when the record is copied`() throws {
+    @Test func `a renewed head brings its attributes, and is removed when the record is copied`() throws {
         let place = BookPlace()
         let book = try place.open()
         var entry = BookEntry.sample(1, "http://example.org/", tags: ["old", "both"])
@@ -66,7 +66,7 @@ struct BookTests {
         #expect(try book.renewal(of: ObjectID(rawValue: 77)) == nil, "the book does not have that object")
     }
 
-    @Test func `changes of one object in one batch follow one another`() throws {
+    @Test func `changes of one object in one batch take effect in their order`() throws {
         let place = BookPlace()
         let book = try place.open()
         let (first, second) = (BookEntry.sample(1, "http://example.org/a"), BookEntry.sample(2, "http://example.org/b"))
@@ -80,7 +80,7 @@ struct BookTests {
         #expect(try book.renewal(of: second.id) == nil)
     }
 
-    @Test func `segments and the mark of the ids are kept`() throws {
+    @Test func `segments and reserved numbers are kept`() throws {
         let place = BookPlace()
         let book = try place.open()
         #expect(book.reservedIDs.rawValue == 0)
@@ -115,7 +115,7 @@ struct BookTests {
         #expect(place.calls.commitCount == 3)
     }
 
-    @Test func `the file as it was in the middle of a commit is the book as it was before`() throws {
+    @Test func `the file as it was in the middle of a commit is the book before that commit`() throws {
         let place = BookPlace()
         let copy = BookPlace()
         let book = try place.open()
@@ -136,7 +136,7 @@ struct BookTests {
         }
     }
 
-    @Test func `the map grows by itself up to the bound, where removals still go through`() throws {
+    @Test func `the map grows up to its limit, and removals succeed even there`() throws {
         let place = BookPlace()
         let book = try place.open(sizeMax: 1 << 20)
         var random = BookRandom(5)
@@ -189,7 +189,7 @@ struct BookTests {
         #expect(try loaded(again).count == 1500)
     }
 
-    @Test func `pages of a listing follow one another without a gap`() throws {
+    @Test func `the pages of a listing have no gap`() throws {
         let place = BookPlace()
         let book = try place.open()
         var random = BookRandom(2)
@@ -225,7 +225,7 @@ struct BookTests {
         }
     }
 
-    @Test func `a second process's eyes see what is committed, and can not write`() throws {
+    @Test func `another process sees each commit and cannot write`() throws {
         let place = BookPlace()
         #expect(throws: BookError.failed(errno: ENOENT)) { try place.open(.readOnly) }
         let book = try place.open()
@@ -247,7 +247,7 @@ struct BookTests {
         #expect(place.contents() == before)
     }
 
-    @Test func `calls after the end fail`() throws {
+    @Test func `calls fail after the book is closed`() throws {
         let place = BookPlace()
         let book = try place.open()
         book.close()
@@ -255,14 +255,14 @@ struct BookTests {
         #expect(throws: BookError.failed(errno: EBADF)) { try book.commit([.forgetSegment(1)]) }
     }
 
-    @Test func `a directory that can not be made is an error`() {
+    @Test func `a directory that cannot be made is an error`() {
         #expect(throws: BookError.failed(errno: ENOENT)) {
             try Book.open(
                 "/nonexistent/book", storeID: BookPlace.storeID, sizeMax: 1 << 30, calls: BookCalls())
         }
     }
 
-    @Test(arguments: 0..<8) func `batches of any changes leave what a dictionary would have`(_ seed: UInt64) throws {
+    @Test(arguments: 0..<8) func `any batches leave the same content as a dictionary`(_ seed: UInt64) throws {
         let place = BookPlace()
         var book = try place.open(sizeMax: 256 << 20)
         var random = BookRandom(seed)
@@ -323,7 +323,7 @@ struct BookTests {
         #expect(book.damagedCount == 0)
     }
 
-    @Test func `readers of other threads see whole batches, while the map grows and moves`() throws {
+    @Test func `readers on other threads see whole batches while the map grows and moves`() throws {
         let place = BookPlace()
         let book = try place.open()
         let isDone = Atomic<Bool>(false)
@@ -356,7 +356,7 @@ struct BookTests {
         #expect(try BookCheck.run(place.path)?.objectCount == 2000)
     }
 
-    @Test func `a book that is checked while it is written to is found sound`() throws {
+    @Test func `a book passes the check while it is being written`() throws {
         let place = BookPlace()
         let book = try place.open()
         try book.commit([.forgetSegment(0)])
@@ -379,7 +379,7 @@ struct BookTests {
         } while !isDone.load(ordering: .acquiring)
     }
 
-    @Test func `after an error of the medium the book is opened anew, and goes on`() throws {
+    @Test func `after an error of the medium the book is opened again and continues`() throws {
         let place = BookPlace()
         let book = try place.open()
         let entry = BookEntry.sample(1, "http://example.org/")

@@ -13,7 +13,7 @@ struct CallsTests {
         return file
     }
 
-    @Test func `the kernel's calls answer with its errors`() throws {
+    @Test func `calls return the errors of the kernel`() throws {
         let room = try SegmentTestRoom()
         let calls = SystemCalls()
         #expect(calls.open(room.path + "/none", flags: O_RDONLY, mode: 0) == Int(-ENOENT))
@@ -30,7 +30,7 @@ struct CallsTests {
         calls.readAhead(-1, offset: 0, length: 1)
     }
 
-    @Test func `files are ours alone, are not inherited, and links are not followed`() throws {
+    @Test func `files are for our user alone, are not inherited, and links are not followed`() throws {
         let room = try SegmentTestRoom()
         let path = room.path + "/file"
         let fd = CInt(SystemCalls().open(path, flags: O_RDWR | O_CREAT, mode: 0o600))
@@ -44,7 +44,7 @@ struct CallsTests {
         }
     }
 
-    @Test func `a directory may be a link, and need not be one that can be synchronized`() throws {
+    @Test func `a directory may be a link, and need not support synchronizing`() throws {
         let room = try SegmentTestRoom()
         #expect(unsafe symlink(room.path, room.path + "/link") == 0)
         try DiskFile.synchronizeDirectory(of: room.path + "/link/file", calls: room.calls)
@@ -66,7 +66,7 @@ struct CallsTests {
         #expect(file == nil && room.calls.openCount == 0)
     }
 
-    @Test func `a write that does nothing is an error, not a loop`() throws {
+    @Test func `a write without progress is an error, not an endless loop`() throws {
         let room = try SegmentTestRoom()
         let file = try DiskFile.open("/dev/full", flags: O_RDWR, calls: SystemCalls())
         #expect(throws: DiskFileError.failed(errno: ENOSPC)) { try file.write([1], at: 0) }
@@ -86,7 +86,7 @@ struct CallsTests {
 
     // MARK: what the tests rely on
 
-    @Test func `faults meet the calls they are meant for`() throws {
+    @Test func `faults hit the calls they are meant for`() throws {
         let room = try SegmentTestRoom()
         let (one, two) = (try CallsTests.file(room, "one", [1]), try CallsTests.file(room, "two", [2]))
         room.calls.inject(.fail(ENOSPC), into: [.write], path: "/two", after: 1, times: 1)

@@ -29,7 +29,7 @@ struct DirectoryTests {
         return contents
     }
 
-    @Test func `one that is not there is made, for our user alone, with a marker that says whose it is`() throws {
+    @Test func `a missing directory is created for our user alone, with a marker`() throws {
         let directory = try open()
         #expect(directory.isNew)
         var status = stat()
@@ -48,7 +48,7 @@ struct DirectoryTests {
         #expect(!second.isNew)
     }
 
-    @Test func `one that is empty is taken, and a mount point too`() throws {
+    @Test func `an empty directory is accepted, and a mount point too`() throws {
         try make()
         try FileManager.default.createDirectory(atPath: path + "/lost+found", withIntermediateDirectories: false)
         #expect(try open().isNew)
@@ -62,19 +62,19 @@ struct DirectoryTests {
         #expect(try String(contentsOfFile: marker, encoding: .utf8) == "larder store 1\n\(id)\n")
     }
 
-    @Test func `while it is open no other may have it, and afterwards it may`() throws {
+    @Test func `an open directory is locked, and free afterwards`() throws {
         let first = try open()
         #expect(throws: DiskRefusal.inUse(path: path)) { try open() }
         first.unlock()
         #expect(throws: Never.self) { try open() }
     }
 
-    @Test func `the lock goes with the last who holds the directory`() throws {
+    @Test func `the lock ends with the last reference to the directory`() throws {
         do { _ = try open() }
         #expect(throws: Never.self) { try open() }
     }
 
-    @Test func `one with files that are not ours is foreign, and stays as it is`() throws {
+    @Test func `a directory with other files is refused and not changed`() throws {
         try make()
         try write("mine", "letter")
         let before = try contents()
@@ -83,7 +83,7 @@ struct DirectoryTests {
     }
 
     @Test(arguments: ["", "larder store", "larder store x\n", "larder store 1\n", "larder store 1\n123\n", "squid\n"])
-    func `a marker that is none is foreign`(_ text: String) throws {
+    func `a directory with an invalid marker is refused`(_ text: String) throws {
         try make()
         try write(text, "larder-store")
         let before = try contents()
@@ -91,7 +91,7 @@ struct DirectoryTests {
         #expect(try contents() == before)
     }
 
-    @Test func `a version that is not known is refused, and nothing is touched`() throws {
+    @Test func `an unknown version is refused, and nothing is changed`() throws {
         try make()
         try write("larder store 2\nwhatever stands here then\n", "larder-store")
         let before = try contents()
@@ -99,20 +99,20 @@ struct DirectoryTests {
         #expect(try contents() == before)
     }
 
-    @Test(arguments: [0o770, 0o777, 0o702]) func `where others may write it is refused`(_ mode: Int) throws {
+    @Test(arguments: [0o770, 0o777, 0o702]) func `a directory that others can write to is refused`(_ mode: Int) throws {
         try make()
         #expect(unsafe chmod(path, mode_t(mode)) == 0)
         #expect(throws: DiskRefusal.openToOthers(path: path, mode: UInt32(mode))) { try open() }
         #expect(try contents().isEmpty)
     }
 
-    @Test func `others may read`() throws {
+    @Test func `a directory that others can read is accepted`() throws {
         try make()
         #expect(unsafe chmod(path, 0o755) == 0)
         #expect(throws: Never.self) { try open() }
     }
 
-    @Test func `what is no directory, or has no parent, is told`() throws {
+    @Test func `a path that is no directory, or has no parent, is an error`() throws {
         try make()
         try write("", "file")
         #expect(throws: DiskRefusal.failed(path: path + "/file", errno: ENOTDIR)) {
@@ -129,21 +129,23 @@ struct DirectoryTests {
         #expect(throws: DiskRefusal.failed(path: path, errno: ELOOP)) { try open() }
     }
 
-    @Test(.enabled(if: getuid() != 0, "root may do everything")) func `where we may not write it is refused`() throws {
+    @Test(.enabled(if: getuid() != 0, "root may do everything")) func `a directory that we cannot write to is refused`()
+        throws
+    {
         try make()
         #expect(unsafe chmod(path, 0o500) == 0)
         #expect(throws: DiskRefusal.notAllowed(path: path, errno: EACCES)) { try open() }
         #expect(unsafe chmod(path, 0o700) == 0)
     }
 
-    @Test func `a size in which nothing useful fits is refused before anything is made`() throws {
+    @Test func `a size that is too small is refused before anything is created`() throws {
         #expect(throws: DiskRefusal.tooSmall(path: path, sizeMin: Directory.sizeMin)) {
             try Directory.open(path, size: Directory.sizeMin - 1)
         }
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func `the files of a store are found by their numbers, and nothing else is taken for one`() throws {
+    @Test func `the files of a store are found by their numbers, and other files are ignored`() throws {
         let directory = try open()
         try directory.makeSubdirectories()
         for name in ["segments/0000000a.seg", "segments/ffffffff.seg", "segments/a.seg", "segments/0000000b.tmp"] {

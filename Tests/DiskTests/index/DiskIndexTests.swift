@@ -18,7 +18,7 @@ struct DiskIndexTests {
     }
 
     @Test(arguments: [0, 1, 15, 16, 17, 65_536, 1 << 20, 0xF_FFE0_0000])
-    func `an entry gives back the place it was made of`(_ body: UInt64) throws {
+    func `an entry returns the place it was made from`(_ body: UInt64) throws {
         for kind in [Place.Kind.packed, .large] {
             for storageClass in StorageClass.allCases {
                 for isRenewed in [false, true] {
@@ -39,7 +39,7 @@ struct DiskIndexTests {
         #expect(MemoryLayout<DiskIndexEntry>.stride == 32)
     }
 
-    @Test func `a place that an entry can not name makes none`() {
+    @Test func `a place beyond the limits makes no entry`() {
         func entry(_ place: Place) -> DiskIndexEntry? {
             DiskIndexEntry(hash: 1, id: ObjectID(rawValue: 1), place: place, storageClass: .permanent, isRenewed: false)
         }
@@ -51,7 +51,7 @@ struct DiskIndexTests {
         #expect(entry(Place(kind: .packed, segment: 1, offset: 0, headLength: 1 << 20, bodyLength: 1)) == nil)
     }
 
-    @Test func `the newest comes first, wherever it stands`() throws {
+    @Test func `the newest object comes first, wherever it is`() throws {
         let index = DiskIndex()
         for (id, segment) in [(3, 9), (1, 12), (2, 4)] as [(UInt64, UInt32)] {
             index.insert(try entry(7, id, place(segment, 4096)))
@@ -62,14 +62,14 @@ struct DiskIndexTests {
         #expect(index.count == 4)
     }
 
-    @Test func `a number is in once`() throws {
+    @Test func `a number is in the index once`() throws {
         let index = DiskIndex()
         #expect(index.insert(try entry(7, 1, place(1, 4096))))
         #expect(!index.insert(try entry(7, 1, place(2, 4096))))
         #expect(index.find(7).map(\.place.segment) == [1])
     }
 
-    @Test func `moving is for who is still where it was`() throws {
+    @Test func `an object moves only if it is still at its old place`() throws {
         let index = DiskIndex()
         index.insert(try entry(7, 1, place(1, 4096)))
         #expect(!index.move(from: place(1, 8192), to: try entry(7, 1, place(2, 4096))))
@@ -79,7 +79,7 @@ struct DiskIndexTests {
         #expect(index.entry(7, at: place(1, 4096)) == nil)
     }
 
-    @Test func `uses are counted up to three, and taken back`() throws {
+    @Test func `uses are counted up to three, and can be taken back`() throws {
         let index = DiskIndex()
         index.insert(try entry(7, 1, place(1, 4096), .pinned))
         for expected in [1, 2, 3, 3] as [UInt8] {
@@ -93,7 +93,7 @@ struct DiskIndexTests {
         #expect(index.find(7).first?.storageClass == .pinned)
     }
 
-    @Test func `what is removed is what was asked for`() throws {
+    @Test func `only the requested object is removed`() throws {
         let index = DiskIndex()
         for id in 1...4 as ClosedRange<UInt64> { index.insert(try entry(7, id, place(UInt32(id), 4096))) }
         #expect(index.remove(7, ObjectID(rawValue: 2))?.place.segment == 2)
@@ -105,7 +105,7 @@ struct DiskIndexTests {
     }
 
     /// With few shards and bad hashes, so that runs of entries collide, wrap around the end, and move when one goes.
-    @Test(arguments: 1...6 as ClosedRange<UInt64>) func `it does what a dictionary does`(_ seed: UInt64) throws {
+    @Test(arguments: 1...6 as ClosedRange<UInt64>) func `it behaves like a dictionary`(_ seed: UInt64) throws {
         var random = SplitMix(state: seed)
         let index = DiskIndex(shardCount: seed % 2 == 0 ? 1 : 4)
         var model: [ObjectID: DiskIndexEntry] = [:]
@@ -139,7 +139,7 @@ struct DiskIndexTests {
         }
     }
 
-    @Test func `what waits is published, or cancelled, and never both`() {
+    @Test func `a waiting object is published or cancelled, and never both`() {
         let pending = Pending()
         let id = ObjectID(rawValue: 1)
         pending.add(7, id)

@@ -24,7 +24,7 @@ struct LedgerTests {
         return ledger
     }
 
-    @Test func `storing ends at the floor, moving at the size`() {
+    @Test func `storing stops at the floor, moving at the size`() {
         var ledger = Ledger(limits: Self.limits)
         let storable = Self.limits.size - ledger.floorBytes
         #expect(ledger.claim(storable + 1, for: .storing) == .never)
@@ -36,7 +36,7 @@ struct LedgerTests {
         #expect(ledger.claim(1, for: .moving) == .wait)
     }
 
-    @Test func `what was granted and is not needed is there for others`() {
+    @Test func `a claim that is given back is available to others`() {
         var ledger = Ledger(limits: Self.limits)
         let storable = Self.limits.size - ledger.floorBytes
         #expect(ledger.claim(storable, for: .storing) == .granted)
@@ -51,7 +51,7 @@ struct LedgerTests {
         #expect(ledger.largeCount == 0)
     }
 
-    @Test func `the book counts, and as long as it grows it has room kept for it`() {
+    @Test func `the book counts, and space is reserved for it while it grows`() {
         var ledger = Ledger(limits: Self.limits)
         let before = ledger.floorBytes
         ledger.setBook(bytes: 1 << 20)
@@ -63,7 +63,7 @@ struct LedgerTests {
         #expect(ledger.floorBytes == before, "it does not grow any more")
     }
 
-    @Test func `pinned objects get their quota to the byte, whether they wait or are written`() {
+    @Test func `pinned objects get exactly their quota, whether waiting or written`() {
         var ledger = Ledger(limits: Self.limits)
         #expect(ledger.promise(20 << 20, .pinned) == true)
         #expect(ledger.promise((12 << 20) + 1, .pinned) == false)
@@ -87,7 +87,7 @@ struct LedgerTests {
         #expect(ledger.promise(ledger.pinnedMax, .pinned) == true)
     }
 
-    @Test func `limits that change take effect at once`() {
+    @Test func `new limits take effect at once`() {
         var ledger = Ledger(limits: Self.limits)
         Self.add(1, to: &ledger, pinned: 4 << 20)
         ledger.setLimits(.init(size: 64 << 20, pinned: 3 << 20, segment: 4 << 20))
@@ -96,7 +96,7 @@ struct LedgerTests {
         #expect(ledger.promise(1 << 20, .pinned) == true)
     }
 
-    @Test func `above a size that was lowered, copying forward goes on, and storing does not`() {
+    @Test func `above a lowered size, copying continues and storing does not`() {
         var ledger = Ledger(limits: Self.limits)
         for number in 1...12 { Self.add(UInt32(number), to: &ledger, permanent: 3 << 20) }
         ledger.setLimits(.init(size: 32 << 20, pinned: 0, segment: 4 << 20))
@@ -112,7 +112,7 @@ struct LedgerTests {
         #expect(ledger.claim((32 << 20) - ledger.usedBytes, for: .moving) == .granted)
     }
 
-    @Test func `where there is room, nothing is a victim but what is empty`() {
+    @Test func `while there is space, only empty units are victims`() {
         var ledger = Ledger(limits: Self.limits)
         Self.add(1, to: &ledger, permanent: 1000)
         Self.add(2, to: &ledger)
@@ -120,7 +120,7 @@ struct LedgerTests {
         #expect(ledger.nextVictim() == .notNeeded)
     }
 
-    @Test func `the emptiest of the sparse goes first, then the oldest`() {
+    @Test func `the sparsest unit is the first victim, then the oldest`() {
         var ledger = Self.full {
             Self.add(1, to: &$0, permanent: 3 << 20)
             Self.add(2, to: &$0, permanent: 4 << 20)
@@ -134,7 +134,7 @@ struct LedgerTests {
         #expect(ledger.leavingBytes == 12 << 20)
     }
 
-    @Test func `a segment that is written into is no victim until it is closed`() {
+    @Test func `a segment is no victim before it is closed`() {
         var ledger = Self.full {
             $0.load(1, .shared, fileBytes: 4 << 20, isClosed: false)
             $0.add(100, .permanent, to: 1, wasPromised: false)
@@ -154,7 +154,7 @@ struct LedgerTests {
         #expect(ledger.nextVictim() == .segment(2, usedBytesMax: 0, isSparse: false))
     }
 
-    @Test func `large files go by age, and what is kept becomes young`() {
+    @Test func `large files are chosen by age, and a kept one becomes young`() {
         var ledger = Self.full {
             for number in 1...20 {
                 $0.load(UInt32(number), .large, fileBytes: 4 << 20)
@@ -174,7 +174,7 @@ struct LedgerTests {
         #expect(ledger.nextVictim() == .large(1), "it was the oldest, and is now the youngest")
     }
 
-    @Test func `what is on its way out is not reclaimed twice`() {
+    @Test func `a victim is not chosen twice`() {
         var ledger = Ledger(limits: Self.limits)
         for number in 1...14 { Self.add(UInt32(number), to: &ledger, permanent: 4 << 20) }
         var count = 0
@@ -184,7 +184,7 @@ struct LedgerTests {
         #expect(ledger.nextVictim() == .notNeeded)
     }
 
-    @Test func `room that a large object wanted is made, and forgotten when it is there`() {
+    @Test func `space that a large object asked for is reclaimed once`() {
         var ledger = Ledger(limits: Self.limits)
         for number in 1...8 { Self.add(UInt32(number), to: &ledger, permanent: 4 << 20) }
         #expect(ledger.shortfall == 0)
@@ -194,7 +194,7 @@ struct LedgerTests {
         #expect(ledger.claim(40 << 20, for: .storing) == .granted)
     }
 
-    @Test func `what was wanted and is granted is not wanted any more`() {
+    @Test func `a granted request is forgotten`() {
         var ledger = Ledger(limits: Self.limits)
         for number in 1...8 { Self.add(UInt32(number), to: &ledger, permanent: 4 << 20) }
         #expect(ledger.claim(40 << 20, for: .storing) == .wait)
@@ -204,7 +204,7 @@ struct LedgerTests {
         #expect(ledger.shortfall == 0)
     }
 
-    @Test func `when all is pinned it says so, and goes on when something is removed`() {
+    @Test func `if everything is pinned the ledger says so, and continues when something is removed`() {
         var ledger = Self.full {
             for number in 1...10 { Self.add(UInt32(number), to: &$0, pinned: (4 << 20) - 64) }
         }
@@ -217,7 +217,7 @@ struct LedgerTests {
         #expect(ledger.nextVictim() == .segment(4, usedBytesMax: 0, isSparse: true))
     }
 
-    @Test func `little is gained from what is mostly pinned, but gained it is when nothing better is there`() {
+    @Test func `mostly pinned units are victims only if there is nothing better`() {
         var ledger = Self.full {
             for number in 1...10 { Self.add(UInt32(number), to: &$0, pinned: (4 << 20) - (256 << 10)) }
         }
@@ -226,7 +226,7 @@ struct LedgerTests {
         #expect(answer == .segment(1, usedBytesMax: 0, isSparse: false))
     }
 
-    @Test func `no look at the units is long, however many there are`() {
+    @Test func `no search for a victim holds the lock for long, however many units there are`() {
         var ledger = Self.full {
             for number in 1...10_000 {
                 $0.load(UInt32(number), .large, fileBytes: 4 << 20)

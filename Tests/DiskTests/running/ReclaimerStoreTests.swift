@@ -24,7 +24,8 @@ struct ReclaimerStoreTests {
     }
 
     @Test
-    func `far more is stored than fits: never above the size, pinned objects stay, and what was used stays longer`()
+    func
+        `a store that gets far more than fits never exceeds its size, keeps pinned objects, and keeps used ones longer`()
         throws
     {
         let room = DiskStoreTestRoom()
@@ -61,7 +62,7 @@ struct ReclaimerStoreTests {
     }
 
     @Test(arguments: 1...3)
-    func `killed in the midst of it, nothing is wrong, and what was pinned and flushed is there`(
+    func `a store killed during all this is intact and has what was pinned and flushed`(
         _ seed: Int
     ) throws {
         let room = DiskStoreTestRoom()
@@ -82,7 +83,7 @@ struct ReclaimerStoreTests {
         }
     }
 
-    @Test func `from the files alone all comes back that is pinned, and nothing that was removed`() throws {
+    @Test func `the files alone bring back everything pinned and nothing removed`() throws {
         let room = DiskStoreTestRoom()
         let store = try Self.open(room)
         var traffic = StoreTraffic(seed: 77)
@@ -97,7 +98,7 @@ struct ReclaimerStoreTests {
         again.close()
     }
 
-    @Test func `errors while it writes cost nothing that is pinned`() throws {
+    @Test func `write errors lose no pinned object`() throws {
         let room = DiskStoreTestRoom()
         let calls = FaultyCalls()
         let store = try Self.open(room, calls: calls)

@@ -23,7 +23,7 @@ struct ReclaimerTrafficTests {
     }
 
     @Test(arguments: [("uniform", 0.0, 1.9), ("Zipf 0.8", 0.8, 1.9), ("Zipf 1.0", 1.0, 2.0)])
-    func `for each byte stored at most another one is copied`(_ name: String, exponent: Double, most: Double) {
+    func `at most one byte is copied for each byte stored`(_ name: String, exponent: Double, most: Double) {
         let traffic = Traffic(name: name, exponent: exponent)
         let reclaiming = Self.run(traffic, touches: true)
         let forgetting = Self.run(traffic, touches: false)

@@ -28,14 +28,14 @@ struct RecoveryTests {
         for page in 0..<2 { flip(room.path + "/book/data.mdb", at: page * 4096 + 20) }
     }
 
-    @Test func `another store in the same process is refused while this one is open`() throws {
+    @Test func `a directory cannot be opened twice in one process`() throws {
         let store = try room.open()
         #expect(throws: DiskRefusal.inUse(path: room.path)) { try room.open() }
         store.close()
         try room.open().close()
     }
 
-    @Test func `each run writes files of its own`() throws {
+    @Test func `each run writes new files`() throws {
         for round in 0..<3 {
             let store = try room.open()
             store.put("http://a.example/\(round)", [UInt8(round)])
@@ -48,7 +48,7 @@ struct RecoveryTests {
         for round in 0..<3 { #expect(try store.get("http://a.example/\(round)")?.body == [UInt8(round)]) }
     }
 
-    @Test func `a damaged book is moved aside and made anew from the segments`() throws {
+    @Test func `a damaged book is moved aside and rebuilt from the segments`() throws {
         var store = try room.open()
         var ids: [ObjectID] = []
         for number in 0..<50 {
@@ -75,7 +75,7 @@ struct RecoveryTests {
         #expect(store.statistics.objectCount == 40)
     }
 
-    @Test func `while the book is made anew what was found is read, and what is not known is said to be loading`()
+    @Test func `while the book is rebuilt, objects found so far can be read and others are reported as loading`()
         throws
     {
         var tuning = DiskStoreTestRoom.tuning
@@ -99,7 +99,7 @@ struct RecoveryTests {
         #expect(store.find(1) == .nothing)
     }
 
-    @Test func `what is removed while the index is filled does not come back`() throws {
+    @Test func `an object removed while the index is filled does not return`() throws {
         var store = try room.open()
         var ids: [ObjectID] = []
         for number in 0..<10 {
@@ -126,7 +126,7 @@ struct RecoveryTests {
         #expect(store.statistics.objectCount == 8)
     }
 
-    @Test func `a book that can not be read to its end is made anew, and no segment is taken for empty`() throws {
+    @Test func `a book that cannot be read to its end is rebuilt, and no segment counts as empty`() throws {
         var tuning = DiskStoreTestRoom.tuning
         tuning.segmentBytes = 64 << 10
         var store = try room.open(tuning: tuning)
@@ -161,7 +161,7 @@ struct RecoveryTests {
         }
     }
 
-    @Test func `what was stored while the book was read is in the one that takes its place`() throws {
+    @Test func `objects stored while the old book was read are in the new one`() throws {
         var store = try room.open()
         for number in 0..<20 { store.put("http://a.example/\(number)", [UInt8(number)]) }
         #expect(store.flush())
@@ -193,7 +193,7 @@ struct RecoveryTests {
     }
 
     @Test(arguments: [false, true])
-    func `what is removed while the book is read is not flushed before that is known`(isByKey: Bool) throws {
+    func `a flush waits until removals made while the book is read are known`(isByKey: Bool) throws {
         var store = try room.open()
         let id = try #require(store.put("http://a.example/", [1]))
         #expect(store.flush())
@@ -222,7 +222,7 @@ struct RecoveryTests {
         #expect(try store.get("http://a.example/") == nil)
     }
 
-    @Test func `a segment that can not be read while the book is made anew stays, and is found at the next start`()
+    @Test func `a segment that cannot be read during a rebuild stays, and is read at the next start`()
         throws
     {
         var tuning = DiskStoreTestRoom.tuning
@@ -247,7 +247,7 @@ struct RecoveryTests {
         }
     }
 
-    @Test func `what is removed after it was found, while the book is made anew, does not come back`() throws {
+    @Test func `an object that is removed during a rebuild, after it was found, does not return`() throws {
         var tuning = DiskStoreTestRoom.tuning
         tuning.segmentBytes = 64 << 10
         var store = try room.open(tuning: tuning)
@@ -268,7 +268,7 @@ struct RecoveryTests {
         store.close()
     }
 
-    @Test func `a damaged body is told, and the object dropped, counted and logged`() throws {
+    @Test func `an object with a damaged body is reported, dropped, counted and logged`() throws {
         let store = try room.open()
         let id = try #require(store.put("http://a.example/x", segmentBytes(100_000, 1)))
         #expect(store.flush())
@@ -287,7 +287,7 @@ struct RecoveryTests {
         #expect(again.listed().isEmpty)
     }
 
-    @Test func `a damaged head is found out by its place, and the object dropped with its key in the log`() throws {
+    @Test func `an object with a damaged head is found by its place, dropped, and logged with its key`() throws {
         let store = try room.open()
         store.put("http://a.example/x", [1])
         store.put("http://a.example/y", [2])
@@ -304,7 +304,7 @@ struct RecoveryTests {
         store.close()
     }
 
-    @Test func `objects whose file is gone are lost, and nothing else`() throws {
+    @Test func `only the objects of a missing file are lost`() throws {
         let store = try room.open()
         store.put("http://a.example/x", [1])
         #expect(store.flush())
@@ -341,7 +341,7 @@ struct RecoveryTests {
         return made
     }
 
-    @Test func `parts of a large object are there after a kill`() throws {
+    @Test func `blocks of a large object survive a kill`() throws {
         let body = segmentBytes(5 * blockBytes + 100, 3)
         let store = try room.open()
         let made = try makeLarge(store, "http://a.example/large", body, blocks: [0, 1, 3, 5])
@@ -364,7 +364,7 @@ struct RecoveryTests {
         #expect(again.listed().first?.isComplete == false)
     }
 
-    @Test func `a large object that is whole is said to be so in the book`() throws {
+    @Test func `the book says when a large object is complete`() throws {
         let store = try room.open()
         defer { store.close() }
         _ = try makeLarge(store, "http://a.example/large", segmentBytes(blockBytes + 5, 3), blocks: [0, 1])
@@ -373,7 +373,7 @@ struct RecoveryTests {
         #expect(store.statistics.largeCount == 1)
     }
 
-    @Test func `a large object that is removed takes its file with it, also where the process ends before`() throws {
+    @Test func `the file of a removed large object is deleted, even if the process ends before`() throws {
         var store = try room.open()
         let made = try makeLarge(store, "http://a.example/large", segmentBytes(blockBytes, 3), blocks: [0])
         #expect(store.flush())
@@ -390,7 +390,7 @@ struct RecoveryTests {
         store.close()
     }
 
-    @Test func `a large object that is removed while it is made leaves nothing`() throws {
+    @Test func `a large object that is removed while it is created leaves nothing`() throws {
         let store = try room.open()
         defer { store.close() }
         let key = Array("http://a.example/large".utf8)
@@ -408,7 +408,7 @@ struct RecoveryTests {
         #expect(store.statistics.liveBytes == 0)
     }
 
-    @Test func `a damaged block is no longer there, and can be written again`() throws {
+    @Test func `a damaged block is absent and can be written again`() throws {
         let body = segmentBytes(3 * blockBytes, 3)
         let store = try room.open()
         defer { store.close() }
@@ -432,7 +432,7 @@ struct RecoveryTests {
     // MARK: errors
 
     @Test(arguments: [ENOSPC, EDQUOT, EIO, EFBIG])
-    func `an error of writing turns it off, reads go on, and it comes back by itself`(_ code: CInt) throws {
+    func `a write error turns the store off; reads continue, and it turns on again by itself`(_ code: CInt) throws {
         let calls = FaultyCalls()
         let store = try room.open(calls: calls)
         store.put("http://a.example/before", [1])
@@ -465,7 +465,7 @@ struct RecoveryTests {
         #expect(again.find("http://a.example/lost").isEmpty)
     }
 
-    @Test func `what could not be committed is committed later`() throws {
+    @Test func `a failed commit is done later`() throws {
         let calls = FaultyCalls()
         let store = try room.open(calls: calls)
         let id = try #require(store.put("http://a.example/x", [1]))
@@ -484,7 +484,7 @@ struct RecoveryTests {
         store.close()
     }
 
-    @Test func `a removal is not lost because the segment can not be written`() throws {
+    @Test func `a removal survives a segment that cannot be written`() throws {
         let calls = FaultyCalls()
         let store = try room.open(calls: calls)
         let id = try #require(store.put("http://a.example/x", [1]))

@@ -22,7 +22,7 @@ struct ChecksumTests {
         #expect(Checksum.crc32c(row.bytes) == row.value)
     }
 
-    @Test func `what comes in pieces has the checksum of the whole`() {
+    @Test func `pieces have the same checksum as the whole`() {
         let bytes = segmentBytes(5000, 3)
         for first in [0, 1, 15, 16, 17, 2499, 4999, 5000] {
             var checksum = Checksum()
@@ -35,7 +35,7 @@ struct ChecksumTests {
         }
     }
 
-    @Test func `a body has the checksums of its blocks, however it lies in memory`() {
+    @Test func `the checksums of a body do not depend on how it lies in memory`() {
         let bytes = segmentBytes(2 * blockBytes + 77, 5)
         let expected = stride(from: 0, to: bytes.count, by: blockBytes).map {
             Checksum.crc32c(Array(bytes[$0..<min($0 + blockBytes, bytes.count)]))

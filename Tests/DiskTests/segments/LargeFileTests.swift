@@ -12,7 +12,7 @@ struct LargeFileTests {
 
     static func bytes(_ range: Range<Int>) -> [UInt8] { Array(body.bytes[range]) }
 
-    @Test func `nothing is there at first, and its room is taken`() throws {
+    @Test func `a new file has no blocks, and its space is allocated`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeLarge(length: LargeFileTests.length)
         #expect(file.blockCount == 6 && file.length == LargeFileTests.length)
@@ -32,7 +32,7 @@ struct LargeFileTests {
                     kind: .large, segment: 7, offset: 0, headLength: 4096, bodyLength: UInt64(LargeFileTests.length)))
     }
 
-    @Test func `blocks can be read once they are in the table, and after opening again`() throws {
+    @Test func `blocks can be read once they are in the table, also after the file is opened again`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeLarge(length: LargeFileTests.length)
         let written = try [5, 1, 3, 2].map { try file.write(block: $0, from: LargeFileTests.body, at: $0 * blockBytes) }
@@ -91,7 +91,7 @@ struct LargeFileTests {
         #expect(throws: DiskFileError.header(.tooLarge)) { try room.makeLarge(length: 1 << 37) }
     }
 
-    @Test func `a damaged block is no longer there, and can be written again`() throws {
+    @Test func `a damaged block is absent and can be written again`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeLarge(length: LargeFileTests.length)
         try file.fill(0..<6, from: LargeFileTests.body)
@@ -104,7 +104,7 @@ struct LargeFileTests {
         #expect(file.bytes(0..<LargeFileTests.length) == (.done, LargeFileTests.body.bytes))
     }
 
-    @Test func `an entry that is not right is a block that is not there`() throws {
+    @Test func `a block with a wrong entry is absent`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeLarge(length: LargeFileTests.length)
         try file.fill(0..<6, from: LargeFileTests.body)
@@ -119,7 +119,7 @@ struct LargeFileTests {
         #expect(try room.openLarge().bytes(0..<LargeFileTests.length).read == .done)
     }
 
-    @Test func `each byte of its head that changed is met`() throws {
+    @Test func `a changed byte anywhere in the head is detected`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeLarge(length: 100)
         for at in 0..<4096 {
@@ -134,7 +134,7 @@ struct LargeFileTests {
         }
     }
 
-    @Test func `a file that was cut has what is left of it`() throws {
+    @Test func `a truncated file still has the blocks that are left`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeLarge(length: LargeFileTests.length)
         try file.fill(0..<6, from: LargeFileTests.body)
@@ -150,7 +150,7 @@ struct LargeFileTests {
         }
     }
 
-    @Test func `an ordinary record is no large object`() throws {
+    @Test func `an ordinary record is not taken for a large object`() throws {
         let room = try SegmentTestRoom()
         var bytes: [UInt8] = []
         try RecordCodec.append(
@@ -160,7 +160,7 @@ struct LargeFileTests {
         #expect(throws: DiskFileError.header(.unknownKind(1))) { try room.openLarge() }
     }
 
-    @Test func `removed is not there, now and later`() throws {
+    @Test func `a removed block is absent, now and later`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeLarge(length: LargeFileTests.length)
         try file.fill(0..<6, from: LargeFileTests.body)
@@ -169,7 +169,7 @@ struct LargeFileTests {
         #expect(try room.openLarge().extents == file.extents)
     }
 
-    @Test func `what can not be made leaves nothing behind`() throws {
+    @Test func `a failed creation leaves nothing behind`() throws {
         let room = try SegmentTestRoom()
         for (kind, code) in [(FaultyCalls.Kind.allocate, ENOSPC), (.truncate, EIO), (.write, EDQUOT)] {
             room.calls.inject(.fail(code), into: [kind], times: 1)
@@ -182,7 +182,7 @@ struct LargeFileTests {
         #expect(room.calls.openCount == 0)
     }
 
-    @Test func `errors have their number, and what failed is not there`() throws {
+    @Test func `errors have their number, and a failed write leaves nothing`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeLarge(length: LargeFileTests.length)
         room.calls.inject(.fail(ENOSPC), into: [.write], times: 1)
@@ -208,7 +208,7 @@ struct LargeFileTests {
         }
     }
 
-    @Test func `interrupted and short calls go on`() throws {
+    @Test func `interrupted and short calls are continued`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeLarge(length: LargeFileTests.length)
         room.calls.inject(.short(10_007), into: [.write, .read])
@@ -219,7 +219,7 @@ struct LargeFileTests {
         #expect(try LargeFile.open(file.path, room.identity, calls: room.calls).isComplete)
     }
 
-    @Test func `several write, several read, and all that is read is right`() throws {
+    @Test func `threads read and write at once, and everything read is right`() throws {
         let room = try SegmentTestRoom()
         let length = 64 * blockBytes + 5
         let body = SegmentTestBody(length: length, seed: 4)
@@ -243,7 +243,7 @@ struct LargeFileTests {
         #expect(file.isComplete && file.bytes(0..<length).read == .done)
     }
 
-    @Test func `for reading alone nothing is written`() throws {
+    @Test func `opening for reading writes nothing`() throws {
         let room = try SegmentTestRoom()
         try room.makeLarge(length: 100).fill(0..<1, from: SegmentTestBody(length: 100, seed: 1))
         let reader = try LargeFile.open(room.path + "/large.seg", room.identity, writes: false, calls: SystemCalls())
@@ -252,7 +252,7 @@ struct LargeFileTests {
     }
 
     @Test(arguments: 0..<60 as Range<UInt64>)
-    func `a power cut leaves blocks that are right, and all that were synchronized`(_ seed: UInt64) throws {
+    func `a power cut leaves intact blocks only, and all that were synchronized`(_ seed: UInt64) throws {
         let room = try SegmentTestRoom()
         let file = try room.makeLarge(length: LargeFileTests.length)
         if seed % 3 != 0 { try file.synchronize() }

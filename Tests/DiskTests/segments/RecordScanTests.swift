@@ -20,7 +20,7 @@ struct RecordScanTests {
     }
 
     @Test(arguments: [RecordScan.Depth.heads, .everything], [RecordScan.Mode.tail, .search])
-    func `all records in their order`(_ depth: RecordScan.Depth, _ mode: RecordScan.Mode) throws {
+    func `records are found in their order`(_ depth: RecordScan.Depth, _ mode: RecordScan.Mode) throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let places = try RecordScanTests.fill(file)
@@ -41,7 +41,7 @@ struct RecordScanTests {
         #expect(try later.rest().map(\.objectID) == [2, nil, 3])
     }
 
-    @Test func `a segment without records is a scan without finds`() throws {
+    @Test func `a scan of an empty segment finds nothing`() throws {
         let room = try SegmentTestRoom()
         var scan = RecordScan(try room.makeSegment(), depth: .everything)
         #expect(try scan.next() == nil && scan.end == 4096 && scan.stop == nil)
@@ -61,7 +61,7 @@ struct RecordScanTests {
         #expect(found.map(\.count) == [RecordCodec.dropsMax, 3] && Array(found.joined()) == drops)
     }
 
-    @Test func `a search goes on behind a damaged head`() throws {
+    @Test func `a search continues behind a damaged head`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let places = try RecordScanTests.fill(file)
@@ -87,7 +87,7 @@ struct RecordScanTests {
 
     /// Of the file so much is in memory at once: the next record begins just before, at or behind the end of that.
     @Test(arguments: [(RecordScan.Depth.heads, 64 << 10), (.everything, 1 << 20)])
-    func `a search misses nothing between two pieces it reads`(_ depth: RecordScan.Depth, _ piece: Int) throws {
+    func `a search misses nothing at the border of two reads`(_ depth: RecordScan.Depth, _ piece: Int) throws {
         let head = try RecordScanTests.headLength(of: .sample(1, body: piece - 1000))
         for step in -3...3 {
             let room = try SegmentTestRoom()
@@ -106,7 +106,7 @@ struct RecordScanTests {
         return Int(try batch.add(object).headLength)
     }
 
-    @Test func `a search says whose body is damaged`() throws {
+    @Test func `a search names the object whose body is damaged`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let places = try RecordScanTests.fill(file)
@@ -123,7 +123,7 @@ struct RecordScanTests {
         #expect(try heads.rest().map(\.objectID) == [1, 2, nil, 3])
     }
 
-    @Test func `a search says what stands behind the last record`() throws {
+    @Test func `a search reports what is behind the last record`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         _ = try RecordScanTests.fill(file)
@@ -143,7 +143,7 @@ struct RecordScanTests {
         }
     }
 
-    @Test func `a record within a body is none`() throws {
+    @Test func `a record inside a body is not found`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         // Whoever sends bodies may know all of the format, but not the store's name.
@@ -163,7 +163,7 @@ struct RecordScanTests {
         #expect(try search.rest().map(\.objectID) == [nil, 2])
     }
 
-    @Test func `a file that shrinks during the walk is an end, not a trap`() throws {
+    @Test func `a file that shrinks during a scan ends the scan`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let places = try file.append((1...20).map { PackedObject.sample($0, body: 100_000) })
@@ -176,7 +176,7 @@ struct RecordScanTests {
     }
 
     @Test(arguments: 0..<60 as Range<UInt64>)
-    func `a power cut leaves what was synchronized, and whole records alone`(_ seed: UInt64) throws {
+    func `a power cut leaves everything synchronized, and whole records only`(_ seed: UInt64) throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment(room: seed % 2 == 0 ? 1 << 20 : 0)
         var objects: [PackedObject] = []

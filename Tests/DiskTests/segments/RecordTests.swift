@@ -55,7 +55,7 @@ struct RecordTests {
         (8000, 10, .init(repeating: 9, count: 300), 5000, 65_537),
     ]
 
-    @Test func `any sizes, and a head part is as long as was foretold`() throws {
+    @Test func `a head part has the computed length, at any sizes`() throws {
         for size in RecordTests.sizes {
             var attributes = ObjectAttributes.sample(tags: [])
             attributes.mediaType = segmentBytes(size.type, 1)
@@ -77,7 +77,7 @@ struct RecordTests {
         }
     }
 
-    @Test func `each bit that is flipped is met`() throws {
+    @Test func `every flipped bit is detected`() throws {
         let bytes = try RecordTests.encoded()
         for bit in 0..<bytes.count * 8 {
             var damaged = bytes
@@ -86,7 +86,7 @@ struct RecordTests {
         }
     }
 
-    @Test func `each length that is too short is met`() throws {
+    @Test func `every length that is too short is detected`() throws {
         let bytes = try RecordTests.encoded()
         for count in 0..<bytes.count {
             let needs = count < RecordHeader.byteCount ? RecordHeader.byteCount : bytes.count
@@ -94,7 +94,7 @@ struct RecordTests {
         }
     }
 
-    @Test func `what stands in another place or store is no record`() throws {
+    @Test func `bytes from another place or store are no record`() throws {
         let bytes = try RecordTests.encoded()
         #expect(RecordTests.error(bytes, at: 4112) == .wrongPlace)
         let other = SegmentIdentity(store: RecordTests.home.store, number: 4)
@@ -105,7 +105,7 @@ struct RecordTests {
         #expect(RecordTests.error(bytes, in: SegmentIdentity(store: high, number: 3)) == .checksum)
     }
 
-    @Test func `a head part can be given another place`() throws {
+    @Test func `a head part can be moved to another place`() throws {
         var bytes: [UInt8] = [1, 2, 3]
         bytes += try RecordTests.encoded()
         let home = SegmentIdentity(store: .random(), number: 5)
@@ -126,7 +126,7 @@ struct RecordTests {
         return bytes
     }
 
-    @Test func `each rule has an error of its own, though the checksum be right`() throws {
+    @Test func `each rule has its own error, even with a right checksum`() throws {
         let bytes = try RecordTests.encoded()
         let resealed = { change in RecordTests.error(RecordTests.resealed(bytes, change)) }
         #expect(resealed { _ in } == nil)
@@ -184,7 +184,7 @@ struct RecordTests {
         #expect(key == .lengths)
     }
 
-    @Test func `more than a head part holds is refused, and nothing is appended`() throws {
+    @Test func `a head part that is too long is refused, and nothing is appended`() throws {
         let max = RecordHeader.headPartBytesMax - RecordHeader.byteCount - 15
         var attributes = ObjectAttributes.sample(tags: [])
         attributes.mediaType = []
@@ -237,7 +237,7 @@ struct RecordTests {
         #expect(StoreID.random() != StoreID.random())
     }
 
-    @Test func `arbitrary bytes are an error and no trap`() throws {
+    @Test func `arbitrary bytes give an error`() throws {
         let good = try RecordTests.encoded()
         for seed in 0..<20_000 as Range<UInt64> {
             var bytes = good

@@ -10,7 +10,8 @@ struct SegmentTests {
         0, 1, 15, 16, 17, 4096, 4097, blockBytes - 1, blockBytes, blockBytes + 1, 3 * blockBytes + 5, 1 << 20,
     ]
 
-    @Test(arguments: [1, 509, 1 << 20]) func `what was stored is read: at once, by head, by blocks`(_ piece: Int) throws
+    @Test(arguments: [1, 509, 1 << 20]) func `records are read as stored: at once, by head, by blocks`(_ piece: Int)
+        throws
     {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
@@ -35,7 +36,7 @@ struct SegmentTests {
         }
     }
 
-    @Test func `a place whose length of the body is only known padded is good enough`() throws {
+    @Test func `a place with the padded length of the body is enough to read it`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let object = PackedObject.sample(1, body: 4097)
@@ -47,7 +48,7 @@ struct SegmentTests {
         #expect(head.place == exact && Array(body[..<4097]) == object.bodyBytes)
     }
 
-    @Test func `places that no longer hold are damaged`() throws {
+    @Test func `a place that is no longer valid reads as damaged`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let place = try file.append([.sample(1, body: 100), .sample(2, body: 100)])[0]
@@ -72,7 +73,7 @@ struct SegmentTests {
         }
     }
 
-    @Test func `a byte that changed anywhere in a record is met, and never served`() throws {
+    @Test func `a changed byte anywhere in a record is detected and never served`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let object = PackedObject.sample(1, body: 150)
@@ -98,7 +99,7 @@ struct SegmentTests {
         #expect(try file.record(place).body == object.bodyBytes)
     }
 
-    @Test func `a file that is too short by any length ends before its last record`() throws {
+    @Test func `a file that is too short by any length lacks only its last record`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let places = try file.append([.sample(1, body: 30), .sample(2, body: 200)])
@@ -117,7 +118,7 @@ struct SegmentTests {
         }
     }
 
-    @Test func `the header says whose the file is`() throws {
+    @Test func `the header says which store the file belongs to`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let open = { (identity: SegmentIdentity) throws(DiskFileError) in
@@ -162,14 +163,14 @@ struct SegmentTests {
         #expect(error { $0[4091] = 1 } == .padding)
     }
 
-    @Test func `a file that is there is not written over`() throws {
+    @Test func `an existing file is not overwritten`() throws {
         let room = try SegmentTestRoom()
         try room.put([1, 2, 3], into: room.segmentPath)
         #expect(throws: DiskFileError.failed(errno: EEXIST)) { try room.makeSegment() }
         #expect(try room.bytes(of: room.segmentPath) == [1, 2, 3])
     }
 
-    @Test func `what cannot be made leaves nothing behind`() throws {
+    @Test func `a failed creation leaves nothing behind`() throws {
         let room = try SegmentTestRoom()
         room.calls.inject(.fail(ENOSPC), into: [.allocate], times: 1)
         #expect(throws: DiskFileError.failed(errno: ENOSPC)) { try room.makeSegment(room: 1 << 20) }
@@ -181,7 +182,7 @@ struct SegmentTests {
         #expect(room.calls.openCount == 0)
     }
 
-    @Test func `room is taken at once, and given back`() throws {
+    @Test func `space is allocated at once and released at the end`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment(room: 1 << 20)
         #expect(try room.blocks(of: file.path) >= 1 << 20)
@@ -192,7 +193,7 @@ struct SegmentTests {
         #expect(try file.length() == file.end)
     }
 
-    @Test func `reading goes on where the file is deleted meanwhile`() throws {
+    @Test func `a deleted file can be read by whoever has it open`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let place = try file.append([.sample(1, body: 100)])[0]
@@ -200,7 +201,7 @@ struct SegmentTests {
         #expect(try file.record(place).head.id.rawValue == 1)
     }
 
-    @Test func `a batch that could not be written is cut off, and its place used again`() throws {
+    @Test func `a failed batch is cut off, and its place is used again`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         try file.append([.sample(1, body: 10)])
@@ -217,7 +218,7 @@ struct SegmentTests {
         #expect(try scan.rest().map(\.objectID) == [1, 4])
     }
 
-    @Test func `where it can not even be cut off, nothing is written any more`() throws {
+    @Test func `if a failed batch cannot be cut off, nothing more is written`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         room.calls.inject(.fail(ENOSPC), into: [.write], times: 1)
@@ -226,7 +227,7 @@ struct SegmentTests {
         #expect(throws: DiskFileError.failed(errno: EIO)) { try file.append([.sample(2, body: 5000)]) }
     }
 
-    @Test func `its name is put on the medium once`() throws {
+    @Test func `the name of a file is synchronized once`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         room.calls.inject(.fail(EIO), into: [.synchronize], after: 1, times: 1)
@@ -238,7 +239,7 @@ struct SegmentTests {
         #expect(room.calls.count(.open) == 3)
     }
 
-    @Test func `interrupted and short calls go on`() throws {
+    @Test func `interrupted and short calls are continued`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let objects = [PackedObject.sample(1, body: 9000), .sample(2, body: 70_000), .sample(3, body: 0)]
@@ -265,7 +266,7 @@ struct SegmentTests {
         #expect(try scan.rest().map(\.objectID) == [4])
     }
 
-    @Test func `what is not in the page cache is not waited for`() throws {
+    @Test func `a read that may not wait does not leave the page cache`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let place = try file.append([.sample(1, body: 70_000)])[0]
@@ -281,7 +282,7 @@ struct SegmentTests {
         #expect(try file.record(place, waits: true).head.id.rawValue == 1)
     }
 
-    @Test func `errors of reading have their number`() throws {
+    @Test func `read errors have their number`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let place = try file.append([.sample(1, body: 100)])[0]
@@ -297,7 +298,7 @@ struct SegmentTests {
         #expect(throws: DiskReadError.failed(errno: EIO)) { _ = try other.next() }
     }
 
-    @Test func `head and body come with one call, a batch goes with one`() throws {
+    @Test func `head and body are read with one call, and a batch is written with one`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let writes = room.calls.count(.write)
@@ -308,7 +309,7 @@ struct SegmentTests {
         #expect(room.calls.count(.read) == reads + 1)
     }
 
-    @Test func `a batch is used again, for another place or file`() throws {
+    @Test func `a batch can be used again for another place or file`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         var batch = RecordBatch(SegmentIdentity(store: .random(), number: 1), at: 0)
@@ -331,7 +332,7 @@ struct SegmentTests {
         #expect(try file.record(place).body == object.bodyBytes)
     }
 
-    @Test func `a copy has the checksums of what it was made from`() throws {
+    @Test func `a copy keeps the checksums of its original`() throws {
         let room = try SegmentTestRoom()
         let file = try room.makeSegment()
         let object = PackedObject.sample(1, body: 100_001)

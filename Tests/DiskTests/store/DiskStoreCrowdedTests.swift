@@ -52,7 +52,7 @@ struct DiskStoreCrowdedTests {
         #expect(!room.hasLogged(.info, "no room"))
     }
 
-    @Test func `what waits for room holds up neither blocks that have theirs nor removals, and is dropped in the end`()
+    @Test func `objects that wait for space hold up neither claimed blocks nor removals, and are dropped in the end`()
         throws
     {
         var tuning = DiskStoreTestRoom.tuning
@@ -68,7 +68,7 @@ struct DiskStoreCrowdedTests {
         ).get()
         let removed = try #require(store.put("http://a.example/removed", [1]))
         #expect(store.flush())
-        // Nothing can be reclaimed: victims can not be read.
+        // Nothing can be reclaimed: victims cannot be read.
         calls.inject(.fail(EIO), into: [.read], path: ".seg")
         for number in 0..<300 { store.put("http://a.example/\(number)", segmentBytes(60_000, UInt64(number))) }
         let answer = BlockingAnswer()

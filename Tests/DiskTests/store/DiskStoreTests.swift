@@ -8,7 +8,7 @@ import Testing
 struct DiskStoreTests {
     let room = DiskStoreTestRoom()
 
-    @Test func `what is stored can be found and read to the byte once it is written`() throws {
+    @Test func `an object can be found and read to the byte once it is written`() throws {
         let store = try room.open()
         defer { store.close() }
         for (number, length) in [0, 1, 15, 16, 17, 4096, 65_535, 65_536, 65_537, 1 << 20].enumerated() {
@@ -44,7 +44,7 @@ struct DiskStoreTests {
         #expect(!calls.paths.contains { $0.contains("/large/") })
     }
 
-    @Test func `the time between two commits can be changed while it runs, and holds at once`() throws {
+    @Test func `the sync interval can be changed at run time and takes effect at once`() throws {
         let store = try room.open(syncInterval: .seconds(3600))
         defer { store.close() }
         #expect(store.put("http://a.example/1", [1]) != nil)
@@ -59,7 +59,7 @@ struct DiskStoreTests {
         #expect(store.statistics.pinnedLimitBytes == 0)
     }
 
-    @Test func `what was flushed is there after a kill, and after an orderly end`() throws {
+    @Test func `flushed objects survive a kill and an orderly end`() throws {
         for isOrderly in [true, false] {
             let room = DiskStoreTestRoom()
             let store = try room.open()
@@ -76,7 +76,7 @@ struct DiskStoreTests {
         }
     }
 
-    @Test func `an orderly end writes what waits`() throws {
+    @Test func `an orderly end writes everything that waits`() throws {
         let store = try room.open()
         store.put("http://a.example/", [1, 2, 3])
         store.close()
@@ -85,7 +85,7 @@ struct DiskStoreTests {
         #expect(try again.get("http://a.example/")?.body == [1, 2, 3])
     }
 
-    @Test func `what was written and not committed is taken in from the segment`() throws {
+    @Test func `records that were written and not committed are recovered from the segment`() throws {
         let store = try room.open()
         store.put("http://a.example/1", [1])
         #expect(store.flush())
@@ -100,7 +100,7 @@ struct DiskStoreTests {
         #expect(again.listed().count == 2)
     }
 
-    @Test func `what is removed is gone at once, and stays gone`() throws {
+    @Test func `a removed object is gone at once, and stays gone`() throws {
         let store = try room.open()
         let id = try #require(store.put("http://a.example/", [1]))
         #expect(store.flush())
@@ -115,7 +115,7 @@ struct DiskStoreTests {
         #expect(again.statistics.objectCount == 0)
     }
 
-    @Test func `a removal that was written and not committed is heard`() throws {
+    @Test func `a removal that was written and not committed is recovered`() throws {
         let store = try room.open()
         let id = try #require(store.put("http://a.example/", [1]))
         #expect(store.flush())
@@ -130,7 +130,7 @@ struct DiskStoreTests {
         #expect(again.listed().map(\.key) == [Array("http://a.example/later".utf8)])
     }
 
-    @Test func `what is removed while it waits to be written never becomes visible`() throws {
+    @Test func `an object that is removed while it waits never becomes visible`() throws {
         let calls = FaultyCalls()
         var tuning = DiskStoreTestRoom.tuning
         tuning.nap = .milliseconds(50)
@@ -163,7 +163,7 @@ struct DiskStoreTests {
         #expect(store.listed().map(\.key) == [Array("http://a.example/other".utf8)])
     }
 
-    @Test func `a renewed head takes the place of the old one, at once and after a kill`() throws {
+    @Test func `a renewed head replaces the old one, at once and after a kill`() throws {
         let store = try room.open()
         let id = try #require(store.put("http://a.example/", [1], head: "old"))
         #expect(store.flush())
@@ -230,7 +230,7 @@ struct DiskStoreTests {
         #expect(store.put("http://a.example/again", segmentBytes(900, 1), storageClass: .pinned) != nil)
     }
 
-    @Test func `what is too large for a record is refused`() throws {
+    @Test func `an object that is too large for a record is refused`() throws {
         let store = try room.open()
         defer { store.close() }
         #expect(store.put("http://a.example/", [UInt8](repeating: 0, count: 1 << 20)) != nil)
@@ -242,7 +242,7 @@ struct DiskStoreTests {
         #expect(try store.head("http://a.example/b")?.head == Array("head".utf8))
     }
 
-    @Test func `more than may wait is refused as busy`() throws {
+    @Test func `objects beyond the limit of the queue are refused as busy`() throws {
         let calls = FaultyCalls()
         var tuning = DiskStoreTestRoom.tuning
         tuning.queueBytesMax = 100_000
@@ -265,7 +265,7 @@ struct DiskStoreTests {
         store.close()
     }
 
-    @Test func `reads without waiting say so where they would block, and do not open files`() throws {
+    @Test func `a read that may not wait says that it would block, and opens no file`() throws {
         let store = try room.open()
         store.put("http://a.example/", [1, 2, 3])
         #expect(store.flush())
@@ -281,7 +281,7 @@ struct DiskStoreTests {
         #expect(try again.readHead(found, waits: false).head == Array("head".utf8))
     }
 
-    @Test func `work that blocks runs on other threads, and so much of it waits as may`() throws {
+    @Test func `blocking work runs on other threads, up to a limit`() throws {
         var tuning = DiskStoreTestRoom.tuning
         tuning.readThreads = 1
         tuning.readQueueMax = 2
@@ -303,7 +303,7 @@ struct DiskStoreTests {
         #expect(!store.perform {})
     }
 
-    @Test func `after a restart numbers go on where they were`() throws {
+    @Test func `object numbers continue after a restart`() throws {
         let store = try room.open()
         let id = try #require(store.put("http://a.example/", [1]))
         store.abandon()
@@ -312,7 +312,7 @@ struct DiskStoreTests {
         #expect(again.nextID() > id)
     }
 
-    @Test func `the book is committed in its time without being asked`() throws {
+    @Test func `the book is committed at its interval`() throws {
         let store = try room.open(syncInterval: .milliseconds(20))
         defer { store.close() }
         store.put("http://a.example/", [1])

@@ -362,7 +362,7 @@ extension FaultyCalls {
         state.files[path] = old
     }
 
-    /// nil: there is no such file, or it can not be moved.
+    /// nil: there is no such file, or it cannot be moved.
     private func putAside(_ path: String, _ state: inout State) -> String? {
         guard exists(path) else { return nil }
         state.asideCount += 1

@@ -210,6 +210,8 @@ final class ReclaimerStoreFake: ReclaimerStore, @unchecked Sendable {  // what i
         }
     }
 
+    func noteEmptied(_ segment: UInt32) {}
+
     func carry(_ drops: [DroppedObject], room: UInt64) -> Bool {
         state.withLock { state in
             _ = append(.drops(drops), room, &state)

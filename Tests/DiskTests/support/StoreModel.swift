@@ -205,7 +205,7 @@ final class StoreModel {
         var kind = kinds.randomElement(using: &random)!
         // A read that fails is no proof that the bytes are there: the model asks for them.
         if kind == .read, case .fail(let code) = fault, code != EINTR { kind = .write }
-        // And where a file can not be opened for that reason its head is taken for lost.
+        // And where a file cannot be opened for that reason its head is taken for lost.
         if kind == .open, case .fail(EIO) = fault { fault = .fail(EMFILE) }
         // What was written before a synchronization that failed may be lost with the power, although later ones
         // succeed.
@@ -271,7 +271,7 @@ final class StoreModel {
         store.waitUntilLoaded()
         for key in Self.keys { try read(key) }
         var missing = objects.filter { $0.value.isFlushed && !$0.value.isRemoved }
-        // What is moved between finding and reading, or can not be read because of a fault, is there the next time.
+        // What is moved between finding and reading, or cannot be read because of a fault, is there the next time.
         for _ in 0..<20 where !missing.isEmpty {
             for key in Set(missing.values.map(\.key)) {
                 for place in store.find(key) { try self.head(place, key).map { missing[$0.id] = nil } }

@@ -181,7 +181,7 @@ private func output(_ words: String...) throws -> (status: Int32, text: String) 
 
 @Suite("Export of a store")
 struct ExportTests {
-    @Test func `everything is in the archive, and the archive is fine`() throws {
+    @Test func `the archive is intact and has everything`() throws {
         let room = try ExportRoom()
         try room.fill()
         let report = try room.export()
@@ -191,7 +191,7 @@ struct ExportTests {
         #expect(survey.bytes == report.bytes)
     }
 
-    @Test func `tar lists it, one file per object, and nothing leads out of the directory it is unpacked in`() throws {
+    @Test func `tar lists one file for each object, and no name leads out of the directory`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -229,14 +229,14 @@ struct ExportTests {
         (.below(Array("example.org".utf8)), 3), (.keyPrefix(Array("http://www.example.org/l".utf8)), 1),
         (.keyPrefix(Array("http://nowhere/".utf8)), 0),
     ]
-    @Test(arguments: selections.indices) func `a part of it can be chosen`(_ index: Int) throws {
+    @Test(arguments: selections.indices) func `a part can be selected`(_ index: Int) throws {
         let room = try ExportRoom()
         try room.fill()
         let row = Self.selections[index]
         #expect(try room.export(row.range).objects == row.expected, "\(row.range)")
     }
 
-    @Test func `a renewed head is the one that is exported`() throws {
+    @Test func `the renewed head is exported`() throws {
         let room = try ExportRoom()
         let entry = try room.put(1, "http://a/", bytes: 10, head: "old")
         var attributes = ExportRoom.attributes()
@@ -250,7 +250,7 @@ struct ExportTests {
 
     // MARK: interruptions
 
-    @Test func `an archive cut off anywhere goes on to the same bytes`() throws {
+    @Test func `an archive that was cut off anywhere is continued to the same bytes`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -265,7 +265,7 @@ struct ExportTests {
         }
     }
 
-    @Test func `damage in what is there is cut off, and written anew`() throws {
+    @Test func `a damaged end of the archive is cut off and written again`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -284,7 +284,7 @@ struct ExportTests {
         }
     }
 
-    @Test func `what came since is added, and what is in the archive already is not`() throws {
+    @Test func `later objects are added, and those in the archive are not repeated`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -297,7 +297,7 @@ struct ExportTests {
         #expect(survey.objects == 7 && survey.isFine)
     }
 
-    @Test func `a full disk is told, and the next attempt goes on`() throws {
+    @Test func `a full disk is reported, and the next attempt continues`() throws {
         let room = try ExportRoom()
         try room.fill()
         let calls = FaultyCalls()
@@ -309,7 +309,7 @@ struct ExportTests {
 
     // MARK: what is not written to
 
-    @Test func `a whole export is not written again`() throws {
+    @Test func `a complete export is not written again`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -318,7 +318,7 @@ struct ExportTests {
         #expect(try room.archived == whole)
     }
 
-    @Test func `another export is not gone on with`() throws {
+    @Test func `another export is not continued`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -335,7 +335,7 @@ struct ExportTests {
         ("the beginning of another", Array("larder-expert".utf8)),
         ("another archive", Tar.header(of: .init(name: Array("a".utf8), size: 0, modifiedAt: 0)) + Tar.end),
     ]
-    @Test(arguments: foreign.indices) func `a file that is none of ours is left alone`(_ index: Int) throws {
+    @Test(arguments: foreign.indices) func `a file that is no export is left alone`(_ index: Int) throws {
         let room = try ExportRoom()
         try room.fill()
         let row = Self.foreign[index]
@@ -345,7 +345,7 @@ struct ExportTests {
         #expect(throws: ArchiveError.notAnExport(room.archive), "\(row.name)") { try room.survey() }
     }
 
-    @Test func `a version that is not known is refused`() throws {
+    @Test func `an unknown version is refused`() throws {
         let room = try ExportRoom()
         let text = Array("larder export 2\n".utf8)
         let header = Tar.header(of: .init(name: ExportFormat.headName, size: UInt64(text.count), modifiedAt: 0))
@@ -355,7 +355,7 @@ struct ExportTests {
         #expect(throws: ArchiveError.unknownVersion(room.archive, 2)) { try room.survey() }
     }
 
-    @Test func `where there is no store, or none of ours, that is said`() throws {
+    @Test func `a missing or foreign store is reported`() throws {
         let room = try ExportRoom()
         var options = room.options()
         options.path = room.path + "/nothing"
@@ -370,7 +370,7 @@ struct ExportTests {
 
     // MARK: damage in the store
 
-    @Test func `a damaged record is left out, and told`() throws {
+    @Test func `a damaged record is left out and reported`() throws {
         let room = try ExportRoom()
         try room.fill()
         let entry = try room.put(9, "http://www.example.org/damaged", bytes: 100)
@@ -396,7 +396,7 @@ struct ExportTests {
         #expect(survey.objects == 1 && survey.isFine, "what could not be read is not there: \(survey)")
     }
 
-    @Test func `an object that moved is found at its new place, one that went is gone`() throws {
+    @Test func `an object that moved is found at its new place, and a removed one is counted as gone`() throws {
         let room = try ExportRoom()
         let old = try room.put(1, "http://a/", bytes: 100)
         try room.overwrite(room.store + "/segments/00000001.seg", at: Int(old.place.offset)) { $0 ^= 1 }
@@ -415,7 +415,7 @@ struct ExportTests {
 
     // MARK: the archive as it is read
 
-    @Test func `every flipped bit of an archive is met`() throws {
+    @Test func `every flipped bit of an archive is detected`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -439,7 +439,7 @@ struct ExportTests {
         #expect(try room.survey(copy).isFine)
     }
 
-    @Test func `a damaged member is passed over, the others are taken`() throws {
+    @Test func `a damaged member is skipped, and the others are imported`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -454,7 +454,7 @@ struct ExportTests {
         }
     }
 
-    @Test func `an archive that was cut off is not fine, and what is whole of it is taken`() throws {
+    @Test func `an incomplete archive is reported, and its whole members are imported`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -466,7 +466,7 @@ struct ExportTests {
         }
     }
 
-    @Test func `the digest is had without Larder`() throws {
+    @Test func `the digest can be computed without Larder`() throws {
         let room = try ExportRoom()
         for id in 1...40 as ClosedRange<UInt64> { try room.put(id, "http://a/\(id)", bytes: 100_000) }
         var options = room.options()

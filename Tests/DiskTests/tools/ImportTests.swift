@@ -54,7 +54,7 @@ extension DiskStore {
 
 @Suite("Import into a store")
 struct ImportTests {
-    @Test func `what was exported is there, byte by byte`() throws {
+    @Test func `an import restores the export byte by byte`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -80,7 +80,7 @@ struct ImportTests {
         }
     }
 
-    @Test func `a second import finds everything there`() throws {
+    @Test func `a second import finds everything stored`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -93,7 +93,7 @@ struct ImportTests {
         }
     }
 
-    @Test func `another object under the same URL is taken beside the first`() throws {
+    @Test func `another object under the same URL is stored beside the first`() throws {
         let room = try ExportRoom()
         try room.put(1, "http://a/", bytes: 10, head: "one")
         try room.put(2, "http://a/", bytes: 10, head: "two")
@@ -104,7 +104,7 @@ struct ImportTests {
         }
     }
 
-    @Test func `a large object that is there in part gets what it misses`() throws {
+    @Test func `a large object that is stored in part gets its missing blocks`() throws {
         let room = try ExportRoom()
         try room.putLarge(1, "http://a/", bytes: 3 * blockBytes, blocks: [0])
         try room.export()
@@ -124,7 +124,7 @@ struct ImportTests {
         }
     }
 
-    @Test func `only what is chosen is taken`() throws {
+    @Test func `only selected objects are imported`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -132,7 +132,7 @@ struct ImportTests {
         #expect(report.objects == 3 && report.notSelected == 3 && report.isFine, "\(report)")
     }
 
-    @Test func `what is damaged in the archive is not in the store`() throws {
+    @Test func `damaged members of the archive do not reach the store`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -150,7 +150,7 @@ struct ImportTests {
         }
     }
 
-    @Test func `a damaged block of a large object is a hole`() throws {
+    @Test func `a damaged block of a large object becomes a hole`() throws {
         let room = try ExportRoom()
         try room.putLarge(1, "http://a/", bytes: 3 * blockBytes, blocks: [0, 1, 2])
         try room.export()
@@ -165,7 +165,7 @@ struct ImportTests {
         }
     }
 
-    @Test func `a store that is in use is refused, and stays as it is`() throws {
+    @Test func `a store in use is refused and not changed`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -175,7 +175,7 @@ struct ImportTests {
         }
     }
 
-    @Test func `where the archive is none, no store is made`() throws {
+    @Test func `a file that is no archive creates no store`() throws {
         let room = try ExportRoom()
         #expect(throws: ArchiveError.archive(room.archive, errno: ENOENT)) { try room.take() }
         try Data("none of ours".utf8).write(to: URL(filePath: room.archive))
@@ -183,7 +183,7 @@ struct ImportTests {
         #expect(!FileManager.default.fileExists(atPath: room.path + "/target"))
     }
 
-    @Test func `pinned ones that find no room in the quota are counted, the others are taken`() throws {
+    @Test func `pinned objects beyond the quota are counted, and the others are imported`() throws {
         let room = try ExportRoom()
         try room.fill()
         try room.export()
@@ -191,7 +191,7 @@ struct ImportTests {
         #expect(report.objects == 4 && report.pinnedQuotaFull == 2 && !report.isFine, "\(report)")
     }
 
-    @Test func `a medium without room ends it with a reason, and what was taken is whole`() throws {
+    @Test func `a full medium ends the import with a reason, and everything imported is intact`() throws {
         let room = try ExportRoom()
         for id in 1...60 as ClosedRange<UInt64> { try room.put(id, "http://a/\(id)", bytes: 100_000) }
         try room.export()

@@ -44,7 +44,7 @@ struct TarTests {
         #expect(name == member.name && size == member.size)
     }
 
-    @Test func `a changed byte in a header is met`() throws {
+    @Test func `a changed byte in a header is detected`() throws {
         let header = Tar.header(of: Self.members[1])
         for index in header.indices {
             var damaged = header
@@ -55,7 +55,7 @@ struct TarTests {
         }
     }
 
-    @Test func `what GNU tar writes for large files is read`() throws {
+    @Test func `the headers of GNU tar for large files are read`() throws {
         var block = Tar.header(of: .init(name: Array("a".utf8), size: 0, modifiedAt: 0))
         block.replaceSubrange(124..<136, with: [0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 5])
         Self.seal(&block)
@@ -78,7 +78,7 @@ struct TarTests {
         "18446744073709551616 a=b\n",
         "10 size=1x\n", "28 size=9223372036854775808\n", "1 ", "2 \n", "0 a=b\n", "-6 a=b\n",
     ]
-    @Test(arguments: records) func `records that contradict themselves are an error, and no trap`(_ text: String) {
+    @Test(arguments: records) func `contradictory records are an error`(_ text: String) {
         do throws(Tar.Failure) {
             let (name, size) = try Tar.readRecords(Array(text.utf8))
             #expect(name == nil && size == nil, "\(text)")

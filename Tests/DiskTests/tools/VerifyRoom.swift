@@ -157,7 +157,7 @@ final class VerifyRoom {
         }.map(\.id.rawValue).sorted()
     }
 
-    /// Nil: it can not be read whole.
+    /// Nil: it cannot be read whole.
     private func body(of entry: BookEntry) throws -> [UInt8]? {
         let identity = SegmentIdentity(store: id, number: entry.place.segment)
         guard entry.place.kind == .packed else {

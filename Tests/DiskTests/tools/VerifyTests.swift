@@ -22,7 +22,7 @@ struct VerifyTests {
 
     private static let live: Set<UInt64> = [1, 3, 4, 5, 6, 7, 8]
 
-    @Test func `a whole store has nothing to complain about, and is counted`() throws {
+    @Test func `an intact store has no findings, and is counted`() throws {
         let room = try Self.room()
         let report = try room.verify()
         #expect(report.findings.isEmpty)
@@ -37,7 +37,7 @@ struct VerifyTests {
         #expect(report.bookBytes > 0)
     }
 
-    @Test func `progress rises to the total, and names the phases in their order`() throws {
+    @Test func `progress increases to the total, and names the phases in their order`() throws {
         let room = try VerifyRoom()
         try room.addSegment(1, ids: Array(1...40), lengths: Array(repeating: 200_000, count: 40))
         try room.addLarge(2, id: 50, length: 4 << 20, blocks: 0..<64)
@@ -52,7 +52,7 @@ struct VerifyTests {
         #expect(Set(phases).count == 4)
     }
 
-    @Test func `a look changes nothing, whatever is wrong`() throws {
+    @Test func `verifying changes nothing, whatever is wrong`() throws {
         let room = try Self.room()
         room.flip(5000, of: room.segmentPath(1))
         room.flip(100_000, of: room.segmentPath(1))
@@ -64,7 +64,7 @@ struct VerifyTests {
         #expect(try room.contents() == before)
     }
 
-    @Test func `a damaged body is told with its key, dropped by repair, and nothing else is`() throws {
+    @Test func `a damaged body is reported with its key and dropped by repair, and nothing else is dropped`() throws {
         let room = try Self.room()
         let place = try #require(room.objects[4]).entry.place
         room.flip(Int(place.offset) + Int(place.headLength) + 150_000, of: room.segmentPath(1))
@@ -78,7 +78,7 @@ struct VerifyTests {
         try Self.repairs(room, losing: [4])
     }
 
-    @Test func `a damaged head is told with its key and dropped, and the records behind it are found`() throws {
+    @Test func `a damaged head is reported with its key and dropped, and the records behind it are found`() throws {
         let room = try Self.room()
         let place = try #require(room.objects[3]).entry.place
         room.flip(Int(place.offset) + 70, of: room.segmentPath(1))
@@ -89,7 +89,7 @@ struct VerifyTests {
         try Self.repairs(room, losing: [3])
     }
 
-    @Test func `damage where nothing lives is told, and written over by repair`() throws {
+    @Test func `damage between live records is reported, and overwritten by repair`() throws {
         let room = try Self.room()
         let place = try #require(room.objects[2]).entry.place
         room.flip(Int(place.offset) + Int(place.headLength), of: room.segmentPath(1))
@@ -103,7 +103,7 @@ struct VerifyTests {
         #expect(scan.stop == nil)
     }
 
-    @Test func `what a crash left at the end of a segment is no damage`() throws {
+    @Test func `the rest that a crash leaves at the end of a segment is no damage`() throws {
         let room = try Self.room()
         try room.append(Array(repeating: 0xAB, count: 1000), to: room.segmentPath(2))
         #expect(try room.verify().findings.isEmpty)
@@ -113,7 +113,7 @@ struct VerifyTests {
         #expect(try room.verify().findings.isEmpty)
     }
 
-    @Test func `what was written after the last commit is counted, and is no damage`() throws {
+    @Test func `records written after the last commit are counted and are no damage`() throws {
         let room = try Self.room()
         try room.addSegment(9, ids: [20, 21], lengths: [10, 20], isInBook: false)
         try room.addLarge(10, id: 22, length: 100_000, blocks: 0..<2, isInBook: false)
@@ -122,7 +122,7 @@ struct VerifyTests {
         #expect(report.objectsNew == 3)
     }
 
-    @Test func `a damaged header costs nothing, and is written anew`() throws {
+    @Test func `a damaged header loses no record, and is written again`() throws {
         let room = try Self.room()
         room.flip(3, of: room.segmentPath(2))
         let report = try room.verify()
@@ -133,7 +133,7 @@ struct VerifyTests {
             room.segmentPath(2), SegmentIdentity(store: room.id, number: 2), calls: SystemCalls())
     }
 
-    @Test func `files that are gone are told object by object`() throws {
+    @Test func `missing files are reported object by object`() throws {
         let room = try Self.room()
         try FileManager.default.removeItem(atPath: room.segmentPath(2))
         try FileManager.default.removeItem(atPath: room.largePath(4))
@@ -143,7 +143,7 @@ struct VerifyTests {
         try Self.repairs(room, losing: [5, 6, 8])
     }
 
-    @Test func `a file that was cut loses what stood behind the cut`() throws {
+    @Test func `a truncated file loses only the records behind the cut`() throws {
         let room = try Self.room()
         let place = try #require(room.objects[6]).entry.place
         #expect(unsafe truncate(room.segmentPath(2), Int(place.offset) + 999) == 0)
@@ -173,7 +173,7 @@ struct VerifyTests {
         #expect(try room.entries()[7]?.isComplete == false)
     }
 
-    @Test func `a large object whose head is damaged is lost; one that nobody knows is deleted`() throws {
+    @Test func `a large object with a damaged head is lost, and deleted if the book does not know it`() throws {
         let room = try Self.room()
         try room.addLarge(5, id: 30, length: 100_000, blocks: 0..<2, isInBook: false)
         room.flip(100, of: room.largePath(3))
@@ -188,7 +188,7 @@ struct VerifyTests {
 
     // MARK: the book
 
-    @Test func `a damaged book is told, and made anew from the segments: without what was removed`() throws {
+    @Test func `a damaged book is reported and rebuilt from the segments, without removed objects`() throws {
         let room = try Self.room()
         for offset in stride(from: 0, to: 16_384, by: 64) { room.flip(offset, of: room.path + "/book/data.mdb") }
         let report = try room.verify()
@@ -207,7 +207,7 @@ struct VerifyTests {
         #expect(book.reservedIDs.rawValue >= 8 + 1 << 20, "no number is given twice")
     }
 
-    @Test func `a book that is gone is made anew, and one of another store is none`() throws {
+    @Test func `a missing book is rebuilt, and so is one of another store`() throws {
         let room = try Self.room()
         try FileManager.default.removeItem(atPath: room.path + "/book")
         #expect(try room.verify().kinds == [.bookDamaged])
@@ -239,7 +239,7 @@ struct VerifyTests {
         #expect(entries[3]?.place.segment == 9)
     }
 
-    @Test func `a large object that was removed does not come back with a book that is made anew`() throws {
+    @Test func `a removed large object does not return with a rebuilt book`() throws {
         let room = try Self.room()
         try room.addSegment(9, ids: [], lengths: [], drops: [DroppedObject(id: ObjectID(rawValue: 8), segment: 4)])
         try FileManager.default.removeItem(atPath: room.path + "/book")
@@ -250,7 +250,7 @@ struct VerifyTests {
         #expect(try book.segments()[4] != nil)
     }
 
-    @Test func `a record that is whole, but not the one the book means, is told`() throws {
+    @Test func `a whole record that is not the one in the book is reported`() throws {
         let room = try Self.room()
         var entry = try #require(room.objects[5]).entry
         entry.key = Array("https://a.example/other".utf8)
@@ -261,7 +261,7 @@ struct VerifyTests {
         try Self.repairs(room, losing: [5])
     }
 
-    @Test func `entries that are damaged are told, and what is good goes into a new book`() throws {
+    @Test func `damaged entries are reported, and the others go into a new book`() throws {
         let room = try Self.room()
         var unusual = ObjectAttributes.sample()
         unusual.mediaType = Array("x/damaged".utf8)
@@ -299,7 +299,7 @@ struct VerifyTests {
         try Self.repairs(room, losing: [1])
     }
 
-    @Test func `an object that its tag does not lead to is told, and found again after repair`() throws {
+    @Test func `an object that its tag does not lead to is reported, and found again after repair`() throws {
         let room = try Self.room()
         var entry = try #require(room.objects[5]).entry
         entry.attributes.tags = [Array("seldom".utf8)]
@@ -315,7 +315,7 @@ struct VerifyTests {
 
     // MARK: in use
 
-    @Test func `beside a proxy it looks, and does not repair`() throws {
+    @Test func `next to a running proxy it verifies and does not repair`() throws {
         let room = try Self.room()
         var proxy: Directory? = try Directory.open(room.path, size: 64 << 20)
         #expect(throws: DiskRefusal.inUse(path: room.path)) { try room.verify(repair: true) }
@@ -328,7 +328,7 @@ struct VerifyTests {
         _ = try Directory.open(room.path, size: 64 << 20)
     }
 
-    @Test func `what was moved or removed when it looks at the book is not called wrong`() throws {
+    @Test func `an object that was moved or removed meanwhile is not reported`() throws {
         let room = try Self.room()
         var failure: (any Error)?
         let report = try room.verify { progress in
@@ -344,7 +344,7 @@ struct VerifyTests {
         #expect(report.findings.isEmpty)
     }
 
-    @Test func `what is moved or removed between the look at the book and the look at the file is followed`() throws {
+    @Test func `an object that moves between book and file is followed`() throws {
         let room = try Self.room()
         let moved = try room.addSegment(11, ids: [1, 3], lengths: [0, 70_000], isInBook: false)
         let proxy = try Directory.open(room.path, size: 64 << 20)
@@ -369,7 +369,7 @@ struct VerifyTests {
 
     // MARK: refusals and errors
 
-    @Test func `what is no store of ours is refused, and stays as it is`() throws {
+    @Test func `a directory that is no store is refused and not changed`() throws {
         let path = FileManager.default.temporaryDirectory.path + "/larder-verify-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
         #expect(throws: DiskRefusal.failed(path: path, errno: ENOENT)) {
@@ -387,13 +387,13 @@ struct VerifyTests {
         }
     }
 
-    @Test func `a new store, without anything in it, is fine`() throws {
+    @Test func `a new, empty store is intact`() throws {
         let room = try VerifyRoom()
         #expect(try room.verify().isFine)
         #expect(try room.verify(repair: true).bookMovedTo == nil)
     }
 
-    @Test func `what can not be read is told, and its objects dropped by repair`() throws {
+    @Test func `a file that cannot be read is reported, and its objects are dropped by repair`() throws {
         let room = try Self.room()
         let calls = FaultyCalls()
         calls.inject(.fail(EIO), into: [.read], path: "00000002.seg", after: 1)
@@ -404,7 +404,7 @@ struct VerifyTests {
         #expect(try room.verify(calls: calls).isFine)
     }
 
-    @Test func `what is read wrong once, and right when it is looked at again, is not touched by repair`() throws {
+    @Test func `a record that is intact at the second look is not changed by repair`() throws {
         var findings: UInt64 = 0
         // Once in the head of a record, and once in a body.
         for (read, bit) in [(0, 560), (1, 560), (2, 560), (0, 33_333), (1, 33_333), (2, 33_333)] {
@@ -420,7 +420,7 @@ struct VerifyTests {
         #expect(findings > 0)
     }
 
-    @Test(arguments: 1...60) func `whatever is flipped: after repair all is fine, and nothing in the book is wrong`(
+    @Test(arguments: 1...60) func `after any flipped byte, repair leaves an intact store`(
         _ seed: Int
     ) throws {
         var random = LedgerGenerator(seed: UInt64(seed))

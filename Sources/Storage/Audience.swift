@@ -1,5 +1,5 @@
-/// Who reads a body that is not whole: attached readers, waits, and in window mode how far the writer may run ahead.
-/// Guarded by the body's lock among `Shelves.waiting`.
+/// The readers of a body that is not whole: who is attached, who waits, and of a window how far the writer may be ahead.
+/// Under the body's lock (`Body.locked`).
 final class Audience {
     private struct Wait {
         let ticket: WaitTicket
@@ -15,12 +15,12 @@ final class Audience {
     private var readers: [Reader] = []
     private var roomWake: Wake?
 
-    /// Bytes the writer may be ahead of the slowest reader; nil: no window mode.
+    /// Bytes the writer may be ahead of the slowest reader; nil: the body is no window.
     var window: Int?
     /// Offset below which pages are freed.
     var freedEnd = 0
 
-    /// Nobody reads or waits, and nothing was freed: it may be forgotten.
+    /// Nobody reads or waits, and nothing was freed: the body can do without it.
     var isIdle: Bool { waits.isEmpty && readers.isEmpty && roomWake == nil && window == nil }
 
     var readerCount: Int { readers.count }
@@ -31,7 +31,7 @@ final class Audience {
         waits.append(Wait(ticket: ticket, offset: offset, wake: wake))
     }
 
-    /// What was to be woken, to be let go outside the lock; nil: it was woken already.
+    /// Returns the wake, to be released after the lock; nil where it was called already.
     @discardableResult
     func removeWait(_ ticket: WaitTicket) -> Wake? {
         guard let index = waits.firstIndex(where: { $0.ticket == ticket }) else { return nil }
@@ -46,7 +46,10 @@ final class Audience {
 
     // MARK: Readers
 
-    func addReader(_ id: ReaderID, at offset: Int) { readers.append(Reader(id: id, offset: offset)) }
+    func addReader(_ id: ReaderID, at offset: Int) {
+        precondition(offset >= freedEnd, "a reader does not want what is freed")
+        readers.append(Reader(id: id, offset: offset))
+    }
 
     func moveReader(_ id: ReaderID, to offset: Int) {
         guard let index = readers.firstIndex(where: { $0.id == id }) else { return }

@@ -1,19 +1,19 @@
 /// Which bytes of a partial body are there, and which are being fetched: pieces in order, to the byte. What lies between
-/// them is neither. Guarded by the body's lock among `Shelves.waiting`.
+/// them is neither. Under the body's lock (`Body.locked`).
 final class BlockMap {
     private struct Piece {
         var start, end: Int
         /// The bytes are there; otherwise a fill is fetching them, and stands at `start`.
         var isPublished: Bool
     }
-    /// Most pieces of one body: bounds the memory and the time somebody can make it cost by asking for every other byte.
+    /// Most pieces of one body: bounds the memory and time that requests for every other byte can cost.
     static let piecesMax = 1024
     private static let piecesAtFirst = 8
 
     /// Disjoint; published ones are never adjacent to each other.
     private var pieces: [Piece] = []
     private var claimCount = 0
-    /// Pieces there is room for.
+    /// Pieces that were charged to the budget.
     private var slots: Int
 
     /// All of `0..<length` is there.
@@ -21,6 +21,7 @@ final class BlockMap {
 
     /// These ranges are there: in order, never adjacent.
     init(extents: [Range<Int>]) {
+        precondition(zip(extents, extents.dropFirst()).allSatisfy { $0.upperBound < $1.lowerBound }, "in order")
         slots = Self.piecesAtFirst
         while slots < extents.count + 2 { slots *= 2 }
         pieces.reserveCapacity(slots)
@@ -32,7 +33,7 @@ final class BlockMap {
     enum Spot: Equatable {
         case published(end: Int)
         case claimed
-        /// Up to where the next piece begins; nil: there is none.
+        /// Up to where the next piece begins; nil: no piece follows.
         case free(end: Int?)
     }
 
@@ -52,7 +53,7 @@ final class BlockMap {
         return first.end
     }
 
-    /// Where the fill stands that will come to the byte at `offset`; nil: none will.
+    /// How far the fill is that will come to the byte at `offset`; nil: no fill will.
     func fillPosition(before offset: Int) -> Int? {
         let index = index(at: offset)
         guard index < pieces.count, pieces[index].start <= offset, !pieces[index].isPublished else { return nil }
@@ -61,20 +62,22 @@ final class BlockMap {
 
     // MARK: Claims
 
-    /// Room for one claim more, and for the bytes it leaves behind.
+    /// Whether there is room for one more claim, and for the bytes that it leaves behind.
     var hasRoom: Bool { pieces.count + claimCount + 2 <= slots }
 
-    /// nil: it may not grow further.
+    /// Returns nil where it must not grow further.
     var slotsAfterGrowth: Int? { slots < Self.piecesMax ? slots * 2 : nil }
 
     func grow(to slots: Int) {
+        precondition(slots > self.slots, "a map grows")
         self.slots = slots
         pieces.reserveCapacity(slots)
     }
 
-    /// The range is free, and there is room.
+    /// Notes that a fill fetches the range, which is free.
     func claim(_ range: Range<Int>) {
-        precondition(hasRoom && !range.isEmpty)
+        precondition(hasRoom && !range.isEmpty, "there was room for a claim")
+        precondition(spot(at: range.lowerBound) != .claimed, "of two fills of one hole one is enough")
         let piece = Piece(start: range.lowerBound, end: range.upperBound, isPublished: false)
         pieces.insert(piece, at: index(at: range.lowerBound))
         claimCount += 1
@@ -100,7 +103,7 @@ final class BlockMap {
         }
     }
 
-    /// These bytes turned out not to be there any more. Nobody is fetching in that range.
+    /// Makes a hole of bytes that are gone. No fill is under way in that range.
     func unpublish(_ range: Range<Int>) {
         var kept: [Piece] = []
         for piece in pieces {
@@ -127,13 +130,16 @@ final class BlockMap {
     }
 
     private func removeClaim(_ index: Int) {
+        precondition(claimCount > 0, "claims are counted")
         pieces.remove(at: index)
         claimCount -= 1
     }
 
     private func claim(at position: Int) -> Int {
         let index = index(at: position)
-        precondition(index < pieces.count && pieces[index].start == position && !pieces[index].isPublished)
+        precondition(
+            index < pieces.count && pieces[index].start == position && !pieces[index].isPublished,
+            "a fill is where its claim begins")
         return index
     }
 
@@ -150,7 +156,7 @@ final class BlockMap {
 
     // MARK: Memory
 
-    /// What it takes of memory, at most, in bytes.
+    /// Bytes of memory that it takes at most.
     var footprint: Int { Self.footprint(slots: slots) }
 
     static func footprint(slots: Int) -> Int {

@@ -1,26 +1,26 @@
 internal import Synchronization
 
-/// Partial bodies: of known length, with some ranges of bytes there and others not (RFC 9110 §14, RFC 9111 §3.3).
+/// Partial bodies: bodies of known length with holes in them (RFC 9110 §14, RFC 9111 §3.3).
 ///
 ///     makeSparseBody ──▶ partial ──the last hole is filled──▶ complete        growing ──makePartial──▶ partial
 ///
-/// Who needs a byte that is not there claims the hole around it and fills it; those who need it as well wait.
+/// Whoever needs a byte that is not there claims the hole around it and fills it. Others who need it wait.
 extension Body {
-    /// What stands at an offset of a body, for somebody who needs the byte there.
+    /// What is at an offset of a body, for a reader that needs the byte there.
     package enum Gap {
         /// Published, up to this offset.
         case available(end: Int)
-        /// Somebody fetches it: `await(beyond:)` the offset, then look again.
+        /// A fill is under way to it: `await(beyond:)` the offset, then look again.
         case awaited
-        /// Nobody has it: the caller fetches it now.
+        /// It is missing: the caller has claimed it and fetches it now.
         case missing(Fill)
-        /// Nobody has it, and it can not be kept here: the offset is beyond the end, the body failed, or it is in more
-        /// pieces than are counted (`BlockMap.piecesMax`). Fetch it without storing it.
+        /// It is missing and cannot be kept here: the offset is beyond the end, the body failed, or the body is in as many
+        /// pieces as are counted (`BlockMap.piecesMax`). Fetch it without storing it.
         case unavailable
     }
 
-    /// Looks at `offset`, and where nothing is and nobody fetches, claims the hole: from `offset` up to the next bytes
-    /// that are there or fetched by others, or to `limit`.
+    /// Looks at `offset`. Where the byte is missing and no fill is under way to it, claims the hole from `offset` up to
+    /// the next bytes that are there or claimed, or to `limit`.
     package func claim(at offset: Int, limit: Int) -> Gap {
         precondition(offset >= 0 && offset < limit, "a claim has a first byte")
         while true {
@@ -35,7 +35,7 @@ extension Body {
     private enum Look {
         case decided(Gap)
         case claimed(Range<Int>)
-        /// The map has to grow first, to this many pieces; not under the lock, for that takes from the budget.
+        /// The map has to grow to this many pieces first; after the lock is released, because that charges the budget.
         case crowded(Int)
     }
 
@@ -55,7 +55,7 @@ extension Body {
         }
     }
 
-    /// End of the bytes that are there without a hole from `offset` on; `offset` where none is.
+    /// End of the bytes that are there without a hole from `offset` on; `offset` itself where it is in a hole.
     package func available(from offset: Int) -> Int {
         let end = length
         if offset < end { return end }
@@ -75,8 +75,8 @@ extension Body {
         }
     }
 
-    /// The transfer of a growing body broke off: what is there stays, the rest is a hole. By the writer. False: not
-    /// possible, for its length is not known, it is in window mode, has ended, or the budget has no room; it is as it was.
+    /// Keeps what is there of a growing body whose transfer broke off, and makes a hole of the rest. By the writer. False:
+    /// nothing changed, because its length is not known, it is a window, it has ended, or the budget has no room.
     package func makePartial() -> Bool {
         guard state == .growing, let expectedLength, !windowed.load(ordering: .relaxed) else { return false }
         let start = published.load(ordering: .relaxed)
@@ -87,7 +87,7 @@ extension Body {
         return true
     }
 
-    /// From growing to partial, with what is published. False: the budget has no room.
+    /// Makes a growing body partial, with what is published. False: the budget has no room.
     func beginPartial() -> Bool {
         let made = BlockMap(published: published.load(ordering: .relaxed))
         let bytes = made.footprint
@@ -104,7 +104,7 @@ extension Body {
     private func growBlocks(to slots: Int) -> Bool {
         let bytes = BlockMap.footprint(slots: slots) - BlockMap.footprint(slots: slots / 2)
         guard shelves.charge(bytes) else { return false }
-        // Somebody else may have let it grow meanwhile.
+        // Another thread may have grown it meanwhile.
         let hasGrown = locked {
             guard let blocks, blocks.slotsAfterGrowth == slots else { return false }
             blocks.grow(to: slots)
@@ -124,8 +124,10 @@ extension Body {
         let due = locked {
             guard let blocks else { preconditionFailure("a body with a claim is partial") }
             blocks.publish(count, at: position)
-            published.store(blocks.prefix, ordering: .sequentiallyConsistent)
-            if blocks.prefix == expectedLength {
+            let prefix = blocks.prefix
+            precondition(prefix <= expectedLength ?? 0, "a fill writes within the body")
+            published.store(prefix, ordering: .sequentiallyConsistent)
+            if prefix == expectedLength {
                 whole = blocks
                 self.blocks = nil
                 phase.store(State.complete.rawValue, ordering: .sequentiallyConsistent)
@@ -134,13 +136,13 @@ extension Body {
         }
         for wake in due { wake() }
         if large != nil { writeBlocks(position..<position + count) }
-        // Its record is counted anew when the fill ends.
+        // Its response is weighed again when the fill ends.
         guard let whole else { return }
         held.subtract(whole.footprint, ordering: .relaxed)
         shelves.release(whole.footprint)
     }
 
-    /// The fill at `position` fetches no further than `end`.
+    /// The fill at `position` fetches no further than `end`: the rest of its hole is free again.
     func cutClaim(at position: Int, to end: Int) {
         let due = locked {
             blocks?.cut(at: position, to: end)
@@ -149,10 +151,10 @@ extension Body {
         for wake in due { wake() }
     }
 
-    /// Whether these ranges can very likely be filled: they count with all their pages, although some may be there, and no body
-    /// takes the last quarter of the budget, of which others want some as well.
+    /// Whether these ranges can very likely be filled. They count with all their pages, although some may be there, and no
+    /// body takes the last quarter of the budget, which others need as well.
     package func hasRoom(for ranges: [Range<Int>]) -> Bool {
-        // Its pages leave when they are written.
+        // Pages of a large body leave when they are written.
         if large != nil { return true }
         var bytes = held.load(ordering: .relaxed)
         for range in ranges where !range.isEmpty {
@@ -162,7 +164,7 @@ extension Body {
         return bytes <= shelves.limit.load(ordering: .relaxed) / 4 * 3
     }
 
-    /// Whether a sparse body may take this page: one longer than the largest object holds no more than that of it.
+    /// Whether a body may take this page: one longer than the longest body stored holds no more than that length.
     func mayHold(_ page: BodyLayout.Page) -> Bool {
         guard let expectedLength, expectedLength > lengthMax else { return true }
         return held.load(ordering: .relaxed) + page.capacity <= lengthMax

@@ -1,65 +1,81 @@
-internal import Disk
 internal import Glibc
 internal import Synchronization
 
-/// The segment of its own that a large body is written to, block by block.
+/// The blocks of a large body on the back store, and those on their way there.
 final class LargeCopy: @unchecked Sendable {
-    let object: LargeObject
-    /// Blocks on their way to the disk. Under the body's lock.
+    let blocks: any BodyBlocks
+    /// Blocks on their way to the back store. Under the body's lock.
     var queued: Set<Int> = []
-    /// Who go on when the disk has caught up: each fill may be held back. Under the body's lock.
+    /// Called when the back store has caught up: each fill may be held back. Under the body's lock.
     var roomWakes: [Wake] = []
     /// A block could not be written: those that follow stay in memory. Under the body's lock.
     var hasFailed = false
 
-    init(_ object: LargeObject) { self.object = object }
+    init(_ blocks: any BodyBlocks) { self.blocks = blocks }
 
-    /// Bytes that may wait for the disk before the origin is held back.
+    /// Bytes that may wait for the back store before the origin is held back.
     private static let waitingMax = 4 << 20
 
-    var isBehind: Bool { object.waitingBytes > Self.waitingMax }
+    var isBehind: Bool { blocks.waitingBytes > Self.waitingMax }
 }
 
-/// Large bodies: partial ones whose whole blocks go to the disk, and leave memory when they are there. Their bytes are had by
-/// `piece`, never by `vectors`; those of others that are not resident may be.
+/// Large bodies: partial ones whose whole blocks go to the back store, and leave memory when they are written. `piece`
+/// gives their bytes; `vectors` gives only those that are still in memory.
+///
+/// A block is in at most one of three states, and moves on under the body's lock: in a page; in a page and queued, so that
+/// the back store's writer may read the page; written, without a page. A page is freed after the lock is released, and
+/// only when its block is readable from the back store: a reader finds each published byte in one of the two places.
 extension Body {
     package var isLarge: Bool { large != nil }
 
-    /// Its pages go as soon as they are written: how much is in memory is bounded by how far the disk may be behind, not by the budget.
+    /// Its pages go as soon as they are written: how far the back store may be behind bounds the memory it takes, not the
+    /// budget.
     var isLeavingMemory: Bool { large.map { large in locked { !large.hasFailed } } ?? false }
 
-    /// A block could not be written: what comes from here on stays in memory, until `Fill.letGo`.
+    /// A block could not be written: what comes from here on stays in memory, until `Fill.discard`.
     package var isLeftByDisk: Bool { large.map { large in locked { large.hasFailed } } ?? false }
 
-    /// By whoever makes the body, before others know it.
+    /// Makes this a large body. By its maker, before any other thread knows it.
     func attach(_ copy: LargeCopy) {
-        large = copy
+        guard case .memory = residence else { preconditionFailure("a body goes to one place") }
+        residence = .blocks(copy)
         resident.store(false, ordering: .releasing)
     }
 
     /// Bytes of a body as `piece` gives them.
     @safe package enum Piece {
-        /// Valid until the room is used for something else, or the body is let go.
+        /// Valid until the room is used for something else, or the body is released.
         case bytes(UnsafeRawBufferPointer)
-        /// They are on the disk and not in the page cache: ask again with `waits`.
+        /// They are on the back store, and reading them would block: ask again with `waits`.
         case wouldBlock
-        /// Not there, or no longer: what was read from the disk was damaged, and is now a hole.
+        /// Not there, or no longer: what was read was damaged, and is now a hole.
         case nothing
     }
 
-    /// Bytes from `offset` on that are there, at most `limit`, at least one: in place where they lie in memory, otherwise read
-    /// into `room`.
+    /// Bytes from `offset` on that are there, at most `limit`, at least one: in place where they lie in memory, otherwise
+    /// read into `room`.
     /// - Parameters:
     ///   - room: at least `blockBytes`.
-    ///   - waits: it may block.
+    ///   - waits: whether it may block.
     package func piece(from offset: Int, limit: Int, room: UnsafeMutableRawBufferPointer, waits: Bool) -> Piece {
-        guard let large else {
-            guard let packed, !isResident else { return pieceInMemory(from: offset, limit: limit) }
-            return unsafe piece(of: packed, from: offset, limit: limit, room: room, waits: waits)
+        precondition(offset >= 0 && limit > 0, "a piece has a first byte")
+        switch residence {
+        case .memory, .window: return pieceInMemory(from: offset, limit: limit)
+        case .whole(let copy):
+            if isResident { return pieceInMemory(from: offset, limit: limit) }
+            return unsafe piece(of: copy, from: offset, limit: limit, room: room, waits: waits)
+        case .blocks(let large):
+            return unsafe piece(of: large, from: offset, limit: limit, room: room, waits: waits)
         }
-        // What is copied under the lock is a block at most.
-        let look: (copied: Int, onDisk: Int) = locked {
-            let end = min(publishedEnd(from: offset), offset + limit)
+    }
+
+    private func piece(
+        of large: LargeCopy, from offset: Int, limit: Int, room: UnsafeMutableRawBufferPointer, waits: Bool
+    ) -> Piece {
+        precondition(room.count >= Body.blockBytes, "a block has room")
+        // A block at most is copied under the lock: its page may be freed as soon as the lock is released.
+        let look: (copied: Int, onBackStore: Int) = locked {
+            let end = min(publishedEnd(from: offset), offset + min(limit, room.count))
             guard offset < end else { return (0, 0) }
             let place = layout.page(at: offset)
             if let base = unsafe page(place.index) {
@@ -67,13 +83,13 @@ extension Body {
                 unsafe room.copyMemory(from: UnsafeRawBufferPointer(start: base + (offset - place.start), count: count))
                 return (count, 0)
             }
-            return (0, diskEnd(from: place, upTo: end))
+            return (0, endWithoutPages(from: place, upTo: end))
         }
         if look.copied > 0 { return unsafe .bytes(UnsafeRawBufferPointer(rebasing: room[..<look.copied])) }
-        guard look.onDisk > 0 else { return .nothing }
-        let start = offset / blockBytes * blockBytes
-        let count = min(look.onDisk - start, room.count / blockBytes * blockBytes)
-        switch unsafe large.object.read(
+        guard look.onBackStore > 0 else { return .nothing }
+        let start = offset / Body.blockBytes * Body.blockBytes
+        let count = min(look.onBackStore - start, room.count / Body.blockBytes * Body.blockBytes)
+        switch unsafe large.blocks.read(
             from: start, into: UnsafeMutableRawBufferPointer(rebasing: room[..<count]), waits: waits)
         {
         case .done:
@@ -88,15 +104,14 @@ extension Body {
     }
 
     private func piece(
-        of packed: PackedCopy, from offset: Int, limit: Int, room: UnsafeMutableRawBufferPointer, waits: Bool
+        of whole: WholeCopy, from offset: Int, limit: Int, room: UnsafeMutableRawBufferPointer, waits: Bool
     ) -> Piece {
         guard offset < length else { return .nothing }
         let wanted = blocks(around: offset..<offset + min(limit, length - offset))
         let start = wanted.lowerBound
-        let count = min(wanted.count, room.count / blockBytes * blockBytes)
-        switch unsafe packed.store.readBody(
-            of: packed.place, checksums: packed.checksums, offset: start,
-            into: UnsafeMutableRawBufferPointer(rebasing: room[..<count]), waits: waits)
+        let count = min(wanted.count, room.count / Body.blockBytes * Body.blockBytes)
+        switch unsafe whole.read(
+            from: start, into: UnsafeMutableRawBufferPointer(rebasing: room[..<count]), waits: waits)
         {
         case .done:
             let first = offset - start
@@ -121,8 +136,8 @@ extension Body {
         return published.load(ordering: .relaxed)
     }
 
-    /// Under the lock: end of the blocks from that of `first` on which have no page here.
-    private func diskEnd(from first: BodyLayout.Page, upTo end: Int) -> Int {
+    /// Under the lock: end of the blocks from that of `first` on that have no page.
+    private func endWithoutPages(from first: BodyLayout.Page, upTo end: Int) -> Int {
         var place = first
         while place.end < end {
             let next = layout.page(at: place.end)
@@ -132,8 +147,8 @@ extension Body {
         return min(place.end, expectedLength ?? place.end)
     }
 
-    /// The kernel is told what will be wanted soon.
-    package func readAhead(from offset: Int, length: Int) { large?.object.readAhead(from: offset, length: length) }
+    /// Tells the back store what will be wanted soon.
+    package func readAhead(from offset: Int, length: Int) { large?.blocks.readAhead(from: offset, length: length) }
 
     /// Bytes that a fill will bring before the one at `offset`; nil: no fill will come there.
     package func bytesBefore(_ offset: Int) -> Int? {
@@ -142,14 +157,15 @@ extension Body {
 
     // MARK: Writing
 
-    /// The blocks that have become whole go to the disk.
+    /// Sends the blocks that have become whole to the back store.
     func writeBlocks(_ range: Range<Int>) {
-        guard let large, let length = expectedLength else { return }
-        let first = range.lowerBound / blockBytes
-        let last = (range.upperBound - 1) / blockBytes
+        guard let large, let length = expectedLength, !range.isEmpty else { return }
+        precondition(range.lowerBound >= 0 && range.upperBound <= length, "bytes of the body")
+        let first = range.lowerBound / Body.blockBytes
+        let last = (range.upperBound - 1) / Body.blockBytes
         for block in first...last {
-            let start = block * blockBytes
-            let end = min(start + blockBytes, length)
+            let start = block * Body.blockBytes
+            let end = min(start + Body.blockBytes, length)
             let isWhole = locked {
                 guard !large.hasFailed, publishedEnd(from: start) >= end,
                     unsafe page(layout.page(at: start).index) != nil
@@ -157,18 +173,18 @@ extension Body {
                 return large.queued.insert(block).inserted
             }
             guard isWhole else { continue }
-            large.object.write(block: block, from: BlockSource(self), at: start) { [self] in isWritten(block, $0, large)
-            }
+            large.blocks.write(block: block, of: self) { [self] in isWritten(block, $0, large) }
         }
     }
 
-    /// On the writer's thread.
+    /// The back store says that a block can be read from it, or not be written. On a thread of the back store.
     private func isWritten(_ block: Int, _ isDone: Bool, _ large: LargeCopy) {
         let (freed, wakes): (UnsafeMutableRawPointer?, [Wake]) = unsafe locked {
-            large.queued.remove(block)
+            let wasQueued = large.queued.remove(block) != nil
+            precondition(wasQueued, "a block is written once")
             var freed: UnsafeMutableRawPointer?
             if isDone {
-                unsafe freed = unsafe takePage(layout.page(at: block * blockBytes).index)
+                unsafe freed = unsafe takePage(layout.page(at: block * Body.blockBytes).index)
             } else {
                 large.hasFailed = true
             }
@@ -183,6 +199,7 @@ extension Body {
         for wake in wakes { wake() }
     }
 
+    /// Wakes once when the back store is no longer behind; from within this call where it is not.
     func awaitWriting(_ large: LargeCopy, _ wake: Wake) {
         let isDue = locked {
             if !large.isBehind || large.queued.isEmpty { return true }
@@ -192,20 +209,23 @@ extension Body {
         if isDue { wake() }
     }
 
-    // MARK: Without the disk
+    // MARK: When the back store takes no more
 
-    /// The blocks within `range` that are in memory alone are holes again.
+    /// Makes holes of the blocks within `range` that are in memory alone.
     /// - Returns: bytes of pages that were freed.
-    func letGo(_ range: Range<Int>) -> Int {
+    func discardBlocks(in range: Range<Int>) -> Int {
         guard let large, let length = expectedLength else { return 0 }
+        precondition(range.lowerBound >= 0 && range.upperBound <= length, "bytes of the body")
         var freed: [UnsafeMutableRawPointer] = unsafe []
         let growth = locked { () -> Int in
             guard let map = blocks else { return 0 }
             let footprint = map.footprint
-            var start = (range.lowerBound + blockBytes - 1) / blockBytes * blockBytes
-            while start < range.upperBound, case let end = min(start + blockBytes, length), end <= range.upperBound {
-                // What is on its way to the disk is being read there.
-                if !large.queued.contains(start / blockBytes), publishedEnd(from: start) >= end,
+            var start = (range.lowerBound + Body.blockBytes - 1) / Body.blockBytes * Body.blockBytes
+            while start < range.upperBound, case let end = min(start + Body.blockBytes, length),
+                end <= range.upperBound
+            {
+                // The back store's writer reads the page of a queued block.
+                if !large.queued.contains(start / Body.blockBytes), publishedEnd(from: start) >= end,
                     let page = unsafe takePage(layout.page(at: start).index)
                 {
                     map.unpublish(start..<end)
@@ -216,6 +236,7 @@ extension Body {
             published.store(map.prefix, ordering: .sequentiallyConsistent)
             return map.footprint - footprint
         }
+        precondition(growth >= 0, "a map with more holes is not smaller")
         if growth > 0 {
             shelves.overdraw(growth)
             held.add(growth, ordering: .relaxed)
@@ -228,20 +249,20 @@ extension Body {
 
     // MARK: Damage
 
-    /// Blocks that can not be read are holes from now on: whoever wants them fetches them anew.
+    /// Makes holes of blocks that cannot be read: whoever wants them fetches them again.
     private func forgetDamaged(_ range: Range<Int>, _ large: LargeCopy) {
-        let onDisk = large.object.extents
+        let onBackStore = large.blocks.extents
         var lost: [Range<Int>] = []
         var start = range.lowerBound
         while start < range.upperBound {
-            let end = min(start + blockBytes, range.upperBound)
-            if !onDisk.contains(where: { $0.contains(start) }) { lost.append(start..<end) }
+            let end = min(start + Body.blockBytes, range.upperBound)
+            if !onBackStore.contains(where: { $0.contains(start) }) { lost.append(start..<end) }
             start = end
         }
-        // What can not be read and is not known to be damaged is a hole as well: to ask for it again would go on for ever.
+        // What cannot be read and is not known to be damaged is a hole as well: asking for it again would never end.
         if lost.isEmpty { lost = [range] }
         let made = BlockMap(published: expectedLength ?? 0)
-        // What was complete has a map again, beyond the budget if need be.
+        // A body that was complete has a map again, beyond the budget if need be.
         shelves.overdraw(made.footprint)
         let (isUsed, growth) = locked {
             let isReopened = blocks == nil
@@ -262,14 +283,15 @@ extension Body {
 }
 
 extension Body {
-    /// A large body as it is on the disk.
-    convenience init?(_ object: LargeObject, shelves: Shelves) {
-        self.init(expectedLength: object.length, isSparse: true, lengthMax: object.length, shelves: shelves)
+    /// A large body as the back store has it. Returns nil where the budget has no room for the object.
+    convenience init?(_ stored: any BodyBlocks, shelves: Shelves) {
+        self.init(expectedLength: stored.length, isSparse: true, lengthMax: stored.length, shelves: shelves)
         guard chargeObject() else { return nil }
-        attach(LargeCopy(object))
-        let map = BlockMap(extents: object.extents)
-        if map.prefix == object.length {
-            published.store(object.length, ordering: .relaxed)
+        attach(LargeCopy(stored))
+        let map = BlockMap(extents: stored.extents)
+        precondition(map.prefix <= stored.length, "no block lies behind the end")
+        if map.prefix == stored.length {
+            published.store(stored.length, ordering: .relaxed)
             phase.store(State.complete.rawValue, ordering: .releasing)
             return
         }
@@ -278,20 +300,5 @@ extension Body {
         blocks = map
         published.store(map.prefix, ordering: .relaxed)
         phase.store(State.partial.rawValue, ordering: .releasing)
-    }
-}
-
-extension Body: BodyBytes {}
-
-/// A large body as the disk takes blocks of it: as long as it will be, whatever is there by now.
-private final class BlockSource: BodyBytes {
-    private let body: Body
-
-    init(_ body: Body) { self.body = body }
-
-    var length: Int { body.expectedLength ?? body.length }
-
-    func vectors(from offset: Int, limit: Int, into vectors: UnsafeMutableBufferPointer<iovec>) -> Int {
-        unsafe body.vectors(from: offset, limit: limit, into: vectors)
     }
 }

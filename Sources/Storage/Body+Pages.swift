@@ -3,12 +3,13 @@ internal import Synchronization
 /// Pointers to a row of pages (`BodyLayout.slot`).
 typealias PageSegment = UnsafeMutablePointer<UnsafeMutableRawPointer?>
 
-/// Page by index. The first page stands in the body itself, so a body of one page has no directory.
+/// Pages by index. The body itself points to the first page, so a body of one page has no directory.
 ///
-/// While a body grows its writer alone adds pages. To a partial one several fills may, under the lock; a reader that has
-/// seen bytes published finds their page without it, for what leads there was set before and stays.
+/// While a body grows, its writer alone adds pages, without a lock. To a partial body several fills add pages, under the
+/// lock. Either way a page and what leads to it are in place before bytes in it are published, and stay: a reader that has
+/// seen the length finds the page without the lock. (A large body's pages do go; its readers take the lock.)
 extension Body {
-    /// nil: the page was never added or is freed.
+    /// Returns nil where the page was never added or has been freed.
     @inline(__always)
     func page(_ index: Int) -> UnsafeMutableRawPointer? {
         if index == 0 { return unsafe firstPage }
@@ -16,7 +17,7 @@ extension Body {
         return unsafe segments?[segment]?[slot]
     }
 
-    /// Sees to it that there are pages up to the offset `end`. False: the budget does not allow it; nothing is lost.
+    /// Adds the pages that are missing up to the offset `end`. False: the budget has no room; nothing is lost.
     func reserve(upTo end: Int) -> Bool {
         while capacity < end {
             let next = layout.page(at: capacity)
@@ -26,7 +27,7 @@ extension Body {
         return true
     }
 
-    /// Adds a page where it is not there yet. False: the budget does not allow it.
+    /// Adds a page where it is not there yet. False: the budget has no room.
     func addPage(_ place: BodyLayout.Page, overdraft: Bool) -> Bool {
         guard place.index > 0 else {
             return unsafe install(place.capacity, overdraft, isThere: { unsafe firstPage != nil }) {
@@ -57,13 +58,14 @@ extension Body {
             }
     }
 
-    /// Takes memory and puts it in its place. It is taken outside the lock, for that may evict others; of two that do so
-    /// for one place, the first has it.
+    /// Allocates memory and puts it in its place. Allocates outside the lock, because that may evict other responses; of
+    /// two threads that allocate for one place, the first wins.
     @inline(__always)
     private func install(
         _ bytes: Int, _ overdraft: Bool, isThere: () -> Bool, place: (UnsafeMutableRawPointer) -> Void
     ) -> Bool {
         if exclusively(isThere) { return true }
+        precondition(bytes > 0, "a page has bytes")
         guard let block = unsafe shelves.allocate(bytes, overdraft: overdraft) else { return false }
         let size = unsafe Shelves.size(of: block)
         let isPlaced = exclusively {
@@ -80,14 +82,14 @@ extension Body {
         state == .growing ? body() : locked(body)
     }
 
-    /// Frees one page; its bytes are behind every reader.
+    /// Frees one page, whose bytes lie behind every reader.
     func freePage(_ index: Int) {
         guard let block = unsafe takePage(index) else { return }
         unsafe held.subtract(Shelves.size(of: block), ordering: .relaxed)
         unsafe shelves.free(block)
     }
 
-    /// Takes one page out of its place; it is the caller's then.
+    /// Takes one page out of its place. The caller owns it then.
     func takePage(_ index: Int) -> UnsafeMutableRawPointer? {
         guard let block = unsafe page(index) else { return nil }
         if index == 0 {

@@ -153,7 +153,7 @@ extension Body {
         let wanted = min(expectedLength ?? Self.passingBytesFirst, Self.passingBytesFirst)
         let (block, capacity) = unsafe makePassingBlock(wanted)
         unsafe block.initialize(to: PassingWindow(bytesMax: bytesMax, capacity: capacity))
-        unsafe passing = unsafe block
+        residence = unsafe .window(block)
         windowed.store(true, ordering: .relaxed)
     }
 
@@ -280,7 +280,7 @@ extension Body {
         unsafe made.moveInitialize(from: old, count: 1)
         unsafe made.pointee.moved(toRoomOf: capacity)
         unsafe freePassingBlock(old)
-        unsafe passing = unsafe made
+        residence = unsafe .window(made)
         return unsafe made
     }
 

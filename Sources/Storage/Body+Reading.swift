@@ -1,7 +1,7 @@
 package import Glibc
 internal import Synchronization
 
-/// The readers' side: any thread. A reader of a growing body attaches (Body+Window.swift); of a complete one it need not.
+/// The readers' side: any thread. A reader attaches to a growing body (Body+Window.swift); to a complete one it need not.
 extension Body {
     /// Fills `vectors` with the published bytes from `offset`, at most `limit` bytes; returns the vectors used, zero
     /// where nothing is there. The pointers are valid as long as the body is held and, in window mode, the reader is
@@ -26,9 +26,13 @@ extension Body {
     }
 
     /// Registers a wake-up for the moment when the byte at `offset` is there, nobody fetches it any more, or the body
-    /// ends; it comes once. nil: that is so already, look again.
+    /// ends; it comes once. Returns nil where that is so already: look again.
+    ///
+    /// The wait is counted before the bytes are looked at, and the writer publishes bytes before it looks at the count,
+    /// both sequentially consistent: so one of the two sees the other, and no wake-up is lost.
     package func `await`(beyond offset: Int, _ wake: Wake) -> WaitTicket? {
         if let passing = unsafe passing { return unsafe awaitPassing(passing, beyond: offset, wake) }
+        precondition(offset >= 0, "a reader waits for a byte of the body")
         return locked {
             let ticket = WaitTicket(id: shelves.nextID())
             makeAudience().addWait(ticket, beyond: offset, wake)
@@ -44,7 +48,7 @@ extension Body {
     /// Forgets a wait; one that is being woken at this moment may still be called.
     package func cancel(_ ticket: WaitTicket) {
         if let passing = unsafe passing { return unsafe passing.pointee.removeWait(ticket) }
-        // The wake may hold the last reference to something that ends by cancelling: it goes after the lock.
+        // The wake may hold the last reference to something that ends by cancelling: it is released after the lock.
         let forgotten = locked {
             let wake = audience?.removeWait(ticket)
             if wake != nil { waitCount.subtract(1, ordering: .relaxed) }
@@ -54,17 +58,18 @@ extension Body {
         withExtendedLifetime(forgotten) {}
     }
 
-    /// Calls those who have something to do now, outside the lock.
+    /// Calls the waits that are due, outside the lock.
     func wakeReaders() {
         let due = locked { takeDue() }
         for wake in due { wake() }
     }
 
-    /// Under the lock: those who have something to do now, to be called after it.
+    /// Under the lock: takes the waits that are due. The caller calls them after the lock is released.
     func takeDue() -> [Wake] {
         guard let audience else { return [] }
         let due = audience.takeDue(where: isDue)
-        waitCount.subtract(due.count, ordering: .relaxed)
+        let left = waitCount.subtract(due.count, ordering: .relaxed).newValue
+        precondition(left >= 0, "a wait ends once")
         dismissIdleAudience()
         return due
     }
@@ -85,12 +90,13 @@ extension Body {
         return made
     }
 
-    /// Under the lock. A stored body keeps nothing of those who once waited for it.
+    /// Under the lock: a stored body keeps nothing of readers that once waited for it.
     func dismissIdleAudience() {
         if audience?.isIdle == true { audience = nil }
     }
 
-    /// Under the lock that guards readers, waits and blocks. It calls nobody and takes nothing from the budget.
+    /// Runs `body` under the lock that guards readers, waits and blocks. It must not call a wake, charge the budget or
+    /// take another lock.
     func locked<Result>(_ body: () -> Result) -> Result {
         shelves.waiting.withLock(shelves.waiting.index(for: self), body)
     }

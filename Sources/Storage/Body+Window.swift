@@ -1,14 +1,17 @@
 internal import Synchronization
 
-/// Readers of a growing body, and window mode: what becomes of a body that outgrows the budget while it streams.
+/// Readers of a growing body, and what becomes of a body that outgrows memory while it streams.
 ///
-/// It leaves the cache, pages behind the slowest attached reader are freed, and the writer pauses while that reader is
-/// a window behind. The few pages it then needs are taken even where the budget is exhausted (`Shelves.overdraw`).
+/// It leaves the cache and becomes a window: pages behind the slowest attached reader are freed, and the writer pauses
+/// while that reader is a window behind. The few pages that it then needs are taken even where the budget is exhausted
+/// (`Shelves.overdraw`). Its readers may be on any thread; a body that is a window from the start has one, on its writer's
+/// own (Body+Passing.swift).
 extension Body {
-    /// Every reader of a body that still grows attaches first, so that window mode knows what is still wanted.
-    /// nil: the bytes at `offset` are gone already; the reader must fetch for itself. A partial body frees nothing, and
-    /// takes no note of who reads it.
+    /// Every reader of a body that still grows attaches first, so that a window knows which bytes are still wanted.
+    /// Returns nil where the bytes at `offset` are freed already: the reader must fetch for itself. A partial body frees
+    /// nothing, and keeps no account of its readers.
     package func attach(at offset: Int) -> ReaderID? {
+        precondition(offset >= 0, "a reader begins at a byte of the body")
         if let passing = unsafe passing { return unsafe attachToPassing(passing, at: offset) }
         if state == .partial { return ReaderID(id: shelves.nextID()) }
         return locked {
@@ -36,7 +39,7 @@ extension Body {
         if windowed.load(ordering: .relaxed) { freeReadPages() }
     }
 
-    /// Begins window mode; by the writer. The record leaves the cache.
+    /// Takes the response out of the cache and makes the body a window. By the writer.
     /// - Parameter window: bytes the writer may be ahead of the slowest reader.
     package func abandonStorage(window: Int) {
         precondition(window > 0 && state == .growing && !isWindowed, "a body that grows becomes a window once")
@@ -56,18 +59,24 @@ extension Body {
 
     package var isWindowed: Bool { windowed.load(ordering: .acquiring) }
 
-    /// Whether the slowest reader is a window behind, or the disk; the writer then stops reading from the origin.
+    /// Whether the slowest reader is a window behind, or the back store is. The writer then stops reading from the origin.
     package var writerShouldPause: Bool {
-        if let large { return large.isBehind }
-        if let passing = unsafe passing { return unsafe !passing.pointee.hasRoom }
+        switch residence {
+        case .window(let window): return unsafe !window.pointee.hasRoom
+        case .blocks(let large): return large.isBehind
+        case .memory, .whole: break
+        }
         guard windowed.load(ordering: .relaxed) else { return false }
         return locked { audience?.hasRoom(length: published.load(ordering: .relaxed)) == false }
     }
 
-    /// Wakes the writer once, when it need no longer pause; at once, from within this call, where that is so already.
+    /// Wakes the writer once when it need no longer pause; from within this call where it need not.
     package func awaitRoom(_ wake: Wake) {
-        if let large { return awaitWriting(large, wake) }
-        if let passing = unsafe passing { return unsafe awaitRoomPassing(passing, wake) }
+        switch residence {
+        case .window(let window): return unsafe awaitRoomPassing(window, wake)
+        case .blocks(let large): return awaitWriting(large, wake)
+        case .memory, .whole: break
+        }
         let due = locked {
             let audience = makeAudience()
             audience.waitForRoom(wake)
@@ -77,14 +86,15 @@ extension Body {
         due?()
     }
 
-    /// Frees the pages behind the slowest reader and lets the writer go on where there is room.
+    /// Frees the pages behind the slowest reader, and wakes the writer where there is room again.
     func freeReadPages() {
         var freed: [Int] = []
         let due: Wake? = locked {
             guard let audience, audience.window != nil else { return nil }
             let length = published.load(ordering: .relaxed)
             let end = min(audience.slowest ?? length, length)
-            // Behind the last byte there is no page, and asking for it would give one without end.
+            precondition(audience.freedEnd <= length, "only what is published is freed")
+            // Stops at `end`: the layout names pages behind the last byte as well, without end.
             while audience.freedEnd < end, case let place = layout.page(at: audience.freedEnd), place.end <= end {
                 freed.append(place.index)
                 audience.freedEnd = place.end

@@ -4,9 +4,9 @@ internal import Synchronization
 extension Body {
     package enum AppendResult: Equatable, Sendable {
         case appended
-        /// The budget has no room even after evicting; nothing was appended. Go on with `abandonStorage`, or fail.
+        /// The budget has no room even after evicting. Nothing was appended: go on with `abandonStorage`, or fail.
         case full
-        /// More than the expected length, or, where none is known, than the largest object stored; nothing appended.
+        /// More than the expected length or, where none is known, than the longest body stored. Nothing was appended.
         case tooLarge
     }
 
@@ -23,7 +23,7 @@ extension Body {
     }
 
     /// Room for the writer to read(2) into, at most `hint` bytes, often less: up to the end of a page. Follow with
-    /// `commit`. nil: as `.full` or `.tooLarge` of `append`, or the body is as long as expected.
+    /// `commit`. Returns nil as `append` returns `.full` or `.tooLarge`, and where the body is as long as expected.
     package func writable(_ hint: Int) -> UnsafeMutableRawBufferPointer? {
         precondition(state == .growing, "a body that ended does not grow")
         if hasWindow { return unsafe writablePassing(hint) }
@@ -48,12 +48,12 @@ extension Body {
         return isWhole
     }
 
-    /// The transfer broke off. No effect on a body that has ended.
+    /// Ends the body as failed: the transfer broke off. No effect on a body that has ended.
     package func fail() {
         if state == .growing { end(.failed) }
     }
 
-    /// Counts its record with what it holds now.
+    /// Weighs its response again, with what the body holds now.
     func reweigh() {
         if let home { shelves.reweigh(self, home) }
     }
@@ -83,9 +83,10 @@ extension Body {
             start: base + (offset - place.start), count: min(limit, place.end - offset))
     }
 
-    /// Sequentially consistent, as is the registration of a wait: of the writer that publishes and looks for waits, and
-    /// the reader that registers and looks for bytes, at least one sees the other.
+    /// Sequentially consistent, as is the registration of a wait: of the writer that publishes and then looks for waits,
+    /// and the reader that registers and then looks for bytes, at least one sees the other.
     private func publish(_ length: Int) {
+        precondition(length <= capacity, "what is published has pages")
         published.store(length, ordering: .sequentiallyConsistent)
         if waitCount.load(ordering: .sequentiallyConsistent) > 0 { wakeReaders() }
         if windowed.load(ordering: .relaxed) { freeReadPages() }
@@ -99,7 +100,7 @@ extension Body {
         }
         phase.store(state.rawValue, ordering: .sequentiallyConsistent)
         if waitCount.load(ordering: .sequentiallyConsistent) > 0 { wakeReaders() }
-        // It was counted with what it held when it was inserted, or with what it promised: most often that came true.
+        // It was weighed on insert with what it held or promised. Most often that came true.
         if held.load(ordering: .relaxed) != promised { reweigh() }
     }
 }

@@ -6,69 +6,78 @@ internal import Synchronization
 ///     growing ──finish──▶ complete          growing ──fail, or finish too early──▶ failed
 ///
 /// A partial body has any number of writers, each with a hole of its own (Body+Filling.swift).
-/// The writer puts bytes into pages and then publishes the new length; a reader that has seen the length may read the
-/// bytes below it without a lock, for nothing published is moved or changed. Files beside this one hold the writer's
-/// side, the readers' side, the pages, and window mode.
+///
+/// Ordering, which keeps reads free of locks: the writer puts bytes into pages and then publishes the new length; a reader
+/// that has seen the length may read the bytes below it, for nothing published is moved or changed. The writer stores
+/// `published` and `phase` at least releasing and the readers load them acquiring. Where the writer looks for waits right
+/// after (`waitCount`), both sides are sequentially consistent, so that one of the two sees the other. Everything that is
+/// not atomic and changes is under the lock (`locked`), but for the pages of a growing body, which are its writer's.
+///
+/// Files beside this one hold the writer's side, the readers' side, the pages, the windows, and the two forms of bodies
+/// on the back store. `Residence` says which forms there are.
 @safe package final class Body: @unchecked Sendable {
     package enum State: UInt8, Sendable { case growing, complete, failed, partial }
+
+    /// Bytes of a block: what a back store reads and checks at once, and of a large body writes and keeps at once.
+    package static let blockBytes = 64 << 10
 
     /// In bytes; nil where the origin did not say.
     package let expectedLength: Int?
     let shelves: Shelves
+    /// Bytes that may be read, from the first on.
     let published = Atomic<Int>(0)
+    /// `State`, to be read without the lock.
     let phase = Atomic<UInt8>(State.growing.rawValue)
     /// Waits under way; spares the writer the lock while there are none.
     let waitCount = Atomic<Int>(0)
-    /// Whether window mode has begun.
+    /// Its pages are freed behind its readers. Set once.
     let windowed = Atomic<Bool>(false)
+    /// Its pages hold all that `published` says. Set once; false from the start for what the back store has.
+    let resident: Atomic<Bool>
     /// Bytes of the budget in this object and its pages.
     let held = Atomic<Int>(0)
+    /// Written before any other thread knows the body; afterwards a window's own thread alone may move its block.
+    var residence: Residence
 
-    // Pages: written by the writer before it publishes bytes in them (Body+Pages.swift).
+    // Pages: set before bytes in them are published (Body+Pages.swift).
     var firstPage: UnsafeMutableRawPointer?
     var segments: UnsafeMutablePointer<PageSegment?>?
-    /// Of a body that is only passed on, in place of pages; nil of every other (Body+Passing.swift).
-    var passing: PassingBlock?
-    /// Offset up to which the writer has pages. The writer's own.
+    /// Offset up to which the writer of a growing body has pages. The writer's own.
     var capacity = 0
     private var objectBytes = 0
-    /// Key of the record it was inserted with before it was whole; nil: none. The writer's own, and fixed once it is
-    /// partial and stored.
+    /// Key under which it was inserted before it was whole, to weigh the response again; nil: it was not. The writer's own,
+    /// and fixed once it is partial and stored.
     var home: StorageKey?
 
-    /// Readers, waits, window: under the lock `shelves.waiting`; nil until somebody attaches or waits.
+    /// Readers, waits and the window of a body that outgrew memory. Under the lock; nil while nobody attaches or waits.
     var audience: Audience?
-    /// What is there of a partial body, under the same lock; nil in every other state.
+    /// Which bytes are there of a partial body. Under the lock; nil in every other state.
     var blocks: BlockMap?
-    /// The copy on the disk of which it is made, where it came from there in one piece.
-    let packed: PackedCopy?
-    /// Its pages hold what `published` says; false: they are not here, and are read when they are wanted (Body+Packed.swift).
-    let resident: Atomic<Bool>
-    /// Where its whole blocks go; set before anybody else knows the body (Body+Large.swift).
-    var large: LargeCopy?
     /// Whether it began partial: its pages are smaller (`BodyLayout`).
     private let isSparse: Bool
     /// Bytes it may have, or of a sparse one hold at once.
     let lengthMax: Int
 
-    /// The body is charged by whoever made it (`MemoryTier.makeBody`).
+    /// In memory, and empty. Whoever makes it charges it (`MemoryTier.makeBody`).
     init(expectedLength: Int?, isSparse: Bool = false, lengthMax: Int? = nil, shelves: Shelves) {
+        precondition(expectedLength ?? 0 >= 0, "a length is not negative")
+        precondition(!isSparse || expectedLength != nil, "a body with holes has a known length")
         self.lengthMax = lengthMax ?? shelves.objectMax
         self.expectedLength = expectedLength
         self.isSparse = isSparse
         self.shelves = shelves
-        packed = nil
+        residence = .memory
         resident = Atomic(true)
     }
 
-    /// Whole, but none of it in memory yet.
-    init(_ packed: PackedCopy, shelves: Shelves) {
-        let length = Int(packed.place.bodyLength)
+    /// Whole on the back store, and none of it in memory yet.
+    init(_ whole: WholeCopy, shelves: Shelves) {
+        let length = whole.place.bodyBytes
         lengthMax = length
         expectedLength = length
         isSparse = false
         self.shelves = shelves
-        self.packed = packed
+        residence = .whole(whole)
         resident = Atomic(length == 0)
         published.store(length, ordering: .relaxed)
         phase.store(State.complete.rawValue, ordering: .releasing)
@@ -95,9 +104,8 @@ internal import Synchronization
         }
     }
 
-    /// Takes this object itself from the budget. False: it can not be had.
+    /// Charges this object itself to the budget, once, whoever asks. False: the budget has no room.
     func chargeObject() -> Bool {
-        // Counted once, whoever asks.
         if objectBytes > 0 { return true }
         let bytes = unsafe Shelves.size(of: Unmanaged.passUnretained(self).toOpaque())
         guard shelves.charge(bytes) else { return false }
@@ -106,8 +114,9 @@ internal import Synchronization
         return true
     }
 
-    /// As `chargeObject`, of what is had in any case.
-    func overchargeObject() {
+    /// Charges this object without asking whether there is room.
+    func chargeObjectAnyway() {
+        precondition(objectBytes == 0, "an object is charged once")
         objectBytes = unsafe Shelves.size(of: Unmanaged.passUnretained(self).toOpaque())
         shelves.take(objectBytes)
         held.add(objectBytes, ordering: .relaxed)
@@ -129,5 +138,6 @@ internal import Synchronization
 }
 
 extension StoredRecord {
+    /// Bytes this response counts for in its queue, with its body.
     final var currentWeight: Int { charge + body.weight }
 }

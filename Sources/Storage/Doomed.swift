@@ -1,7 +1,7 @@
-/// What a locked section no longer wants. It is destroyed after the lock is released, because giving memory back takes
-/// time and the deinitialiser of a record or body takes other locks.
+/// What a locked section gives up. It is destroyed after the lock is released, because freeing memory takes time, and the
+/// deinitialiser of a response or body takes other locks.
 @safe struct Doomed {
-    /// Lists of variants taken out of the table, with the records in them. Most often there is one: it stands alone.
+    /// Lists of variants taken out of the table, with the responses in them. Most often there is one: it stands alone.
     private var list: [StoredRecord]?
     private var lists: [[StoredRecord]] = []
     /// Raw memory without anything to destroy in it.

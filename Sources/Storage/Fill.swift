@@ -1,10 +1,8 @@
-internal import Disk
-
 /// Fetches one hole of a partial body (`Body.claim`): the one writer of the bytes from `position` to the end of `range`.
 /// One thread at a time; other fills may write elsewhere in the same body at the same moment.
 ///
-/// What it has written is there for everybody at once. What it has not is free again when it ends, in whatever way:
-/// those who wait for it look again, and the first of them claims what is left.
+/// What it has written can be read at once. What it has not written is free again when it ends, in whatever way: readers
+/// that wait for it look again, and the first of them claims what is left.
 @safe package final class Fill: @unchecked Sendable {
     package let body: Body
     /// The hole, as offsets in the body. It ends earlier after `shrink`.
@@ -16,25 +14,26 @@ internal import Disk
     /// Bytes of pages taken beyond the budget.
     private var overdrawn = 0
     private var hasEnded = false
-    /// Bytes before this were let go.
-    private var letGoEnd: Int
+    /// Blocks that end before this were discarded.
+    private var discardedEnd: Int
 
     /// Bytes of pages one fill may take where the budget has no room even after evicting, so that the answer to a short
     /// range is not broken off by what others hold.
     private static let overdraftMax = 1 << 20
 
     init(_ range: Range<Int>, of body: Body) {
+        precondition(!range.isEmpty && range.lowerBound >= 0, "a hole has bytes")
         self.body = body
         self.range = range
         position = range.lowerBound
         capacity = range.lowerBound
-        letGoEnd = range.lowerBound
+        discardedEnd = range.lowerBound
     }
 
     deinit { abandon() }
 
     /// Appends all of the bytes or none. `.tooLarge`: they would go beyond the hole. `.full`: the budget has no room, or
-    /// the body holds as much as the largest object may; abandon, and fetch on without storing.
+    /// the body holds as much as the longest body stored: abandon, and fetch on without storing.
     package func append(_ bytes: UnsafeRawBufferPointer) -> Body.AppendResult {
         precondition(!hasEnded, "a fill that ended does not go on")
         guard bytes.count <= range.upperBound - position else { return .tooLarge }
@@ -44,8 +43,8 @@ internal import Disk
         return .appended
     }
 
-    /// Room to read(2) into, at most `hint` bytes, often less: up to the end of a page. Follow with `commit`.
-    /// nil: as `.full` of `append`, or the hole is filled.
+    /// Room to read(2) into, at most `hint` bytes, often less: up to the end of a page. Follow with `commit`. Returns nil
+    /// as `append` returns `.full`, and where the hole is filled.
     package func writable(_ hint: Int) -> UnsafeMutableRawBufferPointer? {
         precondition(!hasEnded, "a fill that ended does not go on")
         let wanted = min(hint, range.upperBound - position)
@@ -60,8 +59,8 @@ internal import Disk
         publish(count)
     }
 
-    /// The origin gives less than was claimed: the hole ends at `end`, the rest is free. No effect where it ends there
-    /// already, or before.
+    /// Ends the hole at `end`, because the origin gives less than was claimed: the rest is free. No effect where it ends
+    /// there already, or before.
     package func shrink(to end: Int) {
         guard !hasEnded, end < range.upperBound else { return }
         let end = max(end, position)
@@ -69,13 +68,13 @@ internal import Disk
         range = range.lowerBound..<end
     }
 
-    /// What it wrote before `end` was read by the one it is for. The disk can not take it (`Body.isLeftByDisk`), and memory is to be
-    /// had again: whoever else wants it fetches it anew.
-    package func letGo(before end: Int) {
+    /// Frees the pages before `end`, which the reader of this fill has taken: for a body that the back store no longer
+    /// takes (`Body.isLeftByDisk`) and memory has no room for. Whoever else wants those bytes fetches them again.
+    package func discard(before end: Int) {
         let end = min(end, position)
-        guard end > letGoEnd else { return }
-        overdrawn = max(0, overdrawn - body.letGo(letGoEnd..<end))
-        letGoEnd = end / blockBytes * blockBytes
+        guard end > discardedEnd else { return }
+        overdrawn = max(0, overdrawn - body.discardBlocks(in: discardedEnd..<end))
+        discardedEnd = end / Body.blockBytes * Body.blockBytes
     }
 
     /// No more bytes follow. False: fewer came than the hole has; the rest of it is free again.
@@ -94,6 +93,7 @@ internal import Disk
 
     private func publish(_ count: Int) {
         guard count > 0 else { return }
+        precondition(position + count <= range.upperBound, "a fill writes into its hole")
         position += count
         body.publish(count, at: position - count)
     }

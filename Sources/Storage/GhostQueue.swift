@@ -1,5 +1,5 @@
-/// Keys lately evicted from the small queue, oldest forgotten first (the ghost queue of S3-FIFO): a key that comes
-/// back while it is remembered goes straight to the main queue.
+/// Keys last evicted from the small queue, the oldest forgotten first (the ghost queue of S3-FIFO): a key that comes back
+/// while it is remembered goes straight to the main queue.
 ///
 /// A set-associative table of 32-bit fingerprints with the time they were noted, eight bytes each: it forgets by age
 /// instead of by unlinking. A false match costs a place in the main queue, never a wrong answer.
@@ -29,13 +29,14 @@
 
     /// Remembers a key, and as many others before it as `limit` says.
     mutating func note(_ key: StorageKey, limit: Int, into doomed: inout Doomed) {
+        precondition(limit >= 0, "a limit is not negative")
         self.limit = max(limit, Self.countMin)
         if self.limit > bucketCount * Self.ways / 2 { grow(&doomed) }
         clock = clock == .max ? 1 : clock + 1
         place(Mark(fingerprint: fingerprint(key), noted: clock))
     }
 
-    /// Whether the key is remembered; it is forgotten by asking.
+    /// Whether the key is remembered. Forgets it.
     mutating func take(_ key: StorageKey) -> Bool {
         let wanted = fingerprint(key)
         for index in bucket(wanted) where unsafe marks[index].fingerprint == wanted && isValid(index) {

@@ -9,6 +9,7 @@ internal import Glibc
     let count: Int
 
     init(count: Int) {
+        precondition(count > 0 && count & (count - 1) == 0, "an address picks a lock by its lower bits")
         self.count = count
         unsafe cells = .allocate(byteCount: count * Self.stride, alignment: Self.stride)
         for index in 0..<count {
@@ -36,7 +37,8 @@ internal import Glibc
         return body()
     }
 
-    /// The lock that guards an object which has none of its own: objects share the row by address.
+    /// The lock of an object that has none of its own: objects share the row by address. Two objects may have the same, so
+    /// no two of these locks are ever held at once.
     func index(for object: AnyObject) -> Int {
         let address = UInt(bitPattern: ObjectIdentifier(object))
         return Int(truncatingIfNeeded: (address &* 0x9E37_79B9_7F4A_7C15) >> 40) & (count - 1)

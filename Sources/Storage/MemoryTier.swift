@@ -3,7 +3,7 @@ internal import Synchronization
 /// The memory tier: stored responses by key, in shards with a short lock each, within a strict budget, evicted by
 /// S3-FIFO (`Shard`). Used by all workers at once. It knows nothing of HTTP: keys and heads are bytes.
 ///
-/// Everything counts against the budget: pages at their malloc size, heads, keys, records, their share of the tables,
+/// Everything counts against the budget: pages at their malloc size, heads, keys, objects, their share of the tables,
 /// and what was evicted but is still being sent.
 package final class MemoryTier: Sendable {
     let shelves: Shelves
@@ -20,41 +20,44 @@ package final class MemoryTier: Sendable {
 
     deinit { removeAll() }
 
-    /// All variants stored under the key, newest first; [] where none. The key bytes are compared in full. Marks
-    /// nothing: call `touch` for the one served. Allocates nothing.
+    /// All variants stored under the key, newest first; [] where there are none. Compares the key bytes in full. Marks
+    /// nothing: call `touch` for the one that is served. Allocates nothing.
     package func lookup(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> [StoredRecord] {
         unsafe shelves.lookup(key, keyBytes)
     }
 
-    /// Counts one use of a record.
+    /// Counts one use of a stored response.
     package func touch(_ record: StoredRecord) { record.markUsed() }
 
-    /// Makes a record visible, also while its body still grows (then by the writer's thread), in place of the same
-    /// variant. False: its body failed or was abandoned, or the budget has no room for it.
+    /// Makes a stored response visible, in place of the same variant; also while its body still grows, then from the
+    /// writer's thread. False: its body failed or became a window, or the budget has no room for it.
     package func insert(_ record: StoredRecord) -> Bool { shelves.insert(record) != nil }
 
-    /// Puts a record with a freshened head and the same body where `old` is. False: `old` is no longer there, or the
-    /// budget has no room; nothing changes.
+    /// Puts a stored response with a freshened head and the same body where `old` is. False: nothing changed, because
+    /// `old` is no longer there or the budget has no room.
     package func replace(_ old: StoredRecord, with new: StoredRecord) -> Bool { shelves.replace(old, with: new) }
 
-    /// Takes a record out; no effect where it is not there.
+    /// Removes a stored response; no effect where it is not there.
     package func remove(_ record: StoredRecord) { shelves.remove(record) }
 
-    /// Takes all variants of a key out; returns how many.
+    /// Removes all variants of a key; returns how many.
     package func invalidate(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
         unsafe shelves.invalidate(key, keyBytes)
     }
 
-    /// Room for a body of this many bytes; nil as length: not known. nil: longer than `lengthMax`, or no room.
-    /// - Parameter lengthMax: bytes it may have; nil: `objectMax`.
+    /// A body to be stored. Returns nil where it is longer than `lengthMax`, or the budget has no room.
+    /// - Parameters:
+    ///   - expectedLength: nil: not known.
+    ///   - lengthMax: bytes it may have; nil: `objectMax`.
     package func makeBody(expectedLength: Int?, lengthMax: Int? = nil) -> Body? {
         if let length = expectedLength, length < 0 || length > lengthMax ?? shelves.objectMax { return nil }
         let body = Body(expectedLength: expectedLength, lengthMax: lengthMax, shelves: shelves)
         return body.chargeObject() ? body : nil
     }
 
-    /// A body of which any ranges may be there (`Body.claim`); only what is held counts, so it may be longer than
-    /// `objectMax`, but holds no more than that at once. nil: longer than 1 TiB, or no room.
+    /// A body of which any ranges may be there (`Body.claim`). Only what is held counts, so it may be longer than
+    /// `objectMax`, but holds no more than that at once. Returns nil where it is longer than 1 TiB, or the budget has no
+    /// room.
     /// - Parameter heldMax: in place of `objectMax`.
     package func makeSparseBody(length: Int, heldMax: Int? = nil) -> Body? {
         guard (0...BodyLayout.sparseLengthMax).contains(length) else { return nil }
@@ -72,19 +75,20 @@ package final class MemoryTier: Sendable {
     package func makeWindow(expectedLength: Int?, window: Int) -> Body {
         precondition(window > 0 && expectedLength ?? 0 >= 0, "a window has room, and a body has a length")
         let body = Body(expectedLength: expectedLength, shelves: shelves)
-        body.overchargeObject()
+        body.chargeObjectAnyway()
         body.beginPassing(bytesMax: window)
         return body
     }
 
     /// Sets the budget, in bytes, and evicts down to it.
     package func setBudget(_ budget: Int) {
+        precondition(budget >= 0, "a budget is not negative")
         shelves.limit.store(budget, ordering: .relaxed)
         _ = shelves.charge(0)
     }
 
-    /// Who fetches what is not there: decided under the lock of the shard, so that one leads and all others follow.
-    /// - Parameter knownNewest: the first record the look-up gave; nil where it gave none.
+    /// Decides who fetches what is not there: under the lock of the shard, so that one leads and all others follow.
+    /// - Parameter knownNewest: the first response that the look-up gave; nil where it gave none.
     package func lead(
         _ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer, knownNewest: StoredRecord?
     ) -> Leadership {
@@ -92,18 +96,19 @@ package final class MemoryTier: Sendable {
     }
 }
 
-// MARK: All records
+// MARK: All stored responses
 
 extension MemoryTier {
-    /// Takes out the records for which `condition` holds; returns how many and their bytes. It is asked outside the
-    /// locks, shard by shard, so records that come meanwhile may be missed, but not those that got a new head meanwhile.
+    /// Removes the responses for which `condition` holds; returns how many and their bytes. Asks outside the locks, shard by
+    /// shard, so it may miss responses that come meanwhile, but not those that get a new head meanwhile.
     package func purge(dryRun: Bool, where condition: (StoredRecord) -> Bool) -> (records: Int, bytes: Int) {
         var purged = (records: 0, bytes: 0)
         for index in 0..<shelves.shardCount { while purge(shard: index, dryRun: dryRun, &purged, where: condition) {} }
         return purged
     }
 
-    /// - Returns: one that matched has left in between: look again, it may have been replaced by the same under a new head.
+    /// - Returns: whether one that matched left in between: look again, because the same response may stand there under a
+    ///   new head.
     private func purge(
         shard index: Int, dryRun: Bool, _ purged: inout (records: Int, bytes: Int),
         where condition: (StoredRecord) -> Bool
@@ -122,12 +127,11 @@ extension MemoryTier {
         return !dryRun && found.records < matching.count
     }
 
-    /// Counts invalidations and purges: what was asked for when it was another may be older than what it is now. For
-    /// fetches that lead no transfer; a transfer knows more exactly (`Transfer.isOutdated`).
+    /// Counts invalidations and purges. Where it has changed since a request was sent, the response may be older than the
+    /// last of them. For fetches that lead no transfer; a transfer knows more exactly (`Transfer.isOutdated`).
     package var invalidations: Int { shelves.invalidations.load(ordering: .acquiring) }
 
-    /// Before a purge: what transfers bring that began before it is not stored, whatever it is, nor shared with requests
-    /// that come after it.
+    /// Before a purge: what transfers under way bring is not stored, whatever it is, nor shared with later requests.
     package func outdateTransfers() { shelves.outdateTransfers() }
 
     package func removeAll() {
@@ -135,17 +139,18 @@ extension MemoryTier {
         while shelves.dropSparePage() {}
     }
 
-    /// Visits every record, shard by shard, outside the locks.
+    /// Visits every stored response, shard by shard, outside the locks.
     package func forEach(_ visit: (StoredRecord) -> Void) {
         for index in 0..<shelves.shardCount { shelves.records(inShard: index).forEach(visit) }
     }
 
-    /// The records one after another, a part of the tier at a time: for listings that hold little at once. A part may be
-    /// empty. Records that come or go meanwhile may be missed.
+    /// The stored responses, a part of the tier at a time: for listings that hold little at once. A part may be empty.
+    /// Responses that come or go meanwhile may be missed.
     /// - Parameter cursor: where the part before ended; nil: the beginning.
-    /// - Returns: the records, and where the next part begins; nil: that was the last.
+    /// - Returns: the responses, and where the next part begins; nil: this was the last.
     package func page(after cursor: RecordCursor?) -> (records: [StoredRecord], next: RecordCursor?) {
         let index = cursor?.shard ?? 0
+        precondition(index < shelves.shardCount, "a cursor is used with the tier that gave it")
         return (shelves.records(inShard: index), index + 1 < shelves.shardCount ? RecordCursor(shard: index + 1) : nil)
     }
 

@@ -2,9 +2,9 @@
 package struct MemoryTierStatistics: Equatable, Sendable {
     /// Bytes it may take.
     package var budgetBytes = 0
-    /// Bytes taken by records, bodies and their pages, those evicted but still being read among them.
+    /// Bytes in stored responses, including those that were evicted and are still being read, and in windows.
     package var usedBytes = 0
-    /// Bytes in pages kept for the next body; counted against the budget, given back on need.
+    /// Bytes in pages kept for the next body: counted against the budget, given back when it is short.
     package var spareBytes = 0
     package var recordCount = 0
     package var smallCount = 0
@@ -17,9 +17,9 @@ package struct MemoryTierStatistics: Equatable, Sendable {
     /// Since the start.
     package var evictions = 0
     package var evictedBytes = 0
-    /// Times the budget could not be had.
+    /// Times the budget had no room.
     package var refused = 0
-    /// Pages taken beyond the budget by bodies in window mode.
+    /// Pages taken beyond the budget, by bodies that outgrew it.
     package var overdrawn = 0
 
     package init() {}

@@ -1,5 +1,7 @@
-/// One FIFO of S3-FIFO: records linked through themselves, newest first. The table owns the records; the queue only
-/// points at them, so a record leaves its queue before it leaves the table. Guarded by the lock of its shard.
+/// One FIFO of S3-FIFO: stored responses linked through themselves, newest first. Under the lock of its shard.
+///
+/// The table owns the responses and the queue points at them, unretained: a response leaves its queue before it leaves the
+/// table, or the queue would point at freed memory.
 @safe struct RecordQueue {
     private var newest: Unmanaged<StoredRecord>?
     private var oldest: Unmanaged<StoredRecord>?
@@ -14,7 +16,8 @@
     var last: StoredRecord? { unsafe oldest?.takeUnretainedValue() }
 
     mutating func push(_ record: StoredRecord) {
-        precondition(record.place == .nowhere, "a record stands in one queue")
+        precondition(record.weight >= 0, "a weight is not negative")
+        precondition(record.place == .nowhere, "a response is in one queue")
         let reference = unsafe Unmanaged.passUnretained(record)
         unsafe record.newer = nil
         unsafe record.older = newest
@@ -30,7 +33,7 @@
     }
 
     mutating func remove(_ record: StoredRecord) {
-        precondition(record.place == place, "the record stands in another queue")
+        precondition(record.place == place, "the response is in this queue")
         if let next = unsafe record.newer {
             unsafe next.takeUnretainedValue().older = record.older
         } else {
@@ -44,13 +47,14 @@
         unsafe record.newer = nil
         unsafe record.older = nil
         record.place = .nowhere
+        precondition(count > 0 && bytes >= record.weight, "what leaves a queue was counted in it")
         count -= 1
         bytes -= record.weight
     }
 
     /// Puts `new` where `old` stood.
     mutating func substitute(_ new: StoredRecord, for old: StoredRecord) {
-        precondition(old.place == place && new.place == .nowhere)
+        precondition(old.place == place && new.place == .nowhere, "a new one takes the place of one in the queue")
         let reference = unsafe Unmanaged.passUnretained(new)
         unsafe new.newer = old.newer
         unsafe new.older = old.older
@@ -71,8 +75,9 @@
         bytes += new.weight - old.weight
     }
 
-    /// The record's weight changed while it stands in here.
+    /// The response weighs more or less than when it came.
     mutating func reweigh(_ record: StoredRecord, to weight: Int) {
+        precondition(record.place == place && weight >= 0, "a response of this queue has a weight")
         bytes += weight - record.weight
         record.weight = weight
     }

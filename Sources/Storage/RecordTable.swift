@@ -1,10 +1,10 @@
-/// Key → variants, open addressing with linear probing, at most half full. Guarded by the lock of its shard.
+/// Key → variants: open addressing with linear probing, at most half full. Under the lock of its shard.
 ///
-/// The list of variants is immutable and shared: a look-up hands it out with one retain and allocates nothing.
+/// A list of variants is immutable and shared: a look-up hands it out with one retain and allocates nothing.
 @safe struct RecordTable {
     @safe private struct Slot {
         var key: StorageKey
-        /// Newest first; nil: the slot is free. Never empty.
+        /// Newest first, never empty; nil: the slot is free.
         private(set) var variants: [StoredRecord]?
         /// The first of them, to compare the key without a retain.
         private var newest: Unmanaged<StoredRecord>?
@@ -32,7 +32,7 @@
         unsafe slots = Self.allocate(capacity)
     }
 
-    /// Gives the memory back. The table must not be used any more.
+    /// Frees the memory. The table must not be used afterwards.
     func free() {
         unsafe slots.deinitialize(count: capacity)
         unsafe slots.deallocate()
@@ -45,7 +45,7 @@
         return unsafe index < 0 ? nil : slots[index].variants
     }
 
-    /// Stores a list of variants under the key of its first record; an empty list frees the slot.
+    /// Stores a list of variants under their key; an empty list frees the slot.
     mutating func set(_ variants: [StoredRecord], _ key: StorageKey, _ keyBytes: [UInt8], into doomed: inout Doomed) {
         let index = unsafe keyBytes.withUnsafeBytes { unsafe find(key, $0) }
         if index < 0 {
@@ -56,7 +56,7 @@
         if variants.isEmpty { vacate(index) } else { unsafe slots[index] = Slot(key, variants) }
     }
 
-    /// The record with this body, found by the hash alone; nil where it has left.
+    /// The stored response with this body, found by the hash alone; nil where it has left.
     func record(carrying body: Body, _ key: StorageKey) -> StoredRecord? {
         var index = home(key)
         while let variants = unsafe slots[index].variants {
@@ -111,12 +111,14 @@
             index = (index + 1) & mask
         }
         unsafe slots[hole] = Slot(StorageKey(high: 0, low: 0), nil)
+        precondition(count > 0, "a slot that is freed was taken")
         count -= 1
     }
 
     private mutating func grow(_ doomed: inout Doomed) {
         let old = unsafe UnsafeMutableBufferPointer(start: slots, count: capacity)
         capacity *= 2
+        precondition(count * 2 < capacity, "a probe ends at a free slot")
         unsafe slots = Self.allocate(capacity)
         for index in old.indices where unsafe old[index].variants != nil { unsafe place(old[index]) }
         unsafe old.deinitialize()

@@ -1,4 +1,4 @@
-/// The keys seen lately, some thousands of them.
+/// The keys seen last, some thousands of them.
 @safe final class SeenKeys: @unchecked Sendable {
     private static let countMax = 16_384
     private let lock = LockBank(count: 1)
@@ -6,7 +6,7 @@
 
     deinit { keys.free() }
 
-    /// Remembers the key, or forgets it if it was remembered.
+    /// Whether the key is remembered. Forgets it then, and remembers it otherwise.
     func hasSeen(_ key: StorageKey) -> Bool {
         var doomed = Doomed()
         let isKnown = lock.withLock(0) {

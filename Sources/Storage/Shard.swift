@@ -1,4 +1,4 @@
-/// One part of the memory tier: its table, its queues, its transfers under way. Guarded by one lock.
+/// One part of the memory tier: its table, its queues, its transfers under way. Under one lock.
 ///
 /// Eviction is S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023), in bytes:
 ///
@@ -7,8 +7,8 @@
 ///               ▼                      ▼
 ///             ghost (keys only)      gone           a key in ghost that comes back enters main
 ///
-/// Unlike there, "used" is more than once for what is heavy (`usesToKeep`).
-/// A record whose body still grows is passed over: evicting it would give nothing back.
+/// Unlike there, what is heavy must have been used more than once (`usesToKeep`). A response whose body still grows is
+/// passed over: evicting it would free nothing.
 struct Shard {
     var table = RecordTable()
     private(set) var small = RecordQueue(.small)
@@ -20,7 +20,7 @@ struct Shard {
     /// How often `admits` was asked.
     private var questions: UInt32 = 0
 
-    /// How many records one call of `evict` looks at: keeps the lock short.
+    /// How many responses one call of `evict` looks at: keeps the time under the lock short.
     private static let stepsMax = 32
 
     enum Eviction { case evicted, progressed, nothing }
@@ -33,8 +33,8 @@ struct Shard {
         ghost.free()
     }
 
-    /// Puts a record before the other variants of its key, in place of those it replaces.
-    /// - Returns: those it took the place of, and those that were one too many.
+    /// Puts a response before the other variants of its key, in place of those that it replaces.
+    /// - Returns: those that it replaces, and those beyond the most variants of a key.
     mutating func insert(_ record: StoredRecord, variantsMax: Int, into doomed: inout Doomed) -> [StoredRecord] {
         let wasEvicted = ghost.take(record.key)
         guard var variants = unsafe record.keyBytes.withUnsafeBytes({ unsafe table.variants(record.key, $0) }) else {
@@ -62,8 +62,8 @@ struct Shard {
         return displaced
     }
 
-    /// Puts a record that was read from the disk behind the other variants of its key. False: the same variant is there, or
-    /// as many as there may be.
+    /// Puts a response that was read from the back store behind the other variants of its key. False: the same variant is
+    /// there, or as many variants as a key may have.
     mutating func adopt(_ record: StoredRecord, variantsMax: Int, into doomed: inout Doomed) -> Bool {
         let variants = unsafe record.keyBytes.withUnsafeBytes { unsafe table.variants(record.key, $0) } ?? []
         guard variants.count < max(1, variantsMax), !variants.contains(where: { $0.replaces(record) }) else {
@@ -76,12 +76,13 @@ struct Shard {
     private mutating func put(
         _ record: StoredRecord, _ variants: [StoredRecord], toMain: Bool, into doomed: inout Doomed
     ) {
+        precondition(variants.contains { $0 === record }, "a response is among the variants of its key")
         record.weight = record.currentWeight
         if toMain { main.push(record) } else { small.push(record) }
         table.set(variants, record.key, record.keyBytes, into: &doomed)
     }
 
-    /// Puts `new` where `old` is. False: `old` is not here any more.
+    /// Puts `new` where `old` is. False: `old` is no longer here.
     mutating func replace(_ old: StoredRecord, with new: StoredRecord, into doomed: inout Doomed) -> Bool {
         guard old.place != .nowhere, new.place == .nowhere else { return false }
         guard var variants = unsafe old.keyBytes.withUnsafeBytes({ unsafe table.variants(old.key, $0) }),
@@ -127,7 +128,7 @@ struct Shard {
         return variants.count
     }
 
-    /// Counts a record anew, after its body came to its end.
+    /// Weighs a response again, after its body has ended.
     mutating func reweigh(_ record: StoredRecord) {
         switch record.place {
         case .small: small.reweigh(record, to: record.currentWeight)
@@ -136,7 +137,7 @@ struct Shard {
         }
     }
 
-    /// Moves records through the queues until one falls out, a few at most.
+    /// Moves responses through the queues until one falls out, `stepsMax` at most.
     mutating func evict(into doomed: inout Doomed) -> Eviction {
         var growingInSmall = 0
         var growingInMain = 0
@@ -161,10 +162,10 @@ struct Shard {
         return progressed ? .progressed : .nothing
     }
 
-    /// Whether a body that stands on the disk may take the place of one in memory: of the next such, and only if that was not used
-    /// since it was looked at last. At every eighth question one is looked at, and has one use less: what is not asked for gives way
-    /// after some time, and where all is asked for alike nothing is moved to and fro. Records without bodies in memory stay: they
-    /// take little, and to read their heads again costs as much as to read a body.
+    /// Whether a body on the back store may replace one in memory: the next in line, and only if that was not used since the
+    /// last look at it. Every eighth question looks at one, and takes one use from it: what nobody asks for gives way after
+    /// some time, and where all are asked for alike nothing moves to and fro. Responses without a body in memory stay: they
+    /// take little, and reading their heads again costs as much as reading a body.
     mutating func admits() -> Bool {
         questions &+= 1
         guard questions & 7 == 0 else { return false }
@@ -181,9 +182,9 @@ struct Shard {
         return false
     }
 
-    /// How often it must have been used since it was looked at last, not to be evicted: what is heavy takes the place of many
-    /// others, so it has to be asked for more often (the bench's zipf: 2 points more of the requests are hits, and 1 point less of the
-    /// bytes).
+    /// How often a response must have been used since the last look at it, to stay. A heavy one takes the room of many
+    /// others, so it must be used more often (the bench's zipf load: 2 points more of the requests are hits, and 1 point less
+    /// of the bytes).
     private func usesToKeep(_ record: StoredRecord) -> UInt8 {
         let mean = bytes / max(1, recordCount)
         if record.weight <= 2 * mean { return 1 }
@@ -191,14 +192,16 @@ struct Shard {
     }
 
     private mutating func evict(_ victim: StoredRecord, into doomed: inout Doomed) {
+        precondition(victim.place != .nowhere, "what is evicted is here")
         if victim.place == .small { ghost.note(victim.key, limit: main.count, into: &doomed) }
         evictions += 1
         evictedBytes += victim.weight
         _ = takeOut(victim, into: &doomed)
     }
 
-    /// It was used while it waited: from small to main, from main to main again.
+    /// Moves a response that was used while it waited: from small to main, from main to main again.
     private mutating func keep(_ record: StoredRecord) {
+        precondition(record.frequency > 0, "a response that is kept was used")
         record.setFrequency(record.place == .small ? 0 : record.frequency - 1)
         unlink(record)
         main.push(record)

@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// What the tier does with records and transfers, each under the lock of one shard.
+/// What the tier does with stored responses and transfers, each under the lock of one shard.
 extension Shelves {
     @inline(__always)
     func lookup(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> [StoredRecord] {
         read(shardIndex(key)) { shard in unsafe shard.table.variants(key, keyBytes) ?? [] }
     }
 
-    /// - Returns: those it took the place of; nil: it is not stored.
+    /// - Returns: the responses that it replaces; nil: it is not stored.
     func insert(_ record: StoredRecord) -> [StoredRecord]? {
         guard record.body.state != .failed, !record.body.isWindowed, chargeOnce(record) else { return nil }
         switch record.body.state {
@@ -30,7 +30,7 @@ extension Shelves {
     }
 
     func replace(_ old: StoredRecord, with new: StoredRecord) -> Bool {
-        precondition(old.key == new.key && old.keyBytes == new.keyBytes, "a record is replaced under its own key")
+        precondition(old.key == new.key && old.keyBytes == new.keyBytes, "a response is replaced under its own key")
         guard chargeOnce(new) else { return false }
         return change(shardIndex(new.key)) { shard, doomed in shard.replace(old, with: new, into: &doomed) }
     }
@@ -46,7 +46,7 @@ extension Shelves {
 
     private func invalidateNow(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
         change(shardIndex(key)) { shard, doomed in
-            // Whoever asks from now on leads a transfer of its own.
+            // Requests from now on lead a transfer of their own.
             if let running = shard.transfers.removeValue(forKey: key) {
                 running.isOutdated.store(true, ordering: .releasing)
             }
@@ -54,7 +54,7 @@ extension Shelves {
         }
     }
 
-    /// After a body ended: counts its record with what the body holds now.
+    /// Weighs the response with this body again, after the body has ended.
     func reweigh(_ body: Body, _ key: StorageKey) {
         change(shardIndex(key)) { shard, _ in
             if let record = shard.table.record(carrying: body, key) { shard.reweigh(record) }
@@ -67,7 +67,7 @@ extension Shelves {
         }
     }
 
-    /// The records of one shard, to be looked at outside its lock.
+    /// The stored responses of one shard, to be looked at outside its lock.
     func records(inShard index: Int) -> [StoredRecord] {
         read(index) { shard in
             var records: [StoredRecord] = []
@@ -80,6 +80,7 @@ extension Shelves {
     private func chargeOnce(_ record: StoredRecord) -> Bool {
         guard record.charge == 0 else { return true }
         let bytes = record.footprint
+        precondition(bytes > 0, "an object takes memory")
         guard charge(bytes) else { return false }
         record.charge = bytes
         return true
@@ -108,7 +109,7 @@ extension Shelves {
         }
     }
 
-    /// Nobody joins the transfers under way any more, and what they bring is not stored.
+    /// Closes the transfers under way to further followers, and keeps what they bring from being stored.
     func outdateTransfers() {
         invalidations.add(1, ordering: .releasing)
         for index in 0..<shardCount {

@@ -1,13 +1,14 @@
 internal import CLarder
 internal import Synchronization
 
-/// What bodies, records and transfers share with the tier that made them: the shards, the budget, the spare pages.
-/// It lives until the last of them goes; the tier's own end empties it.
+/// What bodies, stored responses and transfers share with the tier that made them: the shards, the budget, the spare
+/// pages. It lives until the last of them goes; the tier empties it when it goes itself.
 ///
-/// The budget is one count for all shards, charged before memory is taken and released after it is given back, so it
-/// is never exceeded (but see `overdraw`). Where it does not suffice, records are evicted, from shards that hold at
-/// least their share first: that keeps shards even and an object of many pages from emptying one of them.
-/// No two locks are ever held at once.
+/// The budget is one count for all shards, charged before memory is allocated and released after it is freed, so it is
+/// never exceeded (but see `overdraw` and `take`). Where it does not suffice, responses are evicted, from shards that hold
+/// at least their share first: that keeps shards even, and a body of many pages from emptying one of them.
+///
+/// No two locks are ever held at once: not of two shards, nor of a shard and of a body.
 @safe final class Shelves: @unchecked Sendable {
     let limit: Atomic<Int>
     /// Bytes charged, spare pages among them.
@@ -25,7 +26,7 @@ internal import Synchronization
     /// Bytes in each shard's queues, to be read without its lock.
     private let shardBytes: UnsafeMutablePointer<Atomic<Int>>
     private let shardLocks: LockBank
-    /// Guard what bodies and transfers know of those who wait for them.
+    /// Guard the readers of bodies and the followers of transfers. Each object uses the lock that its address picks.
     let waiting = LockBank(count: 64)
     let spare: SparePages
 
@@ -66,7 +67,7 @@ internal import Synchronization
         shardLocks.withLock(index) { unsafe body(&shards[index]) }
     }
 
-    /// Changes a shard under its lock; what it gives up is destroyed after the lock is released.
+    /// Changes a shard under its lock. What the change gives up is destroyed after the lock is released.
     @inline(__always)
     func change<Result>(_ index: Int, _ body: (inout Shard, inout Doomed) -> Result) -> Result {
         var doomed = Doomed()
@@ -83,8 +84,9 @@ internal import Synchronization
 // MARK: The budget
 
 extension Shelves {
-    /// Takes `bytes` from the budget, evicting what it must. False: they can not be had; nothing is charged.
+    /// Takes `bytes` from the budget, evicting what it must. False: the budget has no room; nothing is charged.
     func charge(_ bytes: Int) -> Bool {
+        precondition(bytes >= 0, "a charge is not negative")
         guard bytes <= limit.load(ordering: .relaxed) else { return refuse() }
         var idle = 0
         while !tryCharge(bytes) {
@@ -93,29 +95,36 @@ extension Shelves {
             case .evicted, .progressed: idle = 0
             case .nothing: idle += 1
             }
-            // Every shard was asked twice and holds nothing but bodies that still grow.
+            // Every shard was asked twice, and holds only responses whose bodies still grow.
             if idle > 2 * shardCount { return refuse() }
         }
         return true
     }
 
-    /// Whether the body of a record may come into memory. Where there is room it may; one sixteenth is left for what is new.
+    /// Whether the body of a response may come into memory. Where there is room it may; a sixteenth is left for what is new.
     func admits(_ record: StoredRecord) -> Bool {
         let limit = limit.load(ordering: .relaxed)
         if charged.load(ordering: .relaxed) + record.body.length < limit - limit / 16 { return true }
         return read(shardIndex(record.key)) { shard in shard.admits() }
     }
 
-    /// Charges in spite of the limit: the few pages of a body in window mode, which must go on or break its transfer.
+    /// Charges in spite of the limit: the few pages of a body that must go on or break its transfer.
     func overdraw(_ bytes: Int) {
+        precondition(bytes >= 0, "a charge is not negative")
         charged.add(bytes, ordering: .relaxed)
         overdrawn.add(1, ordering: .relaxed)
     }
 
-    /// Charges, or gives back, what is not refused for want of room and evicts nothing itself: what is only passed on.
-    func take(_ bytes: Int) { charged.add(bytes, ordering: .relaxed) }
+    /// Charges, or gives back, the bytes of a body that is only passed on: without a limit, and evicting nothing.
+    func take(_ bytes: Int) {
+        let left = charged.add(bytes, ordering: .relaxed).newValue
+        precondition(left >= 0, "what is given back was charged")
+    }
 
-    func release(_ bytes: Int) { charged.subtract(bytes, ordering: .relaxed) }
+    func release(_ bytes: Int) {
+        let left = charged.subtract(bytes, ordering: .relaxed).newValue
+        precondition(bytes >= 0 && left >= 0, "what is given back was charged")
+    }
 
     private func refuse() -> Bool {
         refused.add(1, ordering: .relaxed)

@@ -1,8 +1,8 @@
 internal import CLarder
 internal import Glibc
 
-/// Whole pages nobody uses at the moment, kept for the next body: they stay mapped, so a large body costs neither
-/// `mmap` nor page faults. They stay charged to the budget and are the first to go when it is short.
+/// Whole pages that are free at the moment, kept for the next body: they stay mapped, so a large body costs neither
+/// `mmap` nor page faults. They stay charged to the budget, and are the first to go when it is short.
 @safe final class SparePages: @unchecked Sendable {
     /// Bytes of the budget in a whole page.
     static let pageSize = BodyLayout.pageBytes + 16
@@ -35,6 +35,7 @@ internal import Glibc
     func keep(_ page: UnsafeMutableRawPointer) -> Bool {
         lock.withLock(0) {
             guard count < countMax else { return false }
+            precondition(count < 64, "there is room for 64 pages")
             unsafe pages[count] = page
             count += 1
             return true
@@ -55,7 +56,8 @@ extension Shelves {
         unsafe clarder_malloc_usable_size(block) + blockHeaderBytes
     }
 
-    /// A block of memory, charged to the budget; nil: it can not be had. `overdraft`: then it is had all the same.
+    /// A block of memory, charged to the budget. Returns nil where the budget has no room; with `overdraft` it is charged
+    /// all the same.
     func allocate(_ bytes: Int, overdraft: Bool = false) -> UnsafeMutableRawPointer? {
         if bytes == BodyLayout.pageBytes, let page = unsafe spare.take() { return unsafe page }
         let most = chunkBytes(bytes)
@@ -67,7 +69,8 @@ extension Shelves {
             release(most)
             return nil
         }
-        unsafe release(most - Self.size(of: block))
+        // malloc(3) gives a little more than that at times, when what would be left is too small for a block.
+        unsafe take(Self.size(of: block) - most)
         return unsafe block
     }
 

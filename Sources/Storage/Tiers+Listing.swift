@@ -1,47 +1,40 @@
-package import Disk
-
-/// All that is stored, for purges and listings: what is in memory, and what is on the disk.
+/// What is stored in both tiers, for purges and listings.
 extension Tiers {
-    /// Takes out the records in memory for which `condition` holds, their copies on the disk with them; returns how many and their
-    /// bytes. As `MemoryTier.purge`.
+    /// Removes the responses in memory for which `condition` holds, with their copies on the back store; returns how many
+    /// and their bytes. As `MemoryTier.purge`.
     package func purgeMemory(dryRun: Bool, where condition: (StoredRecord) -> Bool) -> (records: Int, bytes: Int) {
-        var onDisk: [StoredRecord] = []
+        var copies: [StoredRecord] = []
         let purged = memory.purge(dryRun: dryRun) { record in
             guard condition(record) else { return false }
-            if !dryRun, disk != nil { onDisk.append(record) }
+            if !dryRun, backStore != nil { copies.append(record) }
             return true
         }
-        for record in onDisk { removeFromDisk(record) }
+        for record in copies { removeFromBackStore(record) }
         return purged
     }
 
-    /// Objects that are on the disk, in the order of host and path. Blocks. What was stored before `disk.flush` is among
-    /// them.
-    /// - Parameters:
-    ///   - cursor: where the page before ended; nil: the beginning.
-    ///   - tag: those that have it, in place of a range.
-    ///   - limit: objects of a page.
-    /// - Returns: nil: the book can not be read.
-    package func diskPage(
-        after cursor: BookCursor?, in range: BookRange, tag: [UInt8]? = nil, limit: Int
-    ) -> (entries: [BookEntry], next: BookCursor?)? {
-        guard let disk else { return ([], nil) }
-        if let tag { return disk.page(after: cursor, tag: tag, limit: limit) }
-        return disk.page(after: cursor, in: range, limit: limit)
+    /// A page of the back store's listing, as `BackStore.page`; empty where there is no back store.
+    package func page(
+        after cursor: ListingCursor?, in range: ListingRange, tag: [UInt8]? = nil, limit: Int
+    ) -> ListingPage? {
+        guard let backStore else { return ListingPage([], next: nil) }
+        return backStore.page(after: cursor, in: range, tag: tag, limit: limit)
     }
 
-    /// - Parameter key: the hash of the entry's key.
-    package func isInMemory(_ entry: BookEntry, _ key: StorageKey) -> Bool {
-        unsafe entry.key.withUnsafeBytes { unsafe memory.lookup(key, $0) }.contains { $0.diskID == entry.id }
+    /// - Parameter key: the hash of the response's key.
+    package func isInMemory(_ response: ListedResponse, _ key: StorageKey) -> Bool {
+        unsafe response.keyBytes.withUnsafeBytes { unsafe memory.lookup(key, $0) }.contains {
+            $0.storedID == response.id
+        }
     }
 
-    /// It is on the disk, and memory has no record of it.
-    package func isOnDiskAlone(_ entry: BookEntry, _ key: StorageKey) -> Bool {
-        disk?.contains(entry.id, hash: key.folded) == true && !isInMemory(entry, key)
+    /// The back store has it, and memory does not.
+    package func isOnBackStoreAlone(_ response: ListedResponse, _ key: StorageKey) -> Bool {
+        backStore?.contains(response.id, key) == true && !isInMemory(response, key)
     }
 
-    /// Takes an object off the disk; a record of it in memory stays.
-    package func remove(_ entry: BookEntry, _ key: StorageKey) {
-        disk?.remove(entry.id, hash: key.folded, key: entry.key)
+    /// Removes a response from the back store; in memory it stays.
+    package func remove(_ response: ListedResponse, _ key: StorageKey) {
+        backStore?.remove(response.id, key, response.keyBytes)
     }
 }

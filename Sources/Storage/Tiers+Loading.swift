@@ -1,37 +1,38 @@
-package import Disk
 internal import Glibc
 
+/// From the back store to memory.
 extension Tiers {
     package enum Loading: Sendable {
-        /// There is nothing on the disk for the key that is not in memory.
+        /// The back store has nothing under the key that is not in memory.
         case nothing
-        /// Records came into memory: look again.
+        /// Responses came into memory: look again.
         case loaded
-        /// It would block: call again on a thread that may, with `waits`.
+        /// It would block: call again, with `waits`, on a thread of `BackStore.perform`.
         case wouldBlock
-        /// The disk is not ready yet: call again when `disk.whenLoaded` says so.
+        /// The back store is not loaded yet: call again when `BackStore.whenLoaded` says so.
         case notReady
     }
 
-    /// Brings all variants of a key from the disk into memory, without their bodies.
+    /// Brings all variants of a key from the back store into memory, without their bodies.
     package func load(_ key: StorageKey, _ keyBytes: [UInt8], waits: Bool) -> Loading {
-        guard let disk else { return .nothing }
-        let places: [Place]
-        switch disk.find(key.folded) {
+        guard let backStore else { return .nothing }
+        let places: [StoredPlace]
+        switch backStore.find(key) {
         case .nothing: return .nothing
         case .loading: return .notReady
-        case .places(let found): places = found
+        case .found(let found): places = found
         }
         var result = Loading.nothing
         for place in places {
-            do throws(DiskReadError) {
-                let head = try disk.readHead(place, waits: waits)
-                guard head.key == keyBytes else { continue }
-                if try adopt(head, key, disk) { result = .loaded }
+            do throws(BackStoreReadError) {
+                let copy = try backStore.readHead(place, waits: waits)
+                // Another key with the same hash.
+                guard copy.keyBytes == keyBytes else { continue }
+                if try adopt(copy, key, from: backStore) { result = .loaded }
             } catch {
                 switch error {
                 case .wouldBlock: return .wouldBlock
-                // The store drops what it can not read, and says so.
+                // The back store drops what it cannot read, and logs it.
                 case .damaged, .failed: continue
                 }
             }
@@ -39,82 +40,86 @@ extension Tiers {
         return result
     }
 
-    private func adopt(_ head: StoredHead, _ key: StorageKey, _ disk: DiskStore) throws(DiskReadError) -> Bool {
-        let known = unsafe head.key.withUnsafeBytes { unsafe memory.lookup(key, $0) }
-        if known.contains(where: { $0.diskID == head.id }) { return false }
-        guard let body = try body(of: head, key, disk) else { return false }
-        guard let record = format?.record(key, head, body) else {
-            // Of no use to this version.
-            disk.remove(head.id, hash: key.folded, key: head.key)
+    private func adopt(
+        _ copy: StoredCopy, _ key: StorageKey, from backStore: any BackStore
+    ) throws(BackStoreReadError) -> Bool {
+        let known = unsafe copy.keyBytes.withUnsafeBytes { unsafe memory.lookup(key, $0) }
+        if known.contains(where: { $0.storedID == copy.id }) { return false }
+        guard let body = try body(of: copy, key, on: backStore) else { return false }
+        guard let record = format?.record(key, copy, body) else {
+            // This version has no use for it.
+            backStore.remove(copy.id, key, copy.keyBytes)
             return false
         }
-        record.diskID = head.id
-        return memory.shelves.adopt(record) { disk.contains(head.id, hash: key.folded, head.place) }
+        record.storedID = copy.id
+        // Asked under the shard's lock: what is removed from the back store from here on is removed from memory as well.
+        return memory.shelves.adopt(record) { backStore.contains(copy.id, key, at: copy.place) }
     }
 
-    private func body(of head: StoredHead, _ key: StorageKey, _ disk: DiskStore) throws(DiskReadError) -> Body? {
-        switch head.place.kind {
-        case .packed:
-            let copy = PackedCopy(
-                store: disk, id: head.id, hash: key.folded, place: head.place, checksums: head.checksums)
-            let body = Body(copy, shelves: memory.shelves)
+    private func body(
+        of copy: StoredCopy, _ key: StorageKey, on backStore: any BackStore
+    ) throws(BackStoreReadError) -> Body? {
+        switch copy.place.form {
+        case .whole:
+            let body = Body(WholeCopy(copy, key, on: backStore), shelves: memory.shelves)
             return body.chargeObject() ? body : nil
-        case .large:
-            return try largeBodies.body(head.id) { () throws(DiskReadError) in
-                let object = try disk.openLarge(head, hash: key.folded)
-                return Body(object, shelves: memory.shelves)
+        case .blocks:
+            return try largeBodies.body(copy.id) { () throws(BackStoreReadError) in
+                Body(try backStore.openBlocks(at: copy.place, key), shelves: memory.shelves)
             }
         }
     }
 
-    /// Its body could not be read: the record goes. Where the object stands elsewhere by now it can be loaded again; where it is
-    /// damaged, or the medium can not read it, it goes from the disk as well. A want of descriptors or of memory is not the object's
-    /// fault: it stays.
-    package func giveUp(_ record: StoredRecord, after read: DiskRead) {
-        guard let disk, let packed = record.body.packed, read != .done, read != .wouldBlock else { return }
+    /// Removes a response whose body could not be read. From memory always: where the response has been moved it can be
+    /// loaded again. From the back store only where the copy itself is bad, damaged or unreadable by the medium; a lack of
+    /// descriptors or of memory is not the response's fault.
+    package func removeUnreadable(_ record: StoredRecord, after read: BackStoreRead) {
+        guard let whole = record.body.whole, read != .done, read != .wouldBlock else { return }
         memory.remove(record)
-        guard read == .damaged || read == .failed(errno: EIO), disk.contains(packed.id, hash: packed.hash, packed.place)
-        else { return }
-        disk.dropDamaged(packed.id, hash: packed.hash, key: record.keyBytes)
+        guard read == .damaged || read == .failed(errno: EIO), whole.isCurrent else { return }
+        whole.backStore.removeDamaged(whole.id, whole.key, record.keyBytes)
     }
 
-    /// What a new record takes the place of may be on the disk alone, because memory has forgotten it: it would come back when the new
-    /// one goes. Of what is not written yet nothing but the key is known: that is not written at all.
-    func forgetOlder(than record: StoredRecord) {
-        guard let disk else { return }
-        let newest = disk.newestID
-        guard disk.isLoaded else {
-            return disk.whenLoaded { [self] in
-                let isAccepted = disk.perform { [self] in
-                    forgetOlder(than: record, through: newest, disk, waits: true)
+    /// Removes from the back store what a new response replaces there. Memory may have forgotten the older one: it would
+    /// come back when the new one goes. Of what waits to be written nothing but the key is known: it is not written at all.
+    func removeOlder(than record: StoredRecord) {
+        guard let backStore else { return }
+        let newest = backStore.newestID
+        guard backStore.isLoaded else {
+            return backStore.whenLoaded { [self] in
+                let isAccepted = backStore.perform { [self] in
+                    removeOlder(than: record, through: newest, on: backStore, waits: true)
                 }
-                // Rather too much than what is older.
-                if !isAccepted { _ = disk.removeAll(hash: record.key.folded, key: record.keyBytes) }
+                // Too much rather than what is older.
+                if !isAccepted { _ = backStore.removeAll(record.key, record.keyBytes) }
             }
         }
-        forgetOlder(than: record, through: newest, disk, waits: false)
+        removeOlder(than: record, through: newest, on: backStore, waits: false)
     }
 
-    /// - Parameter newest: of the objects that may be older; those that come later are not.
-    private func forgetOlder(than record: StoredRecord, through newest: ObjectID, _ disk: DiskStore, waits: Bool) {
-        let hash = record.key.folded
-        // In this order: what is written meanwhile is found in the second place, and what memory has is known last.
-        let waiting = disk.waiting(hash)
+    /// - Parameter newest: responses up to this one may be older; those that come later are not.
+    private func removeOlder(
+        than record: StoredRecord, through newest: StoredID, on backStore: any BackStore, waits: Bool
+    ) {
+        // The order matters: what is written meanwhile is found at the second look, and what memory has is asked last.
+        let waiting = backStore.waiting(record.key)
         for _ in 0..<Self.movesMax {
-            let places: [Place] = if case .places(let places) = disk.find(hash) { places } else { [] }
+            let places: [StoredPlace] = if case .found(let places) = backStore.find(record.key) { places } else { [] }
             if waiting.isEmpty && places.isEmpty { return }
-            let known = variants(of: record).compactMap(\.diskID) + (record.diskID.map { [$0] } ?? [])
+            let known = variants(of: record).compactMap(\.storedID) + (record.storedID.map { [$0] } ?? [])
             for id in waiting where id <= newest && !known.contains(id) {
-                disk.remove(id, hash: hash, key: record.keyBytes)
+                backStore.remove(id, record.key, record.keyBytes)
             }
             var isMoved = false
-            for place in places where !known.contains(where: { disk.contains($0, hash: hash, place) }) {
-                switch forget(place, ifReplacedBy: record, through: newest, disk, waits: waits) {
+            for place in places where !known.contains(where: { backStore.contains($0, record.key, at: place) }) {
+                switch remove(at: place, ifReplacedBy: record, through: newest, on: backStore, waits: waits) {
                 case .done: break
                 case .gone: isMoved = true
                 case .wouldBlock:
-                    // All of it there: what is older is not served meanwhile, as long as memory has the new one.
-                    if disk.perform({ [self] in forgetOlder(than: record, through: newest, disk, waits: true) }) {
+                    // What is older is not served meanwhile, as long as memory has the new one.
+                    if backStore.perform({ [self] in
+                        removeOlder(than: record, through: newest, on: backStore, waits: true)
+                    }) {
                         return
                     }
                     isMoved = true
@@ -122,34 +127,35 @@ extension Tiers {
             }
             guard isMoved else { return }
         }
-        // Rather too much than what is older.
-        _ = disk.removeAll(hash: hash, key: record.keyBytes)
+        // Too much rather than what is older.
+        _ = backStore.removeAll(record.key, record.keyBytes)
     }
 
-    /// How often an object may be moved while it is looked at.
+    /// How often responses may be moved on the back store while they are looked at.
     private static let movesMax = 8
 
-    private enum Forgetting { case done, gone, wouldBlock }
+    private enum Look { case done, gone, wouldBlock }
 
-    private func forget(
-        _ place: Place, ifReplacedBy record: StoredRecord, through newest: ObjectID, _ disk: DiskStore, waits: Bool
-    ) -> Forgetting {
-        do throws(DiskReadError) {
-            let head = try disk.readHead(place, waits: waits)
-            guard head.key == record.keyBytes, head.id <= newest else { return .done }
-            // Nobody reads this body.
-            let copy = PackedCopy(store: disk, id: head.id, hash: record.key.folded, place: place, checksums: [])
-            let older = format?.record(record.key, head, Body(copy, shelves: memory.shelves))
+    private func remove(
+        at place: StoredPlace, ifReplacedBy record: StoredRecord, through newest: StoredID,
+        on backStore: any BackStore, waits: Bool
+    ) -> Look {
+        do throws(BackStoreReadError) {
+            let copy = try backStore.readHead(place, waits: waits)
+            guard copy.keyBytes == record.keyBytes, copy.id <= newest else { return .done }
+            // Only the heads are compared: nobody reads this body, whatever its form.
+            let body = Body(WholeCopy(copy, record.key, on: backStore), shelves: memory.shelves)
+            let older = format?.record(record.key, copy, body)
             if older.map({ record.replaces($0) }) ?? true {
-                disk.remove(head.id, hash: record.key.folded, key: record.keyBytes)
+                backStore.remove(copy.id, record.key, record.keyBytes)
             }
             return .done
         } catch { return error == .wouldBlock ? .wouldBlock : .gone }
     }
 
-    /// Whether a record on the disk is asked for so often that its body is worth the memory, more than what would have to go
-    /// for it (`Shard.admits`).
-    package func deservesMemory(_ record: StoredRecord) -> Bool {
+    /// Whether the body of a response that is on the back store is to come into memory: it is used often, and more than
+    /// what would be evicted for it (`Shard.admits`).
+    package func isWorthMemory(_ record: StoredRecord) -> Bool {
         record.frequency > 1 && memory.shelves.admits(record)
     }
 }

@@ -1,55 +1,25 @@
-package import Disk
-
-/// What of a record goes to the disk beside its key and its body.
-package struct DiskForm: Sendable {
-    package var attributes: ObjectAttributes
-    /// What a record is made of again.
-    package var head: [UInt8]
-
-    package init(attributes: ObjectAttributes, head: [UInt8]) {
-        self.attributes = attributes
-        self.head = head
-    }
-}
-
-/// How the module above writes its records, and makes them again.
-package struct RecordFormat: Sendable {
-    /// nil: it never goes to the disk.
-    package var form: @Sendable (StoredRecord) -> DiskForm?
-    /// nil: the head can not be read; it is of another version, most likely.
-    package var record: @Sendable (StorageKey, StoredHead, Body) -> StoredRecord?
-
-    package init(
-        form: @escaping @Sendable (StoredRecord) -> DiskForm?,
-        record: @escaping @Sendable (StorageKey, StoredHead, Body) -> StoredRecord?
-    ) {
-        self.form = form
-        self.record = record
-    }
-}
-
-/// One cache: the memory tier, and the disk tier behind it where there is one.
+/// One cache: the memory tier, and a back store behind it where there is one.
 ///
-/// The memory tier is a cache of the disk tier (docs/decisions/0013): what is stored goes through to the disk when it is whole,
-/// and what is only on the disk comes into memory as a record whose body is read when it is wanted. Removals go to the disk first, so that
-/// nothing is read from there that was removed.
+/// The memory tier is a cache of the back store (docs/decisions/0013). A stored response is written through when it is
+/// whole; one that only the back store has comes into memory with its head, and its body is read when it is wanted.
+/// Removals go to the back store first, so that nothing that was removed is read from there again.
 package final class Tiers: Sendable {
     package let memory: MemoryTier
-    package let disk: DiskStore?
-    let format: RecordFormat?
-    /// Bodies over large objects, so that two requests for one have the same body.
+    package let backStore: (any BackStore)?
+    let format: ResponseFormat?
+    /// Large bodies that are in use, so that two requests for one share it.
     let largeBodies = LargeBodies()
-    private let turnedAway = SeenKeys()
+    private let refusedOnce = SeenKeys()
 
-    package init(memory: MemoryTier, disk: DiskStore? = nil, format: RecordFormat? = nil) {
-        precondition(disk == nil || format != nil, "what goes to the disk has a format")
+    package init(memory: MemoryTier, backStore: (any BackStore)? = nil, format: ResponseFormat? = nil) {
+        precondition(backStore == nil || format != nil, "what goes to the back store has a format")
         self.memory = memory
-        self.disk = disk
+        self.backStore = backStore
         self.format = format
     }
 
-    /// Longest body that is stored in one piece, beside others.
-    package static let packedLengthMax = 1 << 20
+    /// Bytes of the longest body that is stored in one piece; longer ones are stored in blocks.
+    package static let wholeBytesMax = 1 << 20
 
     // MARK: as the memory tier
 
@@ -57,46 +27,44 @@ package final class Tiers: Sendable {
         unsafe memory.lookup(key, keyBytes)
     }
 
-    /// Counts one use of a record.
+    /// Counts one use of a stored response.
     package func touch(_ record: StoredRecord) {
-        // Where it is counted as used often there is nothing to tell.
-        if let disk, record.frequency < StoredRecord.usesMax, let id = record.diskID {
-            disk.touch(id, hash: record.key.folded)
+        // On the path of a hit: of a response that is used often, its own count is all that is read here.
+        if record.frequency < StoredRecord.usesMax, let id = record.storedID {
+            backStore?.countUse(of: id, record.key)
         }
         memory.touch(record)
     }
 
-    /// As `MemoryTier.insert`; those it takes the place of leave the disk, too.
+    /// As `MemoryTier.insert`; the responses that it replaces leave the back store, too.
     package func insert(_ record: StoredRecord) -> Bool {
         guard let displaced = memory.shelves.insert(record) else { return false }
-        for other in displaced { removeFromDisk(other) }
-        forgetOlder(than: record)
+        for other in displaced { removeFromBackStore(other) }
+        removeOlder(than: record)
         return true
     }
 
-    /// As `MemoryTier.replace`; on the disk the record gets its new head.
+    /// As `MemoryTier.replace`; on the back store the response gets its new head.
     package func replace(_ old: StoredRecord, with new: StoredRecord) -> Bool {
-        // Another than this is being stored under that number: it has none of its own.
-        new.diskID = old.diskID
+        new.storedID = old.storedID
         guard memory.replace(old, with: new) else { return false }
-        // It may have been given to the disk meanwhile.
-        if let id = old.diskID, new.diskID != id, !new.takeDiskID(id) { removeFromDisk(old) }
-        if let disk, let id = new.diskID, let form = format?.form(new) {
-            disk.renew(
-                id, hash: new.key.folded, key: new.keyBytes, attributes: form.attributes, head: form.head)
+        // Between those two lines another thread may have written the old one, and given it a number.
+        if let id = old.storedID, new.storedID != id, !new.takeStoredID(id) { removeFromBackStore(old) }
+        if let backStore, let id = new.storedID, let form = format?.form(new) {
+            backStore.renew(ResponseToStore(id: id, key: new.key, keyBytes: new.keyBytes, form: form))
         }
         return true
     }
 
     package func remove(_ record: StoredRecord) {
-        // First, so that nobody brings it back into memory from there.
-        removeFromDisk(record)
+        // The back store first, so that nobody brings the response back into memory from there.
+        removeFromBackStore(record)
         memory.remove(record)
-        // It may have been given to the disk meanwhile.
-        removeFromDisk(record)
-        // Or have got a new head, or have left memory and been read again: that is the same.
+        // Another thread may have written it before it left memory.
+        removeFromBackStore(record)
+        // The same response may be in memory again: under a new head, or evicted and read from the back store.
         for other in variants(of: record) where other !== record && isSame(other, record) {
-            removeFromDisk(other)
+            removeFromBackStore(other)
             memory.remove(other)
         }
     }
@@ -106,21 +74,21 @@ package final class Tiers: Sendable {
     }
 
     private func isSame(_ one: StoredRecord, _ other: StoredRecord) -> Bool {
-        one.body === other.body || one.diskID != nil && one.diskID == other.diskID
+        one.body === other.body || one.storedID != nil && one.storedID == other.storedID
     }
 
-    func removeFromDisk(_ record: StoredRecord) {
-        guard let disk, let id = record.diskID else { return }
-        disk.remove(id, hash: record.key.folded, key: record.keyBytes)
+    func removeFromBackStore(_ record: StoredRecord) {
+        guard let backStore, let id = record.storedID else { return }
+        backStore.remove(id, record.key, record.keyBytes)
     }
 
-    /// Takes all variants of a key out; returns how many.
+    /// Removes all variants of a key; returns how many.
     package func invalidate(_ key: StorageKey, _ keyBytes: [UInt8]) -> Int {
-        let onDisk = disk?.removeAll(hash: key.folded, key: keyBytes) ?? 0
+        let onBackStore = backStore?.removeAll(key, keyBytes) ?? 0
         let inMemory = unsafe keyBytes.withUnsafeBytes { unsafe memory.invalidate(key, $0) }
-        // What was given to the disk in between did not know yet that it was taken out.
-        let late = disk?.removeAll(hash: key.folded, key: keyBytes) ?? 0
-        return max(onDisk + late, inMemory)
+        // What another thread wrote in between was not yet marked as removed.
+        let late = backStore?.removeAll(key, keyBytes) ?? 0
+        return max(onBackStore + late, inMemory)
     }
 
     package func makeBody(expectedLength: Int?, lengthMax: Int? = nil) -> Body? {
@@ -144,97 +112,80 @@ package final class Tiers: Sendable {
 
     package var invalidations: Int { memory.invalidations }
 
-    /// Empties the memory; what is on the disk stays.
+    /// Empties the memory; what is on the back store stays.
     package func clearMemory() { memory.removeAll() }
 }
 
-// MARK: To the disk
+// MARK: To the back store
 
 extension Tiers {
-    /// Writes a complete record to the disk soon, if that is where it belongs and it is not there. What the disk does not take now is
-    /// not written: it counts that.
+    /// Writes a complete response to the back store soon, unless it is there or is for this process alone. What the back
+    /// store refuses now is not written later; it counts its refusals.
     package func persist(_ record: StoredRecord) {
-        guard let disk, disk.isOn, record.diskID == nil, !record.isRevoked, record.body.state == .complete,
-            record.body.isResident, var form = format?.form(record)
+        guard let backStore, backStore.isOn, record.storedID == nil, !record.isRevoked,
+            record.body.state == .complete, record.body.isResident, var form = format?.form(record)
         else { return }
-        let id = disk.nextID()
-        // Of two hits at once one writes it.
-        guard record.takeDiskID(id) else { return }
-        var outcome = write(record, id, form, disk)
+        let id = backStore.nextID()
+        // Of two threads that serve it at once, the one that gives it its number writes it.
+        guard record.takeStoredID(id) else { return }
+        var outcome = write(record, id, form, to: backStore)
         if outcome == .pinnedQuotaFull {
-            // Kept as long as there is room: the store has counted and said that it was to be pinned.
-            form.attributes.storageClass = .permanent
-            outcome = write(record, id, form, disk)
+            // Kept as long as there is room: the back store has counted it and told the operator.
+            form.attributes.retention = .permanent
+            outcome = write(record, id, form, to: backStore)
         }
-        if outcome != .taken { record.diskID = nil }
-        // Who took it out meanwhile may not have seen its number.
-        if record.isRevoked { disk.remove(id, hash: record.key.folded, key: record.keyBytes) }
+        if outcome != .accepted { record.storedID = nil }
+        // Whoever removed it meanwhile may not have seen its number.
+        if record.isRevoked { backStore.remove(id, record.key, record.keyBytes) }
     }
 
-    /// Whether something under the key was turned away before: for what is admitted at the second time and too large to wait in memory
-    /// for that.
-    package func hasSeen(_ key: StorageKey) -> Bool { turnedAway.hasSeen(key) }
+    /// Whether a response under the key was refused before: for what is stored at its second request only, and is too
+    /// large to wait in memory for that.
+    package func wasSeenBefore(_ key: StorageKey) -> Bool { refusedOnce.hasSeen(key) }
 
     private func write(
-        _ record: StoredRecord, _ id: ObjectID, _ form: DiskForm, _ disk: DiskStore
-    ) -> DiskStore.StoreOutcome {
-        guard record.body.length <= Self.packedLengthMax else { return persistLarge(record, id, form, disk) }
-        return disk.store(
-            PackedObject(
-                id: id, hash: record.key.folded, key: record.keyBytes, attributes: form.attributes, head: form.head,
-                body: record.body))
-    }
-
-    /// What became large in memory, because its length was not known.
-    private func persistLarge(
-        _ record: StoredRecord, _ id: ObjectID, _ form: DiskForm, _ disk: DiskStore
-    ) -> DiskStore.StoreOutcome {
-        switch makeLarge(record, id, form, record.body.length, disk) {
+        _ record: StoredRecord, _ id: StoredID, _ form: ResponseForm, to backStore: any BackStore
+    ) -> StoringOutcome {
+        let response = ResponseToStore(id: id, key: record.key, keyBytes: record.keyBytes, form: form)
+        let length = record.body.length
+        guard length > Self.wholeBytesMax else { return backStore.store(response, body: record.body) }
+        // It became large in memory, because its length was not known.
+        switch backStore.makeBlocks(for: response, length: length) {
         case .failure(let refusal): return refusal.outcome
-        case .success(let object):
-            for block in 0..<object.blockCount {
-                object.write(block: block, from: record.body, at: block * blockBytes) { _ in }
+        case .success(let blocks):
+            for block in 0..<(length + Body.blockBytes - 1) / Body.blockBytes {
+                blocks.write(block: block, of: record.body) { _ in }
             }
-            return .taken
+            return .accepted
         }
     }
 
-    /// A record over a body of which nothing is there yet, and whose whole blocks go to the disk as they come.
+    /// Makes a stored response with a large body of which nothing is there yet. Its blocks go to the back store as they
+    /// become whole.
     /// - Parameters:
-    ///   - length: of the body, more than `packedLengthMax`.
-    ///   - make: the record over the body.
-    /// - Returns: nil: the disk does not take it.
-    package func makeLargeRecord(
-        length: Int, _ make: (Body) -> StoredRecord
-    ) -> StoredRecord? {
-        guard let disk, length > Self.packedLengthMax,
+    ///   - length: of the body, more than `wholeBytesMax`.
+    ///   - make: the response over the body.
+    /// - Returns: nil: the back store does not accept it.
+    package func makeLargeRecord(length: Int, _ make: (Body) -> StoredRecord) -> StoredRecord? {
+        guard let backStore, length > Self.wholeBytesMax,
             let body = memory.makeSparseBody(length: length, heldMax: length)
         else { return nil }
         let record = make(body)
         guard var form = format?.form(record) else { return nil }
-        let id = disk.nextID()
-        var made = makeLarge(record, id, form, length, disk)
-        if case .failure(let refusal) = made, refusal.outcome == .pinnedQuotaFull {
-            form.attributes.storageClass = .permanent
-            made = makeLarge(record, id, form, length, disk)
+        let id = backStore.nextID()
+        func blocks() -> Result<any BodyBlocks, StoringRefusal> {
+            backStore.makeBlocks(
+                for: ResponseToStore(id: id, key: record.key, keyBytes: record.keyBytes, form: form), length: length)
         }
-        guard case .success(let object) = made else { return nil }
-        body.attach(LargeCopy(object))
+        var made = blocks()
+        if case .failure(let refusal) = made, refusal.outcome == .pinnedQuotaFull {
+            form.attributes.retention = .permanent
+            made = blocks()
+        }
+        guard case .success(let blocks) = made else { return nil }
+        body.attach(LargeCopy(blocks))
         largeBodies.add(body, id)
-        record.diskID = id
+        record.storedID = id
         return record
     }
-
-    private func makeLarge(
-        _ record: StoredRecord, _ id: ObjectID, _ form: DiskForm, _ length: Int, _ disk: DiskStore
-    ) -> Result<LargeObject, DiskStore.StoreRefusal> {
-        disk.makeLarge(
-            id: id, hash: record.key.folded, key: record.keyBytes, attributes: form.attributes, head: form.head,
-            length: length)
-    }
-}
-
-extension StorageKey {
-    /// What identifies the key in the disk tier's index, while the process lives.
-    package var folded: UInt64 { high ^ low }
 }

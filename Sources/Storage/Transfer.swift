@@ -1,12 +1,12 @@
 internal import Synchronization
 
 /// One origin fetch that others may join before its head is known: the leader fetches, the followers wait for the
-/// outcome. The leader's handle resolves it; if that handle goes away without, everybody fetches alone.
+/// outcome. The leader's handle resolves it. If that handle goes away first, all of them fetch alone.
 package final class Transfer: @unchecked Sendable {
     package enum Outcome: Sendable {
-        /// The response is stored or being stored; after a 304 it is the freshened record.
+        /// The response is stored or being stored; after a 304, the freshened one.
         case published(StoredRecord)
-        /// The response may not be shared: everybody fetches alone.
+        /// The response may not be shared: each follower fetches alone.
         case notShared
         /// The origin could not be reached or broke off; the code is the leader's to define.
         case failed(code: Int32)
@@ -15,7 +15,7 @@ package final class Transfer: @unchecked Sendable {
     private let shelves: Shelves
     let shared: TransferState
     package let isLeader: Bool
-    /// The leader's own: the outcome is told.
+    /// The outcome is known. The leader's own.
     private var isResolved = false
 
     init(_ shared: TransferState, _ shelves: Shelves, isLeader: Bool) {
@@ -29,8 +29,8 @@ package final class Transfer: @unchecked Sendable {
     /// nil: not known yet.
     package var outcome: Outcome? { locked { shared.outcome } }
 
-    /// Wakes once when the outcome is known; from within this call where it is known already.
-    /// nil: `limit` others wait already; fetch alone.
+    /// Wakes once when the outcome is known; from within this call where it is known already. Returns nil where `limit`
+    /// others wait already: fetch alone.
     package func follow(_ wake: Wake, limit: Int) -> FollowTicket? {
         var isKnown = false
         let ticket: FollowTicket? = locked {
@@ -50,12 +50,12 @@ package final class Transfer: @unchecked Sendable {
     /// How many wait.
     package var followerCount: Int { locked { shared.followerCount } }
 
-    /// What was stored under the key was invalidated or purged after the transfer began: its response may be older than that,
-    /// and is not to be stored.
+    /// What was stored under the key was invalidated or purged after the transfer began. Its response may be older than
+    /// that, and must not be stored.
     package var isOutdated: Bool { shared.isOutdated.load(ordering: .acquiring) }
 
-    /// By the leader, after a published record was inserted. Wakes all; requests that come later look at the cache or
-    /// lead a transfer of their own. The first outcome stays.
+    /// Makes the outcome known and wakes all followers. By the leader, and for `published` after the response is inserted:
+    /// later requests look at the cache or lead a transfer of their own. The first outcome stays.
     package func resolve(_ outcome: Outcome) {
         precondition(isLeader, "only the leader knows the outcome")
         if isResolved { return }
@@ -64,7 +64,7 @@ package final class Transfer: @unchecked Sendable {
         for wake in locked({ shared.settle(outcome) }) { wake() }
     }
 
-    /// The leader gives up: everybody fetches alone. No effect where the outcome is known.
+    /// Ends the transfer without a response to share: each follower fetches alone. No effect where the outcome is known.
     package func abandon() { resolve(.notShared) }
 
     private func locked<Result>(_ body: () -> Result) -> Result {
@@ -76,13 +76,13 @@ package final class Transfer: @unchecked Sendable {
 package enum Leadership: Sendable {
     /// Fetch, and tell the others.
     case lead(Transfer)
-    /// Somebody fetches already.
+    /// Another request fetches already.
     case follow(Transfer)
-    /// The newest record changed since the look-up: look again.
+    /// The newest response changed since the look-up: look again.
     case lookAgain
 }
 
-/// What leader and followers of one transfer share. Guarded by its lock among `Shelves.waiting`.
+/// What leader and followers of one transfer share. Under its lock among `Shelves.waiting`.
 final class TransferState: @unchecked Sendable {
     let key: StorageKey
     let keyBytes: [UInt8]
@@ -99,19 +99,20 @@ final class TransferState: @unchecked Sendable {
     var followerCount: Int { followers.count }
 
     func add(_ wake: Wake, limit: Int) -> FollowTicket? {
+        precondition(outcome == nil, "nobody waits for an outcome that is known")
         guard followers.count < limit else { return nil }
         lastID += 1
         followers.append((FollowTicket(id: lastID), wake))
         return FollowTicket(id: lastID)
     }
 
-    /// What was to be woken, to be let go outside the lock; nil: it was woken already.
+    /// Returns the wake, to be released after the lock; nil where it was called already.
     func remove(_ ticket: FollowTicket) -> Wake? {
         guard let index = followers.firstIndex(where: { $0.ticket == ticket }) else { return nil }
         return followers.remove(at: index).wake
     }
 
-    /// Those to wake; none where it was settled before.
+    /// Returns the wakes to call; none where it was settled before.
     func settle(_ outcome: Transfer.Outcome) -> [Wake] {
         guard self.outcome == nil else { return [] }
         self.outcome = outcome

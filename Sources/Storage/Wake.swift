@@ -1,4 +1,4 @@
-/// Wakes one connection on one worker. Called on any thread, never under a lock of this module; must not block.
+/// Wakes one connection on one worker. Called on any thread, never under a lock of this module. It must not block.
 package struct Wake: Sendable {
     private let call: @Sendable () -> Void
 

@@ -1,4 +1,4 @@
-import Disk
+import DiskTier
 import Foundation
 import Glibc
 import Storage
@@ -11,26 +11,26 @@ struct TierRaceTests {
     private static let rounds = 4000
 
     /// Records of which the disk keeps the name alone.
-    private static let format = RecordFormat(
+    private static let format = ResponseFormat(
         form: { record in
-            DiskForm(
-                attributes: ObjectAttributes(storageClass: .permanent, status: 200, storedAt: 1, expiresAt: 2),
+            ResponseForm(
+                attributes: StoredAttributes(retention: .permanent, status: 200, storedAt: 1, expiresAt: 2),
                 head: record.head)
         },
-        record: { _, head, body in TestRecord(String(decoding: head.key, as: UTF8.self), body: body) })
+        record: { _, copy, body in TestRecord(String(decoding: copy.keyBytes, as: UTF8.self), body: body) })
 
-    private func with(_ body: (Tiers, DiskStore) throws -> Void) throws {
+    private func with(_ body: (Tiers, any BackStore) throws -> Void) throws {
         var template = Array("/tmp/larder-tiers-XXXXXX".utf8CString)
         try #require(unsafe mkdtemp(&template) != nil)
         let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let disk = try DiskStore.open(
-            DiskOptions(
+        let disk = try DiskBackStore.open(
+            BackStoreSettings(
                 path: "\(path)/store", size: 256 << 20, pinned: 0, syncInterval: .milliseconds(200),
-                hash: { storageKey(String(decoding: $0, as: UTF8.self)).folded }), calls: SystemCalls())
+                key: { storageKey(String(decoding: $0, as: UTF8.self)) }))
         defer { disk.close() }
         let memory = MemoryTier(budget: 64 << 20, objectMax: 1 << 20, variantsPerKeyMax: 4)
-        try body(Tiers(memory: memory, disk: disk, format: Self.format), disk)
+        try body(Tiers(memory: memory, backStore: disk, format: Self.format), disk)
     }
 
     private func record(_ name: String, _ tiers: Tiers) throws -> TestRecord {
@@ -51,7 +51,7 @@ struct TierRaceTests {
             #expect(disk.flush())
             let left = records.filter { record in
                 let isInMemory = !tiers.memory.lookup(record.name).isEmpty
-                return !isInMemory && disk.find(record.key.folded) != .nothing
+                return !isInMemory && disk.find(record.key) != .nothing
             }
             #expect(left.isEmpty, "\(left.count) of \(Self.rounds) came back from the disk")
         }
@@ -65,7 +65,7 @@ struct TierRaceTests {
                 Self.rounds, { round in tiers.persist(records[round]) }, { round in tiers.persist(records[round]) })
             #expect(disk.flush())
             let twice = records.filter { record in
-                if case .places(let places) = disk.find(record.key.folded) { return places.count > 1 }
+                if case .found(let places) = disk.find(record.key) { return places.count > 1 }
                 return false
             }
             #expect(twice.isEmpty, "\(twice.count) of \(Self.rounds) stand there twice")

@@ -1,64 +1,77 @@
 import Disk
-import EventLoop
+import DiskTier
 import Foundation
 import Glibc
 import Storage
 import Synchronization
 import Testing
 
-/// Two tiers over a directory of their own. The head of a record says which variant and version it is; `session` in it keeps
-/// it off the disk.
+/// What stands behind memory in a test.
+enum Engine: CaseIterable { case disk, memory }
+
+/// Two tiers over a back store of their own. The head of a record says which variant and version it is; `session` in it keeps
+/// it off the back store.
 final class TiersRoom {
     let path: String
     let calls: GatedCalls
     private(set) var tiers: Tiers
     private let memoryBytes: Int
+    private let engine: Engine
+    private let medium = Medium()
 
-    init(memory: Int = 64 << 20) throws {
+    init(_ engine: Engine = .disk, memory: Int = 64 << 20) throws {
         let parent = FileManager.default.temporaryDirectory
         path = parent.appendingPathComponent("larder-tiers-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         calls = GatedCalls()
         memoryBytes = memory
-        tiers = try Self.open(path, calls, memory)
+        self.engine = engine
+        tiers = try Self.open(engine, path, calls, medium, memory)
     }
 
-    var disk: DiskStore { tiers.disk! }
+    var backStore: any BackStore { tiers.backStore! }
 
     func reopen() throws {
-        disk.close()
-        tiers = try Self.open(path, calls, memoryBytes)
+        backStore.close()
+        tiers = try Self.open(engine, path, calls, medium, memoryBytes)
         let loaded = Gate()
-        disk.whenLoaded { loaded.wake() }
+        backStore.whenLoaded { loaded.wake() }
         loaded.wait()
     }
 
     func remove() {
         calls.open()
-        disk.close()
+        backStore.close()
         do { try FileManager.default.removeItem(atPath: path) } catch { Issue.record(error) }
     }
 
-    private static func open(_ path: String, _ calls: GatedCalls, _ memory: Int) throws -> Tiers {
-        let disk = try DiskStore.open(
-            DiskOptions(
-                path: "\(path)/store", size: 512 << 20, pinned: 0, syncInterval: .milliseconds(200),
-                hash: { storageKey(String(decoding: $0, as: UTF8.self)).folded }), calls: calls)
+    private static func open(
+        _ engine: Engine, _ path: String, _ calls: GatedCalls, _ medium: Medium, _ memory: Int
+    ) throws -> Tiers {
+        let backStore: any BackStore =
+            switch engine {
+            case .disk:
+                try DiskBackStore.open(
+                    BackStoreSettings(
+                        path: "\(path)/store", size: 512 << 20, pinned: 0, syncInterval: .milliseconds(200),
+                        key: { storageKey(String(decoding: $0, as: UTF8.self)) }), calls: calls)
+            case .memory: MemoryBackStore(medium, isShut: { calls.areShut })
+            }
         return Tiers(
-            memory: MemoryTier(budget: memory, shards: 4, objectMax: 4 << 20, variantsPerKeyMax: 8), disk: disk,
-            format: format)
+            memory: MemoryTier(budget: memory, shards: 4, objectMax: 4 << 20, variantsPerKeyMax: 8),
+            backStore: backStore, format: format)
     }
 
-    private static let format = RecordFormat(
+    private static let format = ResponseFormat(
         form: { record in
             let record = unsafe unsafeDowncast(record, to: Versioned.self)
             guard !record.isSession else { return nil }
-            return DiskForm(
-                attributes: ObjectAttributes(storageClass: .permanent, status: 200, storedAt: 1, expiresAt: 2),
+            return ResponseForm(
+                attributes: StoredAttributes(retention: .permanent, status: 200, storedAt: 1, expiresAt: 2),
                 head: record.head)
         },
-        record: { _, head, body in
-            Versioned(String(decoding: head.key, as: UTF8.self), String(decoding: head.head, as: UTF8.self), body)
+        record: { _, copy, body in
+            Versioned(String(decoding: copy.keyBytes, as: UTF8.self), String(decoding: copy.head, as: UTF8.self), body)
         })
 
     /// A complete record, not inserted.
@@ -75,7 +88,7 @@ final class TiersRoom {
         return record
     }
 
-    /// What is served under a name: memory first, then the disk.
+    /// What is served under a name: memory first, then the back store.
     func heads(_ name: String) -> [String] { records(name).map(\.text) }
 
     func records(_ name: String) -> [Versioned] {
@@ -84,8 +97,8 @@ final class TiersRoom {
     }
 
     /// All that was asked for is done, and memory is empty.
-    func leaveToDisk() {
-        #expect(disk.flush())
+    func leaveToBackStore() {
+        #expect(backStore.flush())
         tiers.clearMemory()
     }
 
@@ -93,7 +106,7 @@ final class TiersRoom {
     /// - Returns: bytes still in use. What `flush` waits for is not enough to know: the writer answers it while it still
     ///   holds the bodies it wrote in the same turn. When the store is closed its threads have ended.
     func closeAndEmpty() -> Int {
-        disk.close()
+        backStore.close()
         tiers.clearMemory()
         return tiers.memory.statistics.usedBytes
     }
@@ -127,6 +140,7 @@ final class GatedCalls: DiskCalls {
     private let opens = Atomic(0)
     private let system = SystemCalls()
 
+    var areShut: Bool { isShut.load(ordering: .sequentiallyConsistent) }
     func shut() { isShut.store(true, ordering: .sequentiallyConsistent) }
     func open() { isShut.store(false, ordering: .sequentiallyConsistent) }
     func fill(_ full: Bool) { isFull.store(full, ordering: .sequentiallyConsistent) }

@@ -1,4 +1,3 @@
-import Disk
 import EventLoop
 import Foundation
 import Glibc
@@ -8,47 +7,56 @@ import Testing
 
 @Suite("Two tiers, one store")
 struct TiersTests {
-    private func with(memory: Int = 64 << 20, _ body: (TiersRoom) throws -> Void) throws {
-        let room = try TiersRoom(memory: memory)
+    private func with(_ engine: Engine = .disk, _ body: (TiersRoom) throws -> Void) throws {
+        let room = try TiersRoom(engine)
         defer { room.remove() }
         try body(room)
     }
 
     // MARK: what can not be read
 
-    @Test(arguments: [DiskRead.failed(errno: EMFILE), .failed(errno: ENOMEM), .failed(errno: EIO), .damaged])
-    func `a body that can not be read goes, from the disk only where that is its own fault`(_ read: DiskRead) throws {
-        try with { room in
+    @Test(
+        arguments: [BackStoreRead.failed(errno: EMFILE), .failed(errno: ENOMEM), .failed(errno: EIO), .damaged],
+        Engine.allCases)
+    func `a body that can not be read goes, from the back store only where that is its own fault`(
+        _ read: BackStoreRead, _ engine: Engine
+    ) throws {
+        try with(engine) { room in
             try room.store("a", "en|1")
-            room.leaveToDisk()
+            room.leaveToBackStore()
             let record = try #require(room.records("a").first)
-            room.tiers.giveUp(record, after: read)
+            room.tiers.removeUnreadable(record, after: read)
             let isItsOwn = read == .damaged || read == .failed(errno: EIO)
             #expect(room.heads("a") == (isItsOwn ? [] : ["en|1"]))
-            #expect(room.disk.statistics.damagedObjects == (isItsOwn ? 1 : 0))
+            #expect(room.backStore.statistics.damagedObjects == (isItsOwn ? 1 : 0))
         }
     }
 
     // MARK: what is not to come back
 
-    @Test func `what took the place of a record that memory had forgotten takes it on the disk as well`() throws {
-        try with { room in
+    @Test(arguments: Engine.allCases)
+    func `what took the place of a record that memory had forgotten takes it on the back store as well`(
+        _ engine: Engine
+    ) throws {
+        try with(engine) { room in
             try room.store("a", "v|1")
-            room.leaveToDisk()
+            room.leaveToBackStore()
             // As when it was evicted while the origin was asked; this one stays in memory.
             try room.store("a", "v|2|session")
-            room.leaveToDisk()
+            room.leaveToBackStore()
             #expect(room.heads("a") == [])
         }
     }
 
-    @Test func `and when it goes, the older one does not come back`() throws {
-        try with { room in
+    @Test(arguments: Engine.allCases) func `and when it goes, the older one does not come back`(
+        _ engine: Engine
+    ) throws {
+        try with(engine) { room in
             try room.store("a", "v|1")
             try room.store("a", "other|1")
-            room.leaveToDisk()
+            room.leaveToBackStore()
             let second = try room.store("a", "v|2")
-            room.leaveToDisk()
+            room.leaveToBackStore()
             #expect(Set(room.heads("a")) == ["v|2", "other|1"])
             for record in room.records("a") where record.text == second.text { room.tiers.remove(record) }
             #expect(room.heads("a") == ["other|1"])
@@ -57,10 +65,12 @@ struct TiersTests {
         }
     }
 
-    @Test func `a record that was evicted and read again goes with the one it was`() throws {
-        try with { room in
+    @Test(arguments: Engine.allCases) func `a record that was evicted and read again goes with the one it was`(
+        _ engine: Engine
+    ) throws {
+        try with(engine) { room in
             let first = try room.store("a", "v|1")
-            room.leaveToDisk()
+            room.leaveToBackStore()
             #expect(room.heads("a") == ["v|1"])
             // Whoever held it all the time finds out that it is not good.
             room.tiers.remove(first)
@@ -68,8 +78,10 @@ struct TiersTests {
         }
     }
 
-    @Test func `a record that got a new head goes with the one it was`() throws {
-        try with { room in
+    @Test(arguments: Engine.allCases) func `a record that got a new head goes with the one it was`(
+        _ engine: Engine
+    ) throws {
+        try with(engine) { room in
             let first = try room.store("a", "v|1")
             #expect(room.tiers.replace(first, with: Versioned("a", "v|1 renewed", first.body)))
             room.tiers.remove(first)
@@ -77,8 +89,10 @@ struct TiersTests {
         }
     }
 
-    @Test func `a purge finds a record that gets a new head meanwhile`() throws {
-        try with { room in
+    @Test(arguments: Engine.allCases) func `a purge finds a record that gets a new head meanwhile`(
+        _ engine: Engine
+    ) throws {
+        try with(engine) { room in
             let first = try room.store("a", "v|1")
             let renewed = Versioned("a", "v|1 renewed", first.body)
             var isRenewed = false
@@ -93,8 +107,10 @@ struct TiersTests {
 
     // MARK: large bodies
 
-    @Test func `two that fill one large body are both held back, and both go on`() throws {
-        try with { room in
+    @Test(arguments: Engine.allCases) func `two that fill one large body are both held back, and both go on`(
+        _ engine: Engine
+    ) throws {
+        try with(engine) { room in
             room.calls.shut()
             let length = 24 << 20
             let record = try #require(room.tiers.makeLargeRecord(length: length) { Versioned("a", "v|1", $0) })
@@ -123,23 +139,23 @@ struct TiersTests {
             #expect(room.tiers.insert(record))
             guard case .missing(let fill) = record.body.claim(at: 0, limit: length) else { throw CancellationError() }
             #expect(fill.append(pattern(0..<length)) == .appended && fill.finish())
-            room.leaveToDisk()
+            room.leaveToBackStore()
             try room.reopen()
             let file = try #require(room.largeFiles().first)
             let handle = try FileHandle(forUpdating: file)
             let dataStart = Int(try handle.seekToEnd()) - length
-            for block in stride(from: 0, to: length / blockBytes, by: 2) {
-                try handle.seek(toOffset: UInt64(dataStart + block * blockBytes + 1000))
+            for block in stride(from: 0, to: length / Body.blockBytes, by: 2) {
+                try handle.seek(toOffset: UInt64(dataStart + block * Body.blockBytes + 1000))
                 try handle.write(contentsOf: Data([0x55, 0xAA, 0x55, 0xAA]))
             }
             try handle.close()
             do {
                 let body = try #require(room.records("a").first).body
-                var scratch = [UInt8](repeating: 0, count: blockBytes)
-                for block in 0..<length / blockBytes {
+                var scratch = [UInt8](repeating: 0, count: Body.blockBytes)
+                for block in 0..<length / Body.blockBytes {
                     let isThere = unsafe scratch.withUnsafeMutableBytes { scratch in
                         if case .bytes = unsafe body.piece(
-                            from: block * blockBytes, limit: blockBytes, room: scratch, waits: true)
+                            from: block * Body.blockBytes, limit: Body.blockBytes, room: scratch, waits: true)
                         {
                             return true
                         }
@@ -160,7 +176,7 @@ struct TiersTests {
             #expect(room.tiers.insert(record))
             guard case .missing(let fill) = record.body.claim(at: 0, limit: length) else { throw CancellationError() }
             #expect(fill.append(pattern(0..<length)) == .appended && fill.finish())
-            room.leaveToDisk()
+            room.leaveToBackStore()
             try room.reopen()
             let opened = room.calls.openCount
             guard case .wouldBlock = room.tiers.load(storageKey("a"), Array("a".utf8), waits: false) else {
@@ -208,7 +224,7 @@ struct TierModelTests {
             case 46..<49:
                 let variant = TierModelTests.variants.randomElement(using: &random)!
                 purge(variant)
-            case 49..<57: _ = room.disk.flush()
+            case 49..<57: _ = room.backStore.flush()
             case 57..<65: room.tiers.clearMemory()
             case 65..<70: press()
             case 70..<72: try reopen()
@@ -224,7 +240,7 @@ struct TierModelTests {
             let text = "\(variant)|\(versions)" + (isSession ? "|session" : "")
             let bytes = pattern(versions..<versions + length)
             let version = Version(text: text, seed: versions, length: length)
-            if length > Tiers.packedLengthMax, !isSession {
+            if length > Tiers.wholeBytesMax, !isSession {
                 guard let record = room.tiers.makeLargeRecord(length: length, { Versioned(name, text, $0) }) else {
                     return
                 }
@@ -283,7 +299,7 @@ struct TierModelTests {
         }
 
         private mutating func purge(_ variant: String) {
-            _ = room.disk.flush()
+            _ = room.backStore.flush()
             for name in TierModelTests.names {
                 let key = storageKey(name)
                 _ = room.records(name)
@@ -304,7 +320,7 @@ struct TierModelTests {
         }
 
         private mutating func reopen() throws {
-            _ = room.disk.flush()
+            _ = room.backStore.flush()
             try room.reopen()
             for name in TierModelTests.names { try look(name) }
         }
@@ -356,8 +372,10 @@ struct TierModelTests {
         }
     }
 
-    @Test(arguments: 0..<8) func `what is served was put, and not taken out or replaced since`(_ seed: Int) throws {
-        let room = try TiersRoom(memory: seed % 2 == 0 ? 6 << 20 : 64 << 20)
+    @Test(arguments: 0..<8, Engine.allCases) func `what is served was put, and not taken out or replaced since`(
+        _ seed: Int, _ engine: Engine
+    ) throws {
+        let room = try TiersRoom(engine, memory: seed % 2 == 0 ? 6 << 20 : 64 << 20)
         defer { room.remove() }
         var run = Run(room: room, random: SeededGenerator(seed: UInt64(seed)))
         for _ in 0..<120 { try run.step() }

@@ -1,15 +1,15 @@
 package import Message
 import Rules
 
-/// The rules of the house, ready to be asked. Immutable; a reload makes a new one.
+/// Decides who may use the proxy and what they may reach. Immutable; a reload makes a new one.
 ///
-/// Three questions in the order of a request's way: `admits` when a client connects, `decide` when its request is
-/// read, `mayDial` for every address that is about to be dialled for it. The last is the one that counts: names
-/// resolve to whatever their owner likes, and to something else a moment later.
+/// It is asked three times: `admits` when a client connects, `decide` when its request has been read, and `mayDial` before each
+/// connection to an origin. The last answer is the one that protects: a host name resolves to whatever its owner chooses, and to
+/// something else a moment later.
 package struct AccessPolicy: Sendable, Equatable {
     private let settings: AccessSettings
     private let clients: [AddressRange]?
-    /// No rules, no authentication, allowed by default: `decide` need not be asked (`mayDial` must be all the same).
+    /// There are no rules and no authentication, and the default is to allow: `decide` need not be called. `mayDial` still must.
     package let isOpen: Bool
 
     package init(from settings: AccessSettings) {
@@ -20,16 +20,16 @@ package struct AccessPolicy: Sendable, Equatable {
 
     package var authentication: BasicAuthentication? { settings.authentication }
 
-    /// - Parameter client: nil for a client of a Unix socket, whom the file's permissions let in.
+    /// - Parameter client: nil for a client of a Unix socket; the permissions of the socket file decide about it.
     package func admits(client: IPAddress?) -> Bool {
         guard let client, let clients else { return true }
         return clients.contains { $0.contains(client) }
     }
 
-    /// The first rule that matches, else the default. The ports of CONNECT and, for a host that is an address,
-    /// private destinations are judged here already, so that the refusal comes before any connection.
+    /// What the first rule that matches says, or the default. The port of a CONNECT is checked here as well, and so is the address if
+    /// the host is one, so that the refusal comes before any connection is opened.
     ///
-    /// - Parameter address: what the host resolved to; nil where it is not known yet.
+    /// - Parameter address: what the host resolved to; nil if it is not known yet.
     package func decide(_ request: AccessRequest, address: IPAddress?) -> Verdict {
         if let address = request.destination.address ?? address {
             if let denial = mayDial(request, address: address) { return .deny(denial) }
@@ -38,10 +38,10 @@ package struct AccessPolicy: Sendable, Equatable {
         return decideByName(request)
     }
 
-    /// Whether this address may be dialled for this request, whatever the method; nil means yes.
+    /// Whether Larder may connect to this address for this request, whatever its method. Nil: it may.
     ///
-    /// An allow rule that names an address opens it although it is private, and one that names a port opens that
-    /// to CONNECT, unless a deny rule before it matches. Its position among allow rules does not matter.
+    /// An allow rule that names an address opens it even if it is private, and one that names a port opens that port to
+    /// CONNECT, unless a deny rule before it matches. The position among allow rules does not matter.
     package func mayDial(_ request: AccessRequest, address: IPAddress) -> Denial? {
         if let rule = matchingRule(request, address: address) {
             if let denial = denial(by: rule, request) { return denial }
@@ -66,7 +66,7 @@ package struct AccessPolicy: Sendable, Equatable {
         settings.rules.first { $0.holds(request, address: address) == true }
     }
 
-    /// Whether one of the allow rules that match before the first deny rule that does names what has to be named.
+    /// Whether an allow rule names what has to be opened, and matches before any deny rule does.
     private func isOpened(
         for request: AccessRequest, _ address: IPAddress?, by names: (RuleConditions) -> Bool
     ) -> Bool {
@@ -78,7 +78,8 @@ package struct AccessPolicy: Sendable, Equatable {
         return false
     }
 
-    /// Where the rules that hang on the unknown address would all say what is said without them, it need not be known.
+    /// The verdict without an address. If some rules depend on the address, but all of them would lead to the same verdict as the
+    /// others, the address is not needed.
     private func decideByName(_ request: AccessRequest) -> Verdict {
         var mayAllow = false
         var mayDeny = false
@@ -105,19 +106,19 @@ package struct AccessPolicy: Sendable, Equatable {
     private func isOpenByDefault(_ addressClass: AddressClass) -> Bool {
         switch addressClass {
         case .public: true
-        case .metadata: false  // credentials for the asking: only by a rule that names the address
+        case .metadata: false  // it gives credentials to anyone who asks: only a rule that names the address opens it
         default: settings.privateDestinations == .allow
         }
     }
 
-    /// The ports of CONNECT guard the world outside from our clients. Where private destinations are open as a whole, so
-    /// are the ports of their services.
+    /// The list of ports protects the outside from our clients. If private destinations are open as a whole, so are all of their
+    /// ports.
     private func mayTunnelByDefault(_ request: AccessRequest, _ addressClass: AddressClass) -> Bool {
         if !request.isTunnel || settings.connectPorts.contains(where: { $0.contains(request.port) }) { return true }
         return addressClass != .public && isOpenByDefault(addressClass)
     }
 
-    // MARK: - What is said
+    // MARK: - Denials
 
     private func denial(by rule: AccessRule, _ request: AccessRequest) -> Denial? {
         guard case .deny(let reason) = rule.effect else { return nil }

@@ -1,18 +1,18 @@
 import Message
 package import Rules
 
-/// One line of `access.rules`. All its conditions must hold, within a condition any of its values.
+/// One rule of `access.rules`. All of its conditions must hold; of the values of a condition, any one.
 package struct AccessRule: Sendable, Equatable {
     package var effect: Effect
     package var conditions: Conditions
-    /// Position in the list, from 1: what logs and refusals call the rule.
+    /// The position in the list, from 1. Logs and refusals name the rule by it.
     package var number: Int
-    /// Line in the configuration file; 0 where it came from none.
+    /// The line in the configuration file; 0 if it does not come from a file.
     package var line: Int
 
     package enum Effect: Sendable, Equatable {
         case allow
-        /// - Parameter reason: what the client is told; nil for a general sentence.
+        /// - Parameter reason: what the client is told. Nil: a general sentence.
         case deny(reason: String?)
     }
 
@@ -29,11 +29,11 @@ package struct AccessRule: Sendable, Equatable {
 }
 
 extension AccessRule {
-    /// A path counts in the spelling that is safer: what an allow rule opens must be that however an origin reads it, and what
-    /// a deny rule closes is closed in any spelling.
+    /// The same path can be spelled in several ways. An allow rule holds only if it matches however an origin may read the path; a deny
+    /// rule holds if it matches any reading.
     ///
-    /// - Parameter address: the one that is dialled. Nil: not known.
-    /// - Returns: nil where that depends on the address and it is not known.
+    /// - Parameter address: the address to connect to; nil if it is not known yet.
+    /// - Returns: nil if the answer depends on an address that is not known yet.
     func holds(_ request: AccessRequest, address: IPAddress?) -> Bool? {
         conditions.hold(request, address: address, paths: isAllow ? .everySpelling : .anySpelling)
     }

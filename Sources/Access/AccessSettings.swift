@@ -1,16 +1,16 @@
 import Rules
 
-/// The `access` section of the configuration: who may use the proxy, and what it may reach for them.
+/// The `access` section of the configuration: who may use the proxy, and what they may reach through it.
 package struct AccessSettings: Sendable, Equatable {
-    /// `access.clients` as written; nil where it is not.
+    /// `access.clients` as written; nil if it is left out.
     package var namedClients: [AddressRange]?
     package var privateDestinations: PrivateDestinations = .deny
-    /// `access.authentication.basic.users`; nil: nobody is asked who they are.
+    /// `access.authentication.basic.users`. Nil: clients need not authenticate.
     package var basicUsersFile: String?
     package var basicRealm = "larder"
     package var basicRemember: Duration = .seconds(60)
     package var rules: [AccessRule] = []
-    /// `access.default` as written; nil where it is not.
+    /// `access.default` as written; nil if it is left out.
     package var writtenDefault: DefaultEffect?
     /// Ports that CONNECT may name without a rule that names them.
     package var connectPorts: [ClosedRange<UInt16>] = [443...443]
@@ -20,18 +20,18 @@ package struct AccessSettings: Sendable, Equatable {
     package enum PrivateDestinations: String, CaseIterable, Sendable { case deny, allow }
     package enum DefaultEffect: String, CaseIterable, Sendable { case allow, deny }
 
-    /// Nil: nobody is asked who they are.
+    /// Nil: clients need not authenticate.
     package var authentication: BasicAuthentication? {
         basicUsersFile.map { BasicAuthentication(realm: basicRealm, usersFile: $0, remember: basicRemember) }
     }
 
-    /// Who may use the proxy at all. Nil: everybody who can reach it, because they have to authenticate.
+    /// Who may use the proxy at all. Nil: any address may, because clients have to authenticate.
     package var clients: [AddressRange]? {
         if let namedClients { return namedClients }
         return authentication == nil ? AddressRange.loopback : nil
     }
 
-    /// What happens where no rule matched: deny where there are rules, allow where there is none.
+    /// What happens if no rule matches: deny if there are rules, otherwise allow.
     package var defaultEffect: DefaultEffect { writtenDefault ?? (rules.isEmpty ? .allow : .deny) }
 }
 
@@ -40,7 +40,7 @@ package struct BasicAuthentication: Sendable, Equatable {
     package var realm: String
     /// Path of an htpasswd file.
     package var usersFile: String
-    /// How long verified credentials are taken without hashing them again.
+    /// How long credentials that were right are accepted without hashing the password again.
     package var remember: Duration
 
     package init(realm: String, usersFile: String, remember: Duration) {

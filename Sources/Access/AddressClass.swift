@@ -2,8 +2,8 @@ package import Message
 
 /// What kind of destination an address is, by the IANA special-purpose address registries (RFC 6890).
 ///
-/// Everything that is not `public` is refused as a destination unless it is opened: a proxy stands inside the
-/// network it serves and must not become the way into it. Addresses that carry an IPv4 address are judged by that.
+/// A destination that is not `public` is refused unless a rule opens it: a proxy is inside the network that it serves, and must not
+/// become a way into it. An address that contains an IPv4 address is treated like that address.
 package enum AddressClass: String, CaseIterable, Sendable {
     case `public`
     /// 127.0.0.0/8, ::1.
@@ -14,7 +14,7 @@ package enum AddressClass: String, CaseIterable, Sendable {
     case uniqueLocal = "unique-local"
     /// 169.254.0.0/16, fe80::/10.
     case linkLocal = "link-local"
-    /// Where clouds hand out credentials to whoever asks. Not opened by `private_destinations: allow`.
+    /// Services of clouds that give credentials to any process on the host. `private_destinations: allow` does not open them.
     case metadata
     /// 100.64.0.0/10, between a provider and its customers (RFC 6598).
     case sharedSpace = "shared-space"
@@ -34,8 +34,8 @@ package enum AddressClass: String, CaseIterable, Sendable {
     package var isPublic: Bool { self == .public }
 }
 
-/// The class of `address`. Where an IPv6 address carries an IPv4 address (NAT64, 6to4, Teredo, the deprecated
-/// compatible form), the class of the carried one: that is where the bytes would end.
+/// The class of `address`. For an IPv6 address that contains an IPv4 address (NAT64, 6to4, Teredo, the deprecated
+/// compatible form) it is the class of the IPv4 address, because that is where the bytes would go.
 package func addressClass(_ address: IPAddress) -> AddressClass {
     if metadataAddresses.contains(address) { return .metadata }
     if let v4 = address.v4 { return classOfV4(v4) }

@@ -2,9 +2,9 @@ import Message
 
 /// What a client sends in `Proxy-Authorization: Basic` (RFC 7617 §2).
 package struct BasicCredentials: Sendable, Equatable {
-    /// The user-id: UTF-8, without colon and controls.
+    /// The user-id: UTF-8 without colons and control characters.
     package let user: String
-    /// UTF-8 without controls, as bytes: a password is hashed, not shown.
+    /// UTF-8 without control characters. It stays in bytes because it is hashed and never shown.
     package let password: [UInt8]
 
     package init(user: String, password: [UInt8]) {
@@ -12,8 +12,8 @@ package struct BasicCredentials: Sendable, Equatable {
         self.password = password
     }
 
-    /// Strict: one scheme name, spaces, one token68 that is canonical base64 with its padding, valid UTF-8 inside.
-    /// Nil for anything else, other schemes included; the answer is a challenge (407) all the same.
+    /// Reads a field value strictly: the scheme name, spaces, and a token68 that is canonical base64 with padding and decodes to valid
+    /// UTF-8. Returns nil for anything else, including other schemes.
     package init?(fieldValue: some Collection<UInt8>) {
         let parts = fieldValue.split(separator: UInt8(ascii: " "), maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, isBasic(parts[0]) else { return nil }
@@ -44,7 +44,8 @@ private func isBasic(_ name: some Collection<UInt8>) -> Bool {
     name.map { $0 | 0x20 } == Array("basic".utf8) && name.allSatisfy { $0 > 0x40 }
 }
 
-/// RFC 4648 §4, with its padding (§3.2) and without stray bits (§3.5): one text for one value. Nil where it is not that.
+/// Decodes base64 (RFC 4648 §4) with its padding (§3.2) and without stray bits (§3.5), so that each value has one encoding. Returns nil
+/// for anything else.
 private func decodeStrictBase64(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard let bytes = decodeBase64(text), encodeBase64(bytes).elementsEqual(text) else { return nil }
     return bytes

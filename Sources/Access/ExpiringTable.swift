@@ -1,6 +1,6 @@
-/// A bounded table whose values all live equally long, so that the oldest is always the next to go.
+/// A bounded table whose values all have the same lifetime, so that the oldest one always expires next.
 ///
-/// Time is a monotonic `Duration` since any fixed moment, given by the caller.
+/// The caller passes the time, as a monotonic `Duration` since some fixed moment.
 struct ExpiringTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Held: Sendable {
         var value: Value
@@ -10,7 +10,7 @@ struct ExpiringTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let lifetime: Duration
     private let countMax: Int
     private var held: [Key: Held] = [:]
-    /// In the order of expiry, from `orderStart`. A key set again stands here again; only its last ticket counts.
+    /// The keys in the order of their expiry, from `orderStart`. A key that is set again is added again; only its last ticket counts.
     private var order: [(key: Key, ticket: UInt64)] = []
     private var orderStart = 0
     private var lastTicket: UInt64 = 0
@@ -23,13 +23,13 @@ struct ExpiringTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     var count: Int { held.count }
 
-    /// Nil where it is not held or has expired.
+    /// Returns nil if the key is not in the table or has expired.
     func value(_ key: Key, now: Duration) -> (value: Value, expiry: Duration)? {
         guard let found = held[key], found.expiry > now else { return nil }
         return (found.value, found.expiry)
     }
 
-    /// Sets the value and starts its lifetime anew; what has expired goes, and the oldest where there are too many.
+    /// Sets the value and starts its lifetime. Removes expired values, and the oldest ones if there are too many.
     mutating func set(_ key: Key, _ value: Value, now: Duration) {
         lastTicket += 1
         held[key] = Held(value: value, expiry: now + lifetime, ticket: lastTicket)
@@ -47,13 +47,13 @@ struct ExpiringTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return found.expiry <= now || held.count > countMax
     }
 
-    /// At most one ticket per key stays: the work is paid for by the tickets that went.
+    /// Keeps one ticket per key. The cost is proportional to the tickets that it removes.
     private mutating func forgetOldTickets() {
         order = order[orderStart...].filter { held[$0.key]?.ticket == $0.ticket }
         orderStart = 0
     }
 
-    /// Changes a value that is held and lets it expire when it would have.
+    /// Changes the value of a key that is in the table, without changing when it expires.
     mutating func update(_ key: Key, _ value: Value) { held[key]?.value = value }
 
     mutating func removeAll() {

@@ -1,18 +1,18 @@
 /// The users of an htpasswd file: `name:hash` per line, `#` comments and empty lines between.
 ///
-/// Only hashes that cost something to guess are taken. A file with an error in any line is not used at all:
-/// a user who silently does not exist is a riddle, and a plaintext password is a leak.
+/// Only hashes that are slow to compute are accepted. A file with an error in any line is not used at all: otherwise a user would be
+/// missing without notice, or a plain-text password would go unseen.
 package struct HtpasswdFile: Sendable, Equatable {
     private var hashes: [String: String] = [:]
 
     package init() {}
 
-    /// Nil where the user does not exist; then verify against a hash that nobody has, so that the time tells nothing.
+    /// Returns nil if the user does not exist. Then verify against a hash that nobody has, so that the time reveals nothing.
     package func hash(for user: String) -> String? { hashes[user] }
     package var count: Int { hashes.count }
     package var users: [String] { hashes.keys.sorted() }
 
-    /// Every line in order; all errors, not only the first.
+    /// Reads every line, and returns all errors, not only the first.
     package static func parse(_ text: [UInt8]) -> (file: HtpasswdFile, errors: [HtpasswdError]) {
         var file = HtpasswdFile()
         var errors: [HtpasswdError] = []
@@ -28,7 +28,7 @@ package struct HtpasswdFile: Sendable, Equatable {
         return (file, errors)
     }
 
-    /// Nil for a line without a user.
+    /// Returns nil for an empty line or a comment.
     private static func parseLine(
         _ line: ArraySlice<UInt8>, number: Int
     ) throws(HtpasswdError) -> (user: String, hash: String)? {
@@ -56,7 +56,7 @@ package struct HtpasswdFile: Sendable, Equatable {
     }
 }
 
-/// What is wrong with a line of an htpasswd file. Never says what the line held.
+/// What is wrong with a line of an htpasswd file. It never contains text from that line.
 package struct HtpasswdError: Error, Sendable, Equatable, CustomStringConvertible {
     package let line: Int
     package let problem: Problem
@@ -75,15 +75,16 @@ package struct HtpasswdError: Error, Sendable, Equatable, CustomStringConvertibl
     private var text: String {
         switch problem {
         case .noColon: "expected name:hash"
-        case .notText: "not UTF-8 text, or control characters in it"
+        case .notText: "not UTF-8 text, or it contains control characters"
         case .noUser: "no user name before the colon"
-        case .repeatedUser: "this user stands in the file already"
+        case .repeatedUser: "this user is already in the file"
         case .truncatedHash: "the hash is cut off"
-        case .md5: "MD5 hashes ($apr1$, $1$) are too fast to guess; set it again with larder passwd, or htpasswd -B"
-        case .sha1: "SHA-1 hashes are too fast to guess; set it again with larder passwd, or htpasswd -B"
+        case .md5:
+            "MD5 hashes ($apr1$, $1$) can be guessed too fast; set the password again with larder passwd, or htpasswd -B"
+        case .sha1: "SHA-1 hashes can be guessed too fast; set the password again with larder passwd, or htpasswd -B"
         case .unknownHash:
-            "unknown kind of hash; bcrypt ($2y$), yescrypt ($y$), SHA-512 ($6$) and SHA-256 ($5$) are taken"
-        case .plaintext: "a plain or crypt(3) DES password; set it with larder passwd, or htpasswd -B"
+            "unknown kind of hash; bcrypt ($2y$), yescrypt ($y$), SHA-512 ($6$) and SHA-256 ($5$) are supported"
+        case .plaintext: "a plain-text or DES password; set it again with larder passwd, or htpasswd -B"
         }
     }
 }

@@ -1,7 +1,6 @@
 package import Rules
 
-// Access speaks of hosts, addresses and conditions in the words that all rules share (module Rules). Whoever asks Access
-// something needs no more than Access.
+// Access and Caching share these types of Rules. The aliases let users of Access import Access alone.
 package typealias AccessRequest = RuleRequest
 package typealias Identity = Rules.Identity
 package typealias AuthenticationSchemeName = Rules.AuthenticationSchemeName

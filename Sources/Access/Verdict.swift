@@ -1,18 +1,19 @@
 /// What the rules say about one request.
 package enum Verdict: Sendable, Equatable {
-    /// - Parameter rule: the number of the rule that said so; nil where none did.
+    /// - Parameter rule: the number of the rule that allows it; nil where no rule matched, or where there are none.
     case allow(rule: Int?)
     case deny(Denial)
-    /// A rule with an `address` condition decides, and the host is a name: ask again with its address.
+    /// The verdict depends on the address: resolve the host and ask again.
     case needsAddress
 }
 
-/// Why a request is refused: the same value feeds the response, the log and the counters.
+/// Why the rules refuse a request. The response shows `text`; `Refusal` (Transaction) maps `reason` to the refusal that is logged and
+/// counted, so several reasons share one name there.
 package struct Denial: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The rule, counted from 1 in the order of the file; nil where it was no rule.
+    /// The number of the rule, from 1 in the order of the file. Nil: no rule denied it.
     package let rule: Int?
     package let reason: DenialReason
-    /// One sentence for people. It names the destination as asked for, never a user or a password.
+    /// One sentence for people. It names the destination that was requested, and never a user or a password.
     package let text: String
     /// 403 (RFC 9110 §15.5.4).
     package var status: UInt16 { 403 }
@@ -26,13 +27,13 @@ package struct Denial: Error, Sendable, Equatable, CustomStringConvertible {
     package var description: String { text }
 }
 
-/// The kinds of refusal; the raw value is the name in logs and counters.
+/// The kinds of denial. The raw value is the name in `larder explain` and in the manual; the log and the counters name the `Refusal`.
 package enum DenialReason: String, CaseIterable, Sendable {
     /// A `deny` rule matched.
     case rule
-    /// There are rules, none matched, and the default is deny.
+    /// No rule matched, and the default is deny.
     case noRule = "no-rule"
-    /// The address that would be dialled is not public and no rule opens it.
+    /// The address is not public, and no rule opens it.
     case privateDestination = "private-destination"
     /// CONNECT to a port that is neither in `access.connect_ports` nor named by a rule that allows it.
     case connectPort = "connect-port"

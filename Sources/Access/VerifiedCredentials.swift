@@ -1,29 +1,29 @@
 package import Message
 
-/// What is known already about credentials, so that a password is hashed once a minute and not once a request.
+/// Remembers which credentials were right and which were wrong, so that a password is hashed once a minute instead of once per request.
 ///
-/// Passwords are not kept: a digest of user and password under a secret key stands for them. Failures are remembered too,
-/// briefly, and each client may fail only so often before it has to wait, right or wrong: hashing is what an
-/// attacker would have us do. Pure: the clock is a monotonic `Duration`, the digest a function.
+/// It does not store passwords, but a digest of user and password under a secret key. It remembers failures briefly, and a client that
+/// fails too often has to wait even with right credentials: otherwise an attacker could keep us busy hashing. The clock is a parameter
+/// (a monotonic `Duration`), and so is the digest.
 package struct VerifiedCredentials: Sendable {
     package enum Answer: Sendable, Equatable {
         case verified
         case refused
-        /// Hash it, off the worker, and `record` the outcome.
+        /// Hash the password on a helper thread, and `record` the result.
         case unknown
-        /// This client failed too often; its credentials are not looked at for that long.
+        /// This client failed too often. Its credentials are ignored for that long.
         case tooManyFailures(wait: Duration)
     }
 
-    /// Bounds; the reasons stand at `VerifiedCredentials`.
+    /// How much is remembered, and for how long.
     package struct Bounds: Sendable, Equatable {
-        /// Longest time verified credentials are taken for good.
+        /// How long credentials that were right are accepted.
         package var remember: Duration = .seconds(60)
-        /// Longest time a failure is repeated without hashing.
+        /// How long credentials that were wrong are refused without hashing them again.
         package var rememberFailure: Duration = .seconds(2)
-        /// Credentials held, and clients counted. The oldest go.
+        /// The most credentials, and the most clients, that are remembered. The oldest are forgotten first.
         package var countMax = 4096
-        /// Failures of one client in `failureWindow` before it has to wait for the window's end.
+        /// How often a client may fail within `failureWindow` before it has to wait for the end of that time.
         package var failuresPerClientMax = 10
         package var failureWindow: Duration = .seconds(10)
         package init() {}
@@ -35,7 +35,7 @@ package struct VerifiedCredentials: Sendable {
     private var refused: ExpiringTable<[UInt8], Void>
     private var failures: ExpiringTable<Client, Int>
 
-    /// - Parameter digest: a keyed digest (HMAC-SHA-256, say) whose key nobody else has.
+    /// - Parameter digest: a keyed digest (HMAC-SHA-256, say) whose key no other program knows.
     package init(bounds: Bounds = .init(), digest: @escaping @Sendable ([UInt8]) -> [UInt8]) {
         self.bounds = bounds
         self.digest = digest
@@ -55,7 +55,7 @@ package struct VerifiedCredentials: Sendable {
         return .unknown
     }
 
-    /// The outcome of hashing; a failure counts against the client.
+    /// Records the result of hashing. A failure counts against the client.
     package mutating func record(_ credentials: BasicCredentials, isValid: Bool, client: IPAddress?, now: Duration) {
         let key = identity(credentials)
         if isValid {
@@ -66,7 +66,7 @@ package struct VerifiedCredentials: Sendable {
         }
     }
 
-    /// After the users' file changed.
+    /// Call this when the users' file has changed.
     package mutating func forgetAll() {
         verified.removeAll()
         refused.removeAll()
@@ -80,7 +80,7 @@ package struct VerifiedCredentials: Sendable {
         }
     }
 
-    /// The length of the user's name goes first, so that no two pairs make the same bytes.
+    /// The length of the user name comes first, so that no two pairs of user and password have the same bytes.
     private func identity(_ credentials: BasicCredentials) -> [UInt8] {
         let user = Array(credentials.user.utf8)
         let length = lengthBytes(user.count)
@@ -91,7 +91,7 @@ package struct VerifiedCredentials: Sendable {
         (0..<8).map { UInt8(truncatingIfNeeded: count >> ($0 * 8)) }
     }
 
-    /// One customer of an IPv6 network has a /64 at least; its addresses count as one.
+    /// A client in an IPv6 network has at least a /64, so all addresses of a /64 count as one client.
     private struct Client: Hashable, Sendable {
         let address: IPAddress?
 

@@ -5,13 +5,13 @@ import Glibc
 ///
 /// Every function here takes tens to hundreds of milliseconds by design: never call one on a worker.
 
-/// Whether the password has this hash. False for a hash that crypt(3) does not know, and for a password with a NUL.
+/// Returns whether the password has this hash: false if crypt(3) does not know the kind of hash, or if the password contains a NUL.
 package func verify(password: [UInt8], hash: String) -> Bool {
     guard let computed = crypt(password, setting: hash) else { return false }
     return isEqualInConstantTime(computed, Array(hash.utf8))
 }
 
-/// A new bcrypt hash, with salt of its own, to stand in an htpasswd file.
+/// Returns a bcrypt hash with a new salt, for an htpasswd file.
 package func hash(password: [UInt8]) throws(PasswordError) -> String {
     guard !password.isEmpty else { throw .empty }
     guard password.count <= 72 else { throw .tooLong }
@@ -20,13 +20,13 @@ package func hash(password: [UInt8]) throws(PasswordError) -> String {
     return String(decoding: computed, as: UTF8.self)
 }
 
-/// What to verify against where the user does not exist, so that the answer takes as long. No password is known to have it.
+/// Verify against this if the user does not exist, so that the answer takes the same time. No known password has this hash.
 package let hashOfNobody = "$2b$10$abcdefghijklmnopqrstuu5Lo0g67CiD3M4RpN1BmBb4Crp5w7dbK"
 
-/// Why a password can not be hashed.
+/// Why a password cannot be hashed.
 package enum PasswordError: Error, Sendable, Equatable, CaseIterable {
     case empty
-    /// bcrypt reads 72 bytes and would take any password that begins with them.
+    /// bcrypt reads 72 bytes. It would accept any password that starts with them.
     case tooLong
     /// crypt(3) would stop reading there.
     case containsNUL
@@ -34,10 +34,10 @@ package enum PasswordError: Error, Sendable, Equatable, CaseIterable {
     case unsupported
 }
 
-/// bcrypt's work factor: 2^10 rounds, some 50 ms.
+/// The work factor of bcrypt: 2^10 rounds, about 50 ms.
 private let bcryptCost: CUnsignedLong = 10
 
-/// A `$2b$` setting with random salt from the system; nil where crypt(3) can not.
+/// A `$2b$` setting with random salt from the system; nil if crypt(3) cannot make one.
 private func makeSetting() -> String? {
     guard let setting = unsafe crypt_gensalt_ra("$2b$", bcryptCost, nil, 0) else { return nil }
     defer { unsafe free(setting) }
@@ -61,7 +61,7 @@ private func crypt(_ password: [UInt8], setting: String) -> [UInt8]? {
     return unsafe Array(UnsafeBufferPointer(start: result, count: strlen(result))).map { UInt8(bitPattern: $0) }
 }
 
-/// Looks at every byte, so that the time does not tell how many were right.
+/// Compares every byte, so that the time does not reveal how many were right.
 private func isEqualInConstantTime(_ a: [UInt8], _ b: [UInt8]) -> Bool {
     guard a.count == b.count else { return false }
     var difference: UInt8 = 0

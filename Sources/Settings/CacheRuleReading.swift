@@ -5,14 +5,14 @@ import Rules
 /// `cache.rules`: a list of `match: { conditions }` with what becomes of the requests that match.
 extension SettingKind where Value == [CacheRule] {
     static var rules: SettingKind {
-        .elements("rules", allowed: "a list of match: { … } with what holds then", read: readRule)
+        .elements("rules", allowed: "a list of match: { … } with what applies then", read: readRule)
     }
 }
 
 /// `cache.zones`.
 extension SettingKind where Value == [WrittenZone] {
     static var zones: SettingKind {
-        .elements("zones", allowed: "a list of name: …, memory: … and what holds in the zone", read: readZone)
+        .elements("zones", allowed: "a list of name: …, memory: … and what applies in the zone", read: readZone)
     }
 }
 
@@ -26,12 +26,12 @@ private func readRule(_ node: ConfigurationNode, number: Int, _ problems: inout 
     rule.changes = readChanges(&reader)
     rule.key = reader.value("key", .keyRules)
     if !rule.conditions.types.isEmpty {
-        let reason = "a rule with a type has none: it is needed before the type is known"
+        let reason = "a rule with a type cannot have it: it is needed before the type is known"
         reader.refuse("zone", reason)
         reader.refuse("key", reason)
     }
     if rule.key?.host != nil, rule.conditions.hosts.isEmpty || rule.conditions.hosts.contains(.any) {
-        reader.refuse("key", "host takes one host for many, so match must name them", hint: "add match: { host: … }")
+        reader.refuse("key", "host replaces other hosts, so match must name them", hint: "add match: { host: … }")
     }
     return reader.finish("key", into: &problems) ? rule : nil
 }
@@ -47,7 +47,7 @@ private func readZone(_ node: ConfigurationNode, number: Int, _ problems: inout 
     let disk = reader.value("disk", .zoneDisk)
     if name == CacheZone.defaultName {
         reader.refuse(
-            "name", "this zone is always there", hint: "its size is cache.memory; say the rest in a last rule")
+            "name", "this zone always exists", hint: "cache.memory is its size, and a last rule can set the rest")
     }
     guard reader.finish("key", into: &problems), let name, let memory else { return nil }
     let zone = CacheZone(

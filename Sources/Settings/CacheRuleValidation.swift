@@ -2,7 +2,7 @@ import Access
 import Caching
 import Rules
 
-/// What no single rule and no single zone can tell.
+/// Checks zones and rules against each other.
 func cacheRuleErrors(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
     zoneErrors(configuration.cache.zones, reader) + unknownZoneErrors(configuration.cache, reader)
 }
@@ -14,19 +14,19 @@ func cacheRuleWarnings(_ configuration: Configuration, _ reader: ConfigurationRe
     if cache.policyClients.contains(where: \.isEverything) {
         warnings.append(
             reader.error(
-                "cache.policy_clients", "every client can make the cache ignore what origins say, for all the others",
-                hint: "name the clients you trust with that"))
+                "cache.policy_clients", "every client can make the cache ignore the origin, for all other clients",
+                hint: "name the clients that you trust"))
     }
     return warnings
 }
 
-/// A rule that can never decide is a slip of the pen.
+/// Rules that can never decide are mistakes.
 func accessRuleWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
     let rules = configuration.access.rules
     var warnings = unreachableWarnings(rules.map(\.conditions), "access.rules", reader)
     for rule in rules where !rule.conditions.paths.isEmpty && rule.conditions.methods == ["CONNECT"] {
         warnings.append(
-            reader.error("access.rules[\(rule.number)]", "never holds: a tunnel has no path that Larder could see"))
+            reader.error("access.rules[\(rule.number)]", "never matches: Larder cannot see the path in a tunnel"))
     }
     return warnings
 }
@@ -35,12 +35,12 @@ private func zoneErrors(_ zones: [CacheZone], _ reader: ConfigurationReader) -> 
     var seen: Set<String> = []
     return zones.enumerated().compactMap { index, zone in
         if seen.insert(zone.name).inserted { return nil }
-        return reader.error("cache.zones[\(index + 1)].name", "\(zone.name) stands here twice")
+        return reader.error("cache.zones[\(index + 1)].name", "\(zone.name) is listed twice")
     }
 }
 
 private func unknownZoneErrors(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
-    // Where the zones themselves are wrong, they are not known; that is told already.
+    // If the zones have errors, which are reported already, their names are not known.
     if reader.hasErrors(in: "cache.zones") { return [] }
     let names = [CacheZone.defaultName] + cache.zones.map(\.name)
     return cache.rules.compactMap { rule in
@@ -52,20 +52,20 @@ private func unknownZoneErrors(_ cache: CacheSettings, _ reader: ConfigurationRe
     }
 }
 
-/// Rules behind one that holds for everything.
+/// Rules after a rule that matches everything.
 private func unreachableWarnings(
     _ rules: [RuleConditions], _ key: String, _ reader: ConfigurationReader
 ) -> [ConfigurationError] {
     guard let last = rules.firstIndex(where: \.isEverything), last + 1 < rules.count else { return [] }
     return [
         reader.error(
-            "\(key)[\(last + 2)]", "is never asked: rule \(last + 1) holds for everything", hint: "put it first")
+            "\(key)[\(last + 2)]", "is never reached: rule \(last + 1) matches everything", hint: "move it up")
     ]
 }
 
-/// Limits that no budget has room for.
+/// Size limits that are larger than their zone.
 private func sizeWarnings(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
-    // How large the disk tier of the default zone will be is not known where its size is left out.
+    // If the size of the default disk tier is left out, it is not known yet.
     let defaultBudget = cache.writtenDiskSize.map { max(cache.memory, $0) } ?? .max
     let budgets = Dictionary(
         cache.zones.map { ($0.name, max($0.memory, $0.diskSize)) }, uniquingKeysWith: { first, _ in first })
@@ -82,6 +82,6 @@ private func sizeWarnings(_ cache: CacheSettings, _ reader: ConfigurationReader)
     return places.compactMap { key, sizeMax, budget in
         guard let sizeMax, sizeMax > budget else { return nil }
         return reader.error(
-            "\(key).object_size_max", "\(renderSize(sizeMax)) is more than the zone holds, \(renderSize(budget))")
+            "\(key).object_size_max", "\(renderSize(sizeMax)) is more than the zone can store, \(renderSize(budget))")
     }
 }

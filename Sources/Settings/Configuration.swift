@@ -3,7 +3,7 @@ package import Caching
 package import Message
 package import Rules
 
-/// Every setting as a typed value: an immutable snapshot that a transaction keeps from its first byte to its last.
+/// Every setting as a typed value. A request keeps the configuration that it started with.
 ///
 /// `Configuration()` is what Larder does without a file, once a directory for the disk tier was chosen (`DefaultDisk`). Meanings, bounds and defaults are declared in `Settings`.
 package struct Configuration: Sendable, Equatable {
@@ -29,43 +29,43 @@ package enum Workers: Sendable, Equatable {
 }
 
 package struct AdminSettings: Sendable, Equatable {
-    /// Nil: no admin listener over TCP. Never `.unix`.
+    /// Nil: the admin server does not listen on TCP. Never `.unix`.
     package var address: ListenAddress? = .tcp(IPAddress(v4: 0x7F00_0001), port: 3129)
-    /// Path of the Unix socket the command line talks to; nil: none.
+    /// The path of the Unix socket that the commands use. Nil: there is none.
     package var socket: String? = "/run/larder/admin.sock"
-    /// File whose first line is the token that allows changes over TCP; nil: no changes over TCP.
+    /// The file whose first line is the token that allows changes over TCP. Nil: no changes over TCP.
     package var tokenFile: String?
 }
 
 package struct CacheSettings: Sendable, Equatable {
     /// Bytes.
     package var memory: UInt64 = 256 << 20
-    /// `cache.disk.path` as written; nil where it is not.
+    /// `cache.disk.path` as written; nil if it is left out.
     package var writtenDiskPath: String?
-    /// `cache.disk.size` in bytes as written; nil where it is not. 0: memory only.
+    /// `cache.disk.size` in bytes as written; nil if it is left out. 0: memory only.
     package var writtenDiskSize: UInt64?
-    /// Takes the place of what is not written of the two above.
+    /// Holds for path and size if they are left out.
     package var defaultDisk = DefaultDisk.notChosen
-    /// `cache.disk.pinned` in bytes as written; nil where it is not.
+    /// `cache.disk.pinned` in bytes as written; nil if it is left out.
     package var writtenDiskPinned: UInt64?
-    /// How much of what was stored last a power cut may cost, in every zone with a disk.
+    /// How often stored responses are forced to the disk, in every zone with a disk.
     package var diskSync: Duration = .seconds(2)
     package var collapse = true
-    /// `cache.object_size_max` in bytes as written; nil where it is not.
+    /// `cache.object_size_max` in bytes as written; nil if it is left out.
     package var writtenObjectSizeMax: UInt64?
     package var heuristicLifetimeMax: Duration = .seconds(86_400)
-    /// Lifetime of a 404 or 410 for which the origin gave none; zero: as RFC 9111 says.
+    /// How long a 404 or 410 is fresh if the origin does not say. Zero: as RFC 9111 says.
     package var negativeTTL: Seconds = Seconds(5)
-    /// Targeted fields are heeded (RFC 9213).
+    /// Whether targeted fields replace `Cache-Control` (RFC 9213).
     package var targetedFields = false
-    /// Whose `Larder-Policy` is heeded.
+    /// The clients whose `Larder-Policy` is obeyed.
     package var policyClients: [AddressRange] = []
     package var compression = CompressionSettings()
-    /// Without the default one.
+    /// All zones except the default one.
     package var writtenZones: [WrittenZone] = []
     package var rules: [CacheRule] = []
 
-    /// Without the default one.
+    /// All zones except the default one.
     package var zones: [CacheZone] {
         get { writtenZones.map(\.zone) }
         set { writtenZones = newValue.map { WrittenZone($0) } }
@@ -80,9 +80,9 @@ package struct CacheSettings: Sendable, Equatable {
     package var objectSizeMax: UInt64 { writtenObjectSizeMax ?? max(memory, diskSize) / 8 }
 }
 
-/// What is worth compressing, where a rule says `compress`.
+/// What is compressed if a rule says `compress`.
 package struct CompressionSettings: Sendable, Equatable {
-    /// As written; nil where they are not: the types that compress well by experience.
+    /// As written; nil if they are not: the types that compress well by experience.
     package var writtenTypes: [MediaTypePattern]?
     /// Bytes of the smallest body.
     package var sizeMin: UInt64 = 1 << 10
@@ -116,7 +116,7 @@ package struct TimeoutSettings: Sendable, Equatable {
     package var firstByte: Duration = .seconds(60)
     /// Between two reads of an origin's body, and between two writes of a client that does not read.
     package var idle: Duration = .seconds(60)
-    /// For the head of a response that another request fetches already.
+    /// For the head of a response that another request is already fetching.
     package var collapse: Duration = .seconds(30)
     package var originKeepAlive: Duration = .seconds(60)
     package var tunnelIdle: Duration = .seconds(600)
@@ -137,6 +137,6 @@ package struct TLSSettings: Sendable, Equatable {
 package struct DNSSettings: Sendable, Equatable {
     package var ttlMin: Duration = .seconds(1)
     package var ttlMax: Duration = .seconds(3600)
-    /// How long a name that does not exist is taken not to.
+    /// How long Larder remembers that a name does not exist.
     package var negative: Duration = .seconds(5)
 }

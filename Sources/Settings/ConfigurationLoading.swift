@@ -2,7 +2,7 @@ import Caching
 
 /// What reading a configuration came to.
 package struct LoadedConfiguration: Sendable {
-    /// Nil where there are errors.
+    /// Nil if there are errors.
     package let configuration: Configuration?
     /// In the order of lines.
     package let errors: [ConfigurationError]
@@ -36,13 +36,13 @@ package func loadConfiguration(_ root: ConfigurationNode?, file: String) -> Load
     LoadedConfiguration(root, file: file)
 }
 
-/// The key paths whose values differ and are read at start only.
+/// The keys of settings that differ and take effect at the next start only.
 package func changesNeedingRestart(from old: Configuration, to new: Configuration) -> [String] {
     Settings.all.filter { $0.reload == .restart && $0.differs(old, new) }.map(\.key)
         + diskChangesNeedingRestart(from: old.cache, to: new.cache)
 }
 
-/// Of a zone that stays what is read again is how large its store may be, not whether and where it is.
+/// A reload can change the size of a disk tier, but not turn it on or off, nor move it.
 private func diskChangesNeedingRestart(from old: CacheSettings, to new: CacheSettings) -> [String] {
     var keys: [String] = []
     if (old.diskSize == 0) != (new.diskSize == 0) { keys.append("cache.disk.size") }
@@ -53,10 +53,7 @@ private func diskChangesNeedingRestart(from old: CacheSettings, to new: CacheSet
     return keys
 }
 
-/// Every setting with its value, for `larder check -v`; those left out without a value are not there.
+/// Every setting with the value that holds, for `larder check -v`.
 package func effectiveSettings(_ configuration: Configuration) -> [(key: String, value: String)] {
-    Settings.all.compactMap { setting in
-        let text = setting.text(in: configuration)
-        return text.isEmpty ? nil : (setting.key, text)
-    }
+    Settings.all.map { ($0.key, $0.effectiveText(in: configuration)) }
 }

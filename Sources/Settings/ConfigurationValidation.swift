@@ -3,7 +3,7 @@ import Caching
 import Message
 import Rules
 
-/// What no single setting can tell: settings that do not go together.
+/// Checks settings that depend on each other.
 func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], warnings: [ConfigurationError]) {
     let configuration = reader.configuration
     return (
@@ -15,7 +15,7 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
     )
 }
 
-/// The listeners that anybody but this host can reach, while nobody says who may.
+/// The listeners that other machines can reach although the configuration names neither clients nor users.
 package func unguardedListeners(_ configuration: Configuration) -> [ListenAddress] {
     guard configuration.access.namedClients == nil, configuration.access.authentication == nil else { return [] }
     return configuration.listen.filter(isBeyondLoopback)
@@ -33,13 +33,13 @@ private func listenerErrors(_ configuration: Configuration, _ reader: Configurat
     }
     var seen: Set<ListenAddress> = []
     for listener in configuration.listen where !listener.isAnyPort && !seen.insert(listener).inserted {
-        errors.append(reader.error("listen", "\(listener) stands here twice"))
+        errors.append(reader.error("listen", "\(listener) is listed twice"))
     }
     if let admin = configuration.admin.address, seen.contains(admin) {
         errors.append(
             reader.error(
                 "admin.address", line: reader.lines["admin.address"] ?? reader.lines["listen"],
-                "\(admin) is where the proxy listens"))
+                "\(admin) is also an address in listen"))
     }
     return errors
 }
@@ -50,12 +50,12 @@ private func authenticationErrors(
     guard configuration.access.authentication == nil else { return [] }
     var errors: [ConfigurationError] = []
     let section = "access.authentication"
-    // Whoever wrote the section wants authentication: never run without it by accident.
+    // The section is there, so authentication is wanted: Larder must not run without it by accident.
     if let line = reader.lines[section], reader.lines["\(section).basic.users"] == nil {
         errors.append(
             reader.error(
                 "\(section).basic.users", line: reader.lines["\(section).basic"] ?? line, "missing",
-                hint: "name the users' file, or leave \(section) out"))
+                hint: "name the users' file, or remove \(section)"))
     }
     if reader.lines[section] == nil {
         let rules =
@@ -64,7 +64,7 @@ private func authenticationErrors(
         for (key, conditions) in rules where !conditions.users.isEmpty {
             errors.append(
                 reader.error(
-                    key, "names users, but nobody is asked who they are", hint: "configure access.authentication"))
+                    key, "names users, but no authentication is configured", hint: "configure access.authentication"))
         }
     }
     return errors
@@ -86,12 +86,12 @@ private func opennessWarnings(_ configuration: Configuration, _ reader: Configur
     if access.authentication == nil, access.namedClients?.contains(where: \.isEverything) ?? false {
         warnings.append(
             reader.error(
-                "access.clients", "everybody who can reach a listener may use the proxy",
+                "access.clients", "everyone who can reach a listener may use the proxy",
                 hint: "name the networks of your clients, or configure access.authentication"))
     }
     if let admin = configuration.admin.address, isBeyondLoopback(admin) {
         warnings.append(
-            reader.error("admin.address", "\(admin) shows statistics and URLs to everybody who can reach it"))
+            reader.error("admin.address", "\(admin) shows statistics and URLs to everyone who can reach it"))
     }
     if access.writtenDefault == .deny && access.rules.isEmpty {
         warnings.append(reader.error("access.default", "deny without rules refuses every request"))

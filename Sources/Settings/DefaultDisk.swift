@@ -1,9 +1,9 @@
 import Caching
 
-/// The disk tier of the default zone, as far as the configuration leaves it out.
+/// Directory and size of the default zone's disk tier, for a configuration that leaves them out.
 ///
-/// The rules are here; whoever starts the program looks at the machine (which directory may be written, how much space is free)
-/// and puts the result into `CacheSettings.defaultDisk`.
+/// This file has the rules. The command line looks at the machine (which directory it may write to, how much space is free) and
+/// stores the result in `CacheSettings.defaultDisk`.
 package struct DefaultDisk: Sendable, Equatable {
     package var path: String
     /// Bytes; 0: memory only.
@@ -14,14 +14,14 @@ package struct DefaultDisk: Sendable, Equatable {
         self.size = size
     }
 
-    /// What holds until somebody has looked at the machine.
+    /// The value until the command line has looked at the machine.
     package static let notChosen = DefaultDisk(path: systemDirectory, size: 0)
 
     package static let systemDirectory = "/var/lib/larder"
 
-    /// The directories in the order in which they are tried; the first one that may be written is taken.
+    /// The directories in the order in which they are tried. The first one that Larder may write to is used.
     ///
-    /// - Parameter environment: the value of a variable; nil where it is not set.
+    /// - Parameter environment: the value of a variable; nil if it is not set.
     package static func directories(environment: (String) -> String?) -> [String] {
         if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") {
             return [systemDirectory, "\(state)/larder"]
@@ -34,8 +34,8 @@ package struct DefaultDisk: Sendable, Equatable {
 
     /// 10 % of the free space, in whole MiB, and 10 GiB at most.
     ///
-    /// - Parameter freeBytes: what the file system has free, and what the store in the directory takes already.
-    /// - Returns: 0 where the result would be too small for a store.
+    /// - Parameter freeBytes: the free space of the file system, plus the space that an existing disk tier takes.
+    /// - Returns: 0 if the result would be too small for a store.
     package static func size(freeBytes: UInt64) -> UInt64 {
         let size = min(freeBytes / 10, sizeMax) & ~((1 << 20) - 1)
         return size < diskSizeMin ? 0 : size
@@ -44,12 +44,12 @@ package struct DefaultDisk: Sendable, Equatable {
     private static let sizeMax: UInt64 = 10 << 30
 }
 
-/// The smallest disk tier, in bytes: the disk store needs room for its index and a few files.
+/// The size of the smallest disk tier, in bytes: it needs room for its index and a few files.
 package let diskSizeMin: UInt64 = 16 << 20
 
 extension CacheSettings {
-    /// The configuration does not mention a disk tier for the default zone. A disk tier that nobody asked for must never keep
-    /// Larder from starting.
+    /// The configuration names neither path nor size of the default zone's disk tier. Such a disk tier must never keep Larder from
+    /// starting.
     package var isDiskLeftOut: Bool { writtenDiskPath == nil && writtenDiskSize == nil }
 
     /// The zone whose disk shares its directory with `path`, contains it, or lies in it. Nil: none does.

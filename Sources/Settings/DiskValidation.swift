@@ -1,7 +1,7 @@
 import Caching
 import Rules
 
-/// What no single setting can tell of the disks: they must not be in each other's way, and what is to go there needs one.
+/// Checks the disk tiers against each other and against the zones and rules that use them.
 func diskErrors(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
     sharedDirectoryErrors(cache, reader) + quotaErrors(cache, reader)
 }
@@ -24,17 +24,17 @@ func normalisedPath(_ path: String) -> [Substring] {
 }
 
 private func sharedDirectoryErrors(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
-    // A directory that is not written is not known yet: whoever chooses it heeds those of the zones.
+    // A directory that is left out is chosen later, with regard to those of the zones.
     let known = cache.isDiskLeftOut ? cache.disks : cache.expectedDisks
     let disks = known.map { (disk: $0, parts: normalisedPath($0.path)) }
     return disks.enumerated().compactMap { index, own in
         for other in disks[..<index] {
-            let told = "\(other.disk.path), the disk of zone \(other.disk.zone)"
+            let told = "\(other.disk.path), the directory of zone \(other.disk.zone)"
             let message =
                 own.parts == other.parts
-                ? "is \(told), too"
+                ? "is also \(told)"
                 : own.parts.starts(with: other.parts)
-                    ? "lies in \(told)" : other.parts.starts(with: own.parts) ? "holds \(told)" : nil
+                    ? "is inside \(told)" : other.parts.starts(with: own.parts) ? "contains \(told)" : nil
             guard let message else { continue }
             return reader.error(
                 "\(cache.key(ofDisk: own.disk.zone)).path", "\(own.disk.path) \(message)",
@@ -61,7 +61,7 @@ extension CacheSettings {
     }
 }
 
-/// What is to survive the process, in a zone that has no disk for it.
+/// Responses that shall survive a restart, in a zone without a disk.
 private func storageWarnings(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
     places(in: cache).compactMap { place in
         guard let storage = place.changes.storage, storage != .session else { return nil }
@@ -69,7 +69,7 @@ private func storageWarnings(_ cache: CacheSettings, _ reader: ConfigurationRead
         if place.disks.isEmpty {
             return reader.error(
                 key,
-                "\(storage.rawValue) needs a disk, and zone \(place.zone) has none: it is kept in memory, as session",
+                "\(storage.rawValue) needs a disk, and zone \(place.zone) has none: such responses stay in memory, as with session",
                 hint: place.zone == CacheZone.defaultName
                     ? "set cache.disk.size" : "give the zone a disk: { path: …, size: … }"
             )
@@ -83,11 +83,11 @@ private func admissionWarnings(_ cache: CacheSettings, _ reader: ConfigurationRe
     places(in: cache).compactMap { place in
         guard place.changes.admission == .secondHit, place.disks.isEmpty else { return nil }
         return reader.error(
-            "\(place.key).admission", "says what goes to the disk, and zone \(place.zone) has none")
+            "\(place.key).admission", "has no effect: it is about the disk, and zone \(place.zone) has none")
     }
 }
 
-/// A zone or a rule, and the disks that what it says may be of.
+/// A zone or a rule, and the disks that its settings may apply to.
 private struct ChangesPlace {
     let key: String
     let zone: String
@@ -103,7 +103,7 @@ private func places(in cache: CacheSettings) -> [ChangesPlace] {
             key: "cache.zones[\(index + 1)]", zone: zone.name, changes: zone.changes,
             disks: disks.filter { $0.zone == zone.name })
     }
-    // A zone that is not there is told elsewhere.
+    // Another check reports rules with unknown zones.
     let rules = cache.rules.filter { names.contains($0.zone ?? CacheZone.defaultName) }
     return zones
         + rules.map { rule in

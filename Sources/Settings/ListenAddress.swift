@@ -5,7 +5,7 @@ package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
     case tcp(IPAddress, port: UInt16)
     case unix(String)
 
-    /// Nil where the text is none of these. Port 0 is any free one, which the line of readiness tells; a name other than localhost is not looked up.
+    /// Nil if the text is none of these. Port 0 is any free one, which the line of readiness tells; a name other than localhost is not looked up.
     package init?(_ text: String) {
         if text.hasPrefix("unix:") {
             let path = String(text.dropFirst(5))

@@ -28,19 +28,19 @@ private func escapeCell(_ text: String) -> String {
 private let manualHead = """
     # Configuration
 
-    <!-- Made from Sources/Settings by `LARDER_RENDER=1 swift test --filter Rendering`; change it there. -->
+    <!-- Rendered from Sources/Settings by `LARDER_RENDER=1 swift test --filter Rendering`; change it there. -->
 
-    Larder reads one YAML file: `--config FILE`, else `larder.yaml` in the working directory, else `/etc/larder/larder.yaml`;
-    without any, the defaults below. `conf/larder.yaml` is all of it with comments, `conf/examples/` has one file per use.
-    `larder check` tells everything that is wrong with a file, each with its line, what was expected and the key you may have
-    meant; `larder check -v` shows what is in effect.
+    Larder reads one YAML file: the one that `--config` names, or `larder.yaml` in the working directory, or
+    `/etc/larder/larder.yaml`. Without any of them, the defaults below hold. `conf/larder.yaml` contains every setting with a comment, and
+    `conf/examples/` has a file for each common use. `larder check` reports everything that is wrong with a file, each problem with its
+    line, what was expected, and the key you may have meant. `larder check -v` shows the value of every setting.
 
-    `SIGHUP` reads the file again. If it has errors, nothing changes. Settings marked *live* take effect for requests that
-    begin then; those marked *restart* are reported and wait for the next start.
+    `SIGHUP` makes Larder read the file again. If the file has errors, nothing changes. Settings marked *live* apply to
+    requests that start after that. Larder reports changes to settings marked *restart* and applies them at its next start.
 
-    Sizes are `64KiB`, `256MiB`, `10GiB`, `1TiB`, their decimal cousins (`64kB`, `1GB`), or plain bytes. Durations are `500ms`,
-    `30s`, `5m`, `1h`, `2d`. Flags are `yes` or `no`. Where a list is expected, one value stands for a list of one. Text that begins
-    with `*` or holds `: ` needs quotes. Anchors, aliases and tags are not read.
+    Sizes are written as `64KiB`, `256MiB`, `10GiB` or `1TiB`, in decimal units (`64kB`, `1GB`), or as bytes. Durations are written as
+    `500ms`, `30s`, `5m`, `1h` or `2d`. Flags are `yes` or `no`. Instead of a list with one value you can write the value. Text that
+    starts with `*` or contains `: ` needs quotes. Anchors, aliases and tags are not supported.
 
     """
 
@@ -48,61 +48,63 @@ private let manualTail = """
 
     ## The cache in detail
 
-    Rules of the cache have the same conditions as rules of access, within `match:`, but for two: they have no `address`, and they have
-    `type`, compared with the `Content-Type` of the response. What they can say, and what `cache.zones` can: [policies.md](policies.md).
-    `larder check` prints all rules as it understood them, one line each; `larder check --json` for scripts.
+    Cache rules have their conditions under `match:`. They are the conditions of access rules, except that there is no `address`, and that
+    there is `type`, which is compared with the `Content-Type` of the response. [policies.md](policies.md) explains what cache rules and
+    `cache.zones` can say. `larder check` prints every rule as Larder understands it, one line each; `larder check --json` is for scripts.
 
     ## Access in detail
 
-    A request passes four gates, and each refusal says which one and why.
+    A request has to pass four checks. Each refusal says which check failed, and why.
 
-    1. **The client's address** must be in `access.clients`. Without the key these are loopback only; where
-       `access.authentication` is configured, everybody who authenticates. Clients on a `unix:` listener pass: the
-       socket's permissions are theirs. Larder does not start with a listener beyond loopback while neither is configured.
-    2. **The user**, where `access.authentication` is configured: name and password against the users' file (407 otherwise).
-    3. **The rules**, in order; the first one that matches decides, else `access.default`.
-    4. **The address that is dialled**, each time, for every method: rules with `address` are asked again with it, and
-       addresses that are not public are refused unless they are opened. A name that resolves to a private address gets nowhere.
+    1. **The client's address** must be in `access.clients`. Without that setting, only loopback is allowed; if
+       `access.authentication` is configured, every client that authenticates is. Clients of a `unix:` listener always pass:
+       the permissions of the socket file decide who can connect. Larder does not start with a listener that other machines can
+       reach if neither setting is present.
+    2. **The user**, if `access.authentication` is configured. A client without a right name and password gets 407.
+    3. **The rules**, in order. The first rule that matches decides, and `access.default` if none does.
+    4. **The address that Larder connects to**, for every connection and every method. Rules with `address` are checked again with it, and an
+       address that is not public is refused unless a rule opens it. So a host name that resolves to a private address leads
+       nowhere.
 
     ### Rules
 
-    A rule is `allow:` or `deny:` with conditions. All its conditions must hold; within a condition, any value. A rule
+    A rule is `allow:` or `deny:` with conditions. All of its conditions must hold; of the values of a condition, any one. A rule
     without conditions holds for every request.
 
     | condition | values |
     |---|---|
-    | `host` | `example.org` is that name; `*.example.com` every name below example.com, at any depth, but not example.com itself; `*` any host; an address is that address, in whatever spelling it is asked for (`0x7f.1`, `2130706433`, `[::ffff:127.0.0.1]`) |
-    | `address` | an address or a range such as `10.0.0.0/8`, compared with the address that is dialled, after the name service was asked |
+    | `host` | `example.org` is that host; `*.example.com` is every host below example.com, at any depth, but not example.com itself; `*` is any host; an address is that address, however the request spells it (`0x7f.1`, `2130706433`, `[::ffff:127.0.0.1]`) |
+    | `address` | an address or a network such as `10.0.0.0/8`. It is compared with the address that Larder connects to, after the host name was resolved |
     | `port` | `443`, or a range such as `8000-8999` |
     | `method` | `GET`, `HEAD`, `CONNECT` …, in upper case |
-    | `path` | the whole path without the query, `*` for any bytes: `/pool/*`, `*.deb`. Case counts. A tunnel has no path, so no rule with one holds for it |
-    | `user` | authenticated names, as in the users' file |
-    | `client` | addresses and ranges of clients |
-    | `reason` | no condition: what a `deny` rule tells the client |
+    | `path` | the whole path without the query; `*` stands for any characters: `/pool/*`, `*.deb`. Upper and lower case differ. A tunnel has no path, so a rule with this condition never holds for it |
+    | `user` | names of users, as in the users' file |
+    | `client` | addresses and networks of clients |
+    | `reason` | not a condition: the text that a `deny` rule shows to the client |
 
-    A path counts in the spelling that is safer: an `allow` rule holds only if the path matches as sent and as an origin might read it
-    (percent-encoding undone, `//` merged, `..` resolved); a `deny` rule holds if either does. Origins that tell paths apart in other ways
-    (case, `;parameters`) need rules for each.
+    The same path can be written in several ways. An `allow` rule holds only if the path matches both as sent and as an origin might read it
+    (with percent-encoding undone, `//` merged and `..` resolved). A `deny` rule holds if either matches. Origins that treat other spellings
+    as equal (case, `;parameters`) need a rule for each.
 
     ### Private destinations
 
-    Not public are loopback, private, unique-local, link-local, shared (100.64.0.0/10), multicast, documentation, benchmarking and reserved
-    addresses, `0.0.0.0` and `::`, by the registries of IANA, and the metadata services of clouds. IPv6 addresses that
-    carry an IPv4 address (NAT64, 6to4, Teredo, mapped) are judged by that.
+    These addresses are not public: loopback, private, unique-local, link-local, shared (100.64.0.0/10), multicast, documentation,
+    benchmarking and reserved addresses, `0.0.0.0` and `::` (all by the IANA registries), and the metadata services of clouds. An IPv6 address
+    that contains an IPv4 address (NAT64, 6to4, Teredo, mapped) is treated like that IPv4 address.
 
-    An `allow` rule that names an address, in `address` or as the literal in `host`, opens just that address, for the requests that
-    match its other conditions. It may stand after another `allow` rule that matches, not after a `deny` rule that does.
-    `private_destinations: allow` opens all of them, except the metadata services: those always need a rule.
+    An `allow` rule that names an address, in `address` or literally in `host`, opens that address alone, and only for requests that
+    match its other conditions. It may come after another `allow` rule that matches, but not after a `deny` rule that matches.
+    `private_destinations: allow` opens all of them except the metadata services, which always need a rule.
 
     ### CONNECT
 
-    A tunnel hides what goes through it, so its port must be in `access.connect_ports` or named in the `port` condition of an
-    `allow` rule that matches.
+    Larder cannot see what goes through a tunnel. The port of a tunnel must therefore be in `access.connect_ports`, or in the `port` condition
+    of an `allow` rule that matches.
 
     ### Users
 
-    `larder passwd FILE USER` makes and changes the file. Hashes are bcrypt (`$2y$`, `$2b$`, `$2a$`), yescrypt (`$y$`), SHA-512 (`$6$`) or
-    SHA-256 (`$5$`); plain text, DES, MD5 (`$apr1$`) and SHA-1 are refused. A verified password is remembered for
-    `remember` as a keyed digest, never as itself; a client that fails too often has to wait.
+    `larder passwd FILE USER` creates and changes the file. Larder accepts bcrypt (`$2y$`, `$2b$`, `$2a$`), yescrypt (`$y$`), SHA-512 (`$6$`) and
+    SHA-256 (`$5$`) hashes. It refuses plain text, DES, MD5 (`$apr1$`) and SHA-1. For the time of `remember`, Larder stores a keyed digest
+    of a password that was right, never the password. A client that sends wrong passwords too often has to wait.
 
     """

@@ -23,7 +23,7 @@ struct MappingReader {
         isKnown = entries.map { _ in false }
     }
 
-    /// Nil where the key is not there, or its value is wrong.
+    /// Nil if the key is not there, or its value is wrong.
     mutating func value<Value>(_ key: String, _ kind: SettingKind<Value>) -> Value? {
         known.append(key)
         guard let index = find(key) else { return nil }

@@ -1,4 +1,4 @@
-/// The name somebody probably meant: the nearest of `names` by edit distance, or nil where none is near.
+/// The name somebody probably meant: the nearest of `names` by edit distance, or nil if none is near.
 ///
 /// Near is a third of the letters at most, and never all of a short name.
 package func nearestName(to name: String, among names: some Sequence<String>) -> String? {

@@ -1,7 +1,7 @@
 /// Sizes and durations as people write them: a whole number and a unit.
 
 /// `256MiB`, `10GiB`, `64kB`, or plain bytes. Binary units to a power of 1024, decimal ones to a power of 1000; the case
-/// does not matter. Nil where it is none, or more than 2^63 bytes.
+/// does not matter. Nil if it is none, or more than 2^63 bytes.
 package func parseSize(_ text: String) -> UInt64? {
     guard let (number, unit) = splitQuantity(text), let factor = sizeUnits[unit.lowercased()] else { return nil }
     let (bytes, overflow) = number.multipliedReportingOverflow(by: factor)
@@ -54,7 +54,7 @@ private func splitQuantity(_ text: String) -> (number: UInt64, unit: String)? {
     return (number, String(decoding: unit, as: UTF8.self))
 }
 
-/// A decimal number without sign; nil where it is not one or out of `bounds`.
+/// A decimal number without sign; nil if it is not one or out of `bounds`.
 func parseCount(_ text: String, in bounds: ClosedRange<Int>) -> Int? {
     guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text) else { return nil }
     return bounds.contains(number) ? number : nil

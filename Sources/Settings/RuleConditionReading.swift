@@ -10,7 +10,7 @@ func readConditions(_ reader: inout MappingReader, of side: RuleSide) -> RuleCon
     case .access: conditions.addresses = reader.value("address", SettingKind<AddressRange>.addressRange.list()) ?? []
     case .cache:
         reader.refuse(
-            "address", "a cache rule has no address: what is stored is served without asking where the host is",
+            "address", "a cache rule has no address: stored responses are served without resolving the host",
             hint: "use host")
     }
     conditions.ports = reader.value("port", SettingKind<ClosedRange<UInt16>>.portRange.list()) ?? []

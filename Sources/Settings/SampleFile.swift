@@ -1,6 +1,6 @@
 /// `conf/larder.yaml`: every setting with its meaning and default, rendered from the declarations.
 ///
-/// It loads to `Configuration()`. What has no default to write is there as a comment.
+/// Loading it gives `Configuration()`. A setting without a default that could be written is there as a comment.
 package func renderSampleFile() -> String {
     var lines = sampleHead
     for section in Settings.sections {
@@ -12,12 +12,12 @@ package func renderSampleFile() -> String {
 }
 
 private let sampleHead = [
-    "# Larder's configuration: every setting with its default. Made from Sources/Settings/Settings.swift by",
-    "# `LARDER_RENDER=1 swift test --filter Rendering`; the same in prose is docs/configuration.md. Check yours with",
-    "# `larder check`. Sizes are 64KiB, 256MiB, 10GiB or bytes; durations 500ms, 30s, 5m, 1h, 2d.",
+    "# The configuration of Larder: every setting with its default. docs/configuration.md explains them further. Check your own file",
+    "# with `larder check`. Sizes are written as 64KiB, 256MiB, 10GiB or bytes, durations as 500ms, 30s, 5m, 1h or 2d.",
+    "# Rendered from Sources/Settings/Settings.swift by `LARDER_RENDER=1 swift test --filter Rendering`.",
 ]
 
-/// The lines of one section, nested by the parts of the keys.
+/// Writes the lines of one section, nested by the parts of the keys.
 private struct SectionWriter {
     private let section: Settings.Section
     private let defaults = Configuration()
@@ -47,16 +47,16 @@ private struct SectionWriter {
         }
     }
 
-    /// Meaning; what is allowed, and when a change takes effect.
+    /// What the setting means, which values it takes, and when a change takes effect.
     private func comment(_ setting: any SettingDeclaration) -> [String] {
         var note = "Values: \(setting.allowed)."
-        if let meaning = setting.defaultMeaning { note += " Left out: \(meaning)." }
-        if setting.reload == .restart { note += " Read at start only." }
+        if let meaning = setting.defaultMeaning { note += " Default: \(meaning)." }
+        if setting.reload == .restart { note += " A change needs a restart." }
         let width = 118 - 2 * open.count
         return wrap(setting.meaning, width: width) + wrap(note, width: width)
     }
 
-    /// A mapping with nothing but comments in it is a comment itself.
+    /// A mapping that contains only comments is written as a comment.
     private mutating func openMappings(_ path: [String]) {
         while open.count > path.count || open != Array(path.prefix(open.count)) { open.removeLast() }
         for name in path.dropFirst(open.count) {

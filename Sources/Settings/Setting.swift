@@ -1,6 +1,7 @@
-/// One setting, declared once: key path in the file, meaning, what is allowed, where it goes, how it is reloaded.
+/// The declaration of one setting: its key, its meaning, the values it takes, its property of `Configuration`, and when a change
+/// takes effect.
 ///
-/// Its default is what `Configuration()` holds.
+/// Its default is the value in `Configuration()`.
 struct Setting<Value: Sendable & Equatable>: SettingDeclaration {
     let key: String
     let meaning: String
@@ -8,16 +9,20 @@ struct Setting<Value: Sendable & Equatable>: SettingDeclaration {
     let written: [String]
     let example: [String]
     let defaultMeaning: String?
+    private let inEffect: (@Sendable (Configuration) -> String)?
     private let kind: SettingKind<Value>
     private let place: any WritableKeyPath<Configuration, Value> & Sendable
 
     /// - Parameters:
-    ///   - written: the default for the sample file where one line of `key: value` would not be how people write it.
-    ///   - example: lines for the sample file where it can not hold the default itself; it shows them as a comment.
-    ///   - defaultMeaning: what the default means, where its value does not say it.
+    ///   - written: the default as the sample file shows it, for values that nobody would write on one line.
+    ///   - example: what the sample file shows as a comment, for settings whose default cannot be written.
+    ///   - defaultMeaning: what the default means if its value does not say it.
+    ///   - inEffect: the value that takes the place of one that is left out.
     init(
         _ key: String, _ place: any WritableKeyPath<Configuration, Value> & Sendable, _ kind: SettingKind<Value>,
-        reload: Reload, _ meaning: String, written: [String] = [], example: [String] = [], defaultMeaning: String? = nil
+        reload: Reload, _ meaning: String, written: [String] = [], example: [String] = [],
+        defaultMeaning: String? = nil,
+        inEffect: (@Sendable (Configuration) -> String)? = nil
     ) {
         self.key = key
         self.place = place
@@ -27,11 +32,17 @@ struct Setting<Value: Sendable & Equatable>: SettingDeclaration {
         self.written = written
         self.example = example
         self.defaultMeaning = defaultMeaning
+        self.inEffect = inEffect
     }
 
     var allowed: String { kind.allowed }
 
     func text(in configuration: Configuration) -> String { kind.render(configuration[keyPath: place]) }
+
+    func effectiveText(in configuration: Configuration) -> String {
+        let written = text(in: configuration)
+        return written.isEmpty ? inEffect?(configuration) ?? "(\(defaultMeaning ?? "none"))" : written
+    }
 
     func differs(_ a: Configuration, _ b: Configuration) -> Bool { a[keyPath: place] != b[keyPath: place] }
 
@@ -42,7 +53,7 @@ struct Setting<Value: Sendable & Equatable>: SettingDeclaration {
     }
 }
 
-/// What all settings have in common, whatever their value.
+/// What all settings have in common, whatever the type of their value.
 protocol SettingDeclaration: Sendable {
     /// `cache.memory`
     var key: String { get }
@@ -52,17 +63,19 @@ protocol SettingDeclaration: Sendable {
     var written: [String] { get }
     var example: [String] { get }
     var defaultMeaning: String? { get }
-    /// The value as YAML on one line; empty where it is left out.
+    /// The value as YAML on one line; empty if the configuration leaves it out.
     func text(in configuration: Configuration) -> String
+    /// The same, with what holds instead of a value that is left out.
+    func effectiveText(in configuration: Configuration) -> String
     func differs(_ a: Configuration, _ b: Configuration) -> Bool
-    /// Puts the value in its place, or tells what is wrong with it.
+    /// Stores the value in the configuration, or says what is wrong with it.
     func read(_ node: ConfigurationNode, into configuration: inout Configuration) -> [SettingProblem]
 }
 
-/// When a changed value takes effect.
+/// When a change to a setting takes effect.
 enum Reload: String, CaseIterable, Sendable {
-    /// With SIGHUP, for requests that begin then.
+    /// At SIGHUP, for requests that start after it.
     case live
-    /// With the next start.
+    /// At the next start.
     case restart
 }

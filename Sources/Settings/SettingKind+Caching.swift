@@ -64,7 +64,7 @@ extension SettingKind where Value == KeyRules {
                 let kept = reader.value("keep", SettingKind<ParameterPattern>.parameter.list())
                 let sorts = reader.value("sort", .flag) ?? false
                 let host = reader.value("host", .keyHost)
-                if dropped != nil { reader.refuse("keep", "drop and keep do not go together", hint: "say one of them") }
+                if dropped != nil { reader.refuse("keep", "drop and keep cannot be combined") }
                 guard reader.finish("key", into: &problems) else { return nil }
                 let query: QuerySelection = dropped.map { .dropping($0) } ?? kept.map { .keeping($0) } ?? .all
                 return KeyRules(query: query, sortsQuery: sorts, host: host)
@@ -75,7 +75,7 @@ extension SettingKind where Value == KeyRules {
 extension SettingKind where Value == ParameterPattern {
     static var parameter: SettingKind {
         .scalar(
-            "the name of a query parameter, or its beginning with a * behind it", parse: { ParameterPattern($0) },
+            "the name of a query parameter, or its start followed by *", parse: { ParameterPattern($0) },
             render: { $0.description.hasSuffix("*") ? "\"\($0)\"" : "\($0)" })
     }
 }
@@ -110,7 +110,7 @@ struct WrittenDisk: Sendable, Equatable {
     var path: String
     /// Bytes.
     var size: UInt64
-    /// Bytes; nil where it is left out.
+    /// Bytes; nil if it is left out.
     var pinned: UInt64?
 }
 

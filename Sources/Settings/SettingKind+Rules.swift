@@ -12,17 +12,17 @@ extension SettingKind where Value == AddressRange {
     @Sendable private static func networkHint(_ text: String) -> String? {
         let parts = text.split(separator: "/", maxSplits: 1)
         guard let address = parts.first.flatMap({ IPAddress(strict: $0.utf8) }) else {
-            return text.utf8.contains { (0x67...0x7A).contains($0) } ? "names are not looked up here" : nil
+            return text.utf8.contains { (0x67...0x7A).contains($0) } ? "host names are not resolved here" : nil
         }
         guard parts.count == 2, let length = parseCount(String(parts[1]), in: 0...(address.isV4 ? 32 : 128)) else {
             return nil
         }
-        return AddressRange(containing: address, prefixLength: length).map { "the range that holds it is \($0)" }
+        return AddressRange(containing: address, prefixLength: length).map { "the network that contains it is \($0)" }
     }
 }
 
 extension AddressRange {
-    /// The range of that length around an address. Nil where the length is out of bounds.
+    /// The range of that length around an address. Nil if the length is out of bounds.
     fileprivate init?(containing address: IPAddress, prefixLength: Int) {
         if let v4 = address.v4 {
             self.init(IPAddress(v4: v4 & (~0 << UInt32(32 - prefixLength))), prefixLength: prefixLength)
@@ -57,8 +57,8 @@ extension SettingKind where Value == HostPattern {
             "a host name, *.name, * or an address", parse: { HostPattern($0) },
             render: { $0.description.hasPrefix("*") || $0.description.contains(":") ? "\"\($0)\"" : "\($0)" },
             hint: { text in
-                if text.contains("://") { return "a host only, without scheme and path" }
-                if text.contains("/") { return "ranges of addresses belong in address:" }
+                if text.contains("://") { return "only a host, without scheme and path" }
+                if text.contains("/") { return "networks belong in address:" }
                 return text.contains(":") ? "ports belong in port:" : nil
             })
     }
@@ -86,8 +86,8 @@ extension SettingKind where Value == PathPattern {
             "a path such as /pool/* or *.deb", parse: { PathPattern($0) },
             render: { $0.description.hasPrefix("*") ? "\"\($0)\"" : "\($0)" },
             hint: { text in
-                if text.contains("://") { return "a path only, without scheme and host" }
-                if text.contains("?") { return "the query is no part of it" }
+                if text.contains("://") { return "only a path, without scheme and host" }
+                if text.contains("?") { return "a path does not include the query" }
                 if text.utf8.contains(where: { $0 >= 0x80 || $0 == 0x20 }) { return "percent-encode it, as clients do" }
                 return text.first.map { $0 == "/" || $0 == "*" } ?? true ? nil : "did you mean /\(text)?"
             })

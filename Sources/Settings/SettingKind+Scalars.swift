@@ -134,13 +134,13 @@ extension SettingKind where Value == AccessLogTarget {
 extension SettingKind where Value == ListenAddress {
     static var listenAddress: SettingKind {
         .scalar(
-            "host:port with an address for a host, [v6]:port, or unix:/path", parse: { ListenAddress($0) },
+            "host:port with an address as host, [v6]:port, or unix:/path", parse: { ListenAddress($0) },
             render: { "\($0)" })
     }
 
     static var tcpAddress: SettingKind {
         .scalar(
-            "host:port with an address for a host, or [v6]:port",
+            "host:port with an address as host, or [v6]:port",
             parse: { text in
                 guard let address = ListenAddress(text), case .tcp = address else { return nil }
                 return address

@@ -2,7 +2,7 @@
 struct SettingKind<Value: Sendable & Equatable>: Sendable {
     /// For people, to follow "expected": `a size from 1MiB to 16TiB`.
     let allowed: String
-    /// Nil where there was a problem; all of them are appended.
+    /// Nil if there was a problem; all of them are appended.
     let read: @Sendable (ConfigurationNode, inout [SettingProblem]) -> Value?
     /// As YAML on one line; reading it gives the value again.
     let render: @Sendable (Value) -> String
@@ -72,7 +72,7 @@ extension SettingKind {
             }, render: { $0.map(render) ?? word })
     }
 
-    /// The same kind for a value that is nil where the key is left out.
+    /// The same kind for a value that is nil if the key is left out.
     var orLeftOut: SettingKind<Value?> {
         SettingKind<Value?>(
             allowed: allowed, read: { node, problems in read(node, &problems).map { .some($0) } },

@@ -4,12 +4,12 @@ import Rules
 
 /// Every setting of Larder, in the order of the sample file and the manual.
 ///
-/// Parser, bounds, hints, `conf/larder.yaml` and `docs/configuration.md` come from these declarations. To add a setting: give it a
-/// place with its default in `Configuration`, and a line here.
+/// The reader, its messages, `conf/larder.yaml`, `docs/configuration.md` and `larder check -v` are made from these declarations. To
+/// add a setting, add a property with its default to `Configuration`, and its declaration here.
 enum Settings {
     /// A part of the file, with its settings.
     struct Section: Sendable {
-        /// Empty for settings that stand by themselves.
+        /// Empty for the settings at the top level.
         let key: String
         let meaning: String
         let settings: [any SettingDeclaration]
@@ -19,93 +19,101 @@ enum Settings {
     static let all = sections.flatMap(\.settings)
 
     private static let general = Section(
-        key: "", meaning: "Where and how Larder runs.",
+        key: "", meaning: "Where Larder listens, and how many threads it uses.",
         settings: [
             Setting(
                 "listen", \.listen, SettingKind<ListenAddress>.listener.list(), reload: .restart,
-                "Where clients connect. A listener beyond loopback needs access.clients or access.authentication.",
+                "The addresses that clients connect to. A listener that other machines can reach needs access.clients or access.authentication.",
                 written: ["listen:", "  - address: 127.0.0.1:3128"]),
             Setting(
                 "workers", \.workers, .workers(1...1024), reload: .restart,
-                "Worker threads; auto is one per core this process may run on."),
+                "The number of worker threads. With auto, Larder starts one for each core that it may run on."),
         ])
 
     private static let admin = Section(
         key: "admin",
-        meaning: "The listener for people and programs that watch Larder; never reachable through the proxy.",
+        meaning:
+            "The listeners for people and programs that watch or control Larder. Clients cannot reach them through the proxy.",
         settings: [
             Setting(
                 "admin.address", \.admin.address, SettingKind<ListenAddress>.tcpAddress.or("off"), reload: .restart,
-                "Dashboard, /stats, /metrics and /health."),
+                "The address of the dashboard, /stats, /metrics and /health."),
             Setting(
                 "admin.socket", \.admin.socket, SettingKind<String>.socketPath.or("off"), reload: .restart,
-                "The Unix socket that the command line talks to. Whoever may write to it may purge."),
+                "The Unix socket that larder stats, purge and the other commands use. Whoever can write to it can purge."
+            ),
             Setting(
                 "admin.token", \.admin.tokenFile, SettingKind<String>.path("a file").orLeftOut, reload: .restart,
-                "File whose first line is the token that allows changes over TCP (Authorization: Bearer).",
-                example: ["token: /etc/larder/admin.token"], defaultMeaning: "no changes over TCP"),
+                "A file whose first line is a token. Requests over TCP that send it (Authorization: Bearer) may purge.",
+                example: ["token: /etc/larder/admin.token"], defaultMeaning: "nobody can purge over TCP"),
         ])
 
     private static let cache = Section(
-        key: "cache", meaning: "What is kept, and how long (RFC 9111).",
+        key: "cache", meaning: "Which responses are stored, where, and for how long (RFC 9111).",
         settings: [
             Setting(
                 "cache.memory", \.cache.memory, .size(1 << 20...16 << 40), reload: .restart,
-                "Bytes of stored responses held in memory, heads and bookkeeping included."),
+                "The memory that stored responses may take, including their headers and bookkeeping."),
             Setting(
                 "cache.disk.path", \.cache.writtenDiskPath, SettingKind<String>.path("a directory").orLeftOut,
                 reload: .restart,
-                "Directory of the disk tier. Larder needs it for itself, on a file system with room for all of size. A zone may have another.",
+                "The directory of the disk tier. Nothing else may be in it, and its file system needs room for all of size. A zone can have a directory of its own.",
                 example: ["path: /var/lib/larder"],
                 defaultMeaning:
-                    "/var/lib/larder; without write access to it $XDG_STATE_HOME/larder, or else ~/.local/state/larder"),
+                    "/var/lib/larder, or, without write access to it, $XDG_STATE_HOME/larder or ~/.local/state/larder",
+                inEffect: { $0.cache.diskPath }),
             Setting(
                 "cache.disk.size", \.cache.writtenDiskSize, SettingKind<UInt64>.diskSize.orLeftOut, reload: .live,
-                "Most bytes that all files of the disk tier take together. With 0 Larder stores responses in memory only, and forgets them "
-                    + "when it stops. Turning the disk tier on or off takes a restart.",
-                example: ["size: 10GiB"], defaultMeaning: "10 % of the free space, 10GiB at most"),
+                "The space that all files of the disk tier may take together. With 0, responses are stored in memory only and are gone when "
+                    + "Larder stops. Turning the disk tier on or off takes a restart.",
+                example: ["size: 10GiB"], defaultMeaning: "10 % of the free space, 10GiB at most",
+                inEffect: { renderSize($0.cache.diskSize) }),
             Setting(
                 "cache.disk.pinned", \.cache.writtenDiskPinned, SettingKind<UInt64>.size(0...1 << 50).orLeftOut,
-                reload: .live, "How many of them may be taken by what is pinned.", example: ["pinned: 5GiB"],
-                defaultMeaning: "half of the size"),
+                reload: .live, "How much of that space pinned responses may take.", example: ["pinned: 5GiB"],
+                defaultMeaning: "half of the size", inEffect: { renderSize($0.cache.disk?.pinned ?? 0) }),
             Setting(
                 "cache.disk.sync", \.cache.diskSync, .duration(.milliseconds(100) ... .hours(1)), reload: .live,
-                "How much of what was stored last a power cut may cost, in all zones. What is served is whole whatever is lost."
+                "How often stored responses are forced to the disk, in all zones: a power cut loses at most what was stored since then. It never damages what is served."
             ),
             Setting(
                 "cache.collapse", \.cache.collapse, .flag, reload: .live,
-                "Whether requests for what is already on its way join that transfer (RFC 9111 §4)."),
+                "Whether a request for something that is already being fetched waits for that fetch instead of starting another (RFC 9111 §4)."
+            ),
             Setting(
                 "cache.object_size_max", \.cache.writtenObjectSizeMax,
                 SettingKind<UInt64>.size(0...1 << 50).orLeftOut, reload: .live,
-                "Largest body that is stored; larger ones pass through.", example: ["object_size_max: 32MiB"],
-                defaultMeaning: "an eighth of cache.memory, or of cache.disk.size where that is larger"),
+                "The largest body that is stored. Larger ones are passed on without being stored.",
+                example: ["object_size_max: 32MiB"],
+                defaultMeaning: "an eighth of cache.memory, or of cache.disk.size if that is larger",
+                inEffect: { renderSize($0.cache.objectSizeMax) }),
             Setting(
                 "cache.heuristic_lifetime_max", \.cache.heuristicLifetimeMax, .duration(.zero ... .days(365)),
                 reload: .live,
-                "Longest freshness lifetime the heuristic of RFC 9111 §4.2.2 may give; 0 turns the heuristic off."),
+                "The longest time for which the heuristic of RFC 9111 §4.2.2 may call a response fresh. With 0 there is no heuristic."
+            ),
             Setting(
                 "cache.negative_ttl", \.cache.negativeTTL, .seconds(.zero ... .days(1)), reload: .live,
-                "How long a 404 or 410 is fresh for which the origin says nothing; 0 leaves it to the heuristic."),
+                "How long a 404 or 410 is fresh if the origin does not say. With 0 the heuristic decides."),
             Setting(
                 "cache.targeted_fields", \.cache.targetedFields, .flag, reload: .live,
-                "Whether Larder-Cache-Control and CDN-Cache-Control take the place of Cache-Control (RFC 9213)."),
+                "Whether Larder-Cache-Control and CDN-Cache-Control replace Cache-Control (RFC 9213)."),
             Setting(
                 "cache.policy_clients", \.cache.policyClients, SettingKind<AddressRange>.addressRange.list(),
-                reload: .live, "Clients whose Larder-Policy field is heeded.",
-                example: ["policy_clients: [ 127.0.0.1 ]"], defaultMeaning: "nobody's"),
+                reload: .live, "The clients whose Larder-Policy header is obeyed.",
+                example: ["policy_clients: [ 127.0.0.1 ]"], defaultMeaning: "none"),
             Setting(
                 "cache.compression.types", \.cache.compression.writtenTypes,
                 SettingKind<MediaTypePattern>.mediaType.list().orLeftOut, reload: .live,
-                "Content types that are compressed where a rule says compress.",
+                "The content types that are compressed if a rule says compress.",
                 example: ["types: [ \"text/*\", application/json ]"],
                 defaultMeaning: "text, JSON, XML, JavaScript, WebAssembly and SVG"),
             Setting(
                 "cache.compression.size_min", \.cache.compression.sizeMin, .size(0...1 << 30), reload: .live,
-                "Smallest body that is compressed."),
+                "The smallest body that is compressed."),
             Setting(
                 "cache.zones", \.cache.writtenZones, .zones, reload: .live,
-                "Caches of their own beside the default one, each with its budget; rules send requests there.",
+                "Caches besides the default one, each with its own memory and disk. Rules send requests to them.",
                 example: [
                     "zones:",
                     "  - { name: packages, memory: 64MiB, object_size_max: 16MiB, policy: stale-on-error }",
@@ -113,7 +121,7 @@ enum Settings {
                 ], defaultMeaning: "the default zone alone"),
             Setting(
                 "cache.rules", \.cache.rules, .rules, reload: .live,
-                "What becomes of which requests. First match wins; within a match all conditions must hold, within a list any.",
+                "How requests use the cache. The first rule that matches decides. All conditions of a match must hold; of the values in a list, any one.",
                 example: [
                     "rules:",
                     "  - { match: { host: \"*.example.org\", path: /pool/* }, zone: packages, policy: cache-first }",
@@ -123,36 +131,37 @@ enum Settings {
         ])
 
     private static let access = Section(
-        key: "access", meaning: "Who may use the proxy, and what it may reach for them.",
+        key: "access", meaning: "Who may use the proxy, and which destinations they may reach through it.",
         settings: [
             Setting(
                 "access.clients", \.access.namedClients, SettingKind<AddressRange>.addressRange.list().orLeftOut,
-                reload: .live, "Addresses and ranges of those who may use the proxy at all.",
+                reload: .live, "The addresses and networks of the clients that may use the proxy at all.",
                 example: ["clients: [ 127.0.0.0/8, \"::1\" ]"],
-                defaultMeaning: "loopback; with authentication, everybody who authenticates"),
+                defaultMeaning: "loopback only; with authentication, every client that authenticates"),
             Setting(
                 "access.private_destinations", \.access.privateDestinations, .choice, reload: .live,
-                "Whether addresses that are not public may be dialled. A rule that names an address opens just that one. "
-                    + "Metadata services of clouds stay closed even with allow, unless a rule names them."),
+                "Whether Larder connects to addresses that are not public. A rule that names an address opens that address alone. "
+                    + "The metadata services of clouds stay closed even with allow, unless a rule names them."),
             Setting(
                 "access.connect_ports", \.access.connectPorts,
                 SettingKind<ClosedRange<UInt16>>.portRange.list(isEmptyAllowed: true), reload: .live,
-                "Ports that CONNECT may name without a rule that names them."),
+                "The ports that CONNECT may use without a rule that names them."),
             Setting(
                 "access.authentication.basic.realm", \.access.basicRealm, .text(128), reload: .live,
-                "What clients are asked a name and a password for (RFC 7617).", example: ["realm: larder"]),
+                "The name that clients show when they ask the user for a password (RFC 7617).",
+                example: ["realm: larder"]),
             Setting(
                 "access.authentication.basic.users", \.access.basicUsersFile,
                 SettingKind<String>.path("an htpasswd file").orLeftOut, reload: .live,
-                "File of names and hashed passwords, one name:hash per line; larder passwd makes it.",
+                "A file with users and hashed passwords, one name:hash per line. Create it with larder passwd.",
                 example: ["users: /etc/larder/users.htpasswd"], defaultMeaning: "no authentication"),
             Setting(
                 "access.authentication.basic.remember", \.access.basicRemember, .duration(.zero ... .hours(1)),
-                reload: .live, "How long a verified password is taken without hashing it again.",
+                reload: .live, "How long a password that was right is accepted without hashing it again.",
                 example: ["remember: 1m"]),
             Setting(
                 "access.rules", \.access.rules, .rules, reload: .live,
-                "First match wins; within a rule all conditions must hold, within a list any.",
+                "What clients may reach. The first rule that matches decides. All conditions of a rule must hold; of the values in a list, any one.",
                 example: [
                     "rules:",
                     "  - allow: { host: [ \"*.example.com\", example.org ], port: [ 80, 443 ], method: [ GET, HEAD, CONNECT ] }",
@@ -161,100 +170,117 @@ enum Settings {
                 ], defaultMeaning: "no rules"),
             Setting(
                 "access.default", \.access.writtenDefault, SettingKind<AccessSettings.DefaultEffect>.choice.orLeftOut,
-                reload: .live, "What happens where no rule matches.", example: ["default: deny"],
-                defaultMeaning: "deny where there are rules, allow where there is none"),
+                reload: .live, "What happens if no rule matches.", example: ["default: deny"],
+                defaultMeaning: "deny if there are rules, otherwise allow",
+                inEffect: { $0.access.defaultEffect.rawValue }),
         ])
 
     private static let log = Section(
-        key: "log", meaning: "What is written down.",
+        key: "log", meaning: "What Larder writes to its logs.",
         settings: [
             Setting(
-                "log.access", \.log.access, .logTarget, reload: .restart, "One JSON line per request, secrets scrubbed."
+                "log.access", \.log.access, .logTarget, reload: .restart,
+                "The access log: one line of JSON per request, without passwords and other secrets."
             ),
-            Setting("log.level", \.log.level, .choice, reload: .live, "The least important message that is logged."),
+            Setting(
+                "log.level", \.log.level, .choice, reload: .live,
+                "The least important level of messages that are logged."),
         ])
 
     private static let timeouts = Section(
-        key: "timeouts", meaning: "How long Larder waits.",
+        key: "timeouts", meaning: "How long Larder waits for what.",
         settings: [
             Setting(
                 "timeouts.client_head", \.timeouts.clientHead, .duration(.seconds(1) ... .hours(1)), reload: .live,
-                "From the first byte of a request head to its last."),
+                "For the whole head of a request, from its first byte."),
             Setting(
                 "timeouts.client_idle", \.timeouts.clientIdle, .duration(.seconds(1) ... .hours(24)), reload: .live,
-                "Between two requests of a client connection."),
+                "For the next request on a client connection."),
             Setting(
                 "timeouts.connect", \.timeouts.connect, .duration(.milliseconds(100) ... .minutes(10)), reload: .live,
-                "To a connection with an origin, all its addresses tried, TLS included."),
+                "For a connection to an origin, over all its addresses and including TLS."),
             Setting(
                 "timeouts.first_byte", \.timeouts.firstByte, .duration(.milliseconds(100) ... .hours(24)),
                 reload: .live,
-                "From the last byte of a request to the first of its response."),
+                "For the first byte of a response, from the last byte of the request."),
             Setting(
                 "timeouts.idle", \.timeouts.idle, .duration(.milliseconds(100) ... .hours(24)), reload: .live,
-                "Between two pieces of a body, from an origin or to a client."),
+                "For the next piece of a body, from an origin or to a client."),
             Setting(
                 "timeouts.collapse", \.timeouts.collapse, .duration(.milliseconds(100) ... .hours(1)), reload: .live,
-                "For the head of a response that another request fetches already; then the request goes on its own."),
+                "For the head of a response that another request is already fetching. After that, the request is sent on its own."
+            ),
             Setting(
                 "timeouts.origin_keep_alive", \.timeouts.originKeepAlive, .duration(.zero ... .hours(24)),
                 reload: .live,
-                "For which an idle origin connection is kept; an origin's own Keep-Alive: timeout is heeded where shorter."
+                "For another use of an idle connection to an origin, unless the origin's own Keep-Alive: timeout is shorter."
             ),
             Setting(
                 "timeouts.tunnel_idle", \.timeouts.tunnelIdle, .duration(.seconds(1) ... .days(7)), reload: .live,
-                "In which no byte passes a tunnel in either direction."),
+                "For a byte in either direction of a tunnel."),
             Setting(
                 "timeouts.drain", \.timeouts.drain, .duration(.zero ... .hours(24)), reload: .live,
-                "For requests under way to end when Larder is told to stop."),
+                "For running requests to end when Larder is told to stop."),
         ])
 
     private static let tls = Section(
-        key: "tls", meaning: "TLS to origins; certificates are always verified.",
+        key: "tls", meaning: "TLS connections to origins. Certificates are always verified.",
         settings: [
             Setting(
                 "tls.ca_file", \.tls.caFile, SettingKind<String>.path("a PEM file").orLeftOut, reload: .restart,
-                "Certificate authorities to trust in place of the system's.",
+                "A file with the certificate authorities to trust instead of the system's.",
                 example: ["ca_file: /etc/ssl/certs/ca-certificates.crt"], defaultMeaning: "the system's"),
             Setting(
-                "tls.min_version", \.tls.minVersion, .choice, reload: .restart, "Oldest version of TLS that is spoken."),
+                "tls.min_version", \.tls.minVersion, .choice, reload: .restart,
+                "The oldest version of TLS that Larder accepts."),
         ])
 
     private static let dns = Section(
-        key: "dns", meaning: "How long answers of the name service are kept, in spite of what they say.",
+        key: "dns", meaning: "How long answers from name servers are kept. These bounds override what the answers say.",
         settings: [
             Setting(
                 "dns.ttl_min", \.dns.ttlMin, .duration(.zero ... .hours(1)), reload: .restart,
-                "Shortest time an answer is kept."),
+                "The shortest time for which an answer is kept."),
             Setting(
                 "dns.ttl_max", \.dns.ttlMax, .duration(.seconds(1) ... .days(7)), reload: .restart,
-                "Longest time an answer is kept."),
+                "The longest time for which an answer is kept."),
             Setting(
                 "dns.negative", \.dns.negative, .duration(.zero ... .hours(1)), reload: .restart,
-                "How long a name that does not exist is taken not to."),
+                "How long Larder remembers that a name does not exist."),
         ])
 
     private static let limits = Section(
-        key: "limits", meaning: "What one peer can make Larder hold or do.",
+        key: "limits", meaning: "The most that one client or origin can make Larder hold or do.",
         settings: [
             Setting(
                 "limits.head_size_max", \.limits.headBytesMax, .bytes(4 << 10...1 << 20), reload: .live,
-                "A whole head; beyond it clients get 431."),
+                "The size of a message head. A larger request gets 431."),
             Setting(
                 "limits.field_count_max", \.limits.fieldCountMax, .count(16...10_000), reload: .live,
-                "Field lines in a head; beyond it clients get 431."),
+                "The number of header lines in a head. A request with more gets 431."),
             Setting(
                 "limits.target_size_max", \.limits.targetBytesMax, .bytes(256...256 << 10), reload: .live,
-                "A request-target; beyond it clients get 414."),
+                "The size of a request target (the URL). A longer one gets 414."),
             Setting(
                 "limits.origin_connections_max", \.limits.originConnectionsMax, .count(1...65_535), reload: .live,
-                "Connections to one origin, per worker; further requests wait."),
+                "The number of connections to one origin, per worker. Further requests wait for one."),
             Setting(
                 "limits.origin_queue_max", \.limits.originQueueMax, .count(0...1_000_000), reload: .live,
-                "Requests that wait for a connection to one origin, per worker; beyond it clients get 503."),
+                "The number of requests that wait for a connection to one origin, per worker. Further requests get 503."
+            ),
+            Setting(
+                "limits.clients_max", \.limits.clientsMax, .count(1...10_000_000), reload: .live,
+                "Client connections open at once; further ones are closed when they are accepted."),
+            Setting(
+                "limits.exchanges_max", \.limits.exchangesMax, .count(1...10_000_000), reload: .live,
+                "Requests under way at once that are not answered from memory at once; beyond it clients get 503."),
+            Setting(
+                "limits.tunnels_max", \.limits.tunnelsMax, .count(1...10_000_000), reload: .live,
+                "Tunnels open at once; beyond it clients get 503."),
             Setting(
                 "limits.requests_per_connection_max", \.limits.requestsPerConnectionMax, .count(0...1_000_000_000),
-                reload: .live, "Requests of one client connection before it is closed; 0 is no bound."),
+                reload: .live,
+                "The number of requests on one client connection before it is closed. With 0 there is no limit."),
         ])
 }
 

@@ -1,15 +1,15 @@
 package import Caching
 
-/// The disk tier of one zone, as it is in effect.
+/// The disk tier of one zone, with the values that are in effect.
 package struct ZoneDisk: Sendable, Equatable {
     package var zone: String
     /// Its directory, as written.
     package var path: String
     /// Bytes of all its files; never 0.
     package var size: UInt64
-    /// Of these, bytes for what is pinned.
+    /// How many of these bytes pinned responses may take.
     package var pinned: UInt64
-    /// How much of what was stored last a power cut may cost.
+    /// How often stored responses are forced to the disk.
     package var sync: Duration
 
     package init(zone: String, path: String, size: UInt64, pinned: UInt64, sync: Duration) {
@@ -21,10 +21,10 @@ package struct ZoneDisk: Sendable, Equatable {
     }
 }
 
-/// A zone as the file has it.
+/// A zone as it is written in the file.
 package struct WrittenZone: Sendable, Equatable {
     package var zone: CacheZone
-    /// `disk.pinned` in bytes as written; nil where it is not.
+    /// `disk.pinned` in bytes as written; nil if it is left out.
     package var diskPinned: UInt64?
 
     package init(_ zone: CacheZone, diskPinned: UInt64? = nil) {
@@ -34,7 +34,7 @@ package struct WrittenZone: Sendable, Equatable {
 }
 
 extension WrittenZone {
-    /// Nil where it has none.
+    /// Nil if the zone has none.
     ///
     /// - Parameter sync: `cache.disk.sync`, which holds for all zones.
     func disk(sync: Duration) -> ZoneDisk? {
@@ -45,13 +45,13 @@ extension WrittenZone {
 }
 
 extension CacheSettings {
-    /// Of the default zone; nil where it has none.
+    /// Of the default zone; nil if it has none.
     package var disk: ZoneDisk? { disk(size: diskSize) }
 
     private func disk(size: UInt64) -> ZoneDisk? {
         guard size > 0 else { return nil }
         var pinned = writtenDiskPinned ?? pinnedLeftOut(of: size)
-        // A quota that was written for a size that was not must fit what was chosen.
+        // The quota is configured but the size is not: the quota must fit the size that was chosen.
         if writtenDiskSize == nil { pinned = min(pinned, size) }
         return ZoneDisk(zone: CacheZone.defaultName, path: diskPath, size: size, pinned: pinned, sync: diskSync)
     }
@@ -66,9 +66,9 @@ extension CacheSettings {
         (disk(size: writtenDiskSize ?? .max).map { [$0] } ?? []) + writtenZones.compactMap { $0.disk(sync: diskSync) }
     }
 
-    /// Nil where the zone has none, or there is no such zone.
+    /// Nil if the zone has none, or there is no such zone.
     package func disk(ofZone name: String) -> ZoneDisk? { disks.first { $0.zone == name } }
 }
 
-/// Where nobody says how much may be pinned: half, so that there is always room for what comes and goes.
+/// The quota for pinned responses if none is configured: half, so that there is always room for others.
 private func pinnedLeftOut(of size: UInt64) -> UInt64 { size / 2 }

@@ -89,7 +89,7 @@ struct YAMLEvents: ~Copyable {
         var message = unsafe parser.pointee.problem.map { unsafe String(cString: $0) } ?? "not YAML"
         if let context = unsafe parser.pointee.context.map({ unsafe String(cString: $0) }) {
             message += " (\(context))"
-            if context.contains("alias") { message += "; text that begins with * needs quotes" }
+            if context.contains("alias") { message += "; text that starts with * needs quotes" }
         }
         let mark = unsafe parser.pointee.problem_mark
         return YAMLError(line: mark.line + 1, column: mark.column + 1, message: message)

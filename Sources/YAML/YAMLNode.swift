@@ -35,7 +35,7 @@ package struct YAMLNode: Sendable, Equatable {
 
 /// Why a text is no configuration.
 package struct YAMLError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// From 1; 0 where the parser does not say.
+    /// From 1; 0 if the parser does not say.
     package let line: Int
     package let column: Int
     package let message: String

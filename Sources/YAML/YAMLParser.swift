@@ -39,7 +39,7 @@ private struct YAMLTreeBuilder {
         guard first.kind != .end else { return nil }
         let root = try node(first, &events, depth: 1)
         let further = try events.next()
-        guard further.kind == .end else { throw further.error("a second document; only one is read") }
+        guard further.kind == .end else { throw further.error("a second document; only one is supported") }
         return root
     }
 
@@ -49,7 +49,7 @@ private struct YAMLTreeBuilder {
         guard nodeCount <= bounds.nodeCountMax else { throw event.error("more than \(bounds.nodeCountMax) values") }
         guard depth <= bounds.depthMax else { throw event.error("nested deeper than \(bounds.depthMax)") }
         guard !event.isAnchored else {
-            throw event.error("anchors are not supported; write the value where it is meant")
+            throw event.error("anchors are not supported; write the value itself")
         }
         guard !event.isTagged else { throw event.error("tags are not supported") }
         let value: YAMLNode.Value
@@ -57,7 +57,7 @@ private struct YAMLTreeBuilder {
         case .scalar(let text, let isQuoted): value = .scalar(text, isQuoted: isQuoted)
         case .sequenceStart: value = .sequence(try sequence(&events, depth: depth))
         case .mappingStart: value = .mapping(try mapping(&events, depth: depth))
-        case .alias: throw event.error("aliases are not supported; write the value where it is meant")
+        case .alias: throw event.error("aliases are not supported; write the value itself")
         case .sequenceEnd, .mappingEnd, .end: preconditionFailure("libyaml closed what it had not opened")
         }
         return YAMLNode(value, line: event.line, column: event.column)
@@ -79,7 +79,7 @@ private struct YAMLTreeBuilder {
             let event = try events.next()
             if event.kind == .mappingEnd { return entries }
             guard case .scalar(let key, _) = event.kind else { throw event.error("a key must be plain text") }
-            if let line = lines[key] { throw event.error("the key \"\(key)\" stands in line \(line) already") }
+            if let line = lines[key] { throw event.error("the key \"\(key)\" is already in line \(line)") }
             lines[key] = event.line
             let value = try node(try events.next(), &events, depth: depth + 1)
             entries.append(YAMLNode.Entry(key: key, keyLine: event.line, value: value))

@@ -4,17 +4,17 @@ import Glibc
 import Message
 import Settings
 
-/// One exchange with the running proxy over its admin socket. Blocks; gives up after `timeMax`.
+/// One request to the running proxy over its admin socket. Blocks; gives up when nothing happens for `secondsMax`.
 struct AdminClient {
     private static let secondsMax = 30
-    /// `/transfers` of a busy house is the longest answer.
+    /// The longest answer is `/transfers` of a busy proxy.
     private static let answerBytesMax = 64 << 20
 
-    /// Candidates in order; the first that takes the connection is asked.
+    /// The sockets to try; the first one that accepts a connection is used.
     var paths: [String]
 
     enum Failure: Error, Equatable {
-        /// Nobody listens at any of the paths.
+        /// Nothing listens at any of the paths.
         case nobodyThere(paths: [String])
         case notAllowed(path: String)
         case failed(path: String, code: CInt)
@@ -22,12 +22,13 @@ struct AdminClient {
 
         var text: String {
             switch self {
-            case .nobodyThere(let paths) where paths.isEmpty: "the configuration has no admin socket (admin.socket)"
+            case .nobodyThere(let paths) where paths.isEmpty:
+                "the configuration turns the admin socket off (admin.socket)"
             case .nobodyThere(let paths):
-                "no larder is running there: nobody answers at \(paths.joined(separator: " or "))"
-            case .notAllowed(let path): "\(path): larder runs, but this user may not steer it"
+                "no Larder is running: nothing answers at \(paths.joined(separator: " or "))"
+            case .notAllowed(let path): "\(path): a Larder is running, but this user may not control it"
             case .failed(let path, let code): "\(path): \(systemErrorText(code))"
-            case .notAnAnswer(let path): "\(path): what answers there is no larder"
+            case .notAnAnswer(let path): "\(path): the program that answers there is not Larder"
             }
         }
     }
@@ -45,9 +46,9 @@ struct AdminClient {
         return answer
     }
 
-    /// Asks for lines and hands them on as they come, so that the whole need not be held.
+    /// Requests lines and passes them on as they arrive, so that they need not all be in memory.
     ///
-    /// - Returns: nil when all lines came; the answer where it is none of lines, such as a refusal.
+    /// - Returns: nil when all lines have arrived; the answer if it is something else, such as a refusal.
     func lines(_ path: String, _ each: (ArraySlice<UInt8>) -> Void) throws(Failure) -> Answer? {
         let connection = try begin("GET", path, body: [])
         var reader = LineReader()
@@ -139,7 +140,7 @@ struct AdminClient {
         throw .notAnAnswer(path: path)
     }
 
-    /// Head and body of a whole response; nil where it is cut off or no response.
+    /// Head and body of a complete response; nil if it is cut off or is not a response.
     static func parse(_ bytes: [UInt8]) -> Answer? {
         var head = ResponseHead()
         var progress = HeadProgress()
@@ -160,7 +161,7 @@ struct AdminClient {
     }
 }
 
-/// The client for `--socket`, else for the places the configuration leads to; nil after errors were printed.
+/// The client for `--socket`, or for the sockets that the configuration leads to. Returns nil after printing errors.
 func adminClient(_ arguments: Arguments, _ console: Console) -> AdminClient? {
     if let path = arguments[.socket] { return AdminClient(paths: [path]) }
     let reading = readConfiguration(arguments)

@@ -1,4 +1,4 @@
-/// What is wrong with a command line, and what may have been meant.
+/// What is wrong with a command line, and a hint at what may have been meant.
 struct UsageError: Error, Equatable {
     var message: String
     var hint: String?
@@ -8,12 +8,12 @@ struct UsageError: Error, Equatable {
         self.hint = hint
     }
 
-    /// `kind` is what the word should have been one of.
+    /// - Parameter kind: what the word should have named.
     static func unknown(_ kind: String, _ word: String, among known: [String]) -> UsageError {
         let nearest = nearestWord(to: word, among: known)
         return UsageError(
             "unknown \(kind) \"\(word)\"",
-            hint: nearest.map { "did you mean \($0)?" } ?? "larder help lists what there is")
+            hint: nearest.map { "did you mean \($0)?" } ?? "see larder help")
     }
 }
 
@@ -42,13 +42,13 @@ struct Arguments: Equatable {
 
     func has(_ option: Option) -> Bool { values[option] != nil }
 
-    /// The value given with the option; nil where it was not given.
+    /// The value given with the option; nil if it was not given.
     subscript(_ option: Option) -> String? { values[option]?.first }
 
     /// All values of an option that may be given more than once, in their order.
     func all(_ option: Option) -> [String] { values[option] ?? [] }
 
-    /// The value as a whole number; nil where the option was not given.
+    /// The value as a whole number; nil if the option was not given.
     func number(_ option: Option, in bounds: ClosedRange<Int>) throws(UsageError) -> Int? {
         guard let text = self[option] else { return nil }
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text), bounds.contains(number)
@@ -88,7 +88,7 @@ struct Arguments: Equatable {
     }
 }
 
-/// The known word that is a few slips of the finger away; nil where none is near.
+/// The known word that is a few slips of the finger away; nil if none is near.
 func nearestWord(to word: String, among known: [String]) -> String? {
     let bound = max(1, word.utf8.count / 3)
     let distances = known.map { (word: $0, distance: editDistance(Array(word.utf8), Array($0.utf8))) }

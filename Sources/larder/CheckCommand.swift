@@ -2,7 +2,7 @@ import Access
 import Admin
 import Settings
 
-/// `larder check [-v] [--json]`: everything that is wrong, not only the first; and the rules as they were understood.
+/// `larder check [-v] [--json]`: reports everything that is wrong with the configuration, and prints the rules as Larder understands them.
 func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     guard arguments.words.isEmpty else {
         throw UsageError("check takes no \"\(arguments.words[0])\"", hint: "larder check --config FILE")
@@ -17,7 +17,7 @@ func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     return reading.configuration == nil ? ExitStatus.usage : ExitStatus.done
 }
 
-/// Prints the warnings; of use to `serve` as well.
+/// Prints the warnings; `serve` does so, too.
 func showWarnings(_ reading: ConfigurationReading, _ console: Console) {
     for warning in reading.warnings { console.error("warning: \(warning)") }
 }
@@ -26,8 +26,8 @@ private func show(_ reading: ConfigurationReading, _ arguments: Arguments, _ con
     for error in reading.errors { console.error("\(error)") }
     showWarnings(reading, console)
     guard let configuration = reading.configuration else { return }
-    console.print("\(reading.name): fine")
-    if arguments.has(.verbose) { console.print(effectiveSettings(configuration)) }
+    console.print("\(reading.name): no errors")
+    if arguments.has(.verbose) { console.print(settingsTable(configuration)) }
     let rules = ruleList(configuration)
     if !rules.isEmpty { console.print(rules) }
 }

@@ -1,4 +1,4 @@
-/// The commands of `larder`, as DESIGN.md section 8 promises them, and `top`; some come with later versions.
+/// The commands of `larder`. Some come with later versions.
 enum Command: String, CaseIterable {
     case serve, check, purge, stats, ls, du, top, explain, warm, verify, export, `import`, passwd, ca, doctor, version
 
@@ -13,7 +13,7 @@ enum Command: String, CaseIterable {
         }
     }
 
-    /// What follows the command's name.
+    /// The arguments, for the first line of the help.
     var synopsis: String {
         switch self {
         case .serve, .check, .stats, .verify, .version, .ca, .doctor: ""
@@ -29,25 +29,25 @@ enum Command: String, CaseIterable {
     var meaning: String {
         switch self {
         case .serve: "run the proxy in the foreground"
-        case .check: "check the configuration and say all that is wrong with it"
-        case .purge: "remove stored responses from the running proxy, or mark them stale"
-        case .stats: "show the numbers of the running proxy"
-        case .ls: "list what is stored"
-        case .du: "show what takes how much space, by host and by zone"
-        case .top: "show what is asked for most, or takes most space"
-        case .explain: "say what would be done with a request, and why"
-        case .warm: "fetch URLs through the proxy, so that they are stored"
-        case .verify: "check all that is on disk, and repair it"
-        case .export: "write what is on a zone's disk into an archive, for a site without a network"
-        case .import: "take what an archive holds into a zone's disk"
-        case .passwd: "set or delete a user's password in an htpasswd file"
-        case .ca: "make and show the certificate authority for intercepting TLS"
-        case .doctor: "look for what commonly goes wrong"
+        case .check: "check the configuration and report everything that is wrong with it"
+        case .purge: "remove stored responses from the running proxy, or mark them as stale"
+        case .stats: "show the statistics of the running proxy"
+        case .ls: "list the stored responses"
+        case .du: "show how much space stored responses take, by host and by zone"
+        case .top: "show the stored responses that are requested most, or take most space"
+        case .explain: "explain what Larder would do with a request, and why"
+        case .warm: "fetch URLs through the proxy so that they are stored"
+        case .verify: "check the disk tier, and repair it"
+        case .export: "write the stored responses of a zone's disk to an archive, for a site without a network"
+        case .import: "read the stored responses of an archive into a zone's disk"
+        case .passwd: "set a password in an htpasswd file, or delete a user"
+        case .ca: "create and show the certificate authority for intercepting TLS"
+        case .doctor: "look for common problems"
         case .version: "show the version"
         }
     }
 
-    /// What it takes, in the order help shows it. Every command takes `--config` and `--help`.
+    /// The options it takes, in the order in which the help shows them. Every command takes `--config` and `--help`.
     var options: [Option] {
         switch self {
         case .serve: [.config, .help]

@@ -21,7 +21,8 @@ func explainCommand(_ arguments: Arguments, _ console: Console) throws(UsageErro
 func explainBody(_ arguments: Arguments) throws(UsageError) -> [UInt8] {
     guard let target = arguments.words.last, arguments.words.count <= 2 else {
         throw UsageError(
-            "explain takes a URL, and a method before it", hint: "larder explain \(Command.explain.synopsis)")
+            "explain takes a URL, with an optional method before it", hint: "larder explain \(Command.explain.synopsis)"
+        )
     }
     for line in arguments.all(.header) { _ = try requestField(line) }
     var writer = JSONWriter()

@@ -1,6 +1,6 @@
 import Admin
 
-/// `larder help`: every command, and where things are looked for.
+/// `larder help`: every command, and which files and sockets Larder uses.
 let helpText: String = {
     let here = Command.allCases.filter(\.isPartOfThisVersion)
     let later = Command.allCases.filter { !$0.isPartOfThisVersion }
@@ -10,11 +10,11 @@ let helpText: String = {
         + ["", "Not part of this version:"]
         + later.map { "  \(padded($0.rawValue, 9))\($0.meaning)" }
         + [
-            "", "larder help COMMAND shows the options of one.", "",
-            "Configuration: --config FILE, else larder.yaml here, else /etc/larder/larder.yaml, else the defaults.",
-            "Admin socket: admin.socket of the configuration; where serve may not write there it takes",
-            "  $XDG_RUNTIME_DIR/larder/admin.sock, and without that ~/.cache/larder/admin.sock.",
-            "  purge, stats, ls, du, top and explain ask at the same places, in the same order.",
+            "", "larder help COMMAND shows the options of a command.", "",
+            "Configuration: --config FILE, or ./larder.yaml, or /etc/larder/larder.yaml, or the defaults.",
+            "Admin socket: admin.socket of the configuration. If serve cannot write there, it uses",
+            "  $XDG_RUNTIME_DIR/larder/admin.sock, or ~/.cache/larder/admin.sock without that variable.",
+            "  purge, stats, ls, du, top and explain try the same sockets in the same order.",
             "Exit status: 0 done, 1 failed, 2 usage or configuration error.",
         ]
     return lines.joined(separator: "\n")
@@ -34,7 +34,7 @@ func helpText(of command: Command) -> String {
     return lines.joined(separator: "\n")
 }
 
-/// `text` and spaces up to `width`, at least one.
+/// `text`, padded with spaces to `width`; at least one space is added.
 func padded(_ text: String, _ width: Int) -> String {
     text + String(repeating: " ", count: max(1, width - text.count))
 }

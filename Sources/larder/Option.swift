@@ -1,4 +1,4 @@
-/// Every option there is: named, and explained, once.
+/// Every option of every command, named and explained once.
 enum Option: String, CaseIterable {
     case config, json, help, verbose, socket, delete
     case url, prefix, host, tag, type, zone, storage, all, soft
@@ -7,7 +7,7 @@ enum Option: String, CaseIterable {
     case repair
     case by, count, header, `as`, client, from, page, proxy, jobs, retries, user
 
-    /// Which stored responses are meant; all that are given must hold.
+    /// They select stored responses. If several are given, all must hold.
     static let conditions: [Option] = [.prefix, .host, .tag, .type, .zone, .storage, .olderThan]
 
     var long: String { "--\(rawValue)" }
@@ -24,10 +24,10 @@ enum Option: String, CaseIterable {
         }
     }
 
-    /// It may be given more than once.
+    /// It can be given more than once.
     var isRepeatable: Bool { self == .header || self == .page }
 
-    /// The name of its value in help; nil: it takes none.
+    /// The name of its value in the help. Nil: it takes no value.
     var value: String? {
         switch self {
         case .config, .from: "FILE"
@@ -50,34 +50,34 @@ enum Option: String, CaseIterable {
     var meaning: String {
         switch self {
         case .config: "configuration file (default: larder.yaml, then /etc/larder/larder.yaml)"
-        case .json: "print JSON for scripts"
-        case .help: "show this"
-        case .verbose: "show more: all effective settings and rules, every URL"
-        case .url: "this URL, in all its variants"
-        case .prefix: "URLs that begin with this"
-        case .host: "one host, or *.example.org for all below"
+        case .json: "print JSON, for scripts"
+        case .help: "show this help"
+        case .verbose: "show more: check prints every setting, warm prints every URL"
+        case .url: "this URL, with all its variants"
+        case .prefix: "URLs that start with this"
+        case .host: "one host, or *.example.org for every host below it"
         case .tag: "responses with this Surrogate-Key or Cache-Tag"
-        case .type: "one content type, text/html, or all of a kind, image/*"
-        case .zone: "one zone"
+        case .type: "one content type (text/html), or all of one kind (image/*)"
+        case .zone: "one zone; default is the one without a name of its own"
         case .storage: "one storage policy: session, permanent or pinned"
-        case .olderThan: "stored or validated at least this long ago: 90s, 30m, 12h, 7d"
-        case .all: "everything"
-        case .soft: "mark stale instead of removing"
-        case .socket: "admin socket of the running proxy (default: as configured)"
-        case .delete: "delete the user"
-        case .dryRun: "only count, change nothing"
-        case .repair: "put right what can be; no proxy may be using the disk"
-        case .by: "hits (default) or bytes"
-        case .count: "how many to show (default: 10)"
-        case .header: "a field of the request, \"Name: value\"; may be repeated"
+        case .olderThan: "stored or validated at least this long ago (90s, 30m, 12h, 7d)"
+        case .all: "every stored response"
+        case .soft: "mark as stale instead of removing"
+        case .socket: "the admin socket of the running proxy (default: from the configuration)"
+        case .delete: "delete the user instead of setting the password"
+        case .dryRun: "only count; change nothing"
+        case .repair: "repair what can be repaired; the proxy must not be running"
+        case .by: "sort by hits (default) or by bytes"
+        case .count: "how many lines to show (default: 10)"
+        case .header: "a header of the request (\"Name: value\"); can be repeated"
         case .as: "as if this user had authenticated"
         case .client: "as if the request came from this address (default: 127.0.0.1)"
-        case .from: "URLs from a file, one per line; - for standard input"
-        case .page: "a page, and what its HTML and CSS name; may be repeated"
-        case .proxy: "host and port of the proxy (default: as configured)"
-        case .jobs: "fetches at a time (default: 4)"
-        case .retries: "further attempts where something failed (default: 2)"
-        case .user: "user at the proxy; the password is asked for, or read from standard input"
+        case .from: "read URLs from a file, one per line; - is standard input"
+        case .page: "fetch a page and everything that its HTML and CSS refer to; can be repeated"
+        case .proxy: "host and port of the proxy (default: from the configuration)"
+        case .jobs: "how many fetches run at a time (default: 4)"
+        case .retries: "how often a failed fetch is tried again (default: 2)"
+        case .user: "user name for the proxy; the password is read from the terminal or from standard input"
         }
     }
 }

@@ -7,7 +7,9 @@ func passwdCommand(_ arguments: Arguments, _ console: Console) throws(UsageError
         throw UsageError("passwd takes a file and a user", hint: "larder passwd \(Command.passwd.synopsis)")
     }
     let (path, user) = (arguments.words[0], arguments.words[1])
-    guard isUserName(user) else { throw UsageError("a user name has no colon, no controls and is not empty") }
+    guard isUserName(user) else {
+        throw UsageError("a user name cannot be empty or contain colons or control characters")
+    }
     do throws(PasswdFailure) {
         let text = try currentText(path, mustExist: arguments.has(.delete))
         if arguments.has(.delete) {
@@ -78,9 +80,9 @@ private func hashed(_ password: [UInt8]) throws(PasswdFailure) -> String {
         return try hash(password: password)
     } catch {
         switch error {
-        case .empty: throw PasswdFailure("an empty password is no password")
-        case .tooLong: throw PasswdFailure("a password has at most 72 bytes: bcrypt would ignore the rest")
-        case .containsNUL: throw PasswdFailure("a password holds no NUL")
+        case .empty: throw PasswdFailure("the password is empty")
+        case .tooLong: throw PasswdFailure("the password is longer than 72 bytes, and bcrypt would ignore the rest")
+        case .containsNUL: throw PasswdFailure("the password contains a NUL byte")
         case .unsupported: throw PasswdFailure("this system's crypt(3) has no bcrypt")
         }
     }

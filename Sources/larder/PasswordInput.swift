@@ -16,14 +16,16 @@ func password(of user: String) throws(PasswordInputFailure) -> [UInt8] {
 /// To the terminal itself, since standard output may be a file. An interrupt leaves the echo on again.
 func promptWithoutEcho(_ question: String) throws(PasswordInputFailure) -> [UInt8] {
     var saved = termios()
-    guard unsafe tcgetattr(STDIN_FILENO, &saved) == 0 else { throw PasswordInputFailure("this terminal has no modes") }
+    guard unsafe tcgetattr(STDIN_FILENO, &saved) == 0 else {
+        throw PasswordInputFailure("the terminal does not answer")
+    }
     var silent = saved
     silent.c_lflag &= ~tcflag_t(ECHO)
     silent.c_lflag |= tcflag_t(ECHONL)
     // Ctrl-C is read as a byte here, so that the echo is always put back before the process ends.
     silent.c_lflag &= ~tcflag_t(ISIG)
     guard unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else {
-        throw PasswordInputFailure("the echo of this terminal can not be turned off")
+        throw PasswordInputFailure("the echo of this terminal cannot be turned off")
     }
     defer { _ = unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &saved) }
     var bytes = Array(question.utf8)

@@ -18,7 +18,8 @@ func purgeBody(_ arguments: Arguments) throws(UsageError) -> [UInt8] {
     let conditions = try conditions(arguments, word: .url)
     guard conditions.isEmpty == arguments.has(.all) else {
         throw UsageError(
-            conditions.isEmpty ? "what is to be purged?" : "--all stands alone, without conditions",
+            conditions.isEmpty
+                ? "purge needs a URL, a condition or --all" : "--all cannot be combined with a URL or a condition",
             hint: "larder purge \(Command.purge.synopsis)")
     }
     var writer = JSONWriter()

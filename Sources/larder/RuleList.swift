@@ -4,7 +4,7 @@ import Caching
 import Rules
 import Settings
 
-/// The rules in effect, numbered as logs and refusals number them, one line each; empty where there are none.
+/// The rules in effect, numbered as logs and refusals number them, one line each; empty if there are none.
 func ruleList(_ configuration: Configuration) -> String {
     let (access, cache) = (configuration.access, configuration.cache)
     var lines: [String] = []

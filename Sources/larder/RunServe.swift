@@ -1,10 +1,10 @@
 import Access
 import Admin
-import Disk
 import EventLoop
 import Glibc
 import Server
 import Settings
+import Storage
 import TLS
 
 /// Starts the proxy and its admin server, and runs them until the process is told to stop.
@@ -45,7 +45,7 @@ func runServe(
         admin.close()
         return ExitStatus.done
     } catch Proxy.StartError.disk(let refusal) {
-        console.error("larder: the disk tier cannot be opened: \(text(of: refusal))")
+        console.error("larder: the disk tier cannot be opened: \(refusal)")
         return ExitStatus.failed
     } catch Proxy.StartError.listen(let index, let address, let reason) {
         let key = configuration.listen.count == 1 ? "listen" : "listen[\(index + 1)]"
@@ -108,7 +108,7 @@ private struct ProxyStart {
                 else { throw Proxy.StartError.disk(refusal) }
                 let problem = reading.problem(
                     configuration.cache.key(ofDisk: disk.zone),
-                    "\(text(of: refusal)): zone \(disk.zone) stores responses in memory only", hint: Self.hint(refusal))
+                    "\(refusal): zone \(disk.zone) stores responses in memory only", hint: Self.hint(refusal))
                 console.error("larder: warning: \(problem)")
                 configuration.cache = configuration.cache.withoutDisk(ofZone: disk.zone)
                 zonesWithoutDisk.append(disk.zone)
@@ -116,7 +116,7 @@ private struct ProxyStart {
         }
     }
 
-    private static func hint(_ refusal: DiskRefusal) -> String {
+    private static func hint(_ refusal: BackStoreRefusal) -> String {
         refusal.isInUse
             ? "another Larder may be running: give this one a directory of its own, or size: 0"
             : "give the disk tier another directory, or size: 0"
@@ -200,7 +200,7 @@ private final class Control {
 
     /// Accepts no more connections, and ends when the requests under way have ended or `timeouts.drain` is over.
     private func drain() {
-        Diagnostics.info("stopping: waiting for requests under way")
+        Diagnostics.info("stopping: waiting for running requests")
         proxy.drain()
         let limit = Timer { [unowned self] in
             proxy.stop()
@@ -224,7 +224,7 @@ private final class Control {
         reading.chooseDisk(like: proxy.snapshot.configuration.cache)
         for error in reading.errors { console.error("larder: \(error)") }
         guard var configuration = reading.configuration else {
-            return console.error("larder: warning: the configuration stays as it was")
+            return console.error("larder: warning: the old configuration stays in force")
         }
         for zone in zonesWithoutDisk { configuration.cache = configuration.cache.withoutDisk(ofZone: zone) }
         do throws(SnapshotFailure) {
@@ -236,7 +236,7 @@ private final class Control {
             Diagnostics.setLevel(configuration.log.level)
             Diagnostics.info("the configuration of \(reading.name) is in force")
         } catch {
-            console.error("larder: \(error); the configuration stays as it was")
+            console.error("larder: \(error); the old configuration stays in force")
         }
     }
 }

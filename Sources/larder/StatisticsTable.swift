@@ -44,7 +44,7 @@ func statisticsTable(_ stats: JSONValue) -> String {
         $0.count("origins reused", stats["origins"]?["reused"])
         $0.count("tunnels", stats["tunnels"]?["open"])
     }
-    for (title, key) in [("Refusals", "refusals"), ("Errors", "errors")] {
+    for (title, key) in [("Refusals", "refusals"), ("Errors", "errors"), ("Closed connections", "closes")] {
         guard let members = stats[key]?.members, !members.isEmpty else { continue }
         table.section(title, stats[key]) { for member in members { $0.count(member.name, member.value) } }
     }
@@ -68,8 +68,8 @@ private struct Table {
     /// `state` first, and what is wrong with it: the rest of a disk that is off is of little interest.
     mutating func disk(_ disk: JSONValue) {
         let state = disk["state"]?.text ?? "?"
-        row("state", disk["loaded"]?.flag == false ? "\(state), reads its book" : state)
-        if let reason = disk["reason"]?.text { lines.append("  nothing is written: \(reason)") }
+        row("state", disk["loaded"]?.flag == false ? "\(state), loading its index" : state)
+        if let reason = disk["reason"]?.text { lines.append("  nothing can be written: \(reason)") }
         size("used", disk["used_bytes"])
         size("size", disk["size_bytes"])
         size("pinned", disk["pinned_bytes"])

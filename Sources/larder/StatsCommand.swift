@@ -7,7 +7,7 @@ func statsCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     do throws(AdminClient.Failure) {
         let answer = try client.ask("GET", "/stats")
         guard answer.status == 200 else {
-            console.error("larder: the admin server answers with status \(answer.status)")
+            console.error("larder: the admin server answered with status \(answer.status)")
             return ExitStatus.failed
         }
         return show(answer.body, arguments, console, as: statisticsTable)

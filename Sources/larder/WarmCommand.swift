@@ -6,13 +6,15 @@ import Glibc
 /// Exit status 0: everything was fetched, whether or not the proxy keeps it; 1: something failed.
 func warmCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     if arguments[.user] != nil, arguments[.from] == "-", !isInputTerminal {
-        throw UsageError("--user and --from - both want standard input")
+        throw UsageError("--user and --from - cannot both read standard input")
     }
     var plan = try warmPlan(arguments)
     do throws(ProxyAddressFailure) {
         let addresses = try warmAddresses(arguments, console)
         if let user = arguments[.user] {
-            guard isUserName(user) else { throw ProxyAddressFailure("a user name has no colon and no controls") }
+            guard isUserName(user) else {
+                throw ProxyAddressFailure("a user name cannot contain colons or control characters")
+            }
             do throws(PasswordInputFailure) {
                 plan.fields.append(try proxyAuthorization(user: user))
             } catch { throw ProxyAddressFailure(error.message) }
@@ -48,7 +50,7 @@ private func warmAddresses(
     let reading = readConfiguration(arguments)
     guard let configuration = reading.configuration else {
         for error in reading.errors { console.error("larder: \(error)") }
-        throw ProxyAddressFailure("the configuration is wrong: say where the proxy is with --proxy HOST:PORT")
+        throw ProxyAddressFailure("the configuration has errors: name the proxy with --proxy HOST:PORT")
     }
     return try proxyAddresses(of: configuration)
 }

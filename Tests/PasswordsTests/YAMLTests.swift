@@ -31,7 +31,7 @@ struct YAMLTests {
     }
 
     static let errors: [(text: String, line: Int, says: String)] = [
-        ("a: 1\nb: 2\na: 3", 3, "\"a\" stands in line 1 already"), ("a: &x 1\nb: *x", 1, "anchors"),
+        ("a: 1\nb: 2\na: 3", 3, "the key \"a\" is already in line 1"), ("a: &x 1\nb: *x", 1, "anchors"),
         ("a: *x", 1, "aliases"),
         ("a: !!str 1", 1, "tags"), ("a: !x { b: c }", 1, "tags"), ("a: 1\n---\nb: 2", 3, "second document"),
         ("a: 1\n\tb: 2", 2, "found"), ("a: [ 1, 2", 2, "expected"), ("a: \"x", 1, "quoted"),

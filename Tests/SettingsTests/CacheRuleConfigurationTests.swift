@@ -122,15 +122,15 @@ struct CacheRuleConfigurationTests {
         ("{ match: { hots: a } }", ".match.hots: unknown condition; did you mean host?"),
         (
             "{ match: { address: 10.0.0.1 } }",
-            ".match.address: a cache rule has no address: what is stored is served without asking where the host is; use host"
+            ".match.address: a cache rule has no address: stored responses are served without resolving the host; use host"
         ),
         (
             "{ match: { path: \"/a?b\" } }",
-            ".match.path: found \"/a?b\", expected a path such as /pool/* or *.deb; the query is no part of it"
+            ".match.path: found \"/a?b\", expected a path such as /pool/* or *.deb; a path does not include the query"
         ),
         (
             "{ match: { path: \"http://a/b\" } }",
-            ".match.path: found \"http://a/b\", expected a path such as /pool/* or *.deb; a path only, without scheme and host"
+            ".match.path: found \"http://a/b\", expected a path such as /pool/* or *.deb; only a path, without scheme and host"
         ),
         (
             "{ match: { path: [ \"/a b\" ] } }",
@@ -176,17 +176,17 @@ struct CacheRuleConfigurationTests {
         ("{ zone: elsewhere }", ".zone: no zone is called \"elsewhere\"; zones are default, packages"),
         (
             "{ match: { type: text/* }, zone: packages }",
-            ".zone: a rule with a type has none: it is needed before the type is known"
+            ".zone: a rule with a type cannot have it: it is needed before the type is known"
         ),
         (
             "{ match: { type: text/* }, key: { sort: yes } }",
-            ".key: a rule with a type has none: it is needed before the type is known"
+            ".key: a rule with a type cannot have it: it is needed before the type is known"
         ),
-        ("{ key: { drop: a, keep: b } }", ".key.keep: drop and keep do not go together; say one of them"),
+        ("{ key: { drop: a, keep: b } }", ".key.keep: drop and keep cannot be combined"),
         ("{ key: { drop: [] } }", ".key.drop: found an empty list; leave the key out instead"),
         (
             "{ key: { drop: a=b } }",
-            ".key.drop: found \"a=b\", expected the name of a query parameter, or its beginning with a * behind it"
+            ".key.drop: found \"a=b\", expected the name of a query parameter, or its start followed by *"
         ),
         ("{ key: { srot: yes } }", ".key.srot: unknown key; did you mean sort?"),
         (
@@ -195,15 +195,15 @@ struct CacheRuleConfigurationTests {
         ),
         (
             "{ match: { path: /a }, key: { host: a } }",
-            ".key: host takes one host for many, so match must name them; add match: { host: … }"
+            ".key: host replaces other hosts, so match must name them; add match: { host: … }"
         ),
         (
             "{ match: { host: [ a, \"*\" ] }, key: { host: a } }",
-            ".key: host takes one host for many, so match must name them; add match: { host: … }"
+            ".key: host replaces other hosts, so match must name them; add match: { host: … }"
         ),
         (
             "{ match: { user: alice } }",
-            ": names users, but nobody is asked who they are; configure access.authentication"
+            ": names users, but no authentication is configured; configure access.authentication"
         ),
     ]
     @Test(arguments: ruleRows) func `errors of a rule`(_ rule: String, _ expected: String) throws {
@@ -226,7 +226,7 @@ struct CacheRuleConfigurationTests {
         ),
         (
             "{ name: default, memory: 1MiB }",
-            ["cache.zones[1].name: this zone is always there; its size is cache.memory; say the rest in a last rule"]
+            ["cache.zones[1].name: this zone always exists; cache.memory is its size, and a last rule can set the rest"]
         ),
         (
             "{ name: a, memory: 1MiB, policy: [ no-read, stale-on-error ] }",
@@ -244,34 +244,34 @@ struct CacheRuleConfigurationTests {
     @Test func `a zone twice, told where it stands`() throws {
         let zones = "cache:\n  zones:\n    - name: a\n      memory: 1MiB\n    - memory: 2MiB\n      name: a\n"
         #expect(
-            try load(zones).errors.map(\.description) == ["larder.yaml:6: cache.zones[2].name: a stands here twice"])
+            try load(zones).errors.map(\.description) == ["larder.yaml:6: cache.zones[2].name: a is listed twice"])
     }
 
     static let warnings: [(text: String, expected: [String])] = [
         ("cache: { rules: [ { storage: session } ] }", []),
         (
             "cache:\n  rules:\n    - ttl: 1s\n    - match: { host: a }",
-            ["4: cache.rules[2]: is never asked: rule 1 holds for everything; put it first"]
+            ["4: cache.rules[2]: is never reached: rule 1 matches everything; move it up"]
         ),
         (
             "access:\n  rules:\n    - deny:\n    - allow: { host: a }",
-            ["4: access.rules[2]: is never asked: rule 1 holds for everything; put it first"]
+            ["4: access.rules[2]: is never reached: rule 1 matches everything; move it up"]
         ),
         (
             "access: { rules: [ { deny: { path: /a, method: CONNECT } } ] }",
-            ["1: access.rules[1]: never holds: a tunnel has no path that Larder could see"]
+            ["1: access.rules[1]: never matches: Larder cannot see the path in a tunnel"]
         ),
         (
             "cache: { policy_clients: [ \"::/0\" ] }",
             [
-                "1: cache.policy_clients: every client can make the cache ignore what origins say, for all the others; name the clients you trust with that"
+                "1: cache.policy_clients: every client can make the cache ignore the origin, for all other clients; name the clients that you trust"
             ]
         ),
         (
             "cache:\n  memory: 2MiB\n  zones: [ { name: a, memory: 1MiB } ]\n  rules: [ { zone: a, object_size_max: 2MiB }, { match: { host: a }, object_size_max: 2MiB } ]",
             [
-                "4: cache.rules[1].object_size_max: 2MiB is more than the zone holds, 1MiB",
-                "4: cache.rules[2]: is never asked: rule 1 holds for everything; put it first",
+                "4: cache.rules[1].object_size_max: 2MiB is more than the zone can store, 1MiB",
+                "4: cache.rules[2]: is never reached: rule 1 matches everything; move it up",
             ]
         ),
     ]

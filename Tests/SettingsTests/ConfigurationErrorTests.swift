@@ -49,7 +49,7 @@ struct ConfigurationErrorTests {
         ("timeouts: { connect: 11m }", ["1: timeouts.connect: found \"11m\", expected a duration from 100ms to 10m"]),
         (
             "admin: { address: unix:/a }",
-            ["1: admin.address: found \"unix:/a\", expected host:port with an address for a host, or [v6]:port, or off"]
+            ["1: admin.address: found \"unix:/a\", expected host:port with an address as host, or [v6]:port, or off"]
         ),
         (
             "admin: { socket: admin.sock }",
@@ -65,7 +65,7 @@ struct ConfigurationErrorTests {
         (
             "listen: [ { address: example.org:80 } ]",
             [
-                "1: listen[1].address: found \"example.org:80\", expected host:port with an address for a host, [v6]:port, or unix:/path"
+                "1: listen[1].address: found \"example.org:80\", expected host:port with an address as host, [v6]:port, or unix:/path"
             ]
         ),
         (
@@ -74,14 +74,14 @@ struct ConfigurationErrorTests {
         ),
         (
             "listen: [ { address: 127.0.0.1:80 }, { address: 127.0.0.1:80 } ]",
-            ["1: listen: 127.0.0.1:80 stands here twice"]
+            ["1: listen: 127.0.0.1:80 is listed twice"]
         ),
-        ("listen: [ { address: 127.0.0.1:3129 } ]", ["1: admin.address: 127.0.0.1:3129 is where the proxy listens"]),
+        ("listen: [ { address: 127.0.0.1:3129 } ]", ["1: admin.address: 127.0.0.1:3129 is also an address in listen"]),
         (
             "access: { clients: [ 10.0.0.1/8, example.org ] }",
             [
-                "1: access.clients[1]: found \"10.0.0.1/8\", expected an address or a range such as 10.0.0.0/8; the range that holds it is 10.0.0.0/8",
-                "1: access.clients[2]: found \"example.org\", expected an address or a range such as 10.0.0.0/8; names are not looked up here",
+                "1: access.clients[1]: found \"10.0.0.1/8\", expected an address or a range such as 10.0.0.0/8; the network that contains it is 10.0.0.0/8",
+                "1: access.clients[2]: found \"example.org\", expected an address or a range such as 10.0.0.0/8; host names are not resolved here",
             ]
         ),
         ("access: { clients: [] }", ["1: access.clients: found an empty list; leave the key out instead"]),
@@ -91,17 +91,17 @@ struct ConfigurationErrorTests {
         ),
         (
             "access:\n  authentication:",
-            ["2: access.authentication.basic.users: missing; name the users' file, or leave access.authentication out"]
+            ["2: access.authentication.basic.users: missing; name the users' file, or remove access.authentication"]
         ),
         (
             "access:\n  authentication:\n    basic: { realm: r }",
-            ["3: access.authentication.basic.users: missing; name the users' file, or leave access.authentication out"]
+            ["3: access.authentication.basic.users: missing; name the users' file, or remove access.authentication"]
         ),
         (
             "access: { authentication: { digest: x } }",
             [
                 "1: access.authentication.digest: unknown key",
-                "1: access.authentication.basic.users: missing; name the users' file, or leave access.authentication out",
+                "1: access.authentication.basic.users: missing; name the users' file, or remove access.authentication",
             ]
         ),
     ]
@@ -127,7 +127,7 @@ struct ConfigurationErrorTests {
         ("allow: { host: }", "[1].allow.host: found nothing, expected a host name, *.name, * or an address"),
         (
             "allow: { host: [ a, \"http://b/\" ] }",
-            "[1].allow.host[2]: found \"http://b/\", expected a host name, *.name, * or an address; a host only, without scheme and path"
+            "[1].allow.host[2]: found \"http://b/\", expected a host name, *.name, * or an address; only a host, without scheme and path"
         ),
         (
             "allow: { host: a:80 }",
@@ -135,7 +135,7 @@ struct ConfigurationErrorTests {
         ),
         (
             "allow: { host: 10.0.0.0/8 }",
-            "[1].allow.host: found \"10.0.0.0/8\", expected a host name, *.name, * or an address; ranges of addresses belong in address:"
+            "[1].allow.host: found \"10.0.0.0/8\", expected a host name, *.name, * or an address; networks belong in address:"
         ),
         (
             "allow: { port: 0 }",
@@ -159,11 +159,11 @@ struct ConfigurationErrorTests {
         ),
         (
             "allow: { address: localhost }",
-            "[1].allow.address: found \"localhost\", expected an address or a range such as 10.0.0.0/8; names are not looked up here"
+            "[1].allow.address: found \"localhost\", expected an address or a range such as 10.0.0.0/8; host names are not resolved here"
         ),
         (
             "allow: { user: alice }",
-            "[1]: names users, but nobody is asked who they are; configure access.authentication"
+            "[1]: names users, but no authentication is configured; configure access.authentication"
         ),
         (
             "allow: { path: pool }",

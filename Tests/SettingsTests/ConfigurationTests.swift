@@ -176,12 +176,18 @@ struct ConfigurationTests {
         #expect(changesNeedingRestart(from: try loaded(row.old), to: try loaded(row.new)) == row.expected, "\(row)")
     }
 
-    @Test func `what is in effect can be shown`() throws {
-        let shown = effectiveSettings(
-            try loaded("cache: { memory: 1GiB }\naccess: { clients: [ 10.0.0.0/8, \"::1\" ] }"))
+    @Test func `every setting is shown with what holds, written or not`() throws {
+        var configuration = try loaded("cache: { memory: 1GiB }\naccess: { clients: [ 10.0.0.0/8, \"::1\" ] }")
+        configuration.cache.defaultDisk = DefaultDisk(path: "/s/larder", size: 4 << 30)
+        let shown = effectiveSettings(configuration)
         #expect(shown.contains { $0 == ("cache.memory", "1GiB") })
         #expect(shown.contains { $0 == ("access.clients", "[ 10.0.0.0/8, \"::1\" ]") })
-        #expect(!shown.contains { $0.key == "tls.ca_file" })
+        #expect(shown.contains { $0 == ("tls.ca_file", "(the system's)") })
+        #expect(shown.contains { $0 == ("cache.disk.path", "/s/larder") })
+        #expect(shown.contains { $0 == ("cache.disk.pinned", "2GiB") })
+        #expect(shown.contains { $0 == ("cache.object_size_max", "512MiB") })
+        #expect(shown.contains { $0 == ("access.default", "allow") })
+        #expect(Set(shown.map(\.key)).count == shown.count && shown.allSatisfy { !$0.value.isEmpty })
     }
 }
 

@@ -71,7 +71,7 @@ struct DiskConfigurationTests {
         (
             "cache:\n  disk: { path: /a }\n  zones:\n    - { name: a, memory: 1MiB, disk: { path: /a/b, size: 1GiB } }",
             [
-                "4: cache.zones[1].disk.path: /a/b lies in /a, the disk of zone default; give each zone a directory of its own"
+                "4: cache.zones[1].disk.path: /a/b is inside /a, the directory of zone default; give each zone a directory of its own"
             ]
         ),
         ("cache:\n  disk: { siez: 1GiB }", ["2: cache.disk.siez: unknown key; did you mean cache.disk.size?"]),
@@ -86,19 +86,19 @@ struct DiskConfigurationTests {
         (
             "cache:\n  disk: { size: 1GiB }\n  zones:\n    - name: a\n      memory: 1MiB\n      disk: { path: /var//lib/./larder/, size: 1GiB }",
             [
-                "6: cache.zones[1].disk.path: /var//lib/./larder/ is /var/lib/larder, the disk of zone default, too; give each zone a directory of its own"
+                "6: cache.zones[1].disk.path: /var//lib/./larder/ is also /var/lib/larder, the directory of zone default; give each zone a directory of its own"
             ]
         ),
         (
             "cache:\n  zones:\n    - { name: a, memory: 1MiB, disk: { path: /s/a, size: 1GiB } }\n    - { name: b, memory: 1MiB, disk: { path: /s/c/../a/b, size: 1GiB } }",
             [
-                "4: cache.zones[2].disk.path: /s/c/../a/b lies in /s/a, the disk of zone a; give each zone a directory of its own"
+                "4: cache.zones[2].disk.path: /s/c/../a/b is inside /s/a, the directory of zone a; give each zone a directory of its own"
             ]
         ),
         (
             "cache:\n  zones:\n    - { name: a, memory: 1MiB, disk: { path: s/a, size: 1GiB } }\n    - { name: b, memory: 1MiB, disk: { path: ./s, size: 1GiB } }",
             [
-                "4: cache.zones[2].disk.path: ./s holds s/a, the disk of zone a; give each zone a directory of its own"
+                "4: cache.zones[2].disk.path: ./s contains s/a, the directory of zone a; give each zone a directory of its own"
             ]
         ),
     ]
@@ -129,14 +129,14 @@ struct DiskConfigurationTests {
         (
             "cache:\n  disk: { size: 0 }\n  rules:\n    - ttl: 1s\n      storage: pinned",
             [
-                "5: cache.rules[1].storage: pinned needs a disk, and zone default has none: it is kept in memory, as session; set cache.disk.size"
+                "5: cache.rules[1].storage: pinned needs a disk, and zone default has none: such responses stay in memory, as with session; set cache.disk.size"
             ]
         ),
         (
             "cache:\n  disk: { size: 1GiB }\n  zones:\n    - name: a\n      memory: 1MiB\n      storage: permanent\n      admission: second-hit",
             [
-                "6: cache.zones[1].storage: permanent needs a disk, and zone a has none: it is kept in memory, as session; give the zone a disk: { path: …, size: … }",
-                "7: cache.zones[1].admission: says what goes to the disk, and zone a has none",
+                "6: cache.zones[1].storage: permanent needs a disk, and zone a has none: such responses stay in memory, as with session; give the zone a disk: { path: …, size: … }",
+                "7: cache.zones[1].admission: has no effect: it is about the disk, and zone a has none",
             ]
         ),
         (
@@ -145,7 +145,7 @@ struct DiskConfigurationTests {
         ),
         (
             "cache:\n  zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 16MiB } } ]\n  rules: [ { zone: a, object_size_max: 32MiB } ]",
-            ["3: cache.rules[1].object_size_max: 32MiB is more than the zone holds, 16MiB"]
+            ["3: cache.rules[1].object_size_max: 32MiB is more than the zone can store, 16MiB"]
         ),
     ]
     @Test(arguments: warnings.indices) func `what needs a disk that is not there is warned of`(_ index: Int) throws {

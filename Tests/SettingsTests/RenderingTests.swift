@@ -35,7 +35,8 @@ struct RenderingTests {
     @Test func `the sample file is right with its examples too`() throws {
         let lines = renderSampleFile().split(separator: "\n", omittingEmptySubsequences: false)
         let keys = [
-            "token", "object_size_max", "pinned", "policy_clients", "types", "zones", "clients", "authentication",
+            "token", "object_size_max", "path", "size", "pinned", "policy_clients", "types", "zones", "clients",
+            "authentication",
             "basic",
             "realm", "users", "remember", "rules",
             "default", "ca_file",

@@ -13,21 +13,21 @@ func archivePath(_ arguments: Arguments, _ command: Command) throws(UsageError) 
 /// Why an export or an import was not done, for the operator.
 func text(of error: ArchiveError, zone: String) -> String {
     switch error {
-    case .noStore(let path): "zone \(zone): \(path) holds no store yet"
+    case .noStore(let path): "zone \(zone): \(path) has no disk store yet"
     case .store(.inUse(let path)):
-        "zone \(zone): \(path) is in use by another process: stop the proxy to import; export and verify need no stop"
+        "zone \(zone): \(path) is in use by another process: stop the proxy before you import (export and verify work while it runs)"
     case .store(let refusal): "zone \(zone): \(text(of: refusal))"
     case .book(let path, .failed(let code)): FileError(path: "\(path)/book", code: code).text
     case .book(let path, let error): "\(path): \(error)"
     case .archive(let path, let code): FileError(path: path, code: code).text
-    case .notAnExport(let path): "\(path) is no export of Larder's"
+    case .notAnExport(let path): "\(path) is not an export of Larder"
     case .unknownVersion(let path, let version):
-        "\(path) is an export of version \(version), which this version does not know"
-    case .alreadyWhole(let path): "\(path) holds a whole export already: remove it, or name another file"
+        "\(path) is an export of version \(version), which this Larder does not support"
+    case .alreadyWhole(let path): "\(path) already contains a complete export: delete it, or name another file"
     case .another(let path):
-        "\(path) is the beginning of another export, of another store or another choice: remove it, or name another file"
+        "\(path) is the start of a different export: delete it, or name another file"
     case .storeOff(let reason): "zone \(zone): nothing can be written: \(reason)"
-    case .notWritten: "zone \(zone): what was taken could not all be written"
+    case .notWritten: "zone \(zone): not everything could be written"
     }
 }
 

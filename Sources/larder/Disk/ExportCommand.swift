@@ -18,7 +18,7 @@ func exportCommand(_ arguments: Arguments, _ console: Console) throws(UsageError
             bar.show($0.bytesDone, of: $0.bytesTotal)
         } damaged: { key in
             bar.clear()
-            console.error("larder: damaged, and left out: \(printable(key))")
+            console.error("larder: damaged, left out: \(printable(key))")
         }
         bar.clear()
         let isDryRun = arguments.has(.dryRun)
@@ -39,11 +39,12 @@ func exportText(_ report: ExportReport, _ disk: ZoneDisk, _ archive: String, isD
     let first =
         "\(verb) \(objects(report.objects)), \(binarySize(Double(report.bytes))), from zone \(disk.zone) to \(archive)"
     let rest = lines([
-        (report.objectsBefore, "were in it from a run before"), (report.gone, "went before their turn came"),
+        (report.objectsBefore, "were in it already from an earlier run"),
+        (report.gone, "were removed before their turn"),
         (report.damaged, "damaged ones were left out"), (report.damagedBlocks, "damaged blocks were left out"),
-        (report.damagedEntries, "entries of the book could not be read"),
+        (report.damagedEntries, "entries of the index could not be read"),
     ])
-    return ([first] + rest + (report.isFine ? [] : ["  larder verify says more"])).joined(separator: "\n")
+    return ([first] + rest + (report.isFine ? [] : ["  run larder verify for details"])).joined(separator: "\n")
 }
 
 func exportJSON(_ report: ExportReport, _ disk: ZoneDisk, _ archive: String, isDryRun: Bool) -> String {

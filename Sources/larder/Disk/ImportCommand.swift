@@ -17,7 +17,7 @@ func importCommand(_ arguments: Arguments, _ console: Console) throws(UsageError
     let show = { (progress: ArchiveProgress) in bar.show(progress.bytesDone, of: progress.bytesTotal) }
     let damaged = { (name: [UInt8]) in
         bar.clear()
-        console.error("larder: damaged, and left out: \(printable(name))")
+        console.error("larder: damaged, left out: \(printable(name))")
     }
     do throws(ArchiveError) {
         let report =
@@ -56,18 +56,18 @@ func importText(_ report: ImportReport, _ disk: ZoneDisk, _ archive: String, isD
     let first =
         "\(verb) \(objects(report.objects)), \(binarySize(Double(report.bytes))), from \(archive) into zone \(disk.zone)"
     var rest = lines([
-        (report.completed, "of them were there in part"), (report.there, "were there already"),
-        (report.notSelected, "are not among those chosen"), (report.damaged, "damaged ones were left out"),
+        (report.completed, "of them were stored in part before"), (report.there, "were stored already"),
+        (report.notSelected, "were not selected"), (report.damaged, "damaged ones were left out"),
         (report.damagedBlocks, "damaged blocks were left out"),
         (report.pinnedQuotaFull, "pinned ones were left out: the quota of the zone (pinned) is full"),
-        (report.refused, "were not taken: too large for the zone, or they could not be written"),
-        (report.evicted, "were evicted to make room: the zone is smaller than what it is to hold"),
+        (report.refused, "were left out: too large for the zone, or they could not be written"),
+        (report.evicted, "were evicted to make room: the zone is too small for the archive"),
     ])
     if !report.isWhole {
-        rest.append("  the archive is cut off: export goes on with it, and import takes the rest")
+        rest.append("  the archive is incomplete: run the export again to complete it, then import the rest")
     } else if report.isDigestRight != true {
         rest.append(
-            "  the archive is not as it was written: its digest is \(report.isDigestRight == nil ? "missing" : "wrong")"
+            "  the archive was changed: its digest is \(report.isDigestRight == nil ? "missing" : "wrong")"
         )
     }
     return ([first] + rest).joined(separator: "\n")

@@ -25,7 +25,7 @@ struct KeySelection: Sendable, Equatable {
         case (nil, nil): rule = .all
         case (let host?, nil): rule = host.hasPrefix("*.") ? .below(String(host.dropFirst(2))) : .host(host)
         case (nil, let prefix?): rule = .prefix(Self.normalised(prefix))
-        case (_?, _?): throw UsageError("--host and --prefix do not go together", hint: "a prefix names its host")
+        case (_?, _?): throw UsageError("--host and --prefix cannot be combined", hint: "a prefix contains its host")
         }
     }
 

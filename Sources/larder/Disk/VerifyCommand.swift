@@ -3,7 +3,7 @@ import Disk
 import DiskTools
 import Settings
 
-/// `larder verify [--repair] [--zone NAME] [--json]`: 0 where all is fine, or was put right; 1 where it is not.
+/// `larder verify [--repair] [--zone NAME] [--json]`: 0 if all is fine, or was put right; 1 where it is not.
 func verifyCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     guard arguments.words.isEmpty else { throw UsageError("verify takes no \"\(arguments.words[0])\"") }
     guard let disks = try zoneDisks(arguments, console) else { return ExitStatus.usage }
@@ -48,7 +48,7 @@ private func phaseText(_ phase: VerifyProgress.Phase, repair: Bool) -> String {
 struct VerifyOutcome {
     let disk: ZoneDisk
     private let report: VerifyReport?
-    /// Why it could not be looked at; nil where it was.
+    /// Why it could not be looked at; nil if it was.
     let problem: String?
 
     init(disk: ZoneDisk, report: VerifyReport) {
@@ -63,7 +63,7 @@ struct VerifyOutcome {
         let reason = larder.text(of: refusal)
         if case .inUse = refusal, repair {
             problem =
-                "\(reason): stop the proxy to repair; while it runs it drops by itself what it finds damaged, and verify without --repair goes on"
+                "\(reason): stop the proxy to repair; while it runs, it removes damaged responses itself, and verify without --repair works"
         } else {
             problem = reason
         }
@@ -83,8 +83,8 @@ struct VerifyOutcome {
         ]
         lines += report.findings.map { "  \($0.line)" }
         let unlisted = report.findingCount - min(report.findingCount, UInt64(report.findings.count))
-        if unlisted > 0 { lines.append("  and \(counted(unlisted)) more that are not listed") }
-        if let moved = report.bookMovedTo { lines.append("  the damaged book is now \(moved); delete it at will") }
+        if unlisted > 0 { lines.append("  and \(counted(unlisted)) more") }
+        if let moved = report.bookMovedTo { lines.append("  the damaged book is now \(moved); you can delete it") }
         lines.append("  \(conclusion(report))")
         return lines.joined(separator: "\n")
     }
@@ -92,10 +92,10 @@ struct VerifyOutcome {
     private func conclusion(_ report: VerifyReport) -> String {
         let count = "\(counted(report.findingCount)) \(report.findingCount == 1 ? "finding" : "findings")"
         if report.findingCount == 0 { return "all is fine" }
-        if report.isFine { return "\(count), all put right" }
+        if report.isFine { return "\(count), all repaired" }
         return report.repairedCount == 0
-            ? "\(count): larder verify --repair, with the proxy stopped, puts right what can be"
-            : "\(count), \(counted(report.repairedCount)) of them put right"
+            ? "\(count): stop the proxy and run larder verify --repair"
+            : "\(count), \(counted(report.repairedCount)) of them repaired"
     }
 
     /// `{"fine":…,"zones":[…]}`
@@ -136,11 +136,11 @@ struct VerifyOutcome {
 func counted(_ value: some BinaryInteger) -> String { grouped(Int64(clamping: value)) }
 
 extension VerifyFinding {
-    /// `record-damaged  segments/00000001.seg at 4096  http://a/b: its checksum is wrong (put right)`
+    /// `record-damaged  segments/00000001.seg at 4096  http://a/b: its checksum is wrong (repaired)`
     fileprivate var line: String {
         let place = file.isEmpty ? "" : "\(file)\(offset > 0 ? " at \(offset)" : "")  "
         let key = key.isEmpty ? "" : "\(printable(key)): "
-        return "\(padded(kind.rawValue, 16)) \(place)\(key)\(text)\(isRepaired ? " (put right)" : "")"
+        return "\(padded(kind.rawValue, 16)) \(place)\(key)\(text)\(isRepaired ? " (repaired)" : "")"
     }
 
     fileprivate func write(to json: inout JSONWriter) {

@@ -19,7 +19,7 @@ func zoneDisks(
 ) throws(UsageError) -> [ZoneDisk] {
     let disks = configuration.cache.disks
     guard !disks.isEmpty else {
-        throw UsageError("no zone has a disk in \(name)", hint: "--config names another configuration file")
+        throw UsageError("no zone has a disk in \(name)", hint: "use --config for another configuration file")
     }
     guard let zone else { return disks }
     if let disk = configuration.cache.disk(ofZone: zone) { return [disk] }
@@ -33,36 +33,20 @@ func zoneDisks(
 func zoneDisk(_ arguments: Arguments, _ console: Console) throws(UsageError) -> ZoneDisk? {
     guard let disks = try zoneDisks(arguments, console) else { return nil }
     guard disks.count == 1 else {
-        throw UsageError("which zone?", hint: "--zone takes one of \(disks.map(\.zone).joined(separator: ", "))")
+        throw UsageError(
+            "there is more than one zone with a disk",
+            hint: "--zone takes one of \(disks.map(\.zone).joined(separator: ", "))")
     }
     return disks[0]
 }
 
-/// Why a store can not be had, for the operator.
+/// Why a store cannot be had, for the operator.
 func text(of refusal: DiskRefusal) -> String {
     switch refusal {
     case .notAllowed(let path, let code), .failed(let path, let code): FileError(path: path, code: code).text
     case .tooSmall(let path, let sizeMin): "\(path): a store needs at least \(renderSize(sizeMin))"
     case .foreign, .unknownVersion, .inUse, .openToOthers: refusal.description
     }
-}
-
-extension DiskRefusal {
-    var isInUse: Bool {
-        if case .inUse = self { true } else { false }
-    }
-
-    /// The directory that was refused, or a file in it.
-    private var path: String {
-        switch self {
-        case .foreign(let path), .unknownVersion(let path, _), .inUse(let path), .notAllowed(let path, _),
-            .openToOthers(let path, _), .failed(let path, _), .tooSmall(let path, _):
-            path
-        }
-    }
-
-    /// It is about the store in this directory.
-    func concerns(_ directory: String) -> Bool { path == directory || path.hasPrefix("\(directory)/") }
 }
 
 /// A key, a member's name or the like as it can be shown: no byte of it steers the terminal.

@@ -10,7 +10,7 @@ func conditions(
     for key in SelectionKey.allCases {
         guard let value = arguments[option(of: key)] else { continue }
         guard !result.contains(where: { $0.key == key }) else {
-            throw UsageError("\(option(of: key).long) and a word without option say the same")
+            throw UsageError("\(option(of: key).long) and an argument without an option mean the same")
         }
         result.append((key, value))
     }
@@ -43,7 +43,7 @@ private func option(of key: SelectionKey) -> Option {
 func forEachObject(
     _ arguments: Arguments, _ console: Console, _ each: (ArraySlice<UInt8>, JSONValue) -> Void
 ) throws(UsageError) -> Int32 {
-    guard arguments.words.count <= 1 else { throw UsageError("one prefix at a time, please") }
+    guard arguments.words.count <= 1 else { throw UsageError("only one prefix can be given") }
     let query = try conditions(arguments, word: .prefix)
         .map { "\($0.key.rawValue)=\(formEncoded($0.value))" }.joined(separator: "&")
     guard let client = adminClient(arguments, console) else { return ExitStatus.usage }
@@ -69,7 +69,7 @@ func refusalText(_ answer: AdminClient.Answer) -> String {
     do throws(JSONError) {
         if let text = try JSONValue(parsing: answer.body)["error"]?.text { return text }
     } catch {
-        return "the admin server answers with status \(answer.status)"  // it is no JSON either
+        return "the admin server answered with status \(answer.status)"  // it is no JSON either
     }
-    return "the admin server answers with status \(answer.status)"
+    return "the admin server answered with status \(answer.status)"
 }

@@ -34,7 +34,7 @@ func proxyAddresses(of configuration: Configuration) throws(ProxyAddressFailure)
         result.append(try reachable(listener))
     }
     guard !result.isEmpty else {
-        throw ProxyAddressFailure("the configuration leaves the port open (0): say where with --proxy HOST:PORT")
+        throw ProxyAddressFailure("the configuration has port 0: name the port with --proxy HOST:PORT")
     }
     return result
 }

@@ -15,9 +15,9 @@ final class ProxyClient {
 
         var text: String {
             switch self {
-            case .cannotConnect(let reason): "the proxy can not be reached: \(reason)"
+            case .cannotConnect(let reason): "the proxy cannot be reached: \(reason)"
             case .broken: "the connection broke off"
-            case .timeout: "nothing came for \(ProxyClient.silenceSecondsMax) s"
+            case .timeout: "no answer for \(ProxyClient.silenceSecondsMax) s"
             case .notHTTP(let reason): "the answer is not HTTP: \(reason)"
             }
         }

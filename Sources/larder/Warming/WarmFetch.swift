@@ -116,7 +116,7 @@ final class WarmFetcher {
     }
 }
 
-private let notHTTP = "https goes through a tunnel, where nothing is stored"
+private let notHTTP = "https goes through a tunnel, in which nothing is stored"
 
 private func sleep(_ duration: Duration) {
     let (seconds, attoseconds) = duration.components

@@ -6,7 +6,7 @@ struct WarmResult: Sendable, Equatable {
     var url: String
     /// Where redirects led; nil: nowhere else.
     var finalURL: String?
-    /// Of the last answer; nil where none came.
+    /// Of the last answer; nil if none came.
     var status: UInt16?
     /// Of all bodies, redirects among them.
     var bytes: UInt64 = 0
@@ -55,7 +55,7 @@ enum WarmOutcome: Sendable, Equatable {
 func warmOutcome(_ fields: Fields) -> WarmOutcome {
     guard let value = fields.joined(.cacheStatus), let member = parseStructuredList(value)?.last,
         case .item(let item) = member.value, word(item) == "larder"
-    else { return .notStored(reason: "no word of Larder in Cache-Status: is this the right proxy?") }
+    else { return .notStored(reason: "Larder is not in Cache-Status: is this the right proxy?") }
     let parameters = member.parameters
     if parameters["hit"] == .boolean(true) || parameters["fwd-status"] == .integer(304) { return .hit }
     if parameters["stored"] == .boolean(true) || parameters["collapsed"] == .boolean(true) { return .stored }

@@ -61,7 +61,7 @@ func warmPlan(_ arguments: Arguments) throws(UsageError) -> WarmPlan {
     }
     if let file = arguments[.from] { plan.targets += try listedTargets(file) }
     guard arguments[.from] != nil || !plan.targets.isEmpty else {
-        throw UsageError("what is to be fetched?", hint: "larder warm \(Command.warm.synopsis)")
+        throw UsageError("warm needs a URL, --from or --page", hint: "larder warm \(Command.warm.synopsis)")
     }
     return plan
 }
@@ -93,7 +93,7 @@ private func warmFields(_ arguments: Arguments) throws(UsageError) -> [(name: St
     for line in arguments.all(.header) {
         let field = try requestField(line)
         guard !ownFields.contains(field.name.lowercased()) else {
-            throw UsageError("\(field.name) is not yours to set: it is about the connection or its framing")
+            throw UsageError("\(field.name) cannot be set: it is about the connection or its framing")
         }
         fields.removeAll { $0.name.lowercased() == field.name.lowercased() }
         if !field.value.isEmpty { given.append(field) }
@@ -111,7 +111,7 @@ func requestField(_ line: String) throws(UsageError) -> (name: String, value: St
     let parts = Array(line.utf8).split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, !parts[0].isEmpty, parts[0].allSatisfy(isTchar),
         parts[1].allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) })
-    else { throw UsageError("\"\(line)\" is no field line: it must be \"Name: value\"") }
+    else { throw UsageError("\"\(line)\" is not a header: write \"Name: value\"") }
     return (String(decoding: parts[0], as: UTF8.self), String(decoding: trimOWS(parts[1]), as: UTF8.self))
 }
 

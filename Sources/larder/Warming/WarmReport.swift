@@ -73,7 +73,7 @@ final class WarmReport: Sendable {
 
     private func write(_ text: String) {
         var bytes = Array(text.utf8)
-        _ = writeAll(&bytes, to: STDERR_FILENO)  // a bar that can not be drawn is no reason to stop
+        _ = writeAll(&bytes, to: STDERR_FILENO)  // a bar that cannot be drawn is no reason to stop
     }
 }
 

@@ -16,6 +16,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case onlyIfCached
     case malformedRequestBody
     case requestTimeout
+    case misdirected
     // The origin, or the way to it (RFC 9209 §2.3)
     case nameNotFound
     case nameTimeout
@@ -30,6 +31,8 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case tlsProtocol
     case originQueueFull
     // Larder
+    case tooManyRequests
+    case tooManyTunnels
     case internalError
 
     /// Whose fault an error is: `larder stats` and the log count those of origins apart from the rest.
@@ -171,6 +174,18 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "origin-queue-full", 503, "connection_limit_reached", .origin,
                 "Too many requests are already waiting for this origin. Wait a moment, then try again.")
+        case .misdirected:
+            Row(
+                "misdirected", 421, "http_request_error", .client,
+                "This connection leads to one origin, and the request names another one.")
+        case .tooManyRequests:
+            Row(
+                "too-many-requests", 503, "http_request_denied", .larder,
+                "The proxy handles as many requests as it may at once. Try again in a moment.")
+        case .tooManyTunnels:
+            Row(
+                "too-many-tunnels", 503, "http_request_denied", .larder,
+                "The proxy has as many tunnels open as it may have at once. Try again in a moment.")
         case .internalError:
             Row(
                 "internal-error", 500, "proxy_internal_error", .larder,

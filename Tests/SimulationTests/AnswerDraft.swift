@@ -14,12 +14,14 @@ struct AnswerDraft {
     var fields: [(FieldName, String)] = []
     private let now: Int64
 
-    init(_ resource: Resource, _ request: ClientRequest, now: Int64, _ chance: inout Chance) {
+    init(
+        _ resource: Resource, _ request: ClientRequest, coding: String? = nil, now: Int64, _ chance: inout Chance
+    ) {
         self.resource = resource
         self.request = request
         self.now = now
         status = resource.status
-        let representation = resource.represent(for: request)
+        let representation = resource.represent(for: request, coding: coding)
         self.representation = representation
         let age = resource.ages ? Int64(chance.below(20)) : 0
         description.directives = resource.directives.text == nil ? nil : resource.directives

@@ -41,7 +41,7 @@ struct Oracle {
 
     func judgeHead(of exchange: SimulatedExchange, _ record: Record, in world: World) {
         let standing = Standing(
-            record, treatment: exchange.treatment, policy: world.policy, now: world.cacheClock.secondsSinceEpoch)
+            record, treatment: exchange.treatment, policy: world.policy, now: world.cacheClock)
         let objection =
             objectionToIdentity(exchange, record) ?? objectionToAudience(exchange, record, standing)
             ?? objectionToHead(record, standing, in: world)
@@ -55,7 +55,7 @@ struct Oracle {
 
     /// What is missing of it is to be fetched first. Whether it may be served is decided now: the part vouches for the rest.
     func judgeBeforePart(of exchange: SimulatedExchange, _ record: Record, in world: World) {
-        let now = world.cacheClock.secondsSinceEpoch
+        let now = world.cacheClock
         let standing = Standing(record, treatment: exchange.treatment, policy: world.policy, now: now)
         if let objection = objectionToTime(exchange, record, standing) { world.violated(objection, exchange) }
     }

@@ -17,6 +17,8 @@ struct Origin {
         var ifMatch: String?
         var spans: [ClientRequest.Span] = []
         var ifRange: String?
+        /// The coding that the cache asks for what is missing in, whatever the client takes.
+        var coding: String?
 
         init(_ request: ClientRequest, replacedBy conditions: [(FieldName, [UInt8])]?) {
             guard let conditions else {
@@ -37,6 +39,7 @@ struct Origin {
                     let ends = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
                     spans = [.from(Int(ends[0])!, Int(ends[1]))]
                 case .ifRange: ifRange = text
+                case .acceptEncoding: coding = text
                 default: preconditionFailure("the cache asks with \(name)")
                 }
             }
@@ -48,7 +51,8 @@ struct Origin {
         cuts: Int, _ chance: inout Chance
     ) -> OriginAnswer {
         let question = Question(request, replacedBy: conditions)
-        var draft = AnswerDraft(resources[request.uri], request, now: now, &chance)
+        var draft = AnswerDraft(
+            resources[request.uri], request, coding: question.coding, now: now, &chance)
         if chance.percent(failures) {
             draft.fail(chance.pick([500, 502, 503, 504]))
         } else if request.isSafe {

@@ -41,8 +41,8 @@ final class OriginAnswer {
 
     /// When its head came to the cache: step and, on the cache's clock, the times of request and response.
     var receivedStep: Int?
-    var requestTime: Int64 = 0
-    var responseTime: Int64 = 0
+    var requestTime = WallTime(secondsSinceEpoch: 0)
+    var responseTime = WallTime(secondsSinceEpoch: 0)
 
     init(
         id: Int, request: ClientRequest, step: Int, status: UInt16, representation: Representation?,

@@ -58,10 +58,12 @@ struct Resource {
         expiresAfter = chance.perhaps(25, [-10, 0, 10, 60])
     }
 
-    func represent(for request: ClientRequest) -> Representation {
+    func represent(for request: ClientRequest, coding: String?) -> Representation {
         var result = Representation(uri: uri, version: version, language: "en", user: isPersonal ? request.user : nil)
         if varies == .language || varies == .both || varies == .star { result.language = Resource.language(request) }
-        if varies == .encoding || varies == .both { result.isGzip = Resource.prefersGzip(request) }
+        if varies == .encoding || varies == .both {
+            result.isGzip = coding.map { $0 == "gzip" } ?? Resource.prefersGzip(request)
+        }
         return result
     }
 

@@ -66,6 +66,12 @@ extension SimulatedExchange {
 
     // MARK: passed on
 
+    /// An interim head: the wire of a client has any number of them, one final head, and that head's body.
+    func interim() {
+        guard answer.status == nil else { return world.violated("an interim head behind a final one", self) }
+        answer.interimHeads += 1
+    }
+
     func relayHead(_ response: OriginAnswer) {
         guard delivery == nil, answer.status == nil else { return world.violated("answered twice", self) }
         answer.status = response.status
@@ -73,7 +79,10 @@ extension SimulatedExchange {
         world.oracle.judgeRelay(to: self, response, in: world)
     }
 
-    func relay(_ byte: UInt8) { answer.take(byte, at: nil) }
+    func relay(_ byte: UInt8) {
+        guard answer.relayed != nil, answer.end == nil else { return world.violated("bytes outside a body", self) }
+        answer.take(byte, at: nil)
+    }
 
     func relayEnd() { end(.whole, "passed on") }
 
@@ -109,6 +118,7 @@ extension SimulatedExchange {
 struct ClientAnswer {
     enum End { case whole, broken, refused, left }
     var status: UInt16?
+    var interimHeads = 0
     /// What it is from: the store, or an answer that was passed on.
     var record: Record?
     var relayed: OriginAnswer?

@@ -3,14 +3,14 @@ import Caching
 import Message
 import Transaction
 
-/// One request of a client and its answer: plays the part of the server's `Exchange` around a real `Transaction`.
+/// One request of a client and its answer: plays the part of the server's `Exchange` around a real `RequestMachine`.
 final class SimulatedExchange {
     unowned let world: World
     let id: Int
     let client: Int
     let request: ClientRequest
     let arrivalStep: Int
-    var transaction: Transaction
+    var machine: RequestMachine
     var selected: Record?
     var candidates: [Record] = []
     /// The fetch of somebody else that it waits for.
@@ -29,8 +29,8 @@ final class SimulatedExchange {
         self.request = request
         arrivalStep = world.step
         let treatment = request.treatment
-        transaction = Transaction(
-            Transaction.Request(
+        machine = RequestMachine(
+            RequestMachine.Request(
                 cache: request.cache, isTunnel: request.method == .connect, isUpgrade: false, hasBody: request.hasBody,
                 needsIdentity: world.needsIdentity, asksForOriginState: request.ifMatch != nil,
                 collapses: world.collapses, use: treatment.use, storesParts: treatment.ranges != .pass))
@@ -39,15 +39,15 @@ final class SimulatedExchange {
     var treatment: CacheTreatment { request.treatment }
     var mayForward: Bool { !request.cache.directives.onlyIfCached && !treatment.use.contains(.cacheOnly) }
 
-    func start() { perform(transaction.on(.head)) }
+    func start() { perform(machine.on(.head)) }
 
-    func perform(_ first: Transaction.Action) {
+    func perform(_ first: RequestMachine.Action) {
         var action = first
         while true {
             switch action {
             case .identify:
-                action = transaction.on(world.chance.oneIn(20) ? .refused(.authenticationRequired) : .identified)
-            case .decide(let resolved): action = transaction.on(.verdict(verdict(resolved)))
+                action = machine.on(world.chance.oneIn(20) ? .refused(.authenticationRequired) : .identified)
+            case .decide(let resolved): action = machine.on(.verdict(verdict(resolved)))
             case .lookUp: action = lookUp()
             case .lead: action = lead()
             case .follow: return
@@ -55,10 +55,10 @@ final class SimulatedExchange {
             case .serveAndRevalidate:
                 revalidateBehind()
                 return serveSelected()
-            case .fetch(let plan): return start(plan)
+            case .servePublished, .serveStale, .fillHole: return world.violated("\(action) out of order", self)
+            case .retrieve(let plan): return retrieve(plan)
             case .tunnel: return end(.refused, "tunnel")
             case .refuse(let refusal): return refuse(refusal)
-            case .store, .freshen, .serveStale, .relay: return world.violated("\(action) outside a fetch", self)
             }
         }
     }
@@ -71,21 +71,21 @@ final class SimulatedExchange {
 
     // MARK: the store
 
-    private func lookUp() -> Transaction.Action {
+    private func lookUp() -> RequestMachine.Action {
         let records = world.store.records[request.uri]
         newest = records.first
         selected = records.first(where: suits)
         guard let selected else {
-            guard newest != nil else { return transaction.on(.stored(nil)) }
+            guard newest != nil else { return machine.on(.stored(nil)) }
             candidates = records.filter { $0.cached.eTag != nil && $0.cached.vary != .star && $0.body.state != .failed }
-            return transaction.on(.variantMissing(hasValidators: !candidates.isEmpty))
+            return machine.on(.variantMissing(hasValidators: !candidates.isEmpty))
         }
         if request.cache.hasRange, mayForward, selected.body.state == .growing, world.chance.oneIn(10) {
-            return transaction.on(.farAhead)
+            return machine.on(.farAhead)
         }
         let reuse = reuse(of: selected.cached, for: request.cache, use: treatment.use, now: world.cacheClock)
-        if case .validate(let why) = reuse, !selected.cached.hasValidator { return transaction.on(.outdated(why)) }
-        return transaction.on(.stored(reuse))
+        if case .validate(let why) = reuse, !selected.cached.hasValidator { return machine.on(.outdated(why)) }
+        return machine.on(.stored(reuse))
     }
 
     func suits(_ record: Record) -> Bool { record.suits(request) && (mayForward || isCovered(by: record)) }
@@ -98,16 +98,16 @@ final class SimulatedExchange {
         }
     }
 
-    private func lead() -> Transaction.Action {
-        guard world.store.records[request.uri].first === newest else { return transaction.on(.lookAgain) }
+    private func lead() -> RequestMachine.Action {
+        guard world.store.records[request.uri].first === newest else { return machine.on(.lookAgain) }
         if let running = world.store.transfers.first(where: { $0.uri == request.uri }) {
             following = running
             running.followers.append(self)
-            return transaction.on(.following)
+            return machine.on(.following)
         }
         leading = ModelTransfer(uri: request.uri)
         world.store.transfers.append(leading!)
-        return transaction.on(.leading)
+        return machine.on(.leading)
     }
 
     /// The fetch that was followed has an outcome.
@@ -116,19 +116,18 @@ final class SimulatedExchange {
         switch outcome {
         case .published(let record):
             let suits = suits(record)
-            let action = transaction.on(.leaderPublished(suits: suits))
+            let action = machine.on(.leaderPublished(suits: suits))
             guard suits else { return perform(action) }
-            guard case .serve = action else { return world.violated("a follower was told to \(action)", self) }
+            guard case .servePublished = action else { return world.violated("a follower was told to \(action)", self) }
             world.note(.collapsed)
             serve(record)
         case .fallback(let record, let failure):
-            guard suits(record), mayServeStale(record) else {
-                return perform(transaction.on(.leaderFailed(Refusal(rawValue: failure)!)))
-            }
-            _ = transaction.on(.leaderPublished(suits: true))
+            let takesIt = suits(record) && mayServeStale(record)
+            let action = machine.on(.leaderFailed(Refusal(rawValue: failure)!, staleMayServe: takesIt))
+            guard case .serveStale = action else { return perform(action) }
             serve(record)
-        case .notShared: perform(transaction.on(.leaderNotShared))
-        case .failed(let code): perform(transaction.on(.leaderFailed(Refusal(rawValue: code)!)))
+        case .notShared: perform(machine.on(.leaderNotShared))
+        case .failed(let code): perform(machine.on(.leaderFailed(Refusal(rawValue: code)!, staleMayServe: false)))
         }
     }
 
@@ -140,7 +139,7 @@ final class SimulatedExchange {
         following?.followers.removeAll { $0 === self }
         following = nil
         world.note(.waitedEnough)
-        perform(transaction.on(.waitedEnough))
+        perform(machine.on(.waitedEnough))
     }
 
     // MARK: fetches
@@ -150,38 +149,37 @@ final class SimulatedExchange {
         serve(selected)
     }
 
-    private func start(_ plan: Transaction.Fetch) {
-        let fetch = SimulatedFetch(world, request, self, transaction, plan, stored: selected)
-        fetch.candidates = candidates
+    private func retrieve(_ plan: RetrievalPlan) {
+        let fetch = SimulatedFetch(world, request, self, plan, stored: selected, candidates: candidates)
         if plan.isLeading { fetch.transfer = leading }
         leading = nil
         self.fetch = fetch
-        world.fetches.append(fetch)
     }
 
     private func revalidateBehind() {
         guard !world.store.transfers.contains(where: { $0.uri == request.uri }) else { return }
-        let (transaction, plan) = Transaction.revalidation(
-            self.transaction.request, isConditional: selected?.cached.hasValidator == true)
-        let fetch = SimulatedFetch(world, request, nil, transaction, plan, stored: selected)
+        let plan = RetrievalPlan(
+            reason: .stale, isConditional: selected?.cached.hasValidator == true, isLeading: true)
+        let fetch = SimulatedFetch(world, request, nil, plan, stored: selected)
         fetch.transfer = ModelTransfer(uri: request.uri)
         world.store.transfers.append(fetch.transfer!)
-        world.fetches.append(fetch)
         world.note(.revalidatedBehind)
     }
 
     /// A part of it has just come, as a part of the very same.
-    func isConfirmed(_ record: Record) -> Bool { fetch?.part != nil && fetch?.hole?.record === record }
+    func isConfirmed(_ record: Record) -> Bool { fetch?.hole?.record === record }
 
     func fetchPart(_ fill: Fill?, of record: Record?) {
-        let (transaction, plan) = Transaction.alone(self.transaction.request, .partial)
-        let fetch = SimulatedFetch(world, request, self, transaction, plan, stored: record)
-        if let fill, let record {
-            if answer.status == nil { world.oracle.judgeBeforePart(of: self, record, in: world) }
-            fetch.hole = (record, fill)
-            fetch.part = PartAsked(stored: record.cached, start: fill.start, end: fill.end)
+        guard let fill, let record else {
+            switch machine.on(.partNotKept) {
+            case .retrieve(let plan): fetch = SimulatedFetch(world, request, self, plan, stored: nil)
+            case let action: world.violated("a part that is not kept led to \(action)", self)
+            }
+            return
         }
-        self.fetch = fetch
-        world.fetches.append(fetch)
+        guard case .fillHole = machine.on(.holeFound) else { return world.violated("a hole is not filled", self) }
+        if answer.status == nil { world.oracle.judgeBeforePart(of: self, record, in: world) }
+        fetch = SimulatedFetch(
+            world, request, self, RetrievalPlan(reason: .partial), stored: record, hole: (record, fill))
     }
 }

@@ -2,18 +2,10 @@ import Caching
 import Message
 import Transaction
 
-/// Bytes that are asked for in place of what the client asked for.
-struct PartAsked {
-    let stored: CachedResponse
-    let start: Int
-    let end: Int?
-}
-
-/// One question to the origin and its answer: plays the part of the server's `Fetch`, one event at a time.
+/// Carries out what a real `Retrieval` decides, one event at a time: the part that `Fetch` plays in the server, without a socket.
 final class SimulatedFetch {
-    enum State { case asking, waiting(OriginAnswer), streaming, finished }
     enum Sink {
-        case undecided, relay, discard
+        case none, pass, discard
         case store(Record)
         case fill(Fill, of: Record)
     }
@@ -22,144 +14,427 @@ final class SimulatedFetch {
     let request: ClientRequest
     var exchange: SimulatedExchange?
     var transfer: ModelTransfer?
-    var transaction: Transaction
-    var plan: Transaction.Fetch
+    var machine: Retrieval
     var stored: Record?
     var candidates: [Record] = []
     var hole: (record: Record, fill: Fill)?
-    var part: PartAsked?
+    var sink: Sink = .none
 
-    var state: State = .asking
-    var sink: Sink = .undecided
-    /// The answer that was decided on; later ones bring the rest of it.
-    var response: OriginAnswer?
-    /// The answer whose body comes, and how much of that has.
+    /// The answer that is under way, how many of its interim heads have come, and how much of its body.
     var answer: OriginAnswer!
-    var sent = 0
-    /// Bytes of the content that went to the sink; all that it will have, where known.
-    var received = 0
-    var total: Int?
-    /// Bytes that the part under way still owes by its `Content-Range`.
-    var owed: Int?
-    var inVain = 0
-    let requestTime: WallTime
+    private var interimHeads = 0
+    private var sent = 0
 
+    /// - Parameter hole: bytes that are missing of what is stored, to be fetched in place of what the client asked for.
     init(
-        _ world: World, _ request: ClientRequest, _ exchange: SimulatedExchange?, _ transaction: Transaction,
-        _ plan: Transaction.Fetch, stored: Record?
+        _ world: World, _ request: ClientRequest, _ exchange: SimulatedExchange?, _ plan: RetrievalPlan,
+        stored: Record?,
+        candidates: [Record] = [], hole: (record: Record, fill: Fill)? = nil
     ) {
         self.world = world
         self.request = request
         self.exchange = exchange
-        self.transaction = transaction
-        self.plan = plan
         self.stored = stored
-        requestTime = world.cacheClock
+        self.candidates = candidates
+        self.hole = hole
+        let asked = Retrieval.Request(
+            cache: request.cache, isUpgrade: false,
+            postTarget: request.method == .post ? World.target(request.uri) : nil, policy: world.policy,
+            limits: Limits())
+        let client: Retrieval.Client = exchange.map { $0.answer.status == nil ? .waiting : .answered } ?? .none
+        if let hole {
+            let part = PartAsked(
+                stored: hole.record.cached, start: hole.fill.start, end: hole.fill.end,
+                wholeLength: hole.record.body.expected)
+            machine = Retrieval(
+                asked, hole: part, client: client, now: world.cacheClock, resumptionsInVainMax: world.resumptionsMax)
+        } else {
+            let known = Retrieval.Stored(selected: stored?.cached, candidates: candidates.map(\.cached))
+            machine = Retrieval(
+                asked, plan, stored: known, client: client, now: world.cacheClock,
+                resumptionsInVainMax: world.resumptionsMax)
+        }
+        world.fetches.append(self)
+        feed(.start)
     }
 
-    var isFinished: Bool { if case .finished = state { true } else { false } }
+    var isFinished: Bool { machine.phase == .finished }
+    private var now: WallTime { world.cacheClock }
+
+    // MARK: facts
 
     /// One event of its life.
     func advance() {
-        switch state {
-        case .asking: ask()
-        case .waiting(let answer): receive(answer)
-        case .streaming: receivePiece()
-        case .finished: break
+        if machine.phase == .opening {
+            connect()
+        } else if machine.phase == .asked {
+            receiveHead()
+        } else if machine.phase == .receiving {
+            receivePiece()
+        } else if machine.phase == .pausing {
+            feed(.timedOut)
         }
+    }
+
+    private func feed(_ event: Retrieval.Event) {
+        perform(machine.on(event, now: now, staleMayServe: staleMayServe))
+    }
+
+    private func connect() {
+        if world.chance.percent(world.failures) {
+            world.trace("fetch of /\(request.uri): no connection")
+            world.oracle.originFailed(request.uri, step: world.step)
+            let refusals: [Refusal] = [.connectionRefused, .nameTimeout, .originQueueFull]
+            return feed(world.chance.oneIn(4) ? .timedOut : .notOpened(world.chance.pick(refusals)))
+        }
+        feed(.opened(isReused: machine.mayReuseConnection && world.chance.oneIn(2)))
     }
 
     private func ask() {
-        if world.chance.percent(world.failures) {
-            world.trace("fetch of /\(request.uri): no connection")
-            return failBeforeHead(world.chance.pick([.connectionRefused, .nameTimeout, .responseTimeout]))
-        }
-        let answer = world.origin.answer(
-            request, conditions, step: world.step, now: world.originClock,
+        let conditions = machine.conditions
+        answer = world.origin.answer(
+            request, conditions.isEmpty ? nil : conditions, step: world.step, now: world.originClock,
             failures: world.failures, cuts: world.cuts, &world.chance)
+        interimHeads = 0
         world.oracle.judgeQuestion(of: self, in: world)
-        world.trace("origin, asked with \(conditionText): \(answer.summary)")
-        state = .waiting(answer)
+        let text = conditions.map { "\($0.0.text): \(String(decoding: $0.1, as: UTF8.self))" }.joined(separator: " | ")
+        world.trace("origin, asked with \(text.isEmpty ? "the client's fields" : text): \(answer.summary)")
     }
 
-    /// What goes along in place of the client's own conditions; nil: nothing does.
-    private var conditions: [(FieldName, [UInt8])]? {
-        if let part { return partConditions(for: part.stored, from: part.start, to: part.end) ?? [] }
-        guard plan.isConditional else { return nil }
-        if let stored { return conditionalFields(for: stored.cached) }
-        return conditionalFields(forOneOf: candidates.map(\.cached))
-    }
-
-    private var conditionText: String {
-        conditions.map { $0.map { "\($0.0.text): \(String(decoding: $0.1, as: UTF8.self))" }.joined(separator: " | ") }
-            ?? "the client's fields"
-    }
-
-    private func receive(_ answer: OriginAnswer) {
+    private func receiveHead() {
         if world.chance.percent(world.failures / 3) {
             world.trace("answer \(answer.id): lost")
-            return failBeforeHead(.connectionTerminated)
+            world.oracle.originFailed(request.uri, step: world.step)
+            let losses: [Retrieval.Event] = [
+                .closed(headBegan: false), .closed(headBegan: true), .timedOut, .invalidHead,
+            ]
+            return feed(world.chance.pick(losses))
+        }
+        if interimHeads < answer.interimCount {
+            interimHeads += 1
+            world.note(.interim)
+            return feed(.interim)
         }
         answer.receivedStep = world.step
-        answer.requestTime = requestTime.secondsSinceEpoch
-        answer.responseTime = world.cacheClock.secondsSinceEpoch
+        answer.requestTime = machine.requestTime
+        answer.responseTime = now
         world.oracle.received(answer)
-        state = .streaming
+        if answer.status >= 500 { world.oracle.originFailed(request.uri, step: world.step) }
+        if promisedPart(status: answer.status, fields: answer.fields) == .contradictory {
+            world.oracle.originFailed(request.uri, step: world.step)
+        }
         sent = 0
-        owed = nil
-        switch promisedPart(status: answer.status, fields: answer.fields) {
-        case .none: break
-        case .bytes(let count): owed = Int(count)
-        case .contradictory where part == nil:
-            world.note(.partLied)
-            return failBeforeHead(.responseInvalid)
-        case .contradictory: break
-        }
-        if isResuming {
-            guard goesOn(answer) else { return giveUp(keepsPart: false) }
-            self.answer = answer
-            world.note(.resumed)
-        } else {
-            self.answer = answer
-            response = answer
-            let hasContent = request.method != .head && answer.status != 304 && answer.status != 204
-            total = hasContent && answer.tellsLength ? answer.body.count : nil
-            if part != nil { decidePart(answer) } else { decide(answer) }
-        }
+        let hasContent = request.method != .head && answer.status != 304 && answer.status != 204
+        let length = hasContent ? (answer.tellsLength ? UInt64(answer.body.count) : nil) : 0
+        feed(
+            .head(
+                Retrieval.Head(
+                    status: answer.status, fields: answer.fields, endToEnd: withDate(answer.fields), length: length,
+                    treatment: request.treatment, receivedAt: now)))
     }
 
     private func receivePiece() {
         let limit = answer.cut ?? answer.body.count
         var count = min(limit - sent, 1 + world.chance.below(16))
-        while count > 0, case .streaming = state {
-            deliver(answer.body[sent])
+        while count > 0, machine.phase == .receiving {
+            world.ledger.fromOrigin += 1
+            let action = machine.on(.received(1), now: now)
+            if case .deliver = action { deliver(answer.body[sent]) } else { world.ledger.dropped += 1 }
+            perform(action)
             sent += 1
             count -= 1
         }
-        guard case .streaming = state, sent == limit else { return }
-        answer.cut == nil ? complete() : breakOff()
+        guard machine.phase == .receiving, sent == limit else { return }
+        feed(answer.cut == nil ? .ended(byClosing: false) : .brokeOff)
     }
 
     private func deliver(_ byte: UInt8) {
-        world.ledger.fromOrigin += 1
-        if let owed {
-            guard owed > 0 else {
-                world.ledger.dropped += 1
-                return partLied()
-            }
-            self.owed = owed - 1
-        }
-        received += 1
         switch sink {
-        case .relay:
+        case .pass:
             world.ledger.relayed += 1
             exchange?.relay(byte)
         case .store(let record):
             record.body.append(byte)
             world.ledger.stored += 1
         case .fill(let fill, _):
-            if fill.append(byte) { world.ledger.stored += 1 } else { world.ledger.dropped += 1; giveUp() }
-        case .discard, .undecided: world.ledger.dropped += 1
+            if !fill.append(byte) { world.violated("a byte beyond the hole", exchange) }
+            world.ledger.stored += 1
+        case .discard: world.ledger.dropped += 1
+        case .none: world.violated("a body without a sink", exchange)
         }
+    }
+
+    func clientLeft() {
+        exchange = nil
+        let othersGain =
+            switch sink {
+            case .store: true
+            case .fill: true
+            case .none: transfer.map { !$0.followers.isEmpty } ?? false
+            case .pass, .discard: false
+            }
+        feed(.clientLeft(othersGain: othersGain))
+    }
+
+    // MARK: actions
+
+    private func perform(_ action: Retrieval.Action) {
+        switch action {
+        case .none, .open, .pause, .reopen, .deliver: break
+        case .send: ask()
+        case .passInterim: exchange?.interim()
+        case .switchProtocols: world.violated("a switch of protocols that nobody asked for", exchange)
+        case .store(let cached, let invalidates):
+            if invalidates { invalidate() }
+            store(cached)
+        case .storePart(let part): feed(place(part) ? .stored : .notStored)
+        case .freshen(let which): freshen(which)
+        case .serveStale: serveStale()
+        case .pass(let passing): pass(passing)
+        case .fill(let isFirst): fill(isFirst: isFirst)
+        case .goOn: world.note(.resumed)
+        case .outdateSelected: outdateSelected()
+        case .abandonHole(let removesStored, let then):
+            hole?.fill.close()
+            if removesStored, let hole { world.store.remove(hole.record) }
+            hole = nil
+            stored = nil
+            perform(then)
+        case .finish(let ending): finish(ending)
+        }
+        if case .serveStale = action, machine.phase == .finished { leaveExchange() }
+    }
+
+    private var staleMayServe: Bool {
+        guard let stored, hole == nil, stored.body.state != .failed else { return false }
+        let isForClient = exchange.map { $0.isCovered(by: stored) } ?? true
+        return isForClient
+            && mayServeStaleOnError(stored.cached, for: request.cache, use: request.treatment.use, now: now)
+    }
+
+    /// What is on its way when the target is invalidated was asked for before: it is passed on and not kept.
+    private var isOvertaken: Bool { world.oracle.wasInvalidated(request.uri, since: answer.step) }
+
+    private func store(_ cached: CachedResponse) {
+        let hasContent = answer.status != 204
+        let expected = hasContent ? (answer.tellsLength ? answer.body.count : nil) : 0
+        let record = Record(
+            request, cached, storedFields(of: withDate(answer.fields), as: cached), .growing(expected), answer)
+        if !isOvertaken { world.store.insert(record) }
+        sink = .store(record)
+        world.note(.stored)
+        feed(.stored)
+        resolve(isOvertaken ? .notShared : .published(record))
+        exchange?.serve(record)
+        if let exchange, exchange.answer.end != nil { self.exchange = nil }
+    }
+
+    func withDate(_ fields: Fields) -> Fields {
+        guard !fields.contains(.date) else { return fields }
+        var result = fields
+        result.append(.date, httpDate(now.secondsSinceEpoch))
+        return result
+    }
+
+    private func freshen(_ which: Retrieval.Confirmed) {
+        switch which {
+        case .selected: break
+        case .candidate(let index): stored = candidates[index]
+        }
+        guard let stored else { return world.violated("a 304 to a question nobody asked", exchange) }
+        let renewed = renewed(stored)
+        let isThere = keep(renewed, for: stored)
+        world.note(.freshened)
+        var suiting = renewed
+        if !renewed.suits(request) {
+            suiting = renewed.renewed(for: request)
+            if isThere { world.store.insert(suiting) }
+            world.note(.aliased)
+        }
+        sink = .discard
+        resolve(isThere ? .published(suiting) : .notShared)
+        let exchange = self.exchange
+        leaveExchange()
+        exchange?.serve(suiting)
+    }
+
+    /// Where the update says that nobody else may have it, it goes. False: it is not stored any more.
+    private func keep(_ renewed: Record, for stored: Record) -> Bool {
+        guard objectionToKeeping(renewed.fields, treatment: request.treatment) == nil else {
+            world.store.remove(stored)
+            return false
+        }
+        return world.store.replace(stored, with: renewed)
+    }
+
+    private func renewed(_ stored: Record) -> Record {
+        let fields = freshened(stored.fields, by: answer.fields, received: now)
+        let cached = CachedResponse(
+            status: stored.cached.status, fields: fields, requestTime: machine.requestTime, responseTime: now,
+            policy: world.policy, treatment: request.treatment)
+        return stored.renewed(cached, fields, by: answer)
+    }
+
+    /// RFC 9111 §4.3.5: what the answer to a HEAD tells of the stored response to GET.
+    private func updateStored() {
+        guard let stored, stored.body.state == .complete || stored.body.state == .partial, let length = stored.length
+        else { return }
+        switch headUpdate(
+            status: answer.status, fields: answer.fields, stored: stored.cached, length: UInt64(length), received: now)
+        {
+        case .freshen:
+            world.note(.freshenedByHead)
+            _ = keep(renewed(stored), for: stored)
+        case .markStale:
+            world.note(.outdatedByHead)
+            _ = world.store.replace(stored, with: stored.outdated)
+        case .ignore: break
+        }
+    }
+
+    private func outdateSelected() {
+        world.note(.confirmedSomethingElse)
+        candidates = []
+        guard let stored else { return }
+        let outdated = stored.outdated
+        _ = world.store.replace(stored, with: outdated)
+        self.stored = outdated
+    }
+
+    private func serveStale() {
+        guard let stored else { return world.violated("nothing stale is at hand", exchange) }
+        world.oracle.originFailed(request.uri, step: world.step)
+        resolve(.fallback(stored, failure: Refusal.connectionTerminated.rawValue))
+        sink = .discard
+        let exchange = self.exchange
+        leaveExchange()
+        world.note(.staleOnError)
+        exchange?.serve(stored)
+    }
+
+    private func pass(_ passing: Retrieval.Passing) {
+        if passing.invalidates { invalidate() }
+        if passing.updatesStored { updateStored() }
+        resolve(.notShared)
+        sink = .pass
+        guard let exchange else { return feed(.clientLeft(othersGain: false)) }
+        exchange.relayHead(answer)
+    }
+
+    private func invalidate() {
+        for uri in invalidatedURIs(target: World.target(request.uri), status: answer.status, fields: answer.fields) {
+            guard let index = World.index(of: uri) else { continue }
+            world.store.invalidate(index)
+            world.note(.invalidated)
+        }
+    }
+
+    private func resolve(_ outcome: ModelTransfer.Outcome) {
+        guard let transfer, transfer.outcome == nil else { return }
+        transfer.resolve(outcome, in: &world.store)
+        world.resolved.append(transfer)
+    }
+
+    // MARK: parts
+
+    private func fill(isFirst: Bool) {
+        guard let hole else { return world.violated("a part of nothing", exchange) }
+        sink = .fill(hole.fill, of: hole.record)
+        world.note(.partFetched)
+        if isFirst { exchange?.begin(hole.record, SimulatedDelivery.choose(hole.record, exchange!)) }
+    }
+
+    /// False: it is to be passed on only.
+    private func place(_ part: StorablePart) -> Bool {
+        guard !isOvertaken, let record = partialRecord(part) else { return false }
+        let range = Int(part.range.lowerBound)..<Int(part.range.upperBound)
+        guard case .missing(let fill) = record.body.claim(at: range.lowerBound, limit: range.upperBound) else {
+            return false
+        }
+        guard fill.start == range.lowerBound, fill.end == range.upperBound else {
+            fill.close()
+            return false
+        }
+        hole = (record, fill)
+        sink = .fill(fill, of: record)
+        world.note(.partStored)
+        resolve(.published(record))
+        exchange?.serve(record)
+        return true
+    }
+
+    /// What is stored of the same representation, or a new record without a byte.
+    private func partialRecord(_ part: StorablePart) -> Record? {
+        let length = Int(part.total)
+        if let known = world.store.records[request.uri].first(where: { $0.suits(request) }) {
+            let isSame = known.body.expected == length && combines(part: part, with: known.cached)
+            if known.body.state == .partial, isSame {
+                let renewed = known.renewed(part.whole, part.fields, by: answer, isWhole: true)
+                world.note(.combined)
+                return world.store.replace(known, with: renewed) ? renewed : nil
+            }
+            if isSame || known.body.state == .growing { return nil }
+        }
+        let record = Record(request, part.whole, part.fields, .sparse(length), answer)
+        world.store.insert(record)
+        return record
+    }
+
+    // MARK: ends
+
+    private func finish(_ ending: Retrieval.Ending) {
+        let exchange = self.exchange
+        switch ending {
+        case .whole:
+            switch sink {
+            case .pass: exchange?.relayEnd()
+            case .store(let record): if !record.body.finish() { drop(record) }
+            case .fill(let fill, _): fill.close()
+            case .discard, .none: break
+            }
+            leaveExchange()
+        case .failed(let refusal):
+            world.oracle.originFailed(request.uri, step: world.step)
+            leaveExchange()
+            resolve(.failed(refusal.rawValue))
+            exchange?.refuse(refusal)
+        case .brokenOff(let keepsPart):
+            leaveExchange()
+            brokeOff(exchange, keepsPart: keepsPart)
+        case .abandoned:
+            hole?.fill.close()
+            resolve(.notShared)
+            leaveExchange()
+        }
+    }
+
+    /// What came so far cannot be completed.
+    private func brokeOff(_ exchange: SimulatedExchange?, keepsPart: Bool) {
+        if !keepsPart { world.note(.partLied) }
+        switch sink {
+        case .pass, .none, .discard: exchange?.end(.broken, "it broke off")
+        case .store(let record):
+            if keepsPart, partConditions(for: record.cached, from: 0, to: nil) != nil, record.body.makePartial() {
+                world.note(.keptPartial)
+                exchange?.end(.broken, "it broke off; the part is kept")
+            } else {
+                drop(record)
+            }
+        case .fill(let fill, let record):
+            fill.close()
+            if !keepsPart { world.store.remove(record) }
+            exchange?.end(.broken, "a part is missing")
+        }
+    }
+
+    private func drop(_ record: Record) {
+        record.body.fail()
+        world.store.remove(record)
+    }
+
+    /// The exchange goes on by itself, with what is there.
+    private func leaveExchange() {
+        if let exchange, exchange.fetch === self { exchange.fetch = nil }
+        exchange = nil
     }
 }

@@ -1,4 +1,5 @@
 import Caching
+import Message
 
 /// How a stored response stands at one moment, worked out from what the origin meant: RFC 9111 §4.2 written plainly, and
 /// on purpose without a line of Caching.
@@ -16,11 +17,11 @@ struct Standing {
     var left: Int64 { isOutdated ? min(lifetime - age, 0) : lifetime - age }
     var isFresh: Bool { left > 0 }
 
-    init(_ record: Record, treatment: CacheTreatment, policy: CachePolicy, now: Int64) {
+    init(_ record: Record, treatment: CacheTreatment, policy: CachePolicy, now: WallTime) {
         var merged = record.lineage[0].description
-        merged.date = merged.date ?? record.lineage[0].responseTime
+        merged.date = merged.date ?? record.lineage[0].responseTime.secondsSinceEpoch
         for update in record.lineage.dropFirst() {
-            merged = merged.updated(by: update.description, received: update.responseTime)
+            merged = merged.updated(by: update.description, received: update.responseTime.secondsSinceEpoch)
         }
         let last = record.lineage[record.lineage.count - 1]
         description = merged
@@ -41,10 +42,12 @@ struct Standing {
 
         // §4.2.3
         let date = merged.date!
-        let apparentAge = max(0, last.responseTime - date)
-        let correctedAgeValue = (merged.age ?? 0) + max(0, last.responseTime - last.requestTime)
-        let initialAge = max(apparentAge, correctedAgeValue)
-        age = initialAge + max(0, now - last.responseTime)
+        // In 1/1024 s. What Date and Age leave out is less than a second: where Date says more by less than that, Age holds.
+        let second: Int64 = 1024
+        let apparentAge = max(0, last.responseTime.ticks - date * second)
+        let correctedAgeValue = (merged.age ?? 0) * second + max(0, last.responseTime.ticks - last.requestTime.ticks)
+        var initialAge = apparentAge - correctedAgeValue < second ? correctedAgeValue : apparentAge
+        let residentTime = max(0, now.ticks - last.responseTime.ticks)
 
         // §4.2.1, then what the operator says.
         let status = record.lineage[0].status == 206 ? 200 : record.lineage[0].status
@@ -55,10 +58,13 @@ struct Standing {
             lifetime = min(max(0, date - modified) * policy.heuristicPercent / 100, policy.heuristicLifetimeMax.count)
         }
         if explicit == nil, treatment.negativeTTL > .zero, status == 404 || status == 410 {
-            lifetime = treatment.negativeTTL.count + initialAge
+            initialAge -= initialAge % second
+            lifetime = treatment.negativeTTL.count + initialAge / second
         } else if let ttl = treatment.ttl, explicit != nil || directives.isPublic || (isHeuristic && status < 400) {
-            lifetime = ttl.count + initialAge
+            initialAge -= initialAge % second
+            lifetime = ttl.count + initialAge / second
         }
+        age = (initialAge + residentTime) / second
     }
 
     /// Whether the client and the origin take it as it is, without the origin having been asked; nil: yes.

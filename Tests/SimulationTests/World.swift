@@ -8,7 +8,8 @@ final class World {
     enum Happening: CaseIterable {
         case collapsed, waitedEnough, revalidatedBehind, holeOnTheWay, confirmedSomethingElse, stored, freshened,
             aliased
-        case freshenedByHead, outdatedByHead, staleOnError, invalidated, partFetched, partLied, partStored, combined,
+        case freshenedByHead, outdatedByHead, staleOnError, invalidated, partFetched, partLied, interim, partStored,
+            combined,
             resumed
         case keptPartial, servedStored, passedOn, refused, broken, notModified, part, transformed, left
     }
@@ -43,6 +44,8 @@ final class World {
     private var lastExchange = 0
     /// True time in seconds, and by how much the clocks of origin and cache are off.
     private var now: Int64 = 1_800_000_000
+    /// How far into that second it is, in 1/1024 s.
+    private var fraction: Int64 = 0
     private let originSkew: Int64
     private var cacheSkew: Int64
 
@@ -91,7 +94,16 @@ final class World {
     }
 
     var originClock: Int64 { now + originSkew }
-    var cacheClock: WallTime { WallTime(secondsSinceEpoch: now + cacheSkew) }
+    var cacheClock: WallTime {
+        WallTime(secondsSinceEpoch: now + cacheSkew) + TimeSpan(ticks: fraction)
+    }
+
+    /// A little time goes by with every step.
+    private func tick() {
+        fraction += Int64(chance.below(100))
+        now += fraction / ticksPerSecond
+        fraction %= ticksPerSecond
+    }
 
     static func target(_ uri: Int) -> TargetURI { TargetURI(Array("http://origin.example/\(uri)".utf8))! }
     static func index(of uri: TargetURI) -> Int? {
@@ -108,6 +120,7 @@ final class World {
 
     func advance() {
         step += 1
+        tick()
         switch chance.below(100) {
         case ..<18: if exchanges.count < 6 { arrive() }
         case ..<55: if !fetches.isEmpty { chance.pick(fetches).advance() }

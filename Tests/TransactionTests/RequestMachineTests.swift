@@ -7,10 +7,10 @@ import Transaction
 private func request(
     _ method: Method = .get, fields: Fields = Fields(), isTunnel: Bool = false, isUpgrade: Bool = false,
     hasBody: Bool = false, needsIdentity: Bool = false, asksForOriginState: Bool = false, collapses: Bool = true
-) -> Transaction.Request {
+) -> RequestMachine.Request {
     var cache = CacheRequest(method: method, fields: fields)
     cache.hasBody = hasBody
-    return Transaction.Request(
+    return RequestMachine.Request(
         cache: cache, isTunnel: isTunnel, isUpgrade: isUpgrade, hasBody: hasBody, needsIdentity: needsIdentity,
         asksForOriginState: asksForOriginState, collapses: collapses)
 }
@@ -22,31 +22,31 @@ private func fields(_ lines: (FieldName, String)...) -> Fields {
 }
 
 /// Feeds the events and gives the actions, one per event.
-private func run(_ request: Transaction.Request, _ events: [Transaction.Event]) -> [Transaction.Action] {
-    var transaction = Transaction(request)
-    return events.map { transaction.on($0) }
+private func run(_ request: RequestMachine.Request, _ events: [RequestMachine.Event]) -> [RequestMachine.Action] {
+    var machine = RequestMachine(request)
+    return events.map { machine.on($0) }
 }
 
-private let allow = Transaction.Event.verdict(.allow(rule: nil))
+private let allow = RequestMachine.Event.verdict(.allow(rule: nil))
 private let denied = Denial(reason: .rule, text: "not on the list")
 
-private func fetch(
+private func retrieve(
     _ reason: CacheStatus.ForwardReason, conditional: Bool = false, leading: Bool = false
-) -> Transaction.Action {
-    .fetch(.init(reason: reason, isConditional: conditional, isLeading: leading))
+) -> RequestMachine.Action {
+    .retrieve(RetrievalPlan(reason: reason, isConditional: conditional, isLeading: leading))
 }
 
 @Suite("The order of a request")
-struct TransactionTests {
+struct RequestMachineTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        let request: Transaction.Request
-        let events: [Transaction.Event]
-        let actions: [Transaction.Action]
+        let request: RequestMachine.Request
+        let events: [RequestMachine.Event]
+        let actions: [RequestMachine.Action]
 
         init(
-            _ name: String, _ request: Transaction.Request, _ events: [Transaction.Event],
-            expect actions: [Transaction.Action]
+            _ name: String, _ request: RequestMachine.Request, _ events: [RequestMachine.Event],
+            expect actions: [RequestMachine.Action]
         ) {
             testDescription = name
             self.request = request
@@ -55,7 +55,7 @@ struct TransactionTests {
         }
     }
 
-    static let decide = Transaction.Action.decide(resolved: false)
+    static let decide = RequestMachine.Action.decide(resolved: false)
 
     static let rows = [
         Row(
@@ -83,14 +83,14 @@ struct TransactionTests {
             expect: [decide, .tunnel]),
         Row(
             "a miss leads where others may follow", request(), [.head, allow, .stored(nil), .leading],
-            expect: [decide, .lookUp, .lead, fetch(.uriMiss, leading: true)]),
+            expect: [decide, .lookUp, .lead, retrieve(.uriMiss, leading: true)]),
         Row(
             "a miss fetches at once where collapsing is off", request(collapses: false), [.head, allow, .stored(nil)],
-            expect: [decide, .lookUp, fetch(.uriMiss)]),
+            expect: [decide, .lookUp, retrieve(.uriMiss)]),
         Row(
             "stored in other variants only", request(),
             [.head, allow, .variantMissing(hasValidators: false), .leading],
-            expect: [decide, .lookUp, .lead, fetch(.varyMiss, leading: true)]),
+            expect: [decide, .lookUp, .lead, retrieve(.varyMiss, leading: true)]),
         Row(
             "the store may have changed before the lead was taken", request(),
             [.head, allow, .stored(nil), .lookAgain, .stored(.serve(age: .zero, ttl: Seconds(9)))],
@@ -98,67 +98,26 @@ struct TransactionTests {
         Row(
             "a follower is served when the leader publishes", request(),
             [.head, allow, .stored(nil), .following, .leaderPublished(suits: true)],
-            expect: [decide, .lookUp, .lead, .follow, .serve(age: .zero, ttl: .zero)]),
+            expect: [decide, .lookUp, .lead, .follow, .servePublished]),
         Row(
             "a follower whom the variant does not suit fetches alone", request(),
             [.head, allow, .stored(nil), .following, .leaderPublished(suits: false)],
-            expect: [decide, .lookUp, .lead, .follow, fetch(.uriMiss)]),
+            expect: [decide, .lookUp, .lead, .follow, retrieve(.uriMiss)]),
         Row(
             "a response that may not be shared lets everybody go", request(),
             [.head, allow, .stored(nil), .following, .leaderNotShared],
-            expect: [decide, .lookUp, .lead, .follow, fetch(.uriMiss)]),
+            expect: [decide, .lookUp, .lead, .follow, retrieve(.uriMiss)]),
         Row(
             "the leader's failure is everybody's", request(),
-            [.head, allow, .stored(nil), .following, .leaderFailed(.connectionRefused)],
+            [.head, allow, .stored(nil), .following, .leaderFailed(.connectionRefused, staleMayServe: false)],
             expect: [decide, .lookUp, .lead, .follow, .refuse(.connectionRefused)]),
         Row(
             "stale is validated, and one does it for all", request(),
             [.head, allow, .stored(.validate(.stale)), .leading],
-            expect: [decide, .lookUp, .lead, fetch(.stale, conditional: true, leading: true)]),
+            expect: [decide, .lookUp, .lead, retrieve(.stale, conditional: true, leading: true)]),
         Row(
             "HEAD validates nothing", request(.head), [.head, allow, .stored(.validate(.stale))],
-            expect: [decide, .lookUp, fetch(.stale)]),
-        Row(
-            "an overridden method neither reads the store nor leads",
-            request(fields: fields((.xHTTPMethodOverride, "DELETE"))),
-            [.head, allow, .originHead(status: 204, isStorable: false, staleMayServe: false)],
-            expect: [decide, fetch(.method), .relay(invalidates: true)]),
-        Row(
-            "304 freshens", request(collapses: false),
-            [
-                .head, allow, .stored(.validate(.stale)),
-                .originHead(status: 304, isStorable: false, staleMayServe: true),
-            ], expect: [decide, .lookUp, fetch(.stale, conditional: true), .freshen]),
-        Row(
-            "304 to the client's own condition is passed on", request(fields: fields((.ifNoneMatch, "\"a\""))),
-            [.head, allow, .stored(nil), .originHead(status: 304, isStorable: false, staleMayServe: false)],
-            expect: [decide, .lookUp, fetch(.uriMiss), .relay(invalidates: false)]),
-        Row(
-            "200 in place of 304 is stored", request(collapses: false),
-            [
-                .head, allow, .stored(.validate(.stale)),
-                .originHead(status: 200, isStorable: true, staleMayServe: true),
-            ], expect: [decide, .lookUp, fetch(.stale, conditional: true), .store]),
-        Row(
-            "5xx to a validation: the stale response, where allowed", request(collapses: false),
-            [
-                .head, allow, .stored(.validate(.stale)),
-                .originHead(status: 503, isStorable: false, staleMayServe: true),
-            ], expect: [decide, .lookUp, fetch(.stale, conditional: true), .serveStale]),
-        Row(
-            "5xx to a validation: passed on, where not", request(collapses: false),
-            [
-                .head, allow, .stored(.validate(.stale)),
-                .originHead(status: 503, isStorable: false, staleMayServe: false),
-            ], expect: [decide, .lookUp, fetch(.stale, conditional: true), .relay(invalidates: false)]),
-        Row(
-            "no answer to a validation: the stale response, where allowed", request(collapses: false),
-            [.head, allow, .stored(.validate(.stale)), .originFailed(.connectionTimeout, staleMayServe: true)],
-            expect: [decide, .lookUp, fetch(.stale, conditional: true), .serveStale]),
-        Row(
-            "no answer to a miss", request(collapses: false),
-            [.head, allow, .stored(nil), .originFailed(.connectionTimeout, staleMayServe: false)],
-            expect: [decide, .lookUp, fetch(.uriMiss), .refuse(.connectionTimeout)]),
+            expect: [decide, .lookUp, retrieve(.stale)]),
         Row(
             "only-if-cached and nothing stored: 504", request(fields: fields((.cacheControl, "only-if-cached"))),
             [.head, allow, .stored(nil)], expect: [decide, .lookUp, .refuse(.onlyIfCached)]),
@@ -167,33 +126,51 @@ struct TransactionTests {
             [.head, allow, .stored(.serveStaleAndRevalidate(age: Seconds(9), ttl: Seconds(-1)))],
             expect: [decide, .lookUp, .serveAndRevalidate(age: Seconds(9), ttl: Seconds(-1))]),
         Row(
-            "POST goes to the origin and, done, invalidates", request(.post, hasBody: true),
-            [.head, allow, .originHead(status: 201, isStorable: false, staleMayServe: false)],
-            expect: [decide, fetch(.method), .relay(invalidates: true)]),
-        Row(
-            "a POST that failed invalidates nothing", request(.post, hasBody: true),
-            [.head, allow, .originHead(status: 500, isStorable: false, staleMayServe: false)],
-            expect: [decide, fetch(.method), .relay(invalidates: false)]),
-        Row(
-            "an unknown method counts as unsafe", request(.other),
-            [.head, allow, .originHead(status: 200, isStorable: false, staleMayServe: false)],
-            expect: [decide, fetch(.method), .relay(invalidates: true)]),
-        Row(
             "If-Match is for the origin alone", request(asksForOriginState: true), [.head, allow],
-            expect: [decide, fetch(.bypass)]),
+            expect: [decide, retrieve(.bypass)]),
         Row(
             "an upgrade is for the origin alone", request(isUpgrade: true), [.head, allow],
-            expect: [decide, fetch(.bypass)]),
+            expect: [decide, retrieve(.bypass)]),
         Row(
             "a range that is not stored is fetched for others, too", request(fields: fields((.range, "bytes=0-1"))),
             [.head, allow, .stored(nil), .leading],
-            expect: [decide, .lookUp, .lead, fetch(.uriMiss, leading: true)]),
+            expect: [decide, .lookUp, .lead, retrieve(.uriMiss, leading: true)]),
         Row(
             "no-store leads nobody", request(fields: fields((.cacheControl, "no-store"))),
-            [.head, allow, .stored(nil)], expect: [decide, .lookUp, fetch(.uriMiss)]),
+            [.head, allow, .stored(nil)], expect: [decide, .lookUp, retrieve(.uriMiss)]),
         Row(
             "anything may end in a refusal of ours", request(), [.head, allow, .stored(nil), .refused(.internalError)],
             expect: [decide, .lookUp, .lead, .refuse(.internalError)]),
+        Row(
+            "POST goes to the origin", request(.post, hasBody: true), [.head, allow],
+            expect: [decide, retrieve(.method)]),
+        Row(
+            "an unknown method counts as unsafe", request(.other), [.head, allow],
+            expect: [decide, retrieve(.method)]),
+        Row(
+            "where the leader failed, what is stored may serve", request(),
+            [
+                .head, allow, .stored(.validate(.stale)), .following,
+                .leaderFailed(.connectionRefused, staleMayServe: true),
+            ],
+            expect: [decide, .lookUp, .lead, .follow, .serveStale]),
+        Row(
+            "a stored body that cannot be read is retrieved after all", request(),
+            [.head, allow, .stored(.serve(age: .zero, ttl: Seconds(9))), .bodyLost(.uriMiss)],
+            expect: [decide, .lookUp, .serve(age: .zero, ttl: Seconds(9)), retrieve(.uriMiss)]),
+        Row(
+            "a stored body that cannot be read, and the origin may not be asked: 504",
+            request(fields: fields((.cacheControl, "only-if-cached"))),
+            [.head, allow, .stored(.serve(age: .zero, ttl: Seconds(9))), .bodyLost(.uriMiss)],
+            expect: [decide, .lookUp, .serve(age: .zero, ttl: Seconds(9)), .refuse(.onlyIfCached)]),
+        Row(
+            "a hole is filled, one after the other", request(),
+            [.head, allow, .stored(.serve(age: .zero, ttl: Seconds(9))), .holeFound, .holeFound],
+            expect: [decide, .lookUp, .serve(age: .zero, ttl: Seconds(9)), .fillHole, .fillHole]),
+        Row(
+            "a part that cannot be kept is retrieved for this client alone", request(),
+            [.head, allow, .stored(.serve(age: .zero, ttl: Seconds(9))), .partNotKept],
+            expect: [decide, .lookUp, .serve(age: .zero, ttl: Seconds(9)), retrieve(.partial)]),
     ]
 
     @Test(arguments: rows) func `each event leads to the next question`(_ row: Row) {
@@ -208,18 +185,18 @@ struct TransactionTests {
         let made = request(
             method, isTunnel: method == .connect, hasBody: method == .post, needsIdentity: random.next() % 3 == 0,
             collapses: random.next() % 4 != 0)
-        var transaction = Transaction(made)
-        var action = transaction.on(.head)
+        var machine = RequestMachine(made)
+        var action = machine.on(.head)
         for _ in 0..<50 {
             guard let answer = answer(to: action, &random) else { return }
-            action = transaction.on(answer)
+            action = machine.on(answer)
         }
         Issue.record("seed \(seed): no end after 50 events, last \(action)")
     }
 
     /// What may come after an action; nil where it was the last.
-    private func answer(to action: Transaction.Action, _ random: inout SplitMix) -> Transaction.Event? {
-        let options: [Transaction.Event]
+    private func answer(to action: RequestMachine.Action, _ random: inout SplitMix) -> RequestMachine.Event? {
+        let options: [RequestMachine.Event]
         switch action {
         case .identify: options = [.identified, .refused(.authenticationRequired)]
         case .decide(resolved: false): options = [allow, .verdict(.deny(denied)), .verdict(.needsAddress)]
@@ -235,22 +212,18 @@ struct TransactionTests {
         case .follow:
             options = [
                 .leaderPublished(suits: true), .leaderPublished(suits: false), .leaderNotShared,
-                .leaderFailed(.responseTimeout),
+                .leaderFailed(.responseTimeout, staleMayServe: random.next() % 2 == 0), .waitedEnough,
             ]
-        case .fetch:
-            options = [
-                .originHead(status: 200, isStorable: true, staleMayServe: false),
-                .originHead(status: 304, isStorable: false, staleMayServe: false),
-                .originHead(status: 500, isStorable: false, staleMayServe: true),
-                .originFailed(.connectionRefused, staleMayServe: random.next() % 2 == 0),
-            ]
-        case .tunnel, .serve, .serveAndRevalidate, .store, .freshen, .serveStale, .relay, .refuse: return nil
+        case .serve, .serveAndRevalidate, .servePublished, .serveStale, .retrieve, .fillHole:
+            if random.next() % 3 == 0 { return nil }
+            options = [.bodyLost(.varyMiss), .holeFound, .partNotKept]
+        case .tunnel, .refuse: return nil
         }
         return options[Int(random.next() % UInt64(options.count))]
     }
 }
 
-private struct SplitMix {
+struct SplitMix {
     private var state: UInt64
     init(_ seed: UInt64) { state = seed }
     mutating func next() -> UInt64 {

@@ -1,0 +1,71 @@
+/// Why Larder closed the connection of a client, or saw it closed: the one list that the log, the counters and the manual share.
+///
+/// Every connection ends with exactly one of these.
+package enum CloseReason: UInt8, CaseIterable, Sendable {
+    // As it should be
+    case clientClosed
+    case closeRequested
+    case idle
+    case requestLimitReached
+    case becameTunnel
+    // The client's doing
+    case clientLeft
+    case clientStalled
+    case headTimeout
+    case bodyTimeout
+    case malformedRequest
+    case malformedBody
+    case requestUnread
+    case tunnelRefused
+    case tlsNotOffered
+    case protocolNotOffered
+    // The answer's doing
+    case endOfBody
+    case answerIncomplete
+    case answerDamaged
+    // Ours
+    case tooManyClients
+    case draining
+    case stopped
+
+    /// The name in log and counters: kebab-case.
+    package var name: String {
+        var result = ""
+        for character in "\(self)".unicodeScalars {
+            if character.properties.isUppercase { result += "-" }
+            result += character.properties.lowercaseMapping
+        }
+        return result
+    }
+
+    /// One sentence for the manual.
+    package var explanation: StaticString {
+        switch self {
+        case .clientClosed: "The client closed the connection between two requests."
+        case .closeRequested:
+            "The client asked for one answer only: `Connection: close`, or HTTP/1.0 without keep-alive."
+        case .idle: "No further request came for `timeouts.client_idle`."
+        case .requestLimitReached: "The connection carried `limits.requests_per_connection_max` requests."
+        case .becameTunnel: "CONNECT or a 101 turned the connection into a tunnel, which is counted on its own."
+        case .clientLeft:
+            "The client closed or reset the connection before it had its whole answer, or within a request."
+        case .clientStalled: "The client did not take the bytes of its answer for `timeouts.idle`."
+        case .headTimeout: "The head of a request was not whole after `timeouts.client_head`; the client got 408."
+        case .bodyTimeout: "The client stopped in the middle of a request's body for `timeouts.client_idle`."
+        case .malformedRequest: "A request broke the rules of HTTP/1.1, so nothing behind it can be understood."
+        case .malformedBody: "The body of a request was not framed as HTTP/1.1 says."
+        case .requestUnread: "The answer was given before the whole request had been read."
+        case .tunnelRefused: "CONNECT was refused: what follows on the connection is not HTTP."
+        case .tlsNotOffered: "The client began a TLS handshake; this listener does not offer TLS."
+        case .protocolNotOffered:
+            "The client spoke HTTP/2 without TLS, SOCKS or the PROXY protocol, which this listener does not offer."
+        case .endOfBody: "Only the end of the connection tells an HTTP/1.0 client where its answer ends."
+        case .answerIncomplete:
+            "The answer broke off and could not be completed; the client learns it by the end of the connection."
+        case .answerDamaged: "The stored response turned out to be damaged while it was being sent."
+        case .tooManyClients: "`limits.clients_max` connections were open already."
+        case .draining: "Larder was stopping, and the answer under way was complete."
+        case .stopped: "Larder stopped before the answer was complete."
+        }
+    }
+}

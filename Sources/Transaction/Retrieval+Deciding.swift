@@ -1,0 +1,147 @@
+import Caching
+import Message
+
+/// What becomes of a final head: stored, passed on, or a sign that what is stored is good (RFC 9111 §3, §4.3).
+extension Retrieval {
+    mutating func decide(_ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
+        if head.status == 304, plan.isConditional {
+            guard let confirmed = confirmed(by: head) else { return askForTheWhole(plan) }
+            return answer(.freshen(confirmed), receiving(.discard, total: nil))
+        }
+        if case .contradictory = promise(of: head) { return failHead(.responseInvalid, plan, staleMayServe) }
+        let invalidates = Caching.invalidates(request.cache, status: head.status)
+        if head.status == 206, request.cache.method == .get, request.cache.hasRange {
+            return decidePart(head, invalidates: invalidates)
+        }
+        if (500...599).contains(head.status), staleMayServe() {
+            client = client.whenAnswered
+            // A connection is worth less than the body that would have to be read before it can be used again.
+            state = head.length == 0 ? .receiving(receiving(.discard, total: 0)) : .finished
+            return .serveStale(status: head.status)
+        }
+        let decision = decideStoring(
+            of: request.cache, status: head.status, fields: head.fields, policy: request.policy,
+            treatment: head.treatment, requestTime: requestTime, responseTime: head.receivedAt,
+            target: request.postTarget)
+        switch decision {
+        case .store(let cached):
+            state = .storing(head, receiving(head, .store(cached), total: head.length))
+            return .store(cached, invalidates: invalidates)
+        case .doNotStore(let reason):
+            return pass(head, notStored: reason, invalidates: invalidates)
+        }
+    }
+
+    /// Which of the stored responses whose validators went out a 304 speaks of (RFC 9111 §4.3.4).
+    private func confirmed(by head: Head) -> Confirmed? {
+        if let selected = stored.selected {
+            return confirms(head.fields, selected, received: head.receivedAt) ? .selected : nil
+        }
+        return Caching.selected(by: head.fields, among: stored.candidates, received: head.receivedAt).first
+            .map { .candidate($0) }
+    }
+
+    /// The origin confirmed something that is not what is stored: the 304 updates nothing, and the question is put anew, without
+    /// condition (RFC 9111 §4.3.4).
+    private mutating func askForTheWhole(_ plan: RetrievalPlan) -> Action {
+        stored.candidates = []
+        state = .opening(.first(RetrievalPlan(reason: plan.reason, isLeading: plan.isLeading)))
+        return .outdateSelected
+    }
+
+    private mutating func answer(_ action: Action, _ receiving: Receiving) -> Action {
+        client = client.whenAnswered
+        state = .receiving(receiving)
+        return action
+    }
+
+    /// The bytes that a 206 has by its `Content-Range`. The answer to a HEAD has none, whatever it says of them.
+    private func promise(of head: Head) -> PartPromise {
+        request.cache.method == .head ? .none : promisedPart(status: head.status, fields: head.fields)
+    }
+
+    private func receiving(_ head: Head, _ sink: Sink, total: UInt64?) -> Receiving {
+        var receiving = receiving(sink, total: total)
+        if case .bytes(let count) = promise(of: head) { receiving.promised = count }
+        return receiving
+    }
+
+    mutating func pass(_ head: Head, notStored: NotStoredReason?, invalidates: Bool) -> Action {
+        let passing = Passing(
+            notStored: notStored, invalidates: invalidates, updatesStored: request.cache.method == .head)
+        return answer(.pass(passing), receiving(head, .pass(status: head.status, head.fields), total: head.length))
+    }
+
+    // MARK: parts
+
+    /// The answer to the client's own range (RFC 9111 §3.3).
+    private mutating func decidePart(_ head: Head, invalidates: Bool) -> Action {
+        let decision = decideStoringPart(
+            of: request.cache, status: head.status, fields: head.endToEnd ?? head.fields, policy: request.policy,
+            treatment: head.treatment, requestTime: requestTime, responseTime: head.receivedAt)
+        switch decision {
+        case .doNotStore(let reason): return pass(head, notStored: reason, invalidates: invalidates)
+        case .store(let part):
+            guard let start = Int(exactly: part.range.lowerBound), let end = Int(exactly: part.range.upperBound),
+                let whole = Int(exactly: part.total)
+            else { return pass(head, notStored: .partUnplaced, invalidates: invalidates) }
+            let sink = Sink.fill(part.whole, start: start, end: end, wholeLength: whole)
+            state = .storing(head, receiving(head, sink, total: UInt64(end - start)))
+            return .storePart(part)
+        }
+    }
+
+    /// The answer to the question for a hole.
+    mutating func decide(
+        _ head: Head, hole part: PartAsked, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
+    ) -> Action {
+        guard case .goesOn(let range, let whole) = judge(head, part), let end = part.end else {
+            return abandon(hole: part, head, plan, staleMayServe)
+        }
+        let sink = Sink.fill(part.stored, start: part.start, end: end, wholeLength: whole)
+        precondition(
+            range.lowerBound == part.start && range.upperBound <= end, "the part is the one that was asked for")
+        return answer(.fill(isFirst: isWaitedFor), receiving(head, sink, total: UInt64(end - part.start)))
+    }
+
+    /// The origin has another representation by now, or gives no parts.
+    private mutating func abandon(
+        hole part: PartAsked, _ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
+    ) -> Action {
+        let removesStored = [200, 404, 410, 416].contains(head.status)
+        stored = Stored()
+        guard isWaitedFor else {
+            // What has gone out belongs to the old representation and cannot be completed.
+            return .abandonHole(removesStored: removesStored, then: finish(.brokenOff(keepsPart: true)))
+        }
+        if head.status == 206 || head.status == 416 {
+            // The answer fits neither what is stored nor what the client asked: the client's own question goes out.
+            state = .opening(.first(plan))
+            return .abandonHole(removesStored: removesStored, then: .reopen)
+        }
+        return .abandonHole(removesStored: removesStored, then: decide(head, plan, staleMayServe))
+    }
+
+    /// The answer to the question for the rest of a body.
+    mutating func decide(_ head: Head, rest part: PartAsked, _ receiving: Receiving) -> Action {
+        var receiving = receiving
+        switch judge(head, part) {
+        case .goesOn(let range, let length):
+            if receiving.total == nil { receiving.total = UInt64(length) }
+            receiving.promised = receiving.received + UInt64(range.count)
+            state = .receiving(receiving)
+            return .goOn
+        case .changed:
+            return finish(.brokenOff(keepsPart: false))
+        case .refused:
+            // An origin that is overloaded or just starting may do better in a moment.
+            return head.status >= 500 ? resume(receiving, head.receivedAt) : finish(.brokenOff(keepsPart: true))
+        }
+    }
+
+    private func judge(_ head: Head, _ part: PartAsked) -> ResumeAnswer {
+        continues(
+            status: head.status, fields: head.fields, stored: part.stored, from: part.start, to: part.end,
+            total: part.wholeLength)
+    }
+}

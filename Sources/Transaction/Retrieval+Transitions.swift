@@ -1,0 +1,295 @@
+import Caching
+package import Message
+
+extension Retrieval {
+    /// - Parameters:
+    ///   - now: for the age of what came, and of what is to be asked for.
+    ///   - staleMayServe: whether the stored response may stand in for an origin that failed. Asked only where it matters.
+    package mutating func on(
+        _ event: Event, now: WallTime, staleMayServe: @autoclosure () -> Bool = false
+    ) -> Action {
+        switch event {
+        case .start: return start()
+        case .opened(let isReused): return opened(isReused, now)
+        case .notOpened(let refusal): return notOpened(refusal, now, staleMayServe)
+        case .interim: return interim(now, staleMayServe)
+        case .switched: return switched(now, staleMayServe)
+        case .invalidHead: return headFailed(.responseInvalid, now, staleMayServe)
+        case .head(let head): return received(head, staleMayServe)
+        case .stored: return storingDecided(isStored: true)
+        case .notStored: return storingDecided(isStored: false)
+        case .received(let count): return received(count)
+        case .ended(let byClosing): return ended(byClosing, now)
+        case .brokeOff: return brokeOff(now)
+        case .sinkFull: return sinkFull()
+        case .closed(let headBegan): return closed(headBegan, now, staleMayServe)
+        case .timedOut: return timedOut(now, staleMayServe)
+        case .clientLeft(let othersGain): return clientLeft(othersGain)
+        case .cancelled: return finish(.abandoned)
+        }
+    }
+
+    // MARK: a connection
+
+    private mutating func start() -> Action {
+        switch state {
+        case .ready(let question):
+            state = .opening(question)
+            return .open
+        case .opening, .asked, .storing, .receiving, .pausing, .finished:
+            preconditionFailure("a retrieval starts once")
+        }
+    }
+
+    private mutating func opened(_ isReused: Bool, _ now: WallTime) -> Action {
+        switch state {
+        case .opening(let question):
+            precondition(!isReused || mayReuseConnection, "a request that cannot be repeated is on a used connection")
+            // The times of a body that goes on are those of its beginning.
+            if case .rest = question {} else { requestTime = now }
+            state = .asked(question, Attempt(isReused: isReused))
+            return .send
+        case .ready, .asked, .storing, .receiving, .pausing, .finished:
+            preconditionFailure("nobody asked for a connection")
+        }
+    }
+
+    private mutating func notOpened(_ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+        switch state {
+        case .opening(let question): return fail(question, refusal, now, staleMayServe)
+        case .ready, .asked, .storing, .receiving, .pausing, .finished:
+            preconditionFailure("nobody asked for a connection")
+        }
+    }
+
+    // MARK: the head
+
+    private mutating func interim(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+        switch state {
+        case .asked(let question, var attempt):
+            attempt.interimResponses += 1
+            guard attempt.interimResponses <= request.limits.interimResponsesMax else {
+                return fail(question, .responseInvalid, now, staleMayServe)
+            }
+            state = .asked(question, attempt)
+            switch client {
+            case .waiting: return .passInterim
+            case .answered, .none: return .none
+            }
+        case .finished: return .none
+        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
+        }
+    }
+
+    private mutating func switched(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+        switch state {
+        case .asked(.first, _) where request.isUpgrade && isWaitedFor:
+            client = .answered
+            return .switchProtocols
+        case .asked(let question, _): return fail(question, .responseInvalid, now, staleMayServe)
+        case .finished: return .none
+        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
+        }
+    }
+
+    private mutating func headFailed(
+        _ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool
+    ) -> Action {
+        switch state {
+        case .asked(let question, _): return fail(question, refusal, now, staleMayServe)
+        case .finished: return .none
+        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
+        }
+    }
+
+    private mutating func received(_ head: Head, _ staleMayServe: () -> Bool) -> Action {
+        switch state {
+        case .asked(.first(let plan), _): return decide(head, plan, staleMayServe)
+        case .asked(.hole(let part, let plan), _): return decide(head, hole: part, plan, staleMayServe)
+        case .asked(.rest(let part, let receiving), _): return decide(head, rest: part, receiving)
+        case .finished: return .none
+        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
+        }
+    }
+
+    private mutating func closed(_ headBegan: Bool, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+        switch state {
+        case .asked(let question, let attempt):
+            // A pooled connection that dies before it answers was probably closed while it was idle (RFC 9112 §9.3.1).
+            let wasIdleTooLong = attempt.isReused && !headBegan && attempt.interimResponses == 0
+            if wasIdleTooLong, request.isReplayable, deadConnections < request.limits.deadConnectionRetriesMax {
+                deadConnections += 1
+                state = .opening(question)
+                return .reopen
+            }
+            return fail(question, headBegan ? .responseIncomplete : .connectionTerminated, now, staleMayServe)
+        case .finished: return .none
+        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("no head is awaited")
+        }
+    }
+
+    private mutating func timedOut(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+        switch state {
+        case .opening(let question): return fail(question, .connectionTimeout, now, staleMayServe)
+        case .asked(let question, _): return fail(question, .responseTimeout, now, staleMayServe)
+        case .receiving: return brokeOff(now)
+        case .pausing(let part, let receiving):
+            state = .opening(.rest(part, receiving))
+            return .open
+        case .finished: return .none
+        case .ready, .storing: preconditionFailure("nothing is waited for")
+        }
+    }
+
+    // MARK: the body
+
+    private mutating func storingDecided(isStored: Bool) -> Action {
+        switch state {
+        case .storing(let head, let receiving):
+            if isStored {
+                client = client.whenAnswered
+                state = .receiving(receiving)
+                return .none
+            }
+            return pass(head, notStored: isPart(receiving.sink) ? .partialContent : nil, invalidates: false)
+        case .ready, .opening, .asked, .receiving, .pausing, .finished: preconditionFailure("nothing is being stored")
+        }
+    }
+
+    private func isPart(_ sink: Sink) -> Bool { if case .fill = sink { true } else { false } }
+
+    private mutating func received(_ count: Int) -> Action {
+        precondition(count >= 0, "bytes are not taken back")
+        switch state {
+        case .receiving(var receiving):
+            receiving.received += UInt64(count)
+            // Passed on, bytes beyond the end would be taken for the answer to the client's next request.
+            if let total = receiving.total, receiving.received > total { return finish(.brokenOff(keepsPart: false)) }
+            if let promised = receiving.promised, receiving.received > promised {
+                return finish(.brokenOff(keepsPart: false))
+            }
+            state = .receiving(receiving)
+            return .deliver
+        case .finished: return .none
+        case .ready, .opening, .asked, .storing, .pausing: preconditionFailure("no body is awaited")
+        }
+    }
+
+    private mutating func ended(_ byClosing: Bool, _ now: WallTime) -> Action {
+        switch state {
+        case .receiving(let receiving):
+            if let promised = receiving.promised, receiving.received < promised {
+                // Where the end of the connection ends the body, it may just have broken off. Otherwise the message is whole by its
+                // framing, and its head promised more (Content-Range): that cannot be trusted.
+                return byClosing ? resume(receiving, now) : finish(.brokenOff(keepsPart: false))
+            }
+            if let total = receiving.total, receiving.received < total { return brokeOff(now) }
+            return finish(.whole)
+        case .finished: return .none
+        case .ready, .opening, .asked, .storing, .pausing: preconditionFailure("no body is awaited")
+        }
+    }
+
+    private mutating func brokeOff(_ now: WallTime) -> Action {
+        switch state {
+        case .receiving(let receiving): return resume(receiving, now)
+        case .finished: return .none
+        case .ready, .opening, .asked, .storing, .pausing: preconditionFailure("no body is awaited")
+        }
+    }
+
+    private mutating func sinkFull() -> Action {
+        switch state {
+        case .receiving: return finish(.brokenOff(keepsPart: true))
+        case .finished: return .none
+        case .ready, .opening, .asked, .storing, .pausing: preconditionFailure("no body is awaited")
+        }
+    }
+
+    // MARK: ends
+
+    private mutating func clientLeft(_ othersGain: Bool) -> Action {
+        switch state {
+        case .finished: return .none
+        case .ready, .opening, .asked, .storing, .receiving, .pausing:
+            client = .none
+            return othersGain ? .none : finish(.abandoned)
+        }
+    }
+
+    mutating func finish(_ ending: Ending) -> Action {
+        switch state {
+        case .finished: return .none
+        case .ready, .opening, .asked, .storing, .receiving, .pausing:
+            state = .finished
+            return .finish(ending)
+        }
+    }
+
+    /// The answer to the first question cannot be what it says.
+    mutating func failHead(_ refusal: Refusal, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
+        fail(.first(plan), refusal, requestTime, staleMayServe)
+    }
+
+    /// The question got no answer.
+    private mutating func fail(
+        _ question: Question, _ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool
+    ) -> Action {
+        switch question {
+        case .first:
+            guard staleMayServe() else { return finish(.failed(refusal)) }
+            client = client.whenAnswered
+            state = .finished
+            return .serveStale(status: 0)
+        case .hole:
+            let ending: Ending = isWaitedFor ? .failed(refusal) : .brokenOff(keepsPart: true)
+            return .abandonHole(removesStored: false, then: finish(ending))
+        case .rest(_, let receiving):
+            return resume(receiving, now)
+        }
+    }
+
+    var isWaitedFor: Bool { if case .waiting = client { true } else { false } }
+
+    /// Asks for what has not come, now or in a moment; where that cannot be done or was in vain too often, gives up.
+    mutating func resume(_ receiving: Receiving, _ now: WallTime) -> Action {
+        var receiving = receiving
+        guard let rest = rest(of: receiving, now),
+            let pause = receiving.resumptions.nextPause(received: receiving.received)
+        else { return finish(.brokenOff(keepsPart: true)) }
+        state = .pausing(rest, receiving)
+        return .pause(milliseconds: pause)
+    }
+
+    /// What to ask for to complete what has begun (RFC 9110 §14.2 with If-Range). Returns nil where the request was no GET, or
+    /// its answer has no strong validator or takes no ranges.
+    private func rest(of receiving: Receiving, _ now: WallTime) -> PartAsked? {
+        guard request.cache.method == .get, request.isReplayable, !request.isUpgrade else { return nil }
+        let received = Int(clamping: receiving.received)
+        let total = receiving.total.map { Int(clamping: $0) }
+        if let total, received >= total { return nil }
+        let rest: PartAsked
+        switch receiving.sink {
+        case .discard: return nil
+        case .store(let cached): rest = PartAsked(stored: cached, start: received, end: nil, wholeLength: total)
+        case .fill(let cached, let start, let end, let whole):
+            rest = PartAsked(stored: cached, start: start + received, end: end, wholeLength: whole)
+        case .pass(let status, let fields):
+            guard status == 200, case .answered = client else { return nil }
+            let described = CachedResponse(
+                status: status, fields: fields, requestTime: requestTime, responseTime: now, policy: request.policy)
+            rest = PartAsked(stored: described, start: received, end: nil, wholeLength: total)
+        }
+        return rest.canBeAsked ? rest : nil
+    }
+}
+
+extension Retrieval.Client {
+    /// Once an answer has begun.
+    var whenAnswered: Self {
+        switch self {
+        case .waiting, .answered: .answered
+        case .none: .none
+        }
+    }
+}

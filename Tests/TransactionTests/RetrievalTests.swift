@@ -1,0 +1,436 @@
+import Caching
+import Message
+import Testing
+import Transaction
+
+private let now = WallTime(secondsSinceEpoch: 1_800_000_000)
+
+private func fields(_ lines: (FieldName, String)...) -> Fields {
+    var result = Fields()
+    for (name, value) in lines { result.append(name, value) }
+    return result
+}
+
+private func request(
+    _ method: Method = .get, _ lines: Fields = Fields(), hasBody: Bool = false, isUpgrade: Bool = false
+)
+    -> Retrieval.Request
+{
+    var cache = CacheRequest(method: method, fields: lines)
+    cache.hasBody = hasBody
+    return Retrieval.Request(
+        cache: cache, isUpgrade: isUpgrade, postTarget: nil, policy: CachePolicy(), limits: Limits())
+}
+
+private func cached(_ lines: Fields, status: UInt16 = 200) -> CachedResponse {
+    CachedResponse(status: status, fields: lines, requestTime: now, responseTime: now, policy: CachePolicy())
+}
+
+private let tagged = fields((.eTag, "\"a\""), (.cacheControl, "max-age=60"))
+private let stale = cached(tagged)
+
+private func head(_ status: UInt16, _ lines: Fields = Fields(), length: UInt64? = 0) -> Retrieval.Event {
+    .head(
+        Retrieval.Head(
+            status: status, fields: lines, endToEnd: nil, length: length, treatment: CacheTreatment(), receivedAt: now))
+}
+
+private let hundred = fields((.eTag, "\"a\""), (.cacheControl, "max-age=60"), (.contentLength, "100"))
+private let unstorable = fields((.eTag, "\"a\""), (.cacheControl, "no-store"))
+private func part(_ range: String, _ tag: String = "\"a\"") -> Fields {
+    fields((.eTag, tag), (.cacheControl, "max-age=60"), (.contentRange, "bytes \(range)"))
+}
+
+private let passNoStore = Retrieval.Action.pass(
+    .init(notStored: .noStore, invalidates: false, updatesStored: false))
+private func passAsIs(_ reason: NotStoredReason, _ invalidates: Bool) -> Retrieval.Action {
+    .pass(.init(notStored: reason, invalidates: invalidates, updatesStored: false))
+}
+
+/// What an action is, without what it carries.
+private func name(_ action: Retrieval.Action) -> String {
+    switch action {
+    case .store: "store"
+    case .storePart: "storePart"
+    case .abandonHole(let removes, let then): "abandonHole\(removes ? "AndStored" : ""), \(name(then))"
+    default: "\(action)"
+    }
+}
+
+@Suite("Retrieval: one answer of an origin, over as many connections as it takes")
+struct RetrievalTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let start: Retrieval
+        let events: [Retrieval.Event]
+        let actions: [String]
+        let staleMayServe: Bool
+
+        init(
+            _ name: String, _ start: Retrieval, _ events: [Retrieval.Event], staleMayServe: Bool = false,
+            expect actions: [String]
+        ) {
+            testDescription = name
+            self.start = start
+            self.events = events
+            self.staleMayServe = staleMayServe
+            self.actions = actions
+        }
+    }
+
+    static func miss(_ made: Retrieval.Request = request(), client: Retrieval.Client = .waiting) -> Retrieval {
+        Retrieval(made, RetrievalPlan(reason: .uriMiss), client: client, now: now)
+    }
+
+    static func validation(client: Retrieval.Client = .waiting, candidates: [CachedResponse]? = nil) -> Retrieval {
+        let stored = candidates.map { Retrieval.Stored(candidates: $0) } ?? Retrieval.Stored(selected: stale)
+        return Retrieval(
+            request(), RetrievalPlan(reason: .stale, isConditional: true), stored: stored, client: client, now: now)
+    }
+
+    static func hole(client: Retrieval.Client = .waiting) -> Retrieval {
+        let asked = PartAsked(stored: stale, start: 40, end: 60, wholeLength: 100)
+        return Retrieval(request(), hole: asked, client: client, now: now)
+    }
+
+    static let open: [Retrieval.Event] = [.start, .opened(isReused: false)]
+    static let reused: [Retrieval.Event] = [.start, .opened(isReused: true)]
+    static let opened = ["open", "send"]
+    static let whole = "finish(Transaction.Retrieval.Ending.whole)"
+    static let lost = "finish(Transaction.Retrieval.Ending.brokenOff(keepsPart: false))"
+    static let kept = "finish(Transaction.Retrieval.Ending.brokenOff(keepsPart: true))"
+    static let abandoned = "finish(Transaction.Retrieval.Ending.abandoned)"
+    static func failed(_ refusal: Refusal) -> String {
+        "finish(Transaction.Retrieval.Ending.failed(Transaction.Refusal.\(refusal)))"
+    }
+    static func pause(_ milliseconds: Int) -> String { "pause(milliseconds: \(milliseconds))" }
+
+    // MARK: connections
+
+    static let connections = [
+        Row(
+            "no connection, no answer", miss(), [.start, .notOpened(.nameNotFound)],
+            expect: ["open", failed(.nameNotFound)]),
+        Row(
+            "no connection: the stale response, where allowed", validation(), [.start, .notOpened(.connectionRefused)],
+            staleMayServe: true, expect: ["open", "serveStale(status: 0)"]),
+        Row(
+            "a pooled connection that was dead is replaced", miss(), reused + [.closed(headBegan: false)],
+            expect: opened + ["reopen"]),
+        Row(
+            "a new connection that closes is not", miss(), open + [.closed(headBegan: false)],
+            expect: opened + [failed(.connectionTerminated)]),
+        Row(
+            "a head that began and stopped is an incomplete response", miss(), reused + [.closed(headBegan: true)],
+            expect: opened + [failed(.responseIncomplete)]),
+        Row(
+            "after an interim response the connection was alive", miss(),
+            reused + [.interim, .closed(headBegan: false)],
+            expect: opened + ["passInterim", failed(.connectionTerminated)]),
+        Row(
+            "a POST is never sent twice", miss(request(.post, hasBody: true)), open + [.closed(headBegan: false)],
+            expect: opened + [failed(.connectionTerminated)]),
+        Row("no connection in time", miss(), [.start, .timedOut], expect: ["open", failed(.connectionTimeout)]),
+        Row("no head in time", miss(), open + [.timedOut], expect: opened + [failed(.responseTimeout)]),
+        Row("a head that is no HTTP", miss(), open + [.invalidHead], expect: opened + [failed(.responseInvalid)]),
+    ]
+
+    // MARK: interim responses
+
+    static let interim = [
+        Row(
+            "goes to the client that waits", miss(), open + [.interim, .interim],
+            expect: opened + ["passInterim", "passInterim"]),
+        Row("goes to nobody where nobody waits", miss(client: .none), open + [.interim], expect: opened + ["none"]),
+        Row(
+            "before the rest of a body that broke off it goes to nobody", miss(),
+            open + [
+                head(200, unstorable, length: 100), .received(10), .brokeOff, .timedOut, .opened(isReused: false),
+                .interim,
+            ],
+            expect: opened + ["\(passNoStore)", "deliver", pause(0), "open", "send", "none"]),
+        Row(
+            "before the bytes of a hole in an answer that has begun it goes to nobody", hole(client: .answered),
+            open + [.interim], expect: opened + ["none"]),
+        Row(
+            "before the bytes with which an answer begins it goes to the client that waits", hole(),
+            open + [.interim], expect: opened + ["passInterim"]),
+        Row(
+            "101 to a request that asked for no upgrade", miss(), open + [.switched],
+            expect: opened + [failed(.responseInvalid)]),
+        Row(
+            "101 to an upgrade", miss(request(isUpgrade: true)), open + [.switched],
+            expect: opened + ["switchProtocols"]),
+        Row(
+            "101 in place of the rest of a body is another attempt in vain", miss(),
+            open + [head(200, unstorable, length: 100), .brokeOff, .timedOut, .opened(isReused: false), .switched],
+            expect: opened + ["\(passNoStore)", pause(0), "open", "send", pause(400)]),
+    ]
+
+    // MARK: what becomes of a head
+
+    static let heads = [
+        Row(
+            "a fresh response is stored", miss(), open + [head(200, hundred, length: 100), .stored],
+            expect: opened + ["store", "none"]),
+        Row(
+            "a response that the store has no room for is passed on", miss(),
+            open + [head(200, hundred, length: 100), .notStored],
+            expect: opened + [
+                "store", "\(Retrieval.Action.pass(.init(notStored: nil, invalidates: false, updatesStored: false)))",
+            ]),
+        Row("no-store is passed on", miss(), open + [head(200, unstorable)], expect: opened + ["\(passNoStore)"]),
+        Row(
+            "304 confirms what was selected", validation(), open + [head(304, tagged)],
+            expect: opened + ["\(Retrieval.Action.freshen(.selected))"]),
+        Row(
+            "304 confirms one of several variants", validation(candidates: [cached(fields((.eTag, "\"b\""))), stale]),
+            open + [head(304, tagged)], expect: opened + ["\(Retrieval.Action.freshen(.candidate(1)))"]),
+        Row(
+            "304 about something else: the whole is asked for, without condition", validation(),
+            open + [head(304, fields((.eTag, "\"b\""))), .opened(isReused: false), head(200, hundred)],
+            expect: opened + ["outdateSelected", "send", "store"]),
+        Row(
+            "304 to the client's own condition is passed on", miss(request(.get, fields((.ifNoneMatch, "\"a\"")))),
+            open + [head(304, tagged)], expect: opened + ["\(passAsIs(.notModified, false))"]),
+        Row(
+            "5xx to a validation: the stale response, where allowed", validation(), open + [head(503, length: 9)],
+            staleMayServe: true, expect: opened + ["serveStale(status: 503)"]),
+        Row(
+            "5xx to a validation: passed on, where not", validation(), open + [head(503, length: 9)],
+            expect: opened + ["\(passAsIs(.notCacheable, false))"]),
+        Row(
+            "POST invalidates when it succeeded", miss(request(.post, hasBody: true)), open + [head(201)],
+            expect: opened + ["\(passAsIs(.method, true))"]),
+        Row(
+            "POST that failed invalidates nothing", miss(request(.post, hasBody: true)), open + [head(500)],
+            expect: opened + ["\(passAsIs(.method, false))"]),
+    ]
+
+    // MARK: bodies
+
+    static let bodies = [
+        Row(
+            "a whole body ends it", miss(),
+            open + [head(200, hundred, length: 100), .stored, .received(100), .ended(byClosing: false)],
+            expect: opened + ["store", "none", "deliver", whole]),
+        Row(
+            "bytes beyond the announced length are never delivered", miss(),
+            open + [head(200, hundred, length: 100), .stored, .received(60), .received(41)],
+            expect: opened + ["store", "none", "deliver", lost]),
+        Row(
+            "a body that breaks off is resumed where it stopped", miss(),
+            open + [
+                head(200, hundred, length: 100), .stored, .received(40), .brokeOff, .timedOut, .opened(isReused: false),
+                head(206, part("40-99/100"), length: 60), .received(60), .ended(byClosing: false),
+            ], expect: opened + ["store", "none", "deliver", pause(0), "open", "send", "goOn", "deliver", whole]),
+        Row(
+            "the rest may come in several parts", miss(),
+            open + [
+                head(200, hundred, length: 100), .stored, .received(40), .brokeOff, .timedOut, .opened(isReused: false),
+                head(206, part("40-59/100"), length: 20), .received(20), .ended(byClosing: false),
+            ], expect: opened + ["store", "none", "deliver", pause(0), "open", "send", "goOn", "deliver", pause(0)]),
+        Row(
+            "the origin has another representation by now", miss(),
+            open + [
+                head(200, hundred, length: 100), .stored, .received(40), .brokeOff, .timedOut, .opened(isReused: false),
+                head(206, part("40-99/100", "\"b\""), length: 60),
+            ], expect: opened + ["store", "none", "deliver", pause(0), "open", "send", lost]),
+        Row(
+            "a part that says more than its message has is not trusted", miss(),
+            open + [
+                head(200, hundred, length: 100), .stored, .received(40), .brokeOff, .timedOut, .opened(isReused: false),
+                head(206, part("40-99/100"), length: nil), .received(5), .ended(byClosing: false),
+            ], expect: opened + ["store", "none", "deliver", pause(0), "open", "send", "goOn", "deliver", lost]),
+        Row(
+            "a part that has more than it says is not trusted", miss(),
+            open + [
+                head(200, hundred, length: 100), .stored, .received(40), .brokeOff, .timedOut, .opened(isReused: false),
+                head(206, part("40-49/100"), length: nil), .received(11),
+            ], expect: opened + ["store", "none", "deliver", pause(0), "open", "send", "goOn", lost]),
+        Row(
+            "503 to the question for the rest: another try in a moment", miss(),
+            open + [
+                head(200, hundred, length: 100), .stored, .received(40), .brokeOff, .timedOut, .opened(isReused: false),
+                head(503),
+            ], expect: opened + ["store", "none", "deliver", pause(0), "open", "send", pause(400)]),
+        Row(
+            "403 to the question for the rest: what came is kept", miss(),
+            open + [
+                head(200, hundred, length: 100), .stored, .received(40), .brokeOff, .timedOut, .opened(isReused: false),
+                head(403),
+            ], expect: opened + ["store", "none", "deliver", pause(0), "open", "send", kept]),
+        Row(
+            "without a strong validator nothing can be resumed", miss(),
+            open + [head(200, fields((.cacheControl, "max-age=9")), length: 100), .stored, .received(9), .brokeOff],
+            expect: opened + ["store", "none", "deliver", kept]),
+        Row(
+            "the sink is full", miss(), open + [head(200, hundred, length: 100), .stored, .received(9), .sinkFull],
+            expect: opened + ["store", "none", "deliver", kept]),
+    ]
+
+    // MARK: parts
+
+    static let ranged = request(.get, fields((.range, "bytes=0-49")))
+    static let parts = [
+        Row(
+            "the answer to a range is stored as a part", miss(ranged),
+            open + [head(206, part("0-49/100"), length: 50), .stored, .received(50), .ended(byClosing: false)],
+            expect: opened + ["storePart", "none", "deliver", whole]),
+        Row(
+            "a part without a place is passed on", miss(ranged),
+            open + [head(206, part("0-49/*"), length: 50), .received(50), .ended(byClosing: false)],
+            expect: opened + ["\(passAsIs(.partUnplaced, false))", "deliver", whole]),
+        Row(
+            "a part whose range and length disagree is an error", miss(ranged),
+            open + [
+                head(206, fields((.eTag, "\"a\""), (.contentRange, "bytes 0-49/100"), (.contentLength, "5")), length: 5)
+            ],
+            expect: opened + [failed(.responseInvalid)]),
+        Row(
+            "a part that ends with the connection, too early, broke off", miss(ranged),
+            open + [head(206, part("0-49/100"), length: nil), .stored, .received(5), .ended(byClosing: true)],
+            expect: opened + ["storePart", "none", "deliver", pause(0)]),
+        Row(
+            "a part that breaks its promise is not kept", miss(ranged),
+            open + [head(206, part("0-49/100"), length: nil), .stored, .received(5), .ended(byClosing: false)],
+            expect: opened + ["storePart", "none", "deliver", lost]),
+        Row(
+            "a hole is filled, and the answer begins", hole(),
+            open + [head(206, part("40-59/100"), length: 20), .received(20), .ended(byClosing: false)],
+            expect: opened + ["fill(isFirst: true)", "deliver", whole]),
+        Row(
+            "a hole in an answer that has begun", hole(client: .answered),
+            open + [head(206, part("40-59/100"), length: 20)], expect: opened + ["fill(isFirst: false)"]),
+        Row(
+            "another representation before the answer began: that one is the answer", hole(),
+            open + [head(200, fields((.eTag, "\"b\""), (.cacheControl, "max-age=9")), length: 9)],
+            expect: opened + ["abandonHoleAndStored, store"]),
+        Row(
+            "another representation after the answer began: the answer breaks off", hole(client: .answered),
+            open + [head(200, fields((.eTag, "\"b\"")), length: 9)], expect: opened + ["abandonHoleAndStored, \(kept)"]),
+        Row(
+            "416 to a hole: the client's own question goes out", hole(),
+            open + [head(416), .opened(isReused: false), head(200, unstorable)],
+            expect: opened + ["abandonHoleAndStored, reopen", "send", "\(passNoStore)"]),
+        Row(
+            "no answer to a hole", hole(), open + [.timedOut],
+            expect: opened + ["abandonHole, \(failed(.responseTimeout))"]),
+        Row(
+            "no answer to a hole in an answer that has begun", hole(client: .answered), open + [.timedOut],
+            expect: opened + ["abandonHole, \(kept)"]),
+    ]
+
+    // MARK: the client leaves
+
+    static let leaving = [
+        Row("nobody gains", miss(), open + [.clientLeft(othersGain: false)], expect: opened + [abandoned]),
+        Row(
+            "others gain", miss(),
+            open + [.clientLeft(othersGain: true), .interim, head(200, hundred, length: 100), .stored],
+            expect: opened + ["none", "none", "store", "none"]),
+        Row(
+            "what was passed on to one who left is not resumed", miss(),
+            open + [head(200, unstorable, length: 100), .received(9), .clientLeft(othersGain: true), .brokeOff],
+            expect: opened + ["\(passNoStore)", "deliver", "none", kept]),
+        Row(
+            "after the end nothing is done", miss(),
+            open + [
+                .clientLeft(othersGain: false), .interim, .ended(byClosing: false), .brokeOff, .timedOut, .cancelled,
+            ],
+            expect: opened + [abandoned, "none", "none", "none", "none", "none"]),
+    ]
+
+    @Test(arguments: connections + interim + heads + bodies + parts + leaving)
+    func `each fact leads to the next step`(_ row: Row) {
+        var retrieval = row.start
+        let actions = row.events.map { name(retrieval.on($0, now: now, staleMayServe: row.staleMayServe)) }
+        #expect(actions == row.actions)
+    }
+
+    @Test func `it is given up after four attempts that bring nothing, with growing pauses`() {
+        var retrieval = Self.miss()
+        for event in Self.open + [head(200, hundred, length: 100), .stored] { _ = retrieval.on(event, now: now) }
+        var action = retrieval.on(.brokeOff, now: now)
+        for pause in [0, 400, 800, 1600] {
+            #expect(action == .pause(milliseconds: pause))
+            _ = retrieval.on(.timedOut, now: now)
+            _ = retrieval.on(.opened(isReused: false), now: now)
+            action = retrieval.on(.closed(headBegan: false), now: now)
+        }
+        #expect(action == .finish(.brokenOff(keepsPart: true)))
+    }
+
+    @Test func `the validators of what is stored go along, and those of a part`() {
+        var retrieval = Self.validation()
+        for event in Self.open { _ = retrieval.on(event, now: now) }
+        #expect(retrieval.conditions.map(\.0) == [.ifNoneMatch])
+        var hole = Self.hole()
+        for event in Self.open { _ = hole.on(event, now: now) }
+        #expect(hole.conditions.map(\.0) == [.range, .ifRange])
+        #expect(hole.conditions.map(\.1) == [Array("bytes=40-59".utf8), Array("\"a\"".utf8)])
+    }
+
+    /// Whatever an origin does: the machine ends, and the client's wire has interim heads, one final head, its body.
+    @Test(arguments: 0..<500) func `no order of facts traps, puts a head into a body, or answers twice`(_ seed: UInt64)
+    {
+        var random = SplitMix(seed)
+        let starts = [
+            Self.miss(), Self.validation(), Self.hole(), Self.hole(client: .answered), Self.miss(Self.ranged),
+        ]
+        var retrieval = starts[Int(random.next() % 5)]
+        var hasAnswer = false
+        if case .answered = retrieval.client { hasAnswer = true }
+        var event: Retrieval.Event? = .start
+        for _ in 0..<400 {
+            guard let next = event else { return }
+            var action = retrieval.on(next, now: now, staleMayServe: random.next() % 4 == 0)
+            while case .abandonHole(_, let then) = action { action = then }
+            switch action {
+            case .passInterim: #expect(!hasAnswer, "an interim head behind a final one")
+            case .pass, .freshen, .serveStale, .switchProtocols:
+                #expect(!hasAnswer, "a second answer")
+                hasAnswer = true
+            case .fill(let isFirst):
+                #expect(isFirst != hasAnswer)
+                hasAnswer = true
+            case .finish(.failed): #expect(!hasAnswer, "a refusal behind an answer")
+            default: break
+            }
+            if case .stored = next { hasAnswer = true }
+            event = fact(after: action, retrieval, &random)
+        }
+        Issue.record("seed \(seed): no end after 400 facts")
+    }
+
+    /// What may come after an action; nil: the retrieval is over.
+    private func fact(
+        after action: Retrieval.Action, _ retrieval: Retrieval, _ random: inout SplitMix
+    ) -> Retrieval.Event? {
+        func pick(_ events: [Retrieval.Event]) -> Retrieval.Event { events[Int(random.next() % UInt64(events.count))] }
+        if case .switchProtocols = action { return nil }
+        if retrieval.phase == .finished { return nil }
+        switch action {
+        case .store, .storePart: return pick([.stored, .stored, .notStored])
+        case .pause: return .timedOut
+        default: break
+        }
+        if random.next() % 40 == 0 { return .clientLeft(othersGain: random.next() % 2 == 0) }
+        if retrieval.phase == .opening {
+            return pick([.opened(isReused: retrieval.mayReuseConnection), .notOpened(.connectionRefused), .timedOut])
+        }
+        if retrieval.phase == .asked {
+            return pick([
+                .interim, .interim, .closed(headBegan: false), .closed(headBegan: true), .switched, .timedOut,
+                head(200, hundred, length: 100), head(206, part("40-59/100"), length: 20),
+                head(206, part("0-49/100"), length: nil), head(304, tagged), head(304, fields((.eTag, "\"x\""))),
+                head(503),
+                head(416), head(200, unstorable, length: nil),
+            ])
+        }
+        if retrieval.phase == .receiving {
+            return pick([.received(7), .received(20), .ended(byClosing: false), .brokeOff, .sinkFull, .timedOut])
+        }
+        return .timedOut
+    }
+}

@@ -19,6 +19,8 @@ package struct AccessLogLine {
         package var reason: String?
         /// The client did not get the whole answer.
         package var isBroken = false
+        /// Why the connection was closed before the answer was whole.
+        package var closeReason: String?
 
         package init() {}
     }
@@ -61,6 +63,11 @@ package struct AccessLogLine {
             line.append("\"")
         }
         if facts.isBroken { line.append(",\"broken\":true") }
+        if let reason = facts.closeReason {
+            line.append(",\"close\":\"")
+            line.append(contentsOf: reason.utf8)
+            line.append("\"")
+        }
         line.append("}\n")
     }
 

@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Every Swift target of the house is compiled alike: Swift 6, memory safety visible, no warnings.
-let house: [SwiftSetting] = [
+/// Every Swift target is compiled alike: Swift 6, memory safety visible, no warnings.
+let strict: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
@@ -10,14 +10,14 @@ let house: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// In the core every import is explicit. Elsewhere that can not be had: which C module a libc type is counted to depends
+/// In the core every import is explicit. Elsewhere that is not possible: which C module a libc type belongs to depends
 /// on the order in which the modules were loaded.
 let explicitImports: [SwiftSetting] = [.enableUpcomingFeature("MemberImportVisibility")]
 
 /// With LARDER_FUZZ=1 the parsers are built for libFuzzer, and the fuzz targets exist (FuzzTesting/run.sh).
 let isFuzzing = Context.environment["LARDER_FUZZ"] == "1"
 let fuzzFlags = ["-sanitize=fuzzer,address", "-parse-as-library"]
-let parserSettings = house + explicitImports + (isFuzzing ? [.unsafeFlags(fuzzFlags)] : [])
+let parserSettings = strict + explicitImports + (isFuzzing ? [.unsafeFlags(fuzzFlags)] : [])
 
 func fuzzTarget(_ name: String, of parsers: [Target.Dependency] = ["Framing", "Message"]) -> Target {
     .executableTarget(
@@ -27,16 +27,16 @@ func fuzzTarget(_ name: String, of parsers: [Target.Dependency] = ["Framing", "M
 
 /// Decides: values in, values and actions out. No I/O, no clock, no Foundation, nothing of the edge.
 func core(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: house + explicitImports)
+    .target(name: name, dependencies: dependencies, swiftSettings: strict + explicitImports)
 }
 
 /// Does: owns descriptors, timers and C memory. Knows nothing of the core.
 func edge(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: house)
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
 let package = Package(
@@ -60,6 +60,7 @@ let package = Package(
         core("Rules", ["Message"]),
         core("Caching", ["Message", "Rules"]),
         core("Access", ["Message", "Rules"]),
+        core("Routing", ["Message", "Access"]),
         core("Transaction", ["Message", "Caching", "Access"]),
         core("Forwarding", ["Message", "Framing", "Caching", "Access", "Transaction"]),
         core("Settings", ["Message", "Rules", "Caching", "Access"]),
@@ -70,41 +71,43 @@ let package = Package(
         edge("Disk", ["EventLoop", "CLMDB", "CISAL", "CLarder"]),
         // Only the command line uses it: verify, repair, export, import.
         edge("DiskTools", ["Disk", "EventLoop"]),
-        edge("Storage", ["Disk", "CLarder"]),
+        edge("Storage", ["CLarder"]),
+        // What stands between the two; another engine has a target like this.
+        edge("DiskTier", ["Disk", "Storage"]),
         edge("Passwords", ["CCrypt"]),
         edge("YAML", ["CYAML"]),
 
         .target(
             name: "Server",
             dependencies: [
-                "Message", "Framing", "Rules", "Caching", "Access", "Transaction", "Forwarding", "Settings",
-                "EventLoop", "TLS", "Compression", "Disk", "Storage", "Passwords", "CLarder",
-            ], swiftSettings: house),
+                "Message", "Framing", "Rules", "Caching", "Access", "Routing", "Transaction", "Forwarding", "Settings",
+                "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords", "CLarder",
+            ], swiftSettings: strict),
         .target(
             name: "Admin",
             dependencies: [
                 "Message", "Framing", "Caching", "Access", "Settings", "Transaction", "EventLoop", "Compression",
-                "Disk", "Storage",
-                "Server", "CLarder",
+                "Storage", "Server", "CLarder",
             ],
-            swiftSettings: house),
+            swiftSettings: strict),
         .executableTarget(
             name: "larder",
             dependencies: [
                 "Message", "Framing", "Rules", "Caching", "Access", "Settings", "YAML", "Passwords", "EventLoop", "TLS",
-                "Compression", "Disk", "DiskTools", "Server", "Admin", "CLarder",
-            ], swiftSettings: house),
+                "Compression", "Storage", "Disk", "DiskTools", "Server", "Admin", "CLarder",
+            ], swiftSettings: strict),
 
         .executableTarget(
             name: "ParserBenchmark", dependencies: ["Message", "Framing", "Caching"], path: "Benchmarks/Parser",
-            exclude: ["run.sh"], swiftSettings: house),
+            exclude: ["run.sh"], swiftSettings: strict),
         .executableTarget(
-            name: "DiskBenchmark", dependencies: ["Disk"], path: "Benchmarks/Disk", swiftSettings: house),
+            name: "DiskBenchmark", dependencies: ["Disk"], path: "Benchmarks/Disk", swiftSettings: strict),
 
         tests("MessageTests", ["Message"]),
         tests("FramingTests", ["Framing", "Message"]),
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Rules", "Message"]),
+        tests("RoutingTests", ["Routing", "Access", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
         tests("ForwardingTests", ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message"]),
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
@@ -112,7 +115,7 @@ let package = Package(
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests("SettingsTests", ["Settings", "Access", "Caching", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
-        tests("StorageTests", ["Storage", "Disk", "EventLoop"]),
+        tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop"]),
         tests("DiskTests", ["Disk", "DiskTools", "EventLoop"]),
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),
         tests("TLSTests", ["TLS", "COpenSSL", "CLarder"]),
@@ -122,13 +125,13 @@ let package = Package(
             "ScenarioTests",
             [
                 "Server", "Settings", "Rules", "Caching", "Access", "Message", "EventLoop", "Passwords", "TLS",
-                "Compression", "Storage", "YAML",
+                "Compression", "Storage", "Transaction", "YAML",
             ]),
         tests(
             "AdminTests",
             [
                 "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Disk",
-                "DiskTools",
+                "DiskTools", "DiskTier",
                 "Storage", "Server", "CLarder", "larder",
             ]),
         tests("ClientTests", ["larder"]),
@@ -146,5 +149,5 @@ if isFuzzing {
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
     ]
-    package.targets.first { $0.name == "Disk" }?.swiftSettings = house + [.unsafeFlags(fuzzFlags)]
+    package.targets.first { $0.name == "Disk" }?.swiftSettings = strict + [.unsafeFlags(fuzzFlags)]
 }

@@ -22,10 +22,9 @@ final class AdminConnection: TimedObject {
     private let closed: (AdminConnection) -> Void
     private var state: State = .open
     private var conversation: AdminConversation
-    private var output: [UInt8] = []
+    private var output = OutputQueue()
     /// What of the answer is still to be made, and how it goes out.
     private var pieces: (source: BodyPieces, framing: PieceFraming)?
-    private var sent = 0
     private var readEvent = IOEvent()
     private var writeEvent = IOEvent()
 
@@ -84,7 +83,7 @@ final class AdminConnection: TimedObject {
                 let response = router.respond(to: request).compressed(for: request)
                 send(response, to: request, persists: persists)
             case .continueExpected:
-                output.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
+                output.append(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
                 flush()
             case .refused(let response):
                 send(response, to: nil, persists: false)
@@ -100,7 +99,9 @@ final class AdminConnection: TimedObject {
         let isHead = request?.method == "HEAD"
         let framing: PieceFraming = request?.acceptsChunks == false ? .untilClose : .chunked
         let persists = persists && (response.pieces == nil || framing == .chunked)
-        response.appendWire(to: &output, now: now, isHead: isHead, persists: persists, framing: framing)
+        output.append {
+            response.appendWire(to: &$0, now: now, isHead: isHead, persists: persists, framing: framing)
+        }
         if let source = response.pieces, !isHead { pieces = (source, framing) }
         if !persists { state = .lastAnswer }
         setTimeLimit(Self.exchangeTimeMax)
@@ -110,20 +111,16 @@ final class AdminConnection: TimedObject {
     /// The next piece of the answer. It goes out in a turn of its own, so that a long answer holds up nobody else.
     private func sendNextPiece(_ source: BodyPieces, _ framing: PieceFraming) {
         let piece = source.next()
-        framing.append(piece, to: &output)
+        output.append { framing.append(piece, to: &$0) }
         if piece == nil { pieces = nil }
         setTimeLimit(Self.exchangeTimeMax)
         writeEvent.add()
     }
 
     fileprivate func flush() {
-        while sent < output.count {
-            let start = sent
-            let outcome = unsafe output.withUnsafeBytes { bytes in
-                unsafe transport.write(UnsafeRawBufferPointer(rebasing: bytes[start...]))
-            }
-            switch outcome {
-            case .bytes(let count): sent += count
+        while !output.isEmpty {
+            switch unsafe output.withBytes({ unsafe transport.write($0) }) {
+            case .bytes(let count): output.advance(by: count)
             case .wouldBlock: return writeEvent.add()
             case .closed, .failed: return close()
             }
@@ -132,8 +129,6 @@ final class AdminConnection: TimedObject {
     }
 
     private func flushed() {
-        output.removeAll(keepingCapacity: false)
-        sent = 0
         if let (source, framing) = pieces { return sendNextPiece(source, framing) }
         let wasWaiting = writeEvent.isAdded
         writeEvent.remove()

@@ -1,20 +1,20 @@
-package import Disk
+package import Storage
 
 /// The disk tier of a zone, as `/stats` and `/metrics` tell of it.
 package struct DiskUse: Sendable, Equatable {
-    package var statistics: DiskStatistics
-    package var state: DiskStore.State
+    package var statistics: BackStoreStatistics
+    package var state: BackStoreHealth
     /// The book was read: until then what it knows is not found, and fetched anew.
     package var isLoaded: Bool
 
-    package init(statistics: DiskStatistics, state: DiskStore.State = .on, isLoaded: Bool = true) {
+    package init(statistics: BackStoreStatistics, state: BackStoreHealth = .on, isLoaded: Bool = true) {
         self.statistics = statistics
         self.state = state
         self.isLoaded = isLoaded
     }
 
-    package init(_ store: DiskStore) {
-        self.init(statistics: store.statistics, state: store.state, isLoaded: store.isLoaded)
+    package init(_ store: any BackStore) {
+        self.init(statistics: store.statistics, state: store.health, isLoaded: store.isLoaded)
     }
 
     /// Why nothing is written; nil: all is well.
@@ -42,11 +42,11 @@ struct DiskFigure: Sendable {
     let name: String
     let kind: MetricsWriter.Kind
     let help: String
-    let value: @Sendable (DiskStatistics) -> UInt64
+    let value: @Sendable (BackStoreStatistics) -> UInt64
 
     init(
         _ name: String, _ kind: MetricsWriter.Kind, _ help: String,
-        _ value: @escaping @Sendable (DiskStatistics) -> UInt64
+        _ value: @escaping @Sendable (BackStoreStatistics) -> UInt64
     ) {
         self.name = name
         self.kind = kind

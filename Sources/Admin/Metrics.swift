@@ -86,6 +86,9 @@ extension Statistics {
         metrics.single(
             "larder_client_connections_accepted_total", .counter, "Accepted client connections.", clients.accepted)
         metrics.family(
+            "larder_client_connections_closed_total", .counter, "Closed client connections by reason.", label: "reason",
+            closes.map { ($0.name, $0.count) })
+        metrics.family(
             "larder_origin_connections", .gauge, "Open origin connections.", label: "state",
             [("busy", origins.open > origins.idle ? origins.open - origins.idle : 0), ("idle", origins.idle)])
         metrics.single(

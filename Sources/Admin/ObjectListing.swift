@@ -1,5 +1,4 @@
 import Caching
-import Disk
 import EventLoop
 import Message
 import Server
@@ -18,7 +17,7 @@ final class ObjectListing: Sendable {
         var cursor: RecordCursor?
         var isMemoryDone = false
         /// Where the disk goes on.
-        var bookCursor: BookCursor?
+        var listingCursor: ListingCursor?
         var isZoneDone = false
     }
 
@@ -52,7 +51,7 @@ final class ObjectListing: Sendable {
                 let (records, next) = tier.memory.page(after: place.cursor)
                 (place.records, place.cursor, place.isMemoryDone) = (records[...], next, next == nil)
                 // What leaves memory from here on is found in the book.
-                if place.isMemoryDone { _ = tier.disk?.flush() }
+                if place.isMemoryDone { _ = tier.backStore?.flush() }
             }
             let page = place.records.prefix(Self.recordsPerPage)
             place.records = place.records.dropFirst(page.count)
@@ -67,12 +66,12 @@ final class ObjectListing: Sendable {
 
     private func diskPage(_ place: inout Place) -> [ObjectDescription] {
         let zone = zones[place.zone]
-        let (entries, next) =
-            zone.tier.diskPage(
-                after: place.bookCursor, in: matcher.bookRange, tag: matcher.tag, limit: Self.recordsPerPage)
-            ?? ([], nil)
-        (place.bookCursor, place.isZoneDone) = (next, next == nil)
-        return entries.filter { matcher.matches($0) && !zone.tier.isInMemory($0, hash($0.key)) }.map {
+        let page =
+            zone.tier.page(
+                after: place.listingCursor, in: matcher.listingRange, tag: matcher.tag, limit: Self.recordsPerPage)
+            ?? ListingPage([], next: nil)
+        (place.listingCursor, place.isZoneDone) = (page.next, page.next == nil)
+        return page.responses.filter { matcher.matches($0) && !zone.tier.isInMemory($0, hash($0.keyBytes)) }.map {
             ObjectDescription($0, zone: zone.name, now: now)
         }
     }
@@ -80,17 +79,17 @@ final class ObjectListing: Sendable {
 
 extension ObjectDescription {
     /// What is on the disk and not in memory.
-    init(_ entry: BookEntry, zone: String, now: WallTime) {
-        self.init(url: String(decoding: entry.key, as: UTF8.self))
+    init(_ entry: ListedResponse, zone: String, now: WallTime) {
+        self.init(url: String(decoding: entry.keyBytes, as: UTF8.self))
         let attributes = entry.attributes
         status = attributes.status
-        bytes = Int(clamping: entry.place.bodyLength)
+        bytes = entry.bodyBytes
         contentType = attributes.mediaType.isEmpty ? nil : String(decoding: attributes.mediaType, as: UTF8.self)
         ageSeconds = max(0, now.secondsSinceEpoch - attributes.storedAt)
         ttlSeconds = attributes.expiresAt - now.secondsSinceEpoch
         state = entry.isComplete ? (ttlSeconds > 0 ? .fresh : .stale) : .partial
         self.zone = zone
-        storage = attributes.storageClass == .pinned ? .pinned : .permanent
+        storage = attributes.retention == .pinned ? .pinned : .permanent
     }
 
     init(_ record: StoredResponse, zone: String, tier: MemoryTier, now: WallTime) {

@@ -1,4 +1,3 @@
-import Disk
 import Message
 import Server
 import Storage
@@ -16,16 +15,16 @@ func purge(
 ) -> PurgeResult {
     if !request.dryRun { tier.memory.outdateTransfers() }
     // What waits to be written is in the book from here on; where the book is being made anew, what was stored before.
-    let isLoaded = tier.disk?.waitUntilLoaded() ?? true
-    _ = tier.disk?.flush()
+    let isLoaded = tier.backStore?.waitUntilLoaded() ?? true
+    _ = tier.backStore?.flush()
     var result = inMemory(request, matcher, in: tier)
     // Then the disk, whatever of it is in memory: what went from there can not come back into memory.
     let isListed = forEachOnDisk(matcher, in: tier) { entry in
-        let key = key(entry.key)
+        let key = key(entry.keyBytes)
         // What went with its record in memory is counted, and stands in the book for a while yet.
-        if tier.isOnDiskAlone(entry, key) {
+        if tier.isOnBackStoreAlone(entry, key) {
             result.records += 1
-            result.bytes += Int(clamping: entry.place.recordLength)
+            result.bytes += entry.bytes
         }
         guard !request.dryRun else { return }
         switch request.kind {
@@ -33,14 +32,14 @@ func purge(
         case .soft: outdate(entry, key, in: tier)
         }
     }
-    guard !request.dryRun, let disk = tier.disk else { return result }
+    guard !request.dryRun, let backStore = tier.backStore else { return result }
     // And what came into memory before it went from the disk.
     let late = inMemory(request, matcher, in: tier)
     if request.kind == .hard {
         result.records += late.records
         result.bytes += late.bytes
     }
-    result.isDurable = isLoaded && disk.flush() && isListed
+    result.isDurable = isLoaded && backStore.flush() && isListed
     return result
 }
 
@@ -83,10 +82,10 @@ private func outdate(_ record: StoredResponse, in tier: Tiers) {
 }
 
 /// By way of memory: there a head is changed, and what is changed there is changed on the disk.
-private func outdate(_ entry: BookEntry, _ key: StorageKey, in tier: Tiers) {
-    _ = tier.load(key, entry.key, waits: true)
-    let records = unsafe entry.key.withUnsafeBytes { unsafe tier.lookup(key, $0) }
-    guard let record = records.first(where: { $0.diskID == entry.id }) as? StoredResponse else {
+private func outdate(_ entry: ListedResponse, _ key: StorageKey, in tier: Tiers) {
+    _ = tier.load(key, entry.keyBytes, waits: true)
+    let records = unsafe entry.keyBytes.withUnsafeBytes { unsafe tier.lookup(key, $0) }
+    guard let record = records.first(where: { $0.storedID == entry.id }) as? StoredResponse else {
         return tier.remove(entry, key)
     }
     outdate(record, in: tier)
@@ -94,16 +93,15 @@ private func outdate(_ entry: BookEntry, _ key: StorageKey, in tier: Tiers) {
 
 /// False: the book can not be read.
 private func forEachOnDisk(
-    _ matcher: SelectionMatcher, in tier: Tiers, _ visit: (BookEntry) -> Void
+    _ matcher: SelectionMatcher, in tier: Tiers, _ visit: (ListedResponse) -> Void
 ) -> Bool {
-    var cursor: BookCursor?
+    var cursor: ListingCursor?
     repeat {
         guard
-            let (entries, next) = tier.diskPage(
-                after: cursor, in: matcher.bookRange, tag: matcher.tag, limit: 1024)
+            let page = tier.page(after: cursor, in: matcher.listingRange, tag: matcher.tag, limit: 1024)
         else { return false }
-        for entry in entries where matcher.matches(entry) { visit(entry) }
-        cursor = next
+        for entry in page.responses where matcher.matches(entry) { visit(entry) }
+        cursor = page.next
     } while cursor != nil
     return true
 }

@@ -1,4 +1,5 @@
-/// How one request ended, as counted and as written in the access log.
+/// How one request was answered, as `/stats` and `/metrics` count it. The access log has the same words and two more: `local` for what
+/// Larder answers itself, and `none` where the client left before its request was decided.
 package enum RequestOutcome: Int, CaseIterable, Sendable {
     case hit, stale, revalidated, collapsed, miss, pass, refused, error, tunnel
 
@@ -6,19 +7,19 @@ package enum RequestOutcome: Int, CaseIterable, Sendable {
 
     package var meaning: String {
         switch self {
-        case .hit: "served from the cache, fresh"
-        case .stale: "served from the cache, stale, as a rule allowed"
-        case .revalidated: "served from the cache after the origin said 304"
-        case .collapsed: "joined a download that was under way"
-        case .miss: "fetched from the origin, looked up in vain before"
-        case .pass: "fetched from the origin, the cache was not asked"
+        case .hit: "served from the store, fresh"
+        case .stale: "served from the store, stale, where that is allowed"
+        case .revalidated: "served from the store after the origin confirmed it with 304"
+        case .collapsed: "joined a transfer that was under way"
+        case .miss: "answered by an origin whose response was stored, wholly or in part"
+        case .pass: "answered by an origin whose response was not stored"
         case .refused: "refused by Larder"
         case .error: "the origin or the way to it failed"
         case .tunnel: "CONNECT, or a connection that was upgraded"
         }
     }
 
-    /// The bytes came out of the house, or were on their way already.
+    /// The content was stored, or was on its way because of another request.
     package var isHit: Bool {
         switch self {
         case .hit, .stale, .revalidated, .collapsed: true
@@ -26,7 +27,7 @@ package enum RequestOutcome: Int, CaseIterable, Sendable {
         }
     }
 
-    /// Counts for the hit ratio: it asked for something that a cache might have had.
+    /// Counts for the hit ratio: the store or an origin answered it. A `pass` counts, too, even where nothing could have been stored.
     package var isCacheQuestion: Bool { isHit || self == .miss || self == .pass }
 }
 
@@ -46,7 +47,7 @@ package struct OutcomeCounts: Sendable, Equatable {
 
     package var total: UInt64 { counts.reduce(0, &+) }
 
-    /// Hits by requests, 0...1; nil before the first request that a cache might have answered.
+    /// Hits by requests, 0...1; nil before the first request that counts.
     package var hitRatio: Double? {
         var hits: UInt64 = 0
         var questions: UInt64 = 0

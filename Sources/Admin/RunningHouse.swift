@@ -21,7 +21,7 @@ package final class RunningHouse: House {
 
     package var disksOff: [DiskOff] {
         proxy.storedZones.compactMap { name, tier in
-            guard case .off(let reason) = tier.disk?.state else { return nil }
+            guard case .off(let reason) = tier.backStore?.health else { return nil }
             return DiskOff(zone: name, reason: reason)
         }
     }
@@ -60,12 +60,14 @@ package final class RunningHouse: House {
         result.names.cached = gauge(.nameHits)
         result.names.failures = gauge(.nameFailures)
         result.zones = proxy.storedZones.map { name, tier in
-            Statistics.ZoneRow(name: name, memory: .init(tier.memory.statistics), disk: tier.disk.map { DiskUse($0) })
+            Statistics.ZoneRow(
+                name: name, memory: .init(tier.memory.statistics), disk: tier.backStore.map { DiskUse($0) })
         }
         result.memory = result.zones.reduce(into: Statistics.MemoryUse()) { $0.add($1.memory) }
         result.store = RunningHouse.storeEvents.map { NamedCount($0.name, sum($0.counter)) }
         result.errors = errorCounts(counters)
         result.refusals = refusalCounts(counters)
+        result.closes = closeCounts(counters)
         result.workers = counters.enumerated().map { number, counters in
             var row = Statistics.WorkerRow(number: number)
             row.requests = counters[.requests]
@@ -101,6 +103,15 @@ package final class RunningHouse: House {
                 NamedCount(refusal.name, counters.reduce(0) { $0 &+ $1.refusals[Int(refusal.rawValue)] })
             }
             .filter { $0.count > 0 } + violationCounts(counters)
+    }
+
+    /// Why connections of clients closed.
+    private func closeCounts(_ counters: [Counters]) -> [NamedCount] {
+        CloseReason.allCases
+            .map { reason in
+                NamedCount(reason.name, counters.reduce(0) { $0 &+ $1.closes[Int(reason.rawValue)] })
+            }
+            .filter { $0.count > 0 }
     }
 
     private func violationCounts(_ counters: [Counters]) -> [NamedCount] {

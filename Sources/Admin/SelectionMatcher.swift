@@ -1,8 +1,8 @@
 import Caching
-import Disk
 import Glibc
 import Message
 import Server
+import Storage
 
 /// Whether a stored response is among those that a selection means: the conditions, made ready to be asked often.
 struct SelectionMatcher: Sendable {
@@ -41,8 +41,8 @@ struct SelectionMatcher: Sendable {
         } && (selection.host.map { matchesHost($0, uri) } ?? true)
     }
 
-    /// What of the book can be meant.
-    var bookRange: BookRange {
+    /// What of a back store can be meant.
+    var listingRange: ListingRange {
         for case .prefix(let prefix) in uris { return .keyPrefix(prefix) }
         guard let host = selection.host else { return .all }
         return host.hasPrefix("*.") ? .below(Array(host.utf8.dropFirst(2))) : .host(Array(host.utf8))
@@ -51,14 +51,14 @@ struct SelectionMatcher: Sendable {
     var tag: [UInt8]? { selection.tag.map { Array($0.utf8) } }
 
     /// All but the zone and the tag, by which it was found.
-    func matches(_ entry: BookEntry) -> Bool {
-        guard matches(uri: entry.key) else { return false }
+    func matches(_ entry: ListedResponse) -> Bool {
+        guard matches(uri: entry.keyBytes) else { return false }
         let attributes = entry.attributes
         switch selection.storage {
         case nil: break
         case .session: return false
-        case .permanent: if attributes.storageClass != .permanent { return false }
-        case .pinned: if attributes.storageClass != .pinned { return false }
+        case .permanent: if attributes.retention != .permanent { return false }
+        case .pinned: if attributes.retention != .pinned { return false }
         }
         if let olderThan = selection.olderThan, now.secondsSinceEpoch - attributes.storedAt < olderThan.count {
             return false

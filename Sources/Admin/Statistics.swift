@@ -25,6 +25,8 @@ package struct Statistics: Sendable, Equatable {
     package var errors: [NamedCount] = []
     /// By reason, such as `te-with-cl` or `private-destination`.
     package var refusals: [NamedCount] = []
+    /// Client connections that closed, by reason.
+    package var closes: [NamedCount] = []
     package var workers: [WorkerRow] = []
 
     package init() {}

@@ -28,6 +28,8 @@ extension Statistics {
             write(errors, to: &json)
             json.key("refusals")
             write(refusals, to: &json)
+            json.key("closes")
+            write(closes, to: &json)
             json.key("workers")
             json.array { for worker in workers { worker.write(to: &$0) } }
         }

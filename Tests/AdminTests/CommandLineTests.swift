@@ -24,7 +24,7 @@ struct CommandLineTests {
     static let wrong: [(words: [String], says: String, hint: String?)] = [
         (["purg"], "unknown command \"purg\"", "did you mean purge?"),
         (["sevre"], "unknown command \"sevre\"", "did you mean serve?"),
-        (["xyzzy"], "unknown command \"xyzzy\"", "larder help lists what there is"),
+        (["xyzzy"], "unknown command \"xyzzy\"", "see larder help"),
         (["stats", "--jsno"], "unknown option \"--jsno\"", "did you mean --json?"),
         (["stats", "--dry-run"], "unknown option \"--dry-run\"", nil),
         (["stats", "extra"], "stats takes no \"extra\"", nil),
@@ -32,22 +32,27 @@ struct CommandLineTests {
         (["stats", "--json=yes"], "--json takes no value", nil),
         (["check", "--config"], "--config needs a value: --config FILE", nil),
         (["check", "--config="], "--config needs a value: --config FILE", nil),
-        (["purge"], "what is to be purged?", nil),
-        (["purge", "http://a/", "--all"], "--all stands alone, without conditions", nil),
+        (["purge"], "purge needs a URL, a condition or --all", nil),
+        (["purge", "http://a/", "--all"], "--all cannot be combined with a URL or a condition", nil),
         (["purge", "http://a/", "http://b/"], "purge takes one URL at a time", nil),
-        (["purge", "--soft"], "what is to be purged?", nil), (["purge", "a"], "\"url\" must be an absolute URL", nil),
+        (["purge", "--soft"], "purge needs a URL, a condition or --all", nil),
+        (["purge", "a"], "\"url\" must be an absolute URL", nil),
         (["purge", "--tpye", "a/b"], "unknown option \"--tpye\"", "did you mean --type?"),
         (["ls", "--storage", "disk"], "\"storage\" must be one of", nil), (["ls", "--by", "x"], "unknown option", nil),
-        (["ls", "http://a/", "--prefix", "http://b/"], "--prefix and a word without option say the same", nil),
-        (["du", "http://a/", "http://b/"], "one prefix at a time", nil), (["du", "a"], "\"prefix\" must be", nil),
+        (
+            ["ls", "http://a/", "--prefix", "http://b/"], "--prefix and an argument without an option mean the same",
+            nil
+        ),
+        (["du", "http://a/", "http://b/"], "only one prefix", nil), (["du", "a"], "\"prefix\" must be", nil),
         (["top", "--by", "size"], "--by takes hits or bytes, not \"size\"", nil),
         (["top", "-n", "0"], "--count takes a number from 1 to 10000", nil), (["explain"], "explain takes a URL", nil),
         (["explain", "GET", "http://a/", "x"], "explain takes a URL", nil),
-        (["explain", "http://a/", "-H", "x"], "\"x\" is no field line", nil), (["warm"], "what is to be fetched?", nil),
+        (["explain", "http://a/", "-H", "x"], "\"x\" is not a header", nil),
+        (["warm"], "warm needs a URL, --from or --page", nil),
         (["warm", "x"], "\"x\" is not an absolute URL", nil), (["wram"], "unknown command", "did you mean warm?"),
         (["warm", "http://a/", "--proxy", "x"], "--proxy takes host:port", nil),
         (["passwd", "file"], "passwd takes a file and a user", nil),
-        (["passwd", "file", "a:b"], "a user name has no colon, no controls and is not empty", nil),
+        (["passwd", "file", "a:b"], "a user name cannot be empty or contain colons or control characters", nil),
         (["help", "purg"], "unknown command \"purg\"", "did you mean purge?"),
         (["ca"], "ca is not part of this version", nil), (["doctor"], "doctor is not part of this version", nil),
     ]
@@ -152,7 +157,7 @@ struct CommandLineTests {
         let lines = Lines()
         let console = Console(print: { _ in }, error: { lines.add($0) })
         #expect(run(words + ["--socket", "/nonexistent/admin.sock"], console) == 1)
-        #expect(lines.text == "larder: no larder is running there: nobody answers at /nonexistent/admin.sock")
+        #expect(lines.text == "larder: no Larder is running: nothing answers at /nonexistent/admin.sock")
     }
 }
 

@@ -51,16 +51,16 @@ struct VerifyCommandTests {
             text.contains(
                 "\n  record-damaged   segments/00000001.seg at 4096  http://a/\\u{1b}[31m: its checksum is wrong\n"),
             "\(text)")
-        #expect(text.contains("\n  book-damaged     page 7: no page (put right)\n"), "\(text)")
-        #expect(text.contains("\n  and 3 more that are not listed\n"))
-        #expect(text.hasSuffix("5 findings: larder verify --repair, with the proxy stopped, puts right what can be"))
+        #expect(text.contains("\n  book-damaged     page 7: no page (repaired)\n"), "\(text)")
+        #expect(text.contains("\n  and 3 more\n"))
+        #expect(text.hasSuffix("5 findings: stop the proxy and run larder verify --repair"))
     }
 
     @Test func `what was put right is fine, what was in part is not`() {
         let whole = VerifyOutcome(disk: disk, report: Self.damaged(repaired: 5))
-        #expect(whole.isFine && whole.text?.hasSuffix("5 findings, all put right") == true)
+        #expect(whole.isFine && whole.text?.hasSuffix("5 findings, all repaired") == true)
         let part = VerifyOutcome(disk: disk, report: Self.damaged(repaired: 4))
-        #expect(!part.isFine && part.text?.hasSuffix("5 findings, 4 of them put right") == true)
+        #expect(!part.isFine && part.text?.hasSuffix("5 findings, 4 of them repaired") == true)
     }
 
     @Test func `a repair beside a proxy says what to do`() {
@@ -69,7 +69,7 @@ struct VerifyCommandTests {
         #expect(!repair.isFine && repair.text == nil)
         #expect(repair.problem?.hasPrefix("/srv/larder is in use by another process: stop the proxy to repair") == true)
         let look = VerifyOutcome(disk: disk, refusal: .foreign(path: "/srv/larder"), repair: false)
-        #expect(look.problem == "/srv/larder is not empty and no store of Larder's")
+        #expect(look.problem == "/srv/larder contains other files and is not a store of Larder")
     }
 
     @Test func `for scripts, all zones in one object`() throws {
@@ -107,7 +107,7 @@ struct DiskSelectionTests {
     static let wrong: [(zone: String?, configuration: Configuration, error: UsageError)] = [
         (
             nil, Configuration(),
-            UsageError("no zone has a disk in x.yaml", hint: "--config names another configuration file")
+            UsageError("no zone has a disk in x.yaml", hint: "use --config for another configuration file")
         ),
         ("layres", configuration, UsageError("unknown zone \"layres\"", hint: "did you mean layers?")),
         ("pages", configuration, UsageError("zone pages has no disk", hint: "zones with one: default, layers")),
@@ -178,9 +178,9 @@ struct ArchiveTextTests {
         #expect(
             exportText(report, disk, "x.tar", isDryRun: false) == """
                 exported 1 object, 2.0 KiB, from zone default to x.tar
-                  1,000 were in it from a run before
+                  1,000 were in it already from an earlier run
                   2 damaged ones were left out
-                  larder verify says more
+                  run larder verify for details
                 """)
         let json = try JSONValue(parsing: Array(exportJSON(report, disk, "x.tar", isDryRun: false).utf8))
         #expect(
@@ -199,21 +199,21 @@ struct ArchiveTextTests {
         #expect(importText(report, disk, "x.tar", isDryRun: false).hasSuffix("its digest is wrong"))
         report.isWhole = false
         report.isDigestRight = nil
-        #expect(importText(report, disk, "x.tar", isDryRun: false).contains("the archive is cut off"))
+        #expect(importText(report, disk, "x.tar", isDryRun: false).contains("the archive is incomplete"))
         let json = try JSONValue(parsing: Array(importJSON(report, disk, "x.tar", isDryRun: true).utf8))
         #expect(json["whole"] == .bool(false) && json["digest_right"] == nil && json["dry_run"] == .bool(true))
     }
 
     static let errors: [(error: ArchiveError, text: String)] = [
-        (.noStore("/p"), "zone z: /p holds no store yet"),
+        (.noStore("/p"), "zone z: /p has no disk store yet"),
         (
             .store(.inUse(path: "/p")),
-            "zone z: /p is in use by another process: stop the proxy to import; export and verify need no stop"
+            "zone z: /p is in use by another process: stop the proxy before you import (export and verify work while it runs)"
         ),
         (.store(.notAllowed(path: "/p", errno: 13)), "zone z: /p: Permission denied"),
         (.book("/p", .failed(errno: 5)), "/p/book: Input/output error"),
         (.archive("x.tar", errno: 28), "x.tar: No space left on device"),
-        (.notAnExport("x.tar"), "x.tar is no export of Larder's"),
+        (.notAnExport("x.tar"), "x.tar is not an export of Larder"),
         (.storeOff(reason: "full"), "zone z: nothing can be written: full"),
     ]
     @Test(arguments: errors.indices) func `an error says which file, and why`(_ index: Int) {

@@ -1,12 +1,12 @@
 import Admin
-import Disk
+import Storage
 import Testing
 
 @testable import larder
 
 /// Two disks with a different number in every place, one of them off; a third zone has none.
 private let diskStatistics: Statistics = {
-    var figures = DiskStatistics()
+    var figures = BackStoreStatistics()
     figures.sizeBytes = 1 << 30
     figures.usedBytes = 1 << 29
     figures.liveBytes = 3
@@ -35,7 +35,7 @@ private let diskStatistics: Statistics = {
         Statistics.ZoneRow(
             name: "layers", memory: statistics.memory,
             disk: DiskUse(
-                statistics: DiskStatistics(), state: .off(reason: "no space left on device"), isLoaded: false)),
+                statistics: BackStoreStatistics(), state: .off(reason: "no space left on device"), isLoaded: false)),
         Statistics.ZoneRow(name: "memory", memory: statistics.memory),
     ]
     return statistics
@@ -57,7 +57,7 @@ struct DiskUseTests {
         let disk = try #require(zones[0]["disk"])
         for figure in Self.figures { #expect(disk[figure.name] == .integer(figure.value), "\(figure.name)") }
         #expect(disk.members?.count == Self.figures.count + 2, "state and loaded beside the numbers")
-        #expect(Self.figures.count == Mirror(reflecting: DiskStatistics()).children.count)
+        #expect(Self.figures.count == Mirror(reflecting: BackStoreStatistics()).children.count)
         #expect(disk["state"] == .string("on") && disk["reason"] == nil && disk["loaded"] == .bool(true))
         #expect(zones[1]["disk"]?["state"] == .string("off"))
         #expect(zones[1]["disk"]?["reason"] == .string("no space left on device"))
@@ -87,7 +87,7 @@ struct DiskUseTests {
         let squeezed = table.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
         for line in [
             "Disk of zone default", "state on", "used 512.0 MiB", "size 1.0 GiB", "responses 6", "write errors 20",
-            "Disk of zone layers", "state off, reads its book", "nothing is written: no space left on device",
+            "Disk of zone layers", "state off, loading its index", "nothing can be written: no space left on device",
         ] { #expect(squeezed.contains(line), "\(line) is not in\n\(table)") }
         #expect(squeezed.filter { $0.hasPrefix("write errors") }.count == 1, "what never happened is not shown")
         #expect(!table.contains("Disk of zone memory"))

@@ -1,5 +1,5 @@
 import Caching
-import Disk
+import DiskTier
 import EventLoop
 import Foundation
 import Message
@@ -14,9 +14,9 @@ private struct Larder {
     let tier: Tiers
     static let now = WallTime(secondsSinceEpoch: 1_800_000_000)
 
-    init(disk: DiskStore? = nil) {
+    init(_ backStore: (any BackStore)? = nil) {
         tier = Tiers(
-            memory: MemoryTier(budget: 8 << 20, objectMax: 1 << 20, variantsPerKeyMax: 8), disk: disk,
+            memory: MemoryTier(budget: 8 << 20, objectMax: 1 << 20, variantsPerKeyMax: 8), backStore: backStore,
             format: StoredResponse.format)
     }
 
@@ -43,7 +43,7 @@ private struct Larder {
         let record = StoredResponse(
             key: key, keyBytes: Array(url.utf8), cached: cached, fields: fields,
             secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request), body: body,
-            contentLength: 3, storage: tier.disk == nil ? .session : .permanent)
+            contentLength: 3, storage: tier.backStore == nil ? .session : .permanent)
         try #require(tier.insert(record))
         if !isGrowing {
             let appended = unsafe Array("abc".utf8).withUnsafeBytes { unsafe body.append($0) }
@@ -174,13 +174,13 @@ struct PurgingTests {
     @Test func `what is in memory and on the disk is one response`() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-purge-\(UUID().uuidString)")
             .path
-        let disk = try DiskStore.open(
-            DiskOptions(path: path, size: 256 << 20, pinned: 0, hash: { Larder.hash($0).folded }), calls: SystemCalls())
+        let disk = try DiskBackStore.open(
+            BackStoreSettings(path: path, size: 256 << 20, pinned: 0, key: { Larder.hash($0) }))
         defer {
             disk.close()
             try? FileManager.default.removeItem(atPath: path)
         }
-        let larder = Larder(disk: disk)
+        let larder = Larder(disk)
         for url in ["http://a/x", "http://a/y"] { larder.tier.persist(try larder.store(url)) }
         #expect(disk.flush())
         larder.tier.clearMemory()

@@ -37,6 +37,7 @@ let sampleStatistics: Statistics = {
     statistics.names.entries = 24
     statistics.errors = [NamedCount("dns_error", 25), NamedCount("connection_timeout", 26)]
     statistics.refusals = [NamedCount("te-with-cl", 27)]
+    statistics.closes = [NamedCount("client-left", 41)]
     var worker = Statistics.WorkerRow(number: 0)
     worker.requests = 118
     worker.clientsOpen = 8
@@ -64,6 +65,7 @@ struct StatisticsJSONTests {
         ("memory.budget", .integer(1 << 28)), ("memory.evictions", .integer(19)), ("store.parts-stored", .integer(24)),
         ("dns.cached", .integer(22)),
         ("errors.connection_timeout", .integer(26)), ("refusals.te-with-cl", .integer(27)),
+        ("closes.client-left", .integer(41)),
     ]
     @Test(arguments: rows) func `every number stands under its name`(_ row: (path: String, value: JSONValue)) throws {
         #expect(try Self.value(row.path) == row.value)
@@ -109,6 +111,7 @@ struct MetricsTests {
         "larder_requests_total{outcome=\"tunnel\"} 7", "larder_client_sent_bytes_total 1000",
         "larder_cache_sent_bytes_total 750", "larder_origin_received_bytes_total 300",
         "larder_errors_total{type=\"dns_error\"} 25", "larder_refusals_total{reason=\"te-with-cl\"} 27",
+        "larder_client_connections_closed_total{reason=\"client-left\"} 41",
         "larder_client_connections 8", "larder_origin_connections{state=\"busy\"} 2",
         "larder_origin_connections{state=\"idle\"} 10", "larder_tunnel_bytes_total{direction=\"to_client\"} 17",
         "larder_memory_used_bytes 1048576", "larder_zone_memory_used_bytes{zone=\"default\"} 1048576",

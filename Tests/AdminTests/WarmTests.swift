@@ -40,16 +40,16 @@ struct WarmPlanTests {
     }
 
     static let wrong: [(words: [String], says: String)] = [
-        ([], "what is to be fetched?"), (["a"], "\"a\" is not an absolute URL"),
+        ([], "warm needs a URL, --from or --page"), (["a"], "\"a\" is not an absolute URL"),
         (["--page", "ftp://a/"], "\"ftp://a/\" is not an absolute URL"),
         (["http://a/", "-j", "0"], "--jobs takes a number from 1 to 64"),
         (["http://a/", "-j", "x"], "--jobs takes a number from 1 to 64"),
         (["http://a/", "--retries", "-1"], "--retries takes a number from 0 to 20"),
-        (["http://a/", "-H", "no colon"], "\"no colon\" is no field line"),
-        (["http://a/", "-H", ": x"], "\": x\" is no field line"),
-        (["http://a/", "-H", "X: a\nHost: b"], "\"X: a\nHost: b\" is no field line"),
-        (["http://a/", "-H", "Host: b"], "Host is not yours to set"),
-        (["http://a/", "-H", "content-length: 3"], "content-length is not yours to set"),
+        (["http://a/", "-H", "no colon"], "\"no colon\" is not a header"),
+        (["http://a/", "-H", ": x"], "\": x\" is not a header"),
+        (["http://a/", "-H", "X: a\nHost: b"], "\"X: a\nHost: b\" is not a header"),
+        (["http://a/", "-H", "Host: b"], "Host cannot be set"),
+        (["http://a/", "-H", "content-length: 3"], "content-length cannot be set"),
         (["--from", "/nonexistent/list"], "--from /nonexistent/list: No such file"),
     ]
     @Test(arguments: wrong) func `what is wrong is said`(_ row: (words: [String], says: String)) throws {

@@ -55,7 +55,7 @@ struct CommandLineTests {
             let output = try await larder.command("stats")
             #expect(output.status == 1, "\(output)")
             #expect(
-                output.err.hasPrefix("larder: no larder is running there: nobody answers at \(larder.socket)"),
+                output.err.hasPrefix("larder: no Larder is running: nothing answers at \(larder.socket)"),
                 "\(output)")
         }
     }
@@ -207,7 +207,7 @@ struct CommandLineTests {
         try await Workplace.with { place in
             let file = try place.write("right.yaml", "listen: [ { address: 127.0.0.1:3128 } ]\n".utf8)
             let output = try await place.run(Larder.executable, ["check", "--config", file])
-            #expect(output.status == 0 && output.out == "\(file): fine\n" && output.err.isEmpty, "\(output)")
+            #expect(output.status == 0 && output.out == "\(file): no errors\n" && output.err.isEmpty, "\(output)")
         }
     }
 
@@ -338,7 +338,7 @@ struct SignalTests {
             try place.write("www/a", "a\n".utf8)
             let larder = try await Larder.start(in: place)
             try rewrite(larder, access: "access: { rules: [ deny: { hots: [ x ] } ] }")
-            try await reload(larder, until: "the configuration stays as it was")
+            try await reload(larder, until: "the old configuration stays in force")
             #expect(larder.child.errors.contains("larder.yaml:"), "\(larder.child.errors)")
             #expect(larder.child.errors.contains("did you mean"), "\(larder.child.errors)")
             #expect(try await place.curl("\(nginx.url)/a", through: larder).status == 200)

@@ -240,7 +240,7 @@ struct WarmTests {
             let output = try await place.run(
                 Larder.executable, ["warm", "--proxy", "127.0.0.1:\(port)", "http://a.example/", "http://b.example/"])
             #expect(output.status == 1 && output.out.isEmpty, "\(output)")
-            #expect(output.err.hasPrefix("larder: the proxy can not be reached: 127.0.0.1:\(port): "), "\(output)")
+            #expect(output.err.hasPrefix("larder: the proxy cannot be reached: 127.0.0.1:\(port): "), "\(output)")
         }
     }
 }

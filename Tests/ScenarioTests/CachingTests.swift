@@ -288,7 +288,7 @@ struct CollapseScenarios {
             let second = try s.client()
             try second.ask("GET", "/a")
             _ = try second.head()
-            first.wire.hangUp()
+            first.wire.reset()
             try s.expect(.clientConnectionsClosed, 1)
             rest.open()
             #expect(String(decoding: try second.reader.bytes(10), as: UTF8.self) == "helloworld")

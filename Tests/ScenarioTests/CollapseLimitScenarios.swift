@@ -71,7 +71,7 @@ struct CollapseLimitScenarios {
             try asked.wait()
             for client in clients.dropFirst() { try client.ask("GET", "/a") }
             try s.expect(.requests, 4)
-            clients[0].wire.hangUp()
+            clients[0].wire.reset()
             try s.expect(.clientConnectionsClosed, 1)
             answer.open()
             for client in clients.dropFirst() { #expect(try client.response().text == "one") }
@@ -89,7 +89,7 @@ struct CollapseLimitScenarios {
             try asked.wait()
             try second.ask("GET", "/a")
             try s.expect(.requests, 2)
-            first.wire.hangUp()
+            first.wire.reset()
             try s.expect(.clientConnectionsClosed, 1)
             answer.open()
             #expect(try second.response().text == "2")

@@ -1,4 +1,3 @@
-import Disk
 import Foundation
 import Server
 import Storage
@@ -121,7 +120,7 @@ struct DiskScenarios {
             }
             try s.restart()
             #expect(try s.client().get("/a").text == "three")
-            #expect(s.tier.disk?.statistics.objectCount == 1)
+            #expect(s.tier.backStore?.statistics.objectCount == 1)
         }
     }
 
@@ -162,8 +161,8 @@ struct DiskScenarios {
             for path in ["/session/a", "/a"] { try s.client().get(path) }
             s.origin.expects("GET /session/large").replies(200, cacheable, content(2_000_000))
             try s.client().get("/session/large")
-            #expect(s.tier.disk?.flush() == true)
-            #expect(s.tier.disk?.statistics.objectCount == 1)
+            #expect(s.tier.backStore?.flush() == true)
+            #expect(s.tier.backStore?.statistics.objectCount == 1)
             try s.restart()
             s.origin.expects("GET /session/a").replies(200, cacheable, content(5))
             try s.client().get("/session/a")
@@ -177,11 +176,11 @@ struct DiskScenarios {
         ) { s in
             s.origin.expects("GET /a").replies(200, cacheable, content(5))
             try s.client().get("/a")
-            #expect(s.tier.disk?.flush() == true)
-            #expect(s.tier.disk?.statistics.objectCount == 0)
+            #expect(s.tier.backStore?.flush() == true)
+            #expect(s.tier.backStore?.statistics.objectCount == 0)
             try s.client().get("/a")
-            #expect(s.tier.disk?.flush() == true)
-            #expect(s.tier.disk?.statistics.objectCount == 1)
+            #expect(s.tier.backStore?.flush() == true)
+            #expect(s.tier.backStore?.statistics.objectCount == 1)
         }
     }
 
@@ -197,7 +196,7 @@ struct DiskScenarios {
             for path in ["/other/a", "/a"] { try s.client().get(path) }
             try s.restart()
             for path in ["/other/a", "/a"] { #expect(try s.client().get(path).text == path) }
-            #expect(s.proxy.shared.zones.current.map { $0.tier.disk?.statistics.objectCount } == [1, 1])
+            #expect(s.proxy.shared.zones.current.map { $0.tier.backStore?.statistics.objectCount } == [1, 1])
         }
     }
 
@@ -251,7 +250,7 @@ struct LargeBodyScenarios {
             let first = try s.client()
             try first.ask("GET", "/a")
             try s.eventually("all that came is on the disk") {
-                s.tier.disk?.flush() == true && s.count(.bytesFromOrigins) >= 2_000_000
+                s.tier.backStore?.flush() == true && s.count(.bytesFromOrigins) >= 2_000_000
             }
             try s.restart()
             // Whole blocks were kept.
@@ -324,7 +323,7 @@ struct DiskDamageScenarios {
             s.origin.expects("GET /a").replies(200, cacheable, body)
             let answer = try s.client().get("/a")
             #expect(answer.body == body && answer.cacheStatus.contains("fwd=uri-miss"))
-            #expect(s.tier.disk?.statistics.damagedObjects == 1)
+            #expect(s.tier.backStore?.statistics.damagedObjects == 1)
             try s.leaveToDisk()
             #expect(try s.client().get("/a").cacheStatus.hasPrefix("larder; hit"))
         }
@@ -403,7 +402,7 @@ struct DiskDamageScenarios {
             try Self.flip(in: s.directory, Array("some-marker-or-other".utf8))
             s.origin.expects("GET /a").replies(200, cacheable, content(11))
             #expect(try s.client().get("/a").body == content(11))
-            #expect(s.tier.disk?.statistics.damagedObjects == 1)
+            #expect(s.tier.backStore?.statistics.damagedObjects == 1)
         }
     }
 }

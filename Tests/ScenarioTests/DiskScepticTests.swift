@@ -1,5 +1,4 @@
 import Compression
-import Disk
 import Foundation
 import Server
 import Storage
@@ -29,7 +28,7 @@ extension Scenario {
     /// Nobody holds anything any more: all that was taken of the budget is given back.
     fileprivate func expectMemoryGivenBack(_ tier: Tiers? = nil) throws {
         let tier = tier ?? self.tier
-        _ = tier.disk?.flush()
+        _ = tier.backStore?.flush()
         try eventually("the memory is given back, \(tier.memory.statistics.usedBytes) are used") {
             tier.memory.removeAll()
             return tier.memory.statistics.usedBytes == 0
@@ -67,7 +66,7 @@ struct LostDiskScenarios {
 
     @Test func `answers to ranges that memory can not take are passed on`() throws {
         try scenario(cache: "memory: 8MiB\n\(disk)") { s in
-            s.tier.disk?.close()
+            s.tier.backStore?.close()
             let rest = Array(content(5_000_000)[1000...])
             let paths = ["/a", "/b", "/c"]
             for path in paths {
@@ -154,7 +153,7 @@ struct LargeBodyTroubles {
             #expect(try s.client().get("/a").body == new)
             try s.restart()
             #expect(try s.client().get("/a").body == new)
-            #expect(s.tier.disk?.statistics.objectCount == 1)
+            #expect(s.tier.backStore?.statistics.objectCount == 1)
             try s.expectMemoryGivenBack()
         }
     }
@@ -285,8 +284,8 @@ struct LargeBodyTroubles {
                 s.origin.expects("GET /\(length)").replies(200, cacheable, content(length))
                 #expect(try s.client().get("/\(length)", "Cache-Control: no-store").body == content(length))
             }
-            #expect(s.tier.disk?.flush() == true)
-            #expect(s.tier.disk?.statistics.objectCount == 0)
+            #expect(s.tier.backStore?.flush() == true)
+            #expect(s.tier.backStore?.statistics.objectCount == 0)
             try s.expectMemoryGivenBack()
         }
     }

@@ -187,7 +187,7 @@ struct ForwardingTests {
             try client.ask("POST", "/a", ["Content-Length: 1000"])
             try client.send("begin")
             #expect(try client.response().status == 413)
-            client.wire.hangUp()
+            client.wire.reset()
         }
     }
 

@@ -202,7 +202,7 @@ struct OriginConnectionRegressions {
             } else {
                 try asked.wait()
             }
-            client.wire.hangUp()
+            client.wire.reset()
             try s.expect(.originConnectionsClosed, 1)
             s.origin.expects("GET /b").replies(200, "Cache-Control: no-store", body: "well")
             #expect(try s.client().get("/b").text == "well")
@@ -295,7 +295,7 @@ struct StoreRegressions {
             try client.ask("GET", "/a")
             _ = try client.head()
             #expect(try client.reader.bytes(readBeforeLeaving).count == readBeforeLeaving)
-            client.wire.hangUp()
+            client.wire.reset()
             try gone.wait()
             try s.expect(.originConnectionsClosed, 1)
             #expect(s.count(.stored) == 0)

@@ -147,7 +147,7 @@ struct ResumeScenarios {
             let client = try s.client()
             try client.ask("GET", "/a")
             _ = try client.reader.head()
-            client.wire.hangUp()
+            client.wire.reset()
             left.open()
             try s.expect(.stored, 1)
             let whole = try s.client().get("/a")

@@ -16,10 +16,10 @@ extension ClientConnection {
         account = Account(worker.log)
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
-        guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, isAdmitted else {
+        guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.takesShortWay else {
             return unsafe answerWithCare(bytes)
         }
-        persists = mayPersist
+        closing = reasonToClose
         let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
         let key = unsafe readKey(bytes)
         let zone = worker.zones[0]
@@ -40,9 +40,11 @@ extension ClientConnection {
         unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
     }
 
-    var mayPersist: Bool {
+    /// Nil where the connection may stay open after the request that begins.
+    var reasonToClose: CloseReason? {
+        if worker.isDraining { return .draining }
         let limit = unsafe worker.scratch.pointee.limits.requestsPerConnectionMax
-        return !worker.isDraining && (limit == 0 || requestsAnswered < limit)
+        return limit == 0 || requestsAnswered < limit ? nil : .requestLimitReached
     }
 
     /// A GET or HEAD that says nothing but what it wants, on a connection that stays: what nearly all hits are.
@@ -66,9 +68,15 @@ extension ClientConnection {
 
     /// Requests with fields that say something about the connection, the framing, or who is asking.
     func answerWithCare(_ bytes: UnsafeBufferPointer<UInt8>) {
+        if let origin = context.fixedOrigin {
+            switch unsafe origin.complete(worker.scratch.pointee.requestHead.target, bytes.span) {
+            case .complete(let target): unsafe worker.scratch.pointee.requestHead.target = target
+            case .misdirected: return refuse(.misdirected, closing: .malformedRequest)
+            }
+        }
         let head = unsafe worker.scratch.pointee.requestHead
         let options = unsafe ConnectionOptions(head.fields, bytes: bytes.span)
-        persists = mayPersist && Framing.persists(minorVersion: head.minorVersion, options)
+        closing = reasonToClose ?? (Framing.persists(minorVersion: head.minorVersion, options) ? nil : .closeRequested)
         var cache = unsafe CacheRequest(method: head.method, fields: head.fields, bytes: bytes.span)
         do throws(FramingError) {
             let bodyLength = unsafe try requestBodyLength(head, bytes: bytes.span)
@@ -92,15 +100,16 @@ extension ClientConnection {
         let request = unsafe OwnedRequest(
             received: ReceivedRequest(
                 bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength),
-            cache: cache, keyBytes: scratch.pointee.keyBytes, key: key, client: peer, destination: destination,
+            cache: cache, keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, destination: destination,
             zone: worker.zones[0], treatment: worker.snapshot.houseTreatment)
         if !worker.snapshot.cacheRulesAreTrivial {
             request.treat(by: worker.snapshot, zones: worker.zones, worker.shared)
         }
         phase = .answering
         worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+        let body = request.hasBody ? InboundBody(bodyLength, limits: worker.snapshot.limits) : nil
         exchangeNumber &+= 1
-        let exchange = Exchange(stream: ClientStream(self, number: exchangeNumber), request: request)
+        let exchange = Exchange(stream: ClientStream(self, number: exchangeNumber, body: body), request: request)
         self.exchange = exchange
         exchange.start()
     }
@@ -109,7 +118,7 @@ extension ClientConnection {
     /// page cache, too long for the buffer, damaged, or worth the memory.
     private func bodyFromDisk(_ record: StoredResponse, _ zone: Zone) -> UnsafeRawBufferPointer? {
         let body = record.body
-        guard !body.isLarge, body.length <= Worker.diskBufferBytes, !zone.tier.deservesMemory(record) else {
+        guard !body.isLarge, body.length <= Worker.diskBufferBytes, !zone.tier.isWorthMemory(record) else {
             return nil
         }
         guard worker.readFromDisk(body, 0..<body.length) == .done else { return nil }
@@ -125,7 +134,7 @@ extension ClientConnection {
         let vectors = unsafe worker.vectors
         unsafe vectors[0] = unsafe iovec(iov_base: worker.outBuffer.baseAddress, iov_len: headBytes)
         unsafe vectors[1] = unsafe iovec(iov_base: .init(mutating: body.baseAddress), iov_len: body.count)
-        let sent = unsafe IO.writev(fd, vectors.baseAddress!, 2)
+        let sent = unsafe transport?.writev(vectors.baseAddress!, 2) ?? .closed
         unsafe hitSent(sent, headBytes: headBytes, length: body.count, record, request)
     }
 
@@ -160,13 +169,13 @@ extension ClientConnection {
             for index in 0..<used {
                 unsafe out.append(UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len))
             }
-            sent = unsafe IO.send(fd, out.bytes)
+            sent = unsafe transport?.write(out.bytes) ?? .closed
         } else {
             let vectors = unsafe worker.vectors
             unsafe vectors[0] = unsafe iovec(iov_base: worker.outBuffer.baseAddress, iov_len: headBytes)
             let used = unsafe body.vectors(
                 from: 0, limit: length, into: UnsafeMutableBufferPointer(rebasing: vectors[1...]))
-            sent = unsafe IO.writev(fd, vectors.baseAddress!, used + 1)
+            sent = unsafe transport?.writev(vectors.baseAddress!, used + 1) ?? .closed
         }
         unsafe hitSent(sent, headBytes: headBytes, length: length, record, request)
     }
@@ -181,30 +190,29 @@ extension ClientConnection {
         switch result {
         case .bytes(let count): written = count
         case .wouldBlock: written = 0
-        case .closed, .failed: return close()
+        case .closed, .failed: return close(.clientLeft)
         }
         worker.counters.add(.bytesToClients, written)
         // What the socket does not take now is counted when it goes out.
         worker.counters.add(.bytesFromCache, max(0, written - headBytes))
         if worker.log.isOn {
-            unsafe worker.log.append(account, head: worker.scratch.pointee.requestHead, request, client: peer)
+            unsafe worker.log.append(account, head: worker.scratch.pointee.requestHead, request, client: context.peer)
         }
         if written == headBytes + length {
             unsafe worker.loop.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)
-            if !persists { linger() }
+            if let closing { linger(closing) }
             return
         }
         // The socket is full: the rest goes when it has room. The line for the log is written already.
         phase = .answering
         account.isLogged = true
         if written < headBytes {
-            unsafe pending.append(contentsOf: UnsafeRawBufferPointer(rebasing: worker.outBuffer[written..<headBytes]))
+            unsafe output.append(UnsafeRawBufferPointer(rebasing: worker.outBuffer[written..<headBytes]))
         }
         // What was read into the worker's buffer is gone by then.
         guard record.body.isResident || record.body.load(waits: false) == .done else {
-            unsafe pending.append(
-                contentsOf: UnsafeRawBufferPointer(
-                    rebasing: worker.diskBuffer[max(0, written - headBytes)..<length]))
+            unsafe output.append(
+                UnsafeRawBufferPointer(rebasing: worker.diskBuffer[max(0, written - headBytes)..<length]))
             return waitForRoom()
         }
         delivery = Delivery(record, range: max(0, written - headBytes)..<length, isChunked: false)

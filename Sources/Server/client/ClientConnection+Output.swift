@@ -10,65 +10,34 @@ import Transaction
 /// What goes out: bytes that are queued, and a stored body behind them.
 extension ClientConnection {
     /// Bytes that the client has not taken yet.
-    var unsentBytes: Int { pending.count - pendingOffset }
+    var unsentBytes: Int { output.count }
 
     /// Adds bytes to what goes out next; `flush` sends.
-    func queue(_ bytes: [UInt8]) { pending.append(contentsOf: bytes) }
-    func queue(_ bytes: UnsafeRawBufferPointer) { unsafe pending.append(contentsOf: bytes) }
-    func queue(_ write: (inout [UInt8]) -> Void) { write(&pending) }
-
-    /// Drops all but the first bytes of what the client has not taken yet.
-    func truncateQueue(to count: Int) {
-        precondition(count >= 0 && count <= unsentBytes, "only what is queued can be kept")
-        pending.removeLast(unsentBytes - count)
-        trimPending()
-    }
+    func queue(_ bytes: UnsafeRawBufferPointer) { unsafe output.append(bytes) }
+    func queue(_ write: (inout [UInt8]) -> Void) { output.append(write) }
 
     /// Sends what is queued and these bytes at once; what the socket does not take is kept.
     func send(_ bytes: UnsafeRawBufferPointer) {
-        guard unsentBytes > 0 else { return unsafe sendOnly(bytes) }
         guard !writeEvent.isAdded else { return unsafe queue(bytes) }
-        let result = unsafe pending.withUnsafeBytes { queued in
-            let vectors = unsafe worker.vectors
-            let head = unsafe UnsafeRawBufferPointer(rebasing: queued[pendingOffset...])
-            unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: head.baseAddress), iov_len: head.count)
-            unsafe vectors[1] = unsafe iovec(iov_base: .init(mutating: bytes.baseAddress), iov_len: bytes.count)
-            return unsafe IO.writev(fd, vectors.baseAddress!, 2)
+        let queued = unsentBytes
+        let result = unsafe output.gather(into: worker.vectors) { vectors in
+            unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: bytes.baseAddress), iov_len: bytes.count)
+            return 1
+        } send: { count in
+            unsafe transport?.writev(worker.vectors.baseAddress!, count) ?? .closed
         }
-        unsafe sent(result, queued: unsentBytes, bytes)
-    }
-
-    func sendOnly(_ bytes: UnsafeRawBufferPointer) {
-        unsafe sent(IO.send(fd, bytes), queued: 0, bytes)
-    }
-
-    func sent(_ result: IOResult, queued: Int, _ bytes: UnsafeRawBufferPointer) {
-        var count = 0
+        var sent = 0
         switch result {
-        case .bytes(let written): count = written
+        case .bytes(let count): sent = count
         case .wouldBlock: break
-        case .closed, .failed: return close()
+        case .closed, .failed: return close(.clientLeft)
         }
-        worker.counters.add(.bytesToClients, count)
-        answerBytesSent += count
-        pendingOffset += min(count, queued)
-        trimPending()
-        let ofBytes = max(0, count - queued)
+        worker.counters.add(.bytesToClients, sent)
+        answerBytesSent += sent
+        output.advance(by: min(sent, queued))
+        let ofBytes = max(0, sent - queued)
         if ofBytes < bytes.count { unsafe queue(UnsafeRawBufferPointer(rebasing: bytes[ofBytes...])) }
         if unsentBytes > 0 { waitForRoom() }
-    }
-
-    func trimPending() {
-        guard pendingOffset == pending.count else {
-            // A peer that always leaves a little must not make us keep all that is out already.
-            if pendingOffset > 64 << 10 {
-                pending.removeFirst(pendingOffset)
-                pendingOffset = 0
-            }
-            return
-        }
-        pending.removeAll(keepingCapacity: pending.capacity <= 16 << 10)
-        pendingOffset = 0
     }
 
     func waitForRoom() {
@@ -80,8 +49,8 @@ extension ClientConnection {
         guard !writeEvent.isAdded else { return }
         if !writeEvent.isAssigned {
             let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-            unsafe writeEvent.assign(
-                worker.loop, fd: fd, .write,
+            unsafe transport!.assign(
+                &writeEvent, on: worker.loop, .write,
                 { _, _, context in
                     unsafe Unmanaged<ClientConnection>.fromOpaque(context!).takeUnretainedValue().onWritable()
                 }, context)
@@ -110,7 +79,7 @@ extension ClientConnection {
                 return waitForRoom()
             case .waiting: return
             case .done: return outputDone()
-            case .failed: return close()
+            case .failed(let reason): return close(reason)
             }
         }
     }
@@ -131,7 +100,10 @@ extension ClientConnection {
         inbox.post { worker.value.clients[id]?.flush() }
     }
 
-    enum Step { case progressed, blocked, waiting, done, failed }
+    enum Step {
+        case progressed, blocked, waiting, done
+        case failed(CloseReason)
+    }
 
     func step() -> Step {
         guard let delivery else {
@@ -140,7 +112,7 @@ extension ClientConnection {
         }
         // The head waits for the first piece: where none can be made, an error takes its place.
         if delivery.isTranscoded && unsentBytes > 0 && answerBytesSent > 0 { return write(bodyBytes: 0) }
-        switch delivery.next(framing: &pending) {
+        switch output.append({ delivery.next(framing: &$0) }) {
         case .bytes(let count):
             return write(bodyBytes: count)
         case .made(let count):
@@ -162,13 +134,13 @@ extension ClientConnection {
     /// The body can not be completed. Where nothing of the answer is out, an error can take its place; otherwise the client must
     /// see it by the end of the connection (RFC 9112 §8).
     private func breakDelivery(_ broken: Delivery) -> Step {
-        if broken.isUndecodable { exchange?.markUndecodable(broken.record) }
+        if broken.isUndecodable, let record = broken.record { exchange?.markUndecodable(record) }
         guard let exchange, exchange.stream.takeBack() else {
             exchange?.broke()
-            return .failed
+            return .failed(.answerIncomplete)
         }
-        if broken.isUndecodable {
-            exchange.answerInPlace(of: broken.record)
+        if broken.isUndecodable, let record = broken.record {
+            exchange.answerInPlace(of: record)
         } else {
             exchange.refuse(.responseIncomplete)
         }
@@ -187,45 +159,35 @@ extension ClientConnection {
             case .wouldBlock, .nothing: break
             }
         }
-        let result = unsafe pending.withUnsafeBytes { bytes in
-            let vectors = unsafe worker.vectors
-            var used = 0
-            if queued > 0 {
-                let head = unsafe UnsafeRawBufferPointer(rebasing: bytes[pendingOffset...])
-                unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: head.baseAddress), iov_len: head.count)
-                used = 1
-            }
+        let result = unsafe output.gather(into: worker.vectors) { vectors in
             if unsafe !piece.isEmpty {
-                unsafe vectors[used] = unsafe iovec(
-                    iov_base: .init(mutating: piece.baseAddress), iov_len: piece.count)
-                used += 1
-            } else if bodyBytes > 0, let delivery, delivery.body.isResident {
-                used += unsafe delivery.body.vectors(
-                    from: delivery.offset, limit: bodyBytes,
-                    into: UnsafeMutableBufferPointer(rebasing: vectors[used...]))
+                unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: piece.baseAddress), iov_len: piece.count)
+                return 1
             }
-            return unsafe IO.writev(fd, vectors.baseAddress!, used)
+            guard bodyBytes > 0, let delivery, delivery.body.isResident else { return 0 }
+            return unsafe delivery.body.vectors(from: delivery.offset, limit: bodyBytes, into: vectors)
+        } send: { count in
+            unsafe transport?.writev(worker.vectors.baseAddress!, count) ?? .closed
         }
         switch result {
         case .bytes(0):
-            return .failed
+            return .failed(.clientLeft)
         case .bytes(let count):
             worker.counters.add(.bytesToClients, count)
             answerBytesSent += count
-            pendingOffset += min(count, queued)
-            trimPending()
+            output.advance(by: min(count, queued))
             let ofBody = max(0, count - queued)
             if ofBody > 0 {
                 account.bodyBytes += ofBody
                 if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
-                delivery?.advance(by: ofBody, framing: &pending)
+                if let delivery { output.append { delivery.advance(by: ofBody, framing: &$0) } }
             }
-            exchange?.fetch?.clientTook()
+            exchange?.clientTook()
             return .progressed
         case .wouldBlock:
             return .blocked
         case .closed, .failed:
-            return .failed
+            return .failed(.clientLeft)
         }
     }
 
@@ -239,9 +201,9 @@ extension ClientConnection {
 
     /// What was right when the head went out can not be read any more: the client must see that (RFC 9112 §8).
     private func breakDamaged(_ delivery: Delivery) -> Step {
-        exchange?.request.tier.giveUp(delivery.record, after: .damaged)
+        if let record = delivery.record { exchange?.request.tier.removeUnreadable(record, after: .damaged) }
         exchange?.broke()
-        return .failed
+        return .failed(.answerDamaged)
     }
 
     /// The bytes are on the disk: somebody who may block reads them.
@@ -251,13 +213,13 @@ extension ClientConnection {
         let inbox = worker.loop.inbox
         let worker = WorkerReference(worker)
         let id = id
-        let isAccepted = exchange?.request.tier.disk?.perform {
+        let isAccepted = exchange?.request.tier.backStore?.perform {
             reading.read()
             inbox.post { worker.value.clients[id]?.flush() }
         }
         guard isAccepted == true else {
             exchange?.broke()
-            return .failed
+            return .failed(.answerIncomplete)
         }
         return .waiting
     }
@@ -265,26 +227,20 @@ extension ClientConnection {
     /// The body is not there yet: its writer, on whatever thread, will say when there is more.
     func awaitBody() -> Step {
         guard let delivery, delivery.ticket == nil else { return .waiting }
-        if exchange?.isToldOfProgress == true {
-            guard delivery.isBeforeHole, delivery.body.bytesBefore(delivery.offset) == nil else { return .waiting }
-            exchange?.letFetchGo()
-        }
         if delivery.isBeforeHole {
             switch exchange?.fillHole(before: delivery) {
             case .progressed: return .progressed
-            case .fetching: return .waiting
-            case .awaited: break
+            case .awaited, .fetching: break
             case .broken, nil:
                 exchange?.broke()
-                return .failed
+                return .failed(.answerIncomplete)
             }
         }
-        let inbox = worker.loop.inbox
-        let worker = WorkerReference(worker)
-        let id = id
-        let ticket = delivery.body.await(
-            beyond: delivery.offset, Wake { inbox.post { worker.value.clients[id]?.bodyGrew() } })
-        guard let ticket else { return .progressed }
+        // A fetch that failed at once has put an error in place of this delivery, or has closed the connection.
+        guard self.delivery === delivery else { return .waiting }
+        guard let ticket = delivery.body.await(beyond: delivery.offset, worker.wakeReader(id)) else {
+            return .progressed
+        }
         delivery.ticket = ticket
         return .waiting
     }
@@ -299,9 +255,9 @@ extension ClientConnection {
         delivery = nil
     }
 
-    /// Everything queued is out. The exchange says whether that was the end.
+    /// Everything queued is out. Where that was an interim head, the answer is still to come.
     func outputDone() {
-        if let exchange, !exchange.outputDrained() { return }
+        if let exchange, !exchange.isAnswered { return }
         finishResponse()
     }
 }

@@ -1,5 +1,3 @@
-import CLarder
-import Caching
 import EventLoop
 import Forwarding
 import Framing
@@ -8,7 +6,8 @@ import Message
 import Storage
 import Transaction
 
-/// One client's connection: reads requests, one after the other, and writes their answers in order (RFC 9112 §9.3).
+/// One client's connection, and the session of HTTP/1 on it: reads requests, one after the other, and writes their answers in order
+/// (RFC 9112 §9.3).
 ///
 /// ```
 /// idle ─head─▶ answering ─last byte─▶ idle
@@ -17,45 +16,50 @@ import Transaction
 ///   └──▶ closed
 /// ```
 ///
-/// A hit begins and ends within one callback: one read, one write. Whatever has to wait lives in an `Exchange`.
+/// A hit begins and ends within one callback: one read, one write. Whatever has to wait lives in an `Exchange`, which knows this
+/// connection as its `ClientStream` alone.
 final class ClientConnection: TimedObject {
     let worker: Worker
     let id: ConnectionID
-    let peer: IPAddress?
+    let context: ClientContext
     enum Phase { case idle, answering, tunnelling, lingering, closed }
     var phase: Phase = .idle
-    var fd: CInt
+    /// Nil once it is closed or surrendered. No method of a transport calls back, so the unchecked access is exclusive.
+    @exclusivity(unchecked) var transport: Transport?
     var readEvent = IOEvent()
     var writeEvent = IOEvent()
-    /// Bytes received and not yet understood: part of a head, pipelined requests, a body that can not be sent on yet.
+    /// Bytes received and not yet understood: part of a head, pipelined requests. A body goes to its `InboundBody`.
     var inbound: [UInt8] = []
     var progress = HeadProgress()
-    /// Bytes of heads and framing that the socket did not take yet.
-    var pending: [UInt8] = []
-    var pendingOffset = 0
+    /// Heads and framing that the socket did not take yet.
+    var output = OutputQueue()
     /// A stored body that goes out behind what is queued.
     var delivery: Delivery?
     var exchange: Exchange?
     /// Counts the exchanges, to tell one from the next.
     var exchangeNumber: UInt32 = 0
-    /// The connection stays open after the response under way.
-    var persists = true
+    /// Why the connection closes after the response under way; nil where it stays open.
+    var closing: CloseReason?
+    /// Why it closed, or is about to.
+    var closeReason: CloseReason?
     var isProcessing = false
+    /// Requests that are here already wait for the connection's next turn.
+    private var awaitsTurn = false
+    /// The client has sent its last byte (FIN). It may wait for answers still.
+    private(set) var hasInputEnded = false
     var requestsAnswered = 0
     /// Bytes that the socket took since the final head was queued.
     var answerBytesSent = 0
     var lingerBytes = 0
     var account = Account()
+    /// One of the connections that `limits.clients_max` bounds.
+    private let place: Occupancy.Place
 
-    /// False: not among those who may use the proxy at all; it is told so, and nothing else.
-    let isAdmitted: Bool
-
-    init(worker: Worker, id: ConnectionID, fd: CInt, peer: IPAddress?, isAdmitted: Bool) {
-        self.isAdmitted = isAdmitted
+    init(worker: Worker, id: ConnectionID, context: ClientContext, place: Occupancy.Place) {
         self.worker = worker
         self.id = id
-        self.fd = fd
-        self.peer = peer
+        self.context = context
+        self.place = place
     }
 
     /// The exchange under way, if it is still the one of that number.
@@ -64,29 +68,25 @@ final class ClientConnection: TimedObject {
     /// No request has begun; at most a part of a head is there.
     var isIdle: Bool { phase == .idle }
 
-    func start() {
-        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe readEvent.assign(
-            worker.loop, fd: fd, .read,
-            { _, _, context in
-                unsafe Unmanaged<ClientConnection>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.onReadable() }
-            }, context)
-        readEvent.add()
-        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
-    }
-
     // MARK: reading
 
     func onReadable() {
-        switch unsafe IO.read(fd, into: worker.readBuffer) {
+        switch unsafe readTransport(worker.readBuffer) {
         case .bytes(let count):
             worker.counters.add(.bytesFromClients, count)
             unsafe received(UnsafeRawBufferPointer(start: worker.readBuffer.baseAddress, count: count))
         case .wouldBlock:
             return
-        case .closed, .failed:
-            close()
+        case .closed:
+            endInput()
+        case .failed:
+            close(.clientLeft)
         }
+    }
+
+    @inline(__always)
+    func readTransport(_ buffer: UnsafeMutableRawBufferPointer) -> IOResult {
+        unsafe transport?.read(into: buffer) ?? .closed
     }
 
     func received(_ bytes: UnsafeRawBufferPointer) {
@@ -100,12 +100,12 @@ final class ClientConnection: TimedObject {
                 processInbound()
             }
             exchange?.uploadMore()
-            if inbound.count >= inboundBytesMax { pauseReading() }
+            pauseWhereFull()
         case .answering:
-            unsafe inbound.append(contentsOf: bytes)
+            unsafe keep(bytes)
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
             exchange?.uploadMore()
-            if inbound.count >= inboundBytesMax { pauseReading() }
+            pauseWhereFull()
         case .lingering:
             lingerBytes += bytes.count
             if lingerBytes > ClientConnection.lingerBytesMax { close() }
@@ -114,34 +114,64 @@ final class ClientConnection: TimedObject {
         }
     }
 
+    /// The client has sent its last byte. What it sent before is answered; that the client itself is gone shows when it resets the
+    /// connection or does not take its answer.
+    private func endInput() {
+        hasInputEnded = true
+        readEvent.remove()
+        switch phase {
+        case .idle:
+            if !awaitsTurn { close(inbound.isEmpty ? .clientClosed : .clientLeft) }
+        case .answering:
+            // A body that ends before its end makes no request, unless its answer has come already.
+            let isCut = exchange?.stream.isAwaiting == true && exchange?.stream.body?.isWhole == false
+            if isCut || isClientGone { return close(.clientLeft) }
+            worker.loop.timers.schedule(self, after: ClientConnection.presenceInterval)
+        case .lingering:
+            close()
+        case .tunnelling, .closed:
+            return
+        }
+    }
+
+    /// A client that has sent its last byte cannot be watched by reading: it is asked for at intervals whether it is still there.
+    private static let presenceInterval: Duration = .seconds(1)
+
+    /// The connection was reset, so nobody will take the answer.
+    private var isClientGone: Bool { unsafe transport?.isReset ?? true }
+
     func keep(_ bytes: UnsafeRawBufferPointer) {
         guard phase != .closed && phase != .lingering else { return }
-        unsafe inbound.append(contentsOf: bytes)
+        let ofBody = unsafe giveToBody(bytes)
+        unsafe inbound.append(contentsOf: bytes[ofBody...])
         // An incomplete head has its time from the first byte on, however slowly the rest drips in.
         if phase == .idle {
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
         }
     }
 
+    /// Returns how many of the bytes belong to the body of the request under way.
+    private func giveToBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard phase == .answering, let body = exchange?.stream.body, !body.isWhole else { return 0 }
+        return unsafe body.receive(bytes)
+    }
+
     /// The client has sent more than the request under way.
     var hasUnreadBytes: Bool { hasMoreInTurn || !inbound.isEmpty }
     var hasMoreInTurn = false
-
-    /// What is received and not understood yet; what is left of it is put back before anything else is read.
-    func takeInbound() -> [UInt8] {
-        defer { inbound = [] }
-        return inbound
-    }
-
-    func putBack(_ bytes: [UInt8]) { inbound = inbound.isEmpty ? bytes : bytes + inbound }
 
     /// Room for a head that is not whole, or for requests that wait for their turn.
     var inboundBytesMax: Int {
         max(worker.snapshot.limits.pipelinedBytesMax, worker.snapshot.limits.headBytesMax)
     }
 
+    /// Enough is here that nobody has taken yet.
+    private func pauseWhereFull() {
+        if max(inbound.count, exchange?.stream.body?.waitingBytes ?? 0) >= inboundBytesMax { pauseReading() }
+    }
+
     func pauseReading() { readEvent.remove() }
-    func resumeReading() { if phase == .answering || phase == .idle { readEvent.add() } }
+    func resumeReading() { if !hasInputEnded && (phase == .answering || phase == .idle) { readEvent.add() } }
 
     func processInbound() {
         let bytes = inbound
@@ -152,8 +182,11 @@ final class ClientConnection: TimedObject {
         if consumed > 0, phase == .idle {
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
         }
+        let ofBody = unsafe bytes.withUnsafeBytes {
+            unsafe giveToBody(UnsafeRawBufferPointer(rebasing: $0[consumed...]))
+        }
         // What came meanwhile is behind what is kept.
-        inbound = bytes[consumed...] + inbound
+        inbound = bytes[(consumed + ofBody)...] + inbound
     }
 
     /// Answers the requests in `bytes` as long as each is done at once.
@@ -165,6 +198,7 @@ final class ClientConnection: TimedObject {
         var requests = 0
         while phase == .idle && consumed < bytes.count {
             guard unsafe requests < worker.scratch.pointee.limits.requestsPerTurnMax else {
+                awaitsTurn = true
                 worker.loop.afterTurn { [self] in continueReading() }
                 break
             }
@@ -192,32 +226,38 @@ final class ClientConnection: TimedObject {
     /// Goes on with what was received while an answer was under way.
     func continueReading() {
         guard phase == .idle, !isProcessing else { return }
+        awaitsTurn = false
         if !inbound.isEmpty { processInbound() }
         if inbound.count < inboundBytesMax { resumeReading() }
         exchange?.uploadMore()
+        if hasInputEnded && phase == .idle && !awaitsTurn { close(inbound.isEmpty ? .clientClosed : .clientLeft) }
     }
 
     override func timerFired() {
+        let owesBody = exchange?.owesBody == true
         switch phase {
         case .idle where !inbound.isEmpty:
+            refuseLateHead()
+        case .idle:
+            close(.idle)
+        case .answering where writeEvent.isAdded:
             worker.counters.add(.timeouts)
-            worker.counters.add(.requests)
-            worker.counters.add(.refused)
-            worker.counters.refusals.add(Int(Refusal.requestTimeout.rawValue), 1)
-            account = Account(worker.log)
-            phase = .answering
-            persists = false
-            ErrorResponse(.requestTimeout).append(isHead: false, persists: false, date: worker.wallTime, to: &pending)
-            flush()
-        case .answering where !writeEvent.isAdded && !(readEvent.isAdded && exchange?.owesBody == true):
+            abort(.clientStalled)
+        case .answering where hasInputEnded:
+            if isClientGone { return close(.clientLeft) }
+            worker.loop.timers.schedule(self, after: ClientConnection.presenceInterval)
+        case .answering where !(readEvent.isAdded && owesBody):
             // The origin is taking its time, and has its own limit.
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
-        case .answering where !writeEvent.isAdded && exchange?.isAnswered == false && account.status == 0:
+        case .answering where exchange?.stream.isAwaiting == true:
             worker.counters.add(.timeouts)
+            closing = .bodyTimeout
             exchange?.bodyIsLate()
-        case .idle, .answering, .lingering:
-            if phase == .answering { worker.counters.add(.timeouts) }
-            abort()
+        case .answering:
+            worker.counters.add(.timeouts)
+            abort(.bodyTimeout)
+        case .lingering:
+            close()
         case .tunnelling, .closed:
             break
         }

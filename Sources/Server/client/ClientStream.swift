@@ -3,6 +3,7 @@ import Forwarding
 import Framing
 import Message
 import Storage
+import Transaction
 
 /// One request's way back to its client, and the only thing that an exchange knows of the connection.
 ///
@@ -11,17 +12,24 @@ import Storage
 final class ClientStream {
     private let session: ClientConnection
     private let number: UInt32
+    /// One of the exchanges that `limits.exchanges_max` bounds; nil where there are too many.
+    private let place: Occupancy.Place?
     private var answer: AnswerState
-    /// How the body of a response that is passed on is framed.
-    private(set) var framing: ForwardedHead.Framing = .none
+    /// The request's body; nil where it has none.
+    let body: InboundBody?
 
-    init(_ session: ClientConnection, number: UInt32) {
+    init(_ session: ClientConnection, number: UInt32, body: InboundBody?) {
+        self.body = body
         self.session = session
         self.number = number
+        place = session.worker.shared.exchanges.take(limit: session.worker.snapshot.limits.exchangesMax)
         answer = .awaiting(ResponseOpening(session))
     }
 
     var worker: Worker { session.worker }
+
+    /// False: so many exchanges are under way that this one can only be refused.
+    var hasPlace: Bool { place != nil }
 
     /// Finds the exchange again from another thread's message, as long as it is under way.
     var address: Address { Address(connection: session.id, number: number) }
@@ -32,7 +40,7 @@ final class ClientStream {
     }
 
     /// False: the client is not among those who may use the proxy at all. It is told so, and gets nothing else.
-    var isAdmitted: Bool { session.isAdmitted }
+    var isAdmitted: Bool { session.context.isAdmitted }
 
     /// What is to be told of the request when it is over.
     var account: Account {
@@ -41,10 +49,10 @@ final class ClientStream {
     }
 
     /// The connection stays open after this response.
-    var persists: Bool {
-        get { session.persists }
-        set { session.persists = newValue }
-    }
+    var persists: Bool { session.persists }
+
+    /// The connection closes after this response; the first reason stays.
+    func closeAfterwards(_ reason: CloseReason) { session.closing = session.closing ?? reason }
 
     // MARK: heads
 
@@ -70,15 +78,10 @@ final class ClientStream {
 
     /// Queues the final head; it is sent with the first bytes of the body, or by `flush`.
     ///
-    /// - Parameters:
-    ///   - framing: of a body that follows by `send`.
-    ///   - delivery: a stored body that follows by itself; nil where there is none.
-    func begin(
-        framing: ForwardedHead.Framing = .none, delivery: Delivery? = nil, _ head: (inout [UInt8]) -> Void
-    ) {
+    /// - Parameter delivery: the body, which follows by itself; nil where there is none.
+    func begin(delivery: Delivery? = nil, _ head: (inout [UInt8]) -> Void) {
         precondition(session.delivery == nil, "the answer before this one has not ended")
         answer.begin(head)
-        self.framing = framing
         session.delivery = delivery
     }
 
@@ -89,28 +92,10 @@ final class ClientStream {
         guard answer.takeBack() else { return false }
         session.endDelivery()
         session.account.bodyBytes = 0
-        framing = .none
         return true
     }
 
     // MARK: the body
-
-    /// Sends a piece of a body that is passed on.
-    func send(_ bytes: UnsafeRawBufferPointer) {
-        precondition(!isAwaiting, "a body comes behind its head")
-        session.account.bodyBytes += bytes.count
-        guard framing == .chunked else { return unsafe session.send(bytes) }
-        session.queue { appendChunkHeader(bytes.count, to: &$0) }
-        unsafe session.queue(bytes)
-        session.queue { HeadWriter.append("\r\n", to: &$0) }
-    }
-
-    /// The body that is passed on is complete.
-    func end(trailers: Fields?) {
-        precondition(!isAwaiting, "a body comes behind its head")
-        if framing == .chunked { session.queue { appendLastChunk(trailers: trailers, to: &$0) } }
-        answer = .ended
-    }
 
     /// Bytes that the client has not taken yet.
     var unsentBytes: Int { session.unsentBytes }
@@ -123,29 +108,19 @@ final class ClientStream {
         return delivery.offset
     }
 
-    /// Only the end of the connection tells the client where this body ends, and it has not ended.
-    var isCutByClosing: Bool {
-        guard framing == .untilClose else { return false }
-        switch answer {
-        case .awaiting: return true
-        case .begun: return true
-        case .ended: return session.unsentBytes > 0
-        }
-    }
-
     // MARK: the end
 
     /// The client does not get its whole answer, and must be able to tell (RFC 9112 §8).
-    func reset() { session.abort() }
+    func reset(_ reason: CloseReason) { session.abort(reason) }
 
     /// Gives the connection away, to be a tunnel; the access record goes along.
-    func surrender() -> (fd: CInt, early: [UInt8], account: Account) {
+    ///
+    /// - Returns: nil with TLS on the connection: then it is closed.
+    func surrender(_ account: inout Account) -> SurrenderedSocket? {
         answer = .ended
-        var account = session.account
-        account.isLogged = false
+        account = session.account
         session.account.isLogged = true
-        let surrendered = session.surrender()
-        return (surrendered.fd, surrendered.early, account)
+        return session.surrender()
     }
 
     // MARK: the request
@@ -153,9 +128,6 @@ final class ClientStream {
     /// The client has sent more than the request under way.
     var hasUnreadBytes: Bool { session.hasUnreadBytes }
 
-    /// What is received and not understood yet; what is left of it is put back before anything else is read.
-    func takeInbound() -> [UInt8] { session.takeInbound() }
-    func putBack(_ bytes: [UInt8]) { session.putBack(bytes) }
     func pauseReading() { session.pauseReading() }
     func resumeReading() { session.resumeReading() }
     func uploadSoon() { session.uploadSoon() }

@@ -33,9 +33,8 @@ final class Listener {
         for _ in 0..<Listener.acceptsPerTurn {
             switch Sockets.accept(descriptor.rawValue) {
             case .accepted(let accepted, let address):
-                let fd = accepted.release()
-                if kind == .tcp { Sockets.setNoDelay(fd) }
-                worker.welcome(fd, from: kind == .tcp ? IPAddress(address) : nil)
+                if kind == .tcp { Sockets.setNoDelay(accepted.rawValue) }
+                worker.welcome(Transport(plain: accepted), from: kind == .tcp ? IPAddress(address) : nil)
             case .wouldBlock:
                 return
             case .aborted:

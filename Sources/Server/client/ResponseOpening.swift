@@ -37,7 +37,7 @@ struct BegunResponse: ~Copyable {
     /// Drops the final head and whatever is queued behind it, so that another answer can take its place.
     consuming func takeBack() -> ResponseOpening {
         precondition(isUnsent, "bytes that the client has cannot be taken back")
-        session.truncateQueue(to: interimBytesUnsent - session.answerBytesSent)
+        session.output.truncate(to: interimBytesUnsent - session.answerBytesSent)
         return ResponseOpening(session)
     }
 }

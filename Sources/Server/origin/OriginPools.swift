@@ -1,243 +1,231 @@
 import EventLoop
 import Message
+import Routing
 import Transaction
 
 /// The connections of one worker to all origins: kept alive between requests, bounded per origin, queued beyond.
+///
+/// What the pools lend are streams. Whoever cannot get one at once has a `StreamRequest` until there is one.
 final class OriginPools {
     private let worker: Worker
-    private var pools: [OriginKey: Pool] = [:]
-    /// The one that was asked for last: often the next request goes there as well.
-    private var recent: Pool?
-    private var handshakes: [ObjectIdentifier: Handshake] = [:]
+    private var pools: [LinkKey: OriginPool] = [:]
+    /// The pool that was asked last: often the next request goes there as well.
+    private var recent: OriginPool?
+    /// Links that are idle, in use or being opened.
     private(set) var openCount = 0
     private(set) var idleCount = 0
 
-    final class Pool {
-        fileprivate let key: OriginKey
-        init(key: OriginKey) { self.key = key }
-        var idle: [OriginConnection] = []
-        var open = 0  // idle, in use and being opened
-        var queue: [Fetch] = []
-    }
-
     init(worker: Worker) { self.worker = worker }
 
-    // MARK: getting a connection
+    /// What came of asking for a stream.
+    enum Loan {
+        case lent(OriginStream)
+        /// The owner is told later.
+        case waiting(StreamRequest)
+        case refused(OpeningRefusal)
+    }
 
-    /// Gives the fetch a connection, now or later: `connected(_:)` or `connectionFailed(_:)` of the fetch is called.
-    func acquire(for fetch: Fetch) {
-        let pool = pool(for: fetch.request.originKey)
-        if fetch.mayUsePooledConnection {
-            while let connection = pool.idle.popLast() {
-                idleCount -= 1
-                worker.loop.timers.cancel(connection)
-                // Another client's rules may have opened this address: the question is asked again.
-                if mayUse(connection, for: fetch) {
+    // MARK: lending
+
+    /// Lends a stream for the request, on an idle link if there is one that will do. The owner is not called from here.
+    func borrow(
+        over plan: RoutePlan, for request: OwnedRequest, snapshot: Snapshot, mayReuse: Bool,
+        owner: any OriginStreamOwner
+    ) -> Loan {
+        if mayReuse {
+            let pool = pool(for: LinkKey(request.origin, over: plan.current))
+            while let link = popIdle(of: pool) {
+                // Another client's rules may have allowed this address when it was dialled: ask again for this client.
+                if mayUse(link, for: request, snapshot) {
                     worker.counters.add(.originConnectionsReused)
-                    hand(connection, to: fetch)
-                    return
+                    return .lent(link.lend(to: owner))
                 }
-                close(connection, in: pool)
+                close(link)
             }
         }
-        guard pool.open < worker.snapshot.limits.originConnectionsMax else {
-            makeRoom(in: pool)
-            guard pool.open < worker.snapshot.limits.originConnectionsMax else { return queue(fetch, in: pool) }
-            return open(for: fetch, in: pool)
+        let wish = StreamRequest(
+            request, over: plan, snapshot: snapshot, mayReuse: mayReuse, owner: owner, pools: self)
+        if let refusal = place(wish) { return .refused(refusal) }
+        return .waiting(wish)
+    }
+
+    private func popIdle(of pool: OriginPool) -> OriginLink? {
+        guard let link = pool.popIdle() else { return nil }
+        discountIdle()
+        worker.loop.timers.cancel(link)
+        return link
+    }
+
+    /// Where no rule looks at who asks, the answer is the one that was given when the link was opened.
+    private func mayUse(_ link: OriginLink, for request: OwnedRequest, _ snapshot: Snapshot) -> Bool {
+        if snapshot.access.isOpen && link.snapshot === snapshot { return true }
+        guard let address = IPAddress(link.address) else { return false }
+        return snapshot.access.mayDial(request.access, address: address) == nil
+    }
+
+    /// Opens a link for the request or puts it into the queue.
+    /// - Returns: why neither can be; nil if the request waits.
+    private func place(_ wish: StreamRequest) -> OpeningRefusal? {
+        let pool = pool(for: wish.key)
+        if isFull(pool), let oldest = pool.idle.first {
+            // An idle link that this request may not use is in the way of one that it may.
+            drop(oldest)
         }
-        open(for: fetch, in: pool)
-    }
-
-    /// Where no rule looks at who asks, the question was answered when the connection was opened.
-    private func mayUse(_ connection: OriginConnection, for fetch: Fetch) -> Bool {
-        fetch.snapshot.access.isOpen && connection.snapshot === fetch.snapshot
-            || IPAddress(connection.address).map {
-                fetch.snapshot.access.mayDial(fetch.request.access, address: $0) == nil
-            } ?? false
-    }
-
-    /// An idle connection that this request may not use stands in the way of one that it may.
-    private func makeRoom(in pool: Pool) {
-        guard let oldest = pool.idle.first else { return }
-        drop(oldest)
-    }
-
-    private func queue(_ fetch: Fetch, in pool: Pool) {
+        guard isFull(pool) else { return open(for: wish, in: pool) }
         guard pool.queue.count < worker.snapshot.limits.originQueueMax else {
-            return fetch.connectionFailed(.originQueueFull)
+            return OpeningRefusal(.originQueueFull)
         }
         worker.counters.add(.originQueued)
-        pool.queue.append(fetch)
-        worker.loop.timers.schedule(fetch, after: fetch.snapshot.configuration.timeouts.connect)
+        pool.enqueue(wish)
+        wish.becomeQueued(in: pool, on: worker.loop)
+        return nil
     }
 
-    private func open(for fetch: Fetch, in pool: Pool) {
-        // Closing its last connection may have taken the pool off the list.
-        pools[fetch.request.originKey] = pool
-        pool.open += 1
+    private func isFull(_ pool: OriginPool) -> Bool { pool.openCount >= worker.snapshot.limits.originConnectionsMax }
+
+    // MARK: opening
+
+    /// - Returns: why the request gets no link, if that is known at once.
+    private func open(for wish: StreamRequest, in pool: OriginPool) -> OpeningRefusal? {
+        // The pool may have been forgotten with its last link.
+        pools[pool.key] = pool
+        pool.countOpen()
         openCount += 1
-        let key = fetch.request.originKey
-        let dial = Dial(worker: worker, request: fetch.request.access, snapshot: fetch.snapshot) {
-            [unowned self, unowned fetch] outcome in
-            fetch.dial = nil
-            switch outcome {
-            case .failed(let refusal):
-                discountOpen(key)
-                fetch.connectionFailed(refusal)
-            case .denied(let denial):
-                discountOpen(key)
-                fetch.connectionDenied(denial)
-            case .connected(let fd, let address):
-                Sockets.setNoDelay(fd)
-                let socket = Descriptor(adopting: fd)
-                if key.scheme == .https {
-                    shakeHands(key, socket, address, fetch)
-                } else {
-                    hand(made(key, address, Transport(plain: socket), fetch.snapshot), to: fetch)
-                }
-            }
+        let opener = LinkOpener(
+            worker: worker, snapshot: wish.snapshot, goal: wish.goal, for: wish.request.access, owner: wish)
+        wish.becomeOpening(in: pool, opener, on: worker.loop)
+        guard let failure = opener.begin() else { return nil }
+        discountOpen(in: pool)
+        forgetIfUnused(pool)
+        return failOver(wish, after: failure)
+    }
+
+    /// - Returns: why the request gets no link; nil if it waits for one on another route.
+    private func failOver(_ wish: StreamRequest, after failure: OpeningFailure) -> OpeningRefusal? {
+        guard wish.plan.failOver(after: failure) else {
+            wish.becomeEnded(on: worker.loop)
+            return OpeningRefusal(failure)
         }
-        fetch.dial = dial
-        dial.start()
+        wish.becomeWaiting()
+        return place(wish)
     }
 
-    private func made(
-        _ key: OriginKey, _ address: SocketAddress, _ transport: consuming Transport, _ snapshot: Snapshot
-    ) -> OriginConnection {
-        OriginConnection(
-            worker: worker, pools: self, pool: pool(for: key), address: address, transport: transport,
-            snapshot: snapshot)
-    }
-
-    private func shakeHands(
-        _ key: OriginKey, _ socket: consuming Descriptor, _ address: SocketAddress, _ fetch: Fetch
+    func opened(
+        _ transport: consuming Transport, at address: SocketAddress, in pool: OriginPool, for wish: StreamRequest
     ) {
-        let snapshot = fetch.snapshot
-        let handshake: Handshake
-        do {
-            handshake = Handshake(
-                worker: worker,
-                transport: try Transport(securing: socket, with: snapshot.tls, serverName: key.host)
-            ) { [unowned self] handshake, refusal in
-                handshakes[ObjectIdentifier(handshake)] = nil
-                let waiting = handshake.fetch
-                waiting?.handshake = nil
-                guard let refusal else {
-                    let connection = made(key, address, handshake.takeTransport(), snapshot)
-                    guard let waiting else { return close(connection, in: connection.pool) }
-                    return hand(connection, to: waiting)
-                }
-                discountOpen(key)
-                worker.counters.add(.originConnectionsFailed)
-                waiting?.connectionFailed(refusal)
-            }
-        } catch {
-            discountOpen(key)
-            return fetch.connectionFailed(.internalError)
-        }
-        handshake.fetch = fetch
-        fetch.handshake = handshake
-        handshakes[ObjectIdentifier(handshake)] = handshake
-        handshake.start(timeout: snapshot.configuration.timeouts.connect)
+        wish.becomeEnded(on: worker.loop)
+        let link = OriginLink(
+            worker: worker, pools: self, pool: pool, address: address, transport: transport, snapshot: wish.snapshot)
+        wish.owner.opened(link.lend(to: wish.owner), isReused: false)
     }
 
-    private func hand(_ connection: OriginConnection, to fetch: Fetch) {
-        connection.fetch = fetch
-        connection.beginRequest()
-        fetch.connected(connection)
+    func openingFailed(_ failure: OpeningFailure, in pool: OriginPool, for wish: StreamRequest) {
+        discountOpen(in: pool)
+        let refusal = failOver(wish, after: failure)
+        serveQueue(of: pool)
+        if let refusal { wish.owner.openingFailed(refusal.refusal, refusal.denial) }
     }
 
-    // MARK: giving it back
+    /// The opening was cancelled.
+    func openingEnded(in pool: OriginPool) {
+        discountOpen(in: pool)
+        serveQueue(of: pool)
+    }
 
-    /// The exchange on it is complete and the connection persists (RFC 9112 §9.3).
-    func release(_ connection: OriginConnection, keepAlive: Duration) {
-        connection.fetch = nil
-        let pool = connection.pool
-        // Bytes behind the response that nobody asked for: whatever they are, they are not the next response.
-        guard !connection.mustBeDrained else { return close(connection, in: pool) }
-        if let next = nextQueued(in: pool, for: connection) {
+    // MARK: taking back
+
+    /// The response on the link is complete and the connection persists.
+    func takeBack(_ link: OriginLink, keepFor time: Duration) {
+        let pool = link.pool
+        // Whatever the origin sent behind its response, it is not the next response.
+        guard !link.mustBeDrained, link.unsentBytes == 0 else { return close(link) }
+        if let next = pool.dequeue(where: { $0.mayReuse && mayUse(link, for: $0.request, $0.snapshot) }) {
+            next.becomeEnded(on: worker.loop)
             worker.counters.add(.originConnectionsReused)
-            return hand(connection, to: next)
+            return next.owner.opened(link.lend(to: next.owner), isReused: true)
         }
-        // Who waits and may not use this one gets its place.
-        guard pool.queue.isEmpty, !worker.isDraining, keepAlive > .zero else { return close(connection, in: pool) }
-        pool.idle.append(connection)
+        // Those who wait but may not use this link get its place.
+        guard pool.queue.isEmpty, !worker.isDraining, time > .zero else { return close(link) }
+        pool.addIdle(link)
         idleCount += 1
-        worker.loop.timers.schedule(connection, after: keepAlive)
+        worker.loop.timers.schedule(link, after: time)
     }
 
-    private func nextQueued(in pool: Pool, for connection: OriginConnection) -> Fetch? {
-        guard let index = pool.queue.firstIndex(where: { $0.mayUsePooledConnection && mayUse(connection, for: $0) })
-        else { return nil }
-        return pool.queue.remove(at: index)
+    /// The link is of no further use.
+    func discard(_ link: OriginLink) { close(link) }
+
+    /// The origin closed an idle link, or it has been idle for too long.
+    func drop(_ link: OriginLink) {
+        if link.pool.removeIdle(link) { discountIdle() }
+        close(link)
     }
 
-    /// The connection is of no further use.
-    func discard(_ connection: OriginConnection) {
-        connection.fetch = nil
-        close(connection, in: connection.pool)
+    private func close(_ link: OriginLink) {
+        link.close()
+        discountOpen(in: link.pool)
+        serveQueue(of: link.pool)
     }
 
-    /// An idle connection was closed by its origin or has been idle too long.
-    func drop(_ connection: OriginConnection) {
-        let pool = connection.pool
-        if let index = pool.idle.firstIndex(where: { $0 === connection }) {
-            pool.idle.remove(at: index)
-            idleCount -= 1
+    // MARK: the queue
+
+    func forget(_ wish: StreamRequest, queuedIn pool: OriginPool) {
+        worker.loop.timers.cancel(wish)
+        pool.leaveQueue(wish)
+        forgetIfUnused(pool)
+    }
+
+    func waitedTooLong(_ wish: StreamRequest, queuedIn pool: OriginPool) {
+        forget(wish, queuedIn: pool)
+        worker.counters.add(.timeouts)
+        wish.owner.openingFailed(.connectionTimeout, nil)
+    }
+
+    /// Opens links for those who wait, as far as there is room.
+    private func serveQueue(of pool: OriginPool) {
+        while !isFull(pool), let next = pool.dequeue() {
+            if let refusal = open(for: next, in: pool) { next.owner.openingFailed(refusal.refusal, refusal.denial) }
         }
-        close(connection, in: pool)
+        forgetIfUnused(pool)
     }
 
-    /// The fetch no longer waits for a connection.
-    func forget(_ fetch: Fetch) {
-        guard let pool = pools[fetch.request.originKey] else { return }
-        pool.queue.removeAll { $0 === fetch }
-    }
+    // MARK: counting
 
-    /// A dial was cancelled before it led to a connection.
-    func discountOpen(_ key: OriginKey) {
+    private func discountOpen(in pool: OriginPool) {
+        pool.discountOpen()
         openCount -= 1
-        let pool = pool(for: key)
-        pool.open -= 1
-        afterClose(pool)
+        precondition(openCount >= idleCount, "every idle link is open")
     }
 
-    private func close(_ connection: OriginConnection, in pool: Pool) {
-        connection.close()
-        openCount -= 1
-        pool.open -= 1
-        afterClose(pool)
+    private func discountIdle() {
+        idleCount -= 1
+        precondition(idleCount >= 0, "a link is taken out of the idle ones once")
     }
 
-    private func afterClose(_ pool: Pool) {
-        if !pool.queue.isEmpty, pool.open < worker.snapshot.limits.originConnectionsMax {
-            return open(for: pool.queue.removeFirst(), in: pool)
-        }
-        guard pool.open == 0, pool.queue.isEmpty else { return }
-        pools[pool.key] = nil
-        if recent === pool { recent = nil }
-    }
-
-    private func pool(for key: OriginKey) -> Pool {
+    private func pool(for key: LinkKey) -> OriginPool {
         if let recent, recent.key == key { return recent }
         if let pool = pools[key] {
             recent = pool
             return pool
         }
-        let pool = Pool(key: key)
+        let pool = OriginPool(key: key)
         pools[key] = pool
         recent = pool
         return pool
     }
 
+    private func forgetIfUnused(_ pool: OriginPool) {
+        guard pool.isUnused, pools[pool.key] === pool else { return }
+        pools[pool.key] = nil
+        if recent === pool { recent = nil }
+    }
+
+    /// Closes the idle links, when the worker ends; those in use are ended by their owners.
     func closeAll() {
-        for handshake in Array(handshakes.values) { handshake.abandon() }
         for pool in pools.values {
-            for connection in pool.idle { connection.close() }
-            idleCount -= pool.idle.count
-            openCount -= pool.idle.count
-            pool.open -= pool.idle.count
-            pool.idle.removeAll()
+            while let link = popIdle(of: pool) {
+                link.close()
+                discountOpen(in: pool)
+            }
         }
     }
 }

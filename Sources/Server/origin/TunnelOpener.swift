@@ -7,18 +7,21 @@ enum TunnelOpener {
     ///   - early: bytes of the origin that came with its head.
     static func open(
         stream: ClientStream, worker: Worker, origin: consuming Descriptor, greeting: [UInt8], early: [UInt8],
-        request: OwnedRequest
+        place: Occupancy.Place?, request: OwnedRequest
     ) {
-        let surrendered = stream.surrender()
-        var account = surrendered.account
+        var account = Account()
+        guard let client = stream.surrender(&account) else { return }
+        let early = (client: client.unread, origin: early)
         var identifier: ObjectIdentifier?
         let relay = unsafe TunnelRelay(
             loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer,
-            a: Descriptor(adopting: surrendered.fd), b: origin, initialAToB: surrendered.early,
-            initialBToA: greeting + early, idle: worker.snapshot.configuration.timeouts.tunnelIdle
+            a: client.release(), b: origin, initialAToB: early.client, initialBToA: greeting + early.origin,
+            idle: worker.snapshot.configuration.timeouts.tunnelIdle
         ) { [unowned worker] _ in
             guard let id = identifier, let tunnel = worker.tunnels.removeValue(forKey: id) else { return }
             worker.counters.add(.tunnelsClosed)
+            // Held until here: the tunnel is one of those that are bounded.
+            _ = place
             let toOrigin = Int(clamping: tunnel.aToB)
             let toClient = Int(clamping: tunnel.bToA)
             worker.counters.add(.bytesTunnelledFromClients, toOrigin)

@@ -126,6 +126,14 @@ package struct Transport: ~Copyable {
         }
     }
 
+    /// The connection is over in both directions, for it was reset.
+    package var isReset: Bool {
+        switch channel {
+        case .plain(let socket): Sockets.isHungUp(socket.rawValue)
+        case .secured(let secured): Sockets.isHungUp(secured.socket.rawValue)
+        }
+    }
+
     /// Makes closing a reset, so that the peer can tell that it was cut off. TLS says no goodbye then.
     package func resetOnClose() {
         switch channel {

@@ -47,11 +47,11 @@ final class Scenario {
             var (records, given) = (0, 0)
             tier.memory.forEach {
                 records += 1
-                given += $0.diskID == nil ? 0 : 1
+                given += $0.storedID == nil ? 0 : 1
             }
             return records > 0 && records == given
         }
-        guard tier.disk?.flush() == true else { throw WireError("the disk does not take what it has to") }
+        guard tier.backStore?.flush() == true else { throw WireError("the disk does not take what it has to") }
         tier.clearMemory()
     }
 

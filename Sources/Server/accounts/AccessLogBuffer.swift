@@ -1,0 +1,107 @@
+import EventLoop
+import Forwarding
+import Framing
+import Glibc
+import Message
+import Transaction
+
+/// The lines of one worker, gathered: one JSON object per request and line, handed on when there are many or after a
+/// moment.
+package final class AccessLogBuffer {
+    private let sink: AccessLogSink
+    let isOn: Bool
+    private var lines: [UInt8] = []
+    private var line = AccessLogLine()
+    private var loop: EventLoop?
+    private var timer: Timer?
+    private var isScheduled = false
+    private let counters: Counters
+    private static let flushBytes = 64 << 10
+
+    init(sink: AccessLogSink, counters: Counters) {
+        self.sink = sink
+        self.counters = counters
+        isOn = sink.isOn
+        if isOn { lines.reserveCapacity(AccessLogBuffer.flushBytes * 2) }
+    }
+
+    func start(on loop: EventLoop) {
+        self.loop = loop
+        timer = Timer { [unowned self] in
+            isScheduled = false
+            flush()
+        }
+    }
+
+    func stop() {
+        if let timer { loop?.timers.cancel(timer) }
+        timer = nil
+        flush()
+    }
+
+    func flush() {
+        guard !lines.isEmpty else { return }
+        if !sink.submit(lines) { counters.add(.accessLogLinesDropped, lines.count { $0 == 0x0A }) }
+        lines.removeAll(keepingCapacity: true)
+    }
+
+    static func microseconds() -> Int64 {
+        var time = timespec()
+        _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+
+    // MARK: one line
+
+    func append(_ account: Account, request: OwnedRequest) {
+        unsafe request.bytes.withUnsafeBufferPointer {
+            unsafe append(
+                account, method: UnsafeBufferPointer(rebasing: $0[request.head.methodRange]),
+                target: UnsafeBufferPointer(rebasing: $0[request.head.targetRange]), client: request.client,
+                user: request.identity?.name)
+        }
+    }
+
+    func append(_ account: Account, head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, client: IPAddress?) {
+        unsafe append(
+            account, method: UnsafeBufferPointer(rebasing: bytes[head.methodRange]),
+            target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]), client: client, user: nil)
+    }
+
+    /// A message that was no request.
+    func append(_ account: Account, violation: FramingError, client: IPAddress?) {
+        var account = account
+        account.violation = violation
+        let none = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
+        unsafe append(account, method: none, target: none, client: client, user: nil)
+    }
+
+    /// What never became a request.
+    func append(_ account: Account, client: IPAddress?) {
+        let none = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
+        unsafe append(account, method: none, target: none, client: client, user: nil)
+    }
+
+    private func append(
+        _ account: Account, method: UnsafeBufferPointer<UInt8>, target: UnsafeBufferPointer<UInt8>,
+        client: IPAddress?, user: String?
+    ) {
+        var facts = AccessLogLine.Facts()
+        facts.startedAt = account.startedAt
+        facts.endedAt = AccessLogBuffer.microseconds()
+        facts.client = client
+        facts.user = user
+        facts.status = account.status
+        facts.bodyBytes = account.bodyBytes
+        facts.outcome = account.outcome.text
+        facts.reason = account.violation?.reason ?? account.refusal?.name
+        facts.isBroken = account.isBroken
+        if account.isBroken || account.status == 0 { facts.closeReason = account.closeReason?.name }
+        unsafe line.append(facts, method: method.span, target: target.span, to: &lines)
+        counters.add(.accessLogLines)
+        if lines.count >= AccessLogBuffer.flushBytes { return flush() }
+        guard !isScheduled, let timer, let loop else { return }
+        isScheduled = true
+        loop.timers.schedule(timer, after: .milliseconds(200))
+    }
+}

@@ -1,0 +1,89 @@
+import Caching
+package import Message
+package import Storage
+
+/// The form in which a stored response outlives the process: what is known of it, its fields, and which requests it suits.
+/// Its body and key are stored beside it (docs/storage-format.md).
+///
+///     version 1 │ flags │ Fields │ CachedResponse │ SecondaryKey, if any │ CodingVariant, if any
+extension StoredResponse {
+    private static let formVersion: UInt8 = 1
+
+    package static let format = ResponseFormat(
+        form: { record in unsafe unsafeDowncast(record, to: StoredResponse.self).form },
+        record: { key, copy, body in StoredResponse(key: key, from: copy, body: body) })
+
+    /// Returns nil for a response that is for this process alone.
+    private var form: ResponseForm? {
+        let retention: Retention
+        switch storage {
+        case .session: return nil
+        case .permanent: retention = .permanent
+        case .pinned: retention = .pinned
+        }
+        var form = StoredFormWriter()
+        form.write(Self.formVersion)
+        form.write(flags: secondaryKey != nil, codingVariant != nil, compressedCopy != nil, isUndecodable)
+        fields.write(to: &form)
+        cached.write(to: &form)
+        secondaryKey?.write(to: &form)
+        codingVariant?.write(to: &form)
+        let attributes = StoredAttributes(
+            retention: retention, status: cached.status, storedAt: terms.responseTime.secondsSinceEpoch,
+            expiresAt: expiry.secondsSinceEpoch, mediaType: mediaType(fields).map { Array($0.utf8.prefix(127)) } ?? [],
+            tags: tags(of: fields).filter { $0.count <= 255 })
+        return ResponseForm(attributes: attributes, head: form.bytes)
+    }
+
+    private var expiry: WallTime {
+        terms.noCache || terms.isOutdated ? terms.responseTime : terms.expiry
+    }
+
+    private convenience init?(key: StorageKey, from copy: StoredCopy, body: Body) {
+        var form = StoredFormReader(copy.head)
+        do throws(StoredFormError) {
+            guard try form.read(UInt8.self) == Self.formVersion else { return nil }
+            let flags = try form.readFlags()
+            let fields = try Fields(from: &form)
+            let cached = try CachedResponse(from: &form, fields: fields)
+            let secondaryKey = flags[0] ? try SecondaryKey(from: &form) : nil
+            let codingVariant = flags[1] ? try CodingVariant(from: &form) : nil
+            // A response with holes that cannot be asked for the rest will never be whole.
+            let canBeCompleted = partConditions(for: cached, from: 0, to: nil) != nil
+            guard form.isAtEnd, body.state == .complete || canBeCompleted else { return nil }
+            self.init(
+                key: key, keyBytes: copy.keyBytes, cached: cached, fields: fields,
+                secondaryKey: secondaryKey, codingVariant: codingVariant, body: body,
+                contentLength: copy.place.bodyBytes,
+                storage: copy.attributes.retention == .pinned ? .pinned : .permanent,
+                compressedCopy: flags[2] ? CompressedCopy() : nil)
+            if flags[3] { markUndecodable() }
+        } catch { return nil }
+    }
+}
+
+/// The media type without parameters, in lower case; nil where the response has none.
+package func mediaType(_ fields: Fields) -> String? {
+    guard let value = fields.first(.contentType) else { return nil }
+    let type = trimOWS(value.prefix { $0 != UInt8(ascii: ";") })
+    return type.isEmpty ? nil : String(decoding: type, as: UTF8.self).lowercased()
+}
+
+/// The tags a response has: `Surrogate-Key` separates them by spaces, `Cache-Tag` by commas.
+package func tags(of fields: Fields) -> [[UInt8]] {
+    var tags: [[UInt8]] = []
+    for line in fields.lines {
+        switch line.name {
+        case .surrogateKey:
+            tags += fields.value(of: line).split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.map {
+                Array($0)
+            }
+        case .other where equalsIgnoringCase(fields.name(of: line), cacheTag):
+            forEachListElement(fields.value(of: line)) { tags.append(Array($0)) }
+        default: continue
+        }
+    }
+    return tags
+}
+
+private let cacheTag = Array("Cache-Tag".utf8)

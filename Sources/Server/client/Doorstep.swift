@@ -1,0 +1,65 @@
+import EventLoop
+import Framing
+import Glibc
+import Transaction
+
+/// Where a connection begins: its first bytes tell what the client speaks, once.
+///
+/// HTTP/1 goes on to the session; the event that announced the first bytes is led there, so that later reads do not pass here. Every other
+/// protocol has its case, and is refused for now: TLS docks here with a handshake, HTTP/2 with a session of its own, SOCKS and the PROXY
+/// protocol with what they say of the way (a target, a peer) before a session begins.
+extension ClientConnection {
+    func start(over transport: consuming Transport) {
+        unsafe self.transport = consume transport
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe self.transport!.assign(
+            &readEvent, on: worker.loop, .read,
+            { _, _, context in
+                unsafe Unmanaged<ClientConnection>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.onFirstBytes() }
+            }, context)
+        readEvent.add()
+        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
+    }
+
+    private func onFirstBytes() {
+        let count: Int
+        switch unsafe readTransport(worker.readBuffer) {
+        case .bytes(let read): count = read
+        case .wouldBlock: return
+        case .closed: return close(.clientClosed)
+        case .failed: return close(.clientLeft)
+        }
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe readEvent.redirect(
+            { _, _, context in
+                unsafe Unmanaged<ClientConnection>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.onReadable() }
+            }, context)
+        worker.counters.add(.bytesFromClients, count)
+        let bytes = unsafe UnsafeRawBufferPointer(start: worker.readBuffer.baseAddress, count: count)
+        switch unsafe recognise(bytes.bindMemory(to: UInt8.self).span) {
+        case .http1: unsafe received(bytes)
+        // The alert `handshake_failure` in a record of its own (RFC 8446 §6): the client's own words for what went wrong.
+        case .tls: refuse(.tlsNotOffered, reply: [0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x28])
+        // None of the methods is acceptable (RFC 1928 §3).
+        case .socks5: refuse(.protocolNotOffered, reply: [0x05, 0xFF])
+        case .http2, .proxyProtocol:
+            refuse(
+                .protocolNotOffered,
+                reply: Array("HTTP/1.1 505 HTTP Version Not Supported\r\nConnection: close\r\n\r\n".utf8))
+        }
+    }
+
+    /// What the client speaks is nothing that this listener offers: it is told so in its own words.
+    private func refuse(_ reason: CloseReason, reply: [UInt8]) {
+        account = Account(worker.log)
+        account.outcome = .refused
+        account.closeReason = reason
+        worker.counters.add(.refused)
+        if worker.log.isOn { worker.log.append(account, client: context.peer) }
+        account.isLogged = true
+        closing = reason
+        phase = .answering
+        output.append(reply)
+        flush()
+    }
+}

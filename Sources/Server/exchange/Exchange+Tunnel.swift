@@ -1,0 +1,42 @@
+import EventLoop
+import Routing
+import Transaction
+
+/// CONNECT: a tunnel to the destination that the request names (RFC 9110 §9.3.6).
+extension Exchange: LinkOpenerOwner {
+    func tunnel() {
+        guard takeTunnelPlace() else { return refuse(.tooManyTunnels) }
+        let destination = request.origin.endpoint
+        let route = snapshot.routes.route(for: request.origin).current
+        let opener = LinkOpener(
+            worker: worker, snapshot: snapshot, goal: OpeningGoal(destination, for: .tunnel, over: route),
+            for: request.access, owner: self)
+        waiting = .tunnel(opener)
+        if let failure = opener.begin() { openingFailed(failure) }
+    }
+
+    /// Returns false where there are as many tunnels as there may be.
+    func takeTunnelPlace() -> Bool {
+        tunnelPlace = worker.shared.tunnels.take(limit: snapshot.limits.tunnelsMax)
+        return tunnelPlace != nil
+    }
+
+    func openingFailed(_ failure: OpeningFailure) {
+        waiting = .nothing
+        let refusal = OpeningRefusal(failure)
+        if let denial = refusal.denial { note(denial) }
+        refuse(refusal.refusal)
+    }
+
+    func opened(_ transport: consuming Transport, at address: SocketAddress) {
+        waiting = .nothing
+        guard let socket = transport.surrender() else { preconditionFailure("a tunnel is opened without TLS of ours") }
+        worker.counters.add(.tunnels)
+        stream.account.status = 200
+        stream.account.outcome = .tunnel
+        TunnelOpener.open(
+            stream: stream, worker: worker, origin: socket,
+            greeting: Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8),
+            early: [], place: tunnelPlace, request: request)
+    }
+}

@@ -1,0 +1,255 @@
+import Access
+import Caching
+import EventLoop
+import Forwarding
+import Glibc
+import Message
+import Storage
+import Transaction
+
+extension Proxy {
+    /// What would become of a request, and why: its `RequestMachine` is led through the same questions, with answers from the same
+    /// functions, up to where the origin would be asked or the client answered.
+    ///
+    /// Nothing is sent to an origin and nothing in the store changes, use marks included. Names are looked up, on a worker, since
+    /// what may be reached depends on their addresses; that can take `Explainer.lookUpTimeMax`.
+    package func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation {
+        let (snapshot, zones) = snapshotAndZones
+        let request = try explainedRequest(question, shared: shared, snapshot: snapshot, zones: zones)
+        var explainer = Explainer(
+            proxy: self, snapshot: snapshot, zones: zones, request: request, user: question.user)
+        return explainer.run()
+    }
+}
+
+/// Leads one request through its decisions and notes each.
+struct Explainer {
+    static let lookUpTimeMax: Duration = .seconds(3)
+
+    let proxy: Proxy
+    let snapshot: Snapshot
+    private let zones: [Zone]
+    let request: OwnedRequest
+    /// Taken for authenticated.
+    let user: String?
+    let now = WallTime(ticks: readWallTicks())
+    var sections: [Explanation.Section] = []
+    var selected: StoredResponse?
+    var newest: StoredRecord?
+    var denial: Denial?
+    /// Why the stored response that was selected is not simply served.
+    var validation: ValidateReason?
+    private var addresses: Result<[SocketAddress], Refusal>?
+    /// The machine wanted to lead a transfer: others under way would be joined.
+    private var mayJoin = false
+
+    init(proxy: Proxy, snapshot: Snapshot, zones: [Zone], request: OwnedRequest, user: String?) {
+        self.proxy = proxy
+        self.zones = zones
+        self.snapshot = snapshot
+        self.request = request
+        self.user = user
+    }
+
+    mutating func run() -> Explanation {
+        describeRequest()
+        let (decision, reason) = decision()
+        var explanation = Explanation(decision, reason: reason)
+        explanation.sections = sections
+        return explanation
+    }
+
+    mutating func note(_ section: String, _ name: String, _ value: String) {
+        if sections.last?.name != section { sections.append(.init(section)) }
+        sections[sections.count - 1].lines.append(.init(name, value))
+    }
+
+    // MARK: the way through the machine
+
+    private mutating func decision() -> (Explanation.Decision, String) {
+        guard snapshot.access.admits(client: request.client) else {
+            note("access", "client", "not among those who may use this proxy (access.clients)")
+            return (.refuse, "this address is not among the clients of this proxy")
+        }
+        switch LocalAnswer(
+            request.received, hasDestination: request.destination != nil, instance: proxy.shared.instance)
+        {
+        case .refusal(let refusal): return refused(refusal)
+        case .response(let status, _, _): return (.local, "Larder answers this itself, with status \(status)")
+        case nil: break
+        }
+        var machine = RequestMachine(request.forMachine(snapshot))
+        var action = machine.on(.head)
+        while true {
+            switch action {
+            case .identify: action = machine.on(identified())
+            case .decide(let resolved): action = machine.on(access(resolved: resolved))
+            case .lookUp: action = machine.on(lookUp())
+            case .lead:
+                mayJoin = true
+                action = machine.on(.leading)
+            case .serve(let age, let ttl): return served(age: age, ttl: ttl)
+            case .serveAndRevalidate: return (.stale, "it is stale, and may be served while the origin is asked")
+            case .retrieve(let plan): return fetched(plan)
+            case .tunnel: return dialled() ?? (.tunnel, "bytes go both ways, unseen: nothing of it is stored")
+            case .refuse(let refusal): return refused(refusal)
+            case .follow, .servePublished, .serveStale, .fillHole:
+                preconditionFailure("\(action) is for those who really ask")
+            }
+        }
+    }
+
+    private func identified() -> RequestMachine.Event {
+        guard let user else { return .refused(.authenticationRequired) }
+        request.identity = Identity(name: user, scheme: .basic)
+        if snapshot.cacheRules.dependOnUser {
+            request.treat(by: snapshot, zones: zones, proxy.shared)
+        }
+        return .identified
+    }
+
+    private mutating func access(resolved: Bool) -> RequestMachine.Event {
+        if snapshot.access.isOpen && request.method != .connect {
+            note("access", "rules", "none, and nobody is asked who they are: all may ask")
+            return .verdict(.allow(rule: nil))
+        }
+        guard resolved else { return .verdict(noted(snapshot.access.decide(request.access, address: nil))) }
+        switch knownAddresses() {
+        case .failure(let refusal): return .refused(refusal)
+        case .success(let addresses):
+            var last = Verdict.deny(Denial(reason: .privateDestination, text: "the host has no address"))
+            for address in addresses.compactMap(IPAddress.init) {
+                last = snapshot.access.decide(request.access, address: address)
+                if case .allow = last { break }
+            }
+            return .verdict(noted(last))
+        }
+    }
+
+    private mutating func noted(_ verdict: Verdict) -> Verdict {
+        switch verdict {
+        case .allow(let rule): note("access", "verdict", "allowed by \(rule.map { "rule \($0)" } ?? "default")")
+        case .deny(let denial):
+            self.denial = denial
+            note("access", "verdict", "denied by \(denial.rule.map { "rule \($0)" } ?? denial.reason.rawValue)")
+        case .needsAddress: note("access", "verdict", "depends on the address")
+        }
+        return verdict
+    }
+
+    private mutating func lookUp() -> RequestMachine.Event {
+        var records = request.zone.lookup(request.key, request.keyBytes)
+        // The thread that explains may wait for the disk.
+        if !records.contains(where: { ($0 as? StoredResponse).map(suits) ?? false }),
+            request.tier.load(request.key, request.keyBytes, waits: true) == .loaded
+        {
+            records = request.zone.lookup(request.key, request.keyBytes)
+        }
+        newest = records.first
+        let variants = records.compactMap { $0 as? StoredResponse }
+        selected = variants.first(where: suits)
+        describeStored(variants)
+        guard let selected else {
+            return newest == nil
+                ? .stored(nil) : .variantMissing(hasValidators: variants.contains(where: \.isCandidate))
+        }
+        let use = request.treatment(of: selected, by: snapshot).use
+        describeFreshness(selected, use)
+        let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: now)
+        if case .validate(let why) = reuse {
+            validation = why
+            if !selected.cached.hasValidator { return .outdated(why) }
+        }
+        return .stored(reuse)
+    }
+
+    /// As `Exchange.suits`, but that no part is taken for enough where the origin may not be asked.
+    func suits(_ record: StoredResponse) -> Bool {
+        record.suits(request) && (request.mayForward || record.body.state != .partial)
+    }
+
+    // MARK: where it ends
+
+    private func served(age: Seconds, ttl: Seconds) -> (Explanation.Decision, String) {
+        let arriving = selected?.body.state == .growing ? "; it is still arriving" : ""
+        return ttl > .zero
+            ? (.hit, "it is fresh for \(ttl.count) more seconds\(arriving)")
+            : (.hit, "it is stale since \(-ttl.count) seconds, and the request takes it so\(arriving)")
+    }
+
+    private mutating func fetched(_ plan: RetrievalPlan) -> (Explanation.Decision, String) {
+        if let refusal = dialled() { return refusal }
+        if mayJoin, isUnderWay {
+            return (.collapse, "the origin is asked for it already; this request waits for the answer")
+        }
+        if plan.isConditional {
+            return (.validate, "\(why(plan)): the origin is asked with the validators of what is stored")
+        }
+        return (.fetch, "\(why(plan)): the origin is asked")
+    }
+
+    private func why(_ plan: RetrievalPlan) -> String {
+        switch validation {
+        case .stale: return "what is stored is stale"
+        case .outdated: return "what is stored was marked stale (purged softly, or by the answer to a HEAD)"
+        case .policy: return "the rules want what is stored validated every time"
+        case .responseNoCache: return "what is stored says no-cache"
+        case .requestNoCache: return "the request says no-cache"
+        case .requestMaxAge: return "what is stored is older than the request takes"
+        case .requestMinFresh: return "what is stored is not fresh for as long as the request wants"
+        case nil: break
+        }
+        switch plan.reason {
+        case .uriMiss: return "nothing is stored under this key"
+        case .varyMiss: return "no stored variant suits the request"
+        case .method: return "the method is not answered from the store"
+        case .bypass: return "the request is not answered from the store"
+        case .request: return "what is stored is not for this request"
+        case .miss, .stale, .partial: return "what is stored will not do"
+        }
+    }
+
+    /// A fetch that has no answer yet: whoever asks meanwhile waits for it.
+    private var isUnderWay: Bool {
+        proxy.fetches().contains {
+            $0.uri == request.uri && !$0.isStored && $0.received == 0 && $0.expected == nil
+        }
+    }
+
+    private func refused(_ refusal: Refusal) -> (Explanation.Decision, String) {
+        (.refuse, "\(refusal.status) \(refusal.name): \(denial?.text ?? "\(refusal.explanation)")")
+    }
+
+    /// Whether one of the addresses may be dialled, as `LinkOpener` asks. Returns nil if so.
+    private mutating func dialled() -> (Explanation.Decision, String)? {
+        guard case .success(let addresses) = knownAddresses() else {
+            guard case .failure(let refusal) = knownAddresses() else { return nil }
+            return refused(refusal)
+        }
+        var first: Denial?
+        var isOpen = false
+        for address in addresses.compactMap(IPAddress.init) {
+            let objection = objection(to: address)
+            note("origin", "\(address)", objection?.text ?? "may be connected to")
+            first = first ?? objection
+            isOpen = isOpen || objection == nil
+        }
+        guard !isOpen else { return nil }
+        guard let first else { return refused(.nameNotFound) }
+        denial = first
+        return refused(Refusal(first))
+    }
+
+    private func objection(to address: IPAddress) -> Denial? {
+        if let denial = snapshot.access.mayDial(request.access, address: address) { return denial }
+        guard proxy.shared.isAdmin(address, port: request.access.port) else { return nil }
+        return Denial(reason: .privateDestination, text: "the admin server is not reached through the proxy")
+    }
+
+    private mutating func knownAddresses() -> Result<[SocketAddress], Refusal> {
+        if let addresses { return addresses }
+        let found = proxy.addresses(of: request.host, timeout: Self.lookUpTimeMax)
+        addresses = found
+        return found
+    }
+}

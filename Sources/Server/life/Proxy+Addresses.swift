@@ -1,0 +1,41 @@
+import EventLoop
+import Routing
+import Transaction
+
+extension Proxy {
+    /// What a host resolves to, as a worker finds it. Blocks the caller; `nameTimeout` where no answer comes in time.
+    func addresses(of host: String, timeout: Duration) -> Result<[SocketAddress], Refusal> {
+        let answer = Answer()
+        guard let worker = anyWorker else { return .failure(.internalError) }
+        worker.inbox.post { answer.ask(worker.worker.value, host) }
+        return answer.wait(timeout)
+    }
+
+    private final class Answer: Sendable {
+        private let found = Locked<Result<[SocketAddress], Refusal>?>(nil)
+        private let signal = CountingSemaphore()
+
+        /// On the worker's thread.
+        func ask(_ worker: Worker, _ host: String) {
+            if let known = HostAddresses.known(of: host, worker: worker) {
+                return deliver(known.mapError(Refusal.init))
+            }
+            _ = worker.resolver.resolve(host) { [self] result in
+                switch result {
+                case .success(let resolution): deliver(.success(resolution.addresses))
+                case .failure(let error): deliver(.failure(Refusal(NameFailure(error))))
+                }
+            }
+        }
+
+        private func deliver(_ result: Result<[SocketAddress], Refusal>) {
+            found.withLock { $0 = result }
+            signal.signal()
+        }
+
+        func wait(_ timeout: Duration) -> Result<[SocketAddress], Refusal> {
+            _ = signal.wait(timeout: timeout)
+            return found.withLock { $0 } ?? .failure(.nameTimeout)
+        }
+    }
+}

@@ -1,0 +1,293 @@
+import Access
+import CLarder
+import Caching
+package import EventLoop
+import Glibc
+package import Message
+import Settings
+package import Storage
+import Synchronization
+import TLS
+
+/// The running proxy: workers, what they share, and the ways to steer them from outside.
+///
+/// Made and steered on the control thread; every message to a worker goes through its inbox.
+package final class Proxy: Sendable {
+    package let shared: Shared
+    package let startedAt: WallTime
+    private let state: Locked<State>
+
+    private struct State {
+        var snapshot: Snapshot
+        /// Those of the snapshot.
+        var zones: [Zone]
+        var workers: [WorkerHandle] = []
+        var addresses: [SocketAddress] = []
+        var isDraining = false
+    }
+
+    /// What other threads may touch of a worker.
+    struct WorkerHandle: Sendable {
+        let number: Int
+        let inbox: Inbox
+        let counters: Counters
+        let thread: OwnedThread
+        let worker: WorkerReference
+    }
+
+    package enum StartError: Error, CustomStringConvertible {
+        /// - Parameter index: in `Configuration.listen`.
+        case listen(index: Int, address: String, SocketError)
+        case worker(String)
+        case log(path: String, errno: CInt)
+        case disk(BackStoreRefusal)
+
+        package var description: String {
+            switch self {
+            case .listen(_, let address, let reason): "cannot listen on \(address): \(reason)"
+            case .worker(let reason): "cannot start a worker: \(reason)"
+            case .disk(let refusal): "the disk tier: \(refusal)"
+            case .log(let path, let code): "cannot open the access log \(path): \(systemErrorText(code))"
+            }
+        }
+    }
+
+    private init(shared: Shared, snapshot: Snapshot) {
+        self.shared = shared
+        startedAt = WallTime(secondsSinceEpoch: Int64(time(nil)))
+        state = Locked(State(snapshot: snapshot, zones: shared.zones.current))
+    }
+
+    // MARK: start
+
+    /// Listens and serves; returns when every worker accepts.
+    package static func start(_ snapshot: Snapshot) throws -> Proxy {
+        let configuration = snapshot.configuration
+        // First, because nothing has to be undone yet when another program has the address.
+        for (index, address) in try addresses(configuration).enumerated() { try checkFree(address, index) }
+        // Arenas besides the first grow page by page, a system call each; small blocks come from each thread's own cache
+        // without a lock anyway. So workers share arenas, four to one.
+        clarder_limit_arenas(CInt((workerCount(configuration) + 3) / 4))
+        let log = AccessLogSink(configuration.log.access)
+        do {
+            try log.start()
+        } catch let error as AccessLogSink.Failure {
+            guard case .cannotOpen(let path, let code) = error else { throw error }
+            throw StartError.log(path: path, errno: code)
+        }
+        let hasher = Shared.Hasher()
+        let zones: Zones
+        do throws(BackStoreRefusal) {
+            zones = try Zones(configuration, hasher: hasher)
+        } catch {
+            log.stop()
+            throw StartError.disk(error)
+        }
+        let shared = Shared(
+            zones: zones, hasher: hasher,
+            pool: try BlockingPool(threads: 2, queueMax: 256), accessLog: log)
+        let proxy = Proxy(shared: shared, snapshot: snapshot)
+        do {
+            try proxy.startWorkers(snapshot)
+        } catch {
+            shared.zones.close()
+            throw error
+        }
+        return proxy
+    }
+
+    private static func workerCount(_ configuration: Configuration) -> Int {
+        switch configuration.workers {
+        case .auto: Int(clarder_cpu_count())
+        case .count(let count): count
+        }
+    }
+
+    private func startWorkers(_ snapshot: Snapshot) throws(StartError) {
+        let count = Proxy.workerCount(snapshot.configuration)
+        var addresses = try Proxy.addresses(snapshot.configuration)
+        for number in 0..<count {
+            var listeners: [(CInt, Listener.Kind)] = []
+            for index in addresses.indices {
+                // A Unix socket has one listener; its connections stay with the first worker.
+                if addresses[index].family == .unix && number > 0 { continue }
+                let fd = try Proxy.listen(addresses[index], index)
+                // Port 0 was a wish for any: the other workers take the same.
+                addresses[index] = Proxy.localAddress(fd) ?? addresses[index]
+                listeners.append((fd, addresses[index].family == .unix ? .unix : .tcp))
+            }
+            let started = try Proxy.launch(number, shared: shared, snapshot: snapshot, listeners: listeners)
+            state.withLock { $0.workers.append(started) }
+        }
+        state.withLock { [addresses] in $0.addresses = addresses }
+    }
+
+    private static func addresses(_ configuration: Configuration) throws(StartError) -> [SocketAddress] {
+        var result: [SocketAddress] = []
+        for (index, listen) in configuration.listen.enumerated() {
+            switch listen {
+            case .tcp(let address, let port): result.append(SocketAddress(address, port: port))
+            case .unix(let path):
+                do throws(SocketError) {
+                    result.append(try SocketAddress(unixPath: path))
+                } catch { throw .listen(index: index, address: path, error) }
+            }
+        }
+        return result
+    }
+
+    private static func listen(_ address: SocketAddress, _ index: Int) throws(StartError) -> CInt {
+        do throws(SocketError) {
+            return try Sockets.listen(address, reusePort: address.family != .unix, backlog: 4096).release()
+        } catch { throw .listen(index: index, address: "\(address)", error) }
+    }
+
+    /// Two processes that share a port (`SO_REUSEPORT`) would share its clients without a word: somebody who listens
+    /// there already is met by a socket that does not share.
+    private static func checkFree(_ address: SocketAddress, _ index: Int) throws(StartError) {
+        guard address.family != .unix, address.port != 0 else { return }
+        do throws(SocketError) {
+            _ = try Sockets.listen(address, reusePort: false, backlog: 1)
+        } catch { throw .listen(index: index, address: "\(address)", error) }
+    }
+
+    private static func localAddress(_ fd: CInt) -> SocketAddress? {
+        do { return try Sockets.localAddress(fd) } catch { return nil }
+    }
+
+    /// Starts a thread, makes the worker there, and waits until it is there.
+    private static func launch(
+        _ number: Int, shared: Shared, snapshot: Snapshot, listeners: [(CInt, Listener.Kind)]
+    ) throws(StartError) -> WorkerHandle {
+        let nursery = Nursery()
+        let thread: ThreadHandle
+        do {
+            thread = try startThread(name: "larder-\(number)") {
+                do {
+                    let worker = try Worker(number: number, shared: shared, snapshot: snapshot)
+                    for (fd, kind) in listeners { worker.listen(on: Descriptor(adopting: fd), kind: kind) }
+                    nursery.born((worker.loop.inbox, worker.counters, WorkerReference(worker)))
+                    worker.run()
+                } catch {
+                    nursery.failed("\(error)")
+                }
+            }
+        } catch { throw .worker("\(error)") }
+        switch nursery.wait() {
+        case .success(let parts):
+            return WorkerHandle(
+                number: number, inbox: parts.inbox, counters: parts.counters, thread: OwnedThread(thread),
+                worker: parts.worker)
+        case .failure(let error):
+            thread.join()
+            throw error
+        }
+    }
+
+    /// Where a new thread leaves word of how its worker's making went.
+    private final class Nursery: Sendable {
+        typealias Parts = (inbox: Inbox, counters: Counters, worker: WorkerReference)
+        private let outcome = Locked<Result<Parts, StartError>?>(nil)
+        private let signal = CountingSemaphore()
+
+        func born(_ parts: Parts) {
+            outcome.withLock { $0 = .success(parts) }
+            signal.signal()
+        }
+
+        func failed(_ reason: String) {
+            outcome.withLock { $0 = .failure(.worker(reason)) }
+            signal.signal()
+        }
+
+        func wait() -> Result<Parts, StartError> {
+            signal.wait()
+            return outcome.withLock { $0 } ?? .failure(.worker("it ended before it began"))
+        }
+    }
+
+    // MARK: seen from outside
+
+    /// Where clients are accepted, with the ports that were really taken.
+    package var addresses: [SocketAddress] { state.withLock { $0.addresses } }
+    /// Every worker has come to its end, after `drain`.
+    package var isDrained: Bool {
+        state.withLock { $0.workers.allSatisfy { $0.counters.gauges[Gauge.isFinished.rawValue] == 1 } }
+    }
+    package var snapshot: Snapshot { state.withLock { $0.snapshot } }
+    /// The configuration and the zones that belong to it.
+    var snapshotAndZones: (Snapshot, [Zone]) { state.withLock { ($0.snapshot, $0.zones) } }
+    package var isDraining: Bool { state.withLock { $0.isDraining } }
+    package var counters: [Counters] { state.withLock { $0.workers.map(\.counters) } }
+
+    /// For questions that any worker can answer; nil after the end.
+    var anyWorker: WorkerHandle? { state.withLock { $0.workers.first } }
+
+    /// The fetches under way on all workers, as each sees them; a worker that does not answer in time is left out.
+    package func fetches(timeout: Duration = .milliseconds(500)) -> [FetchDescription] {
+        let gathering = Gathering()
+        let workers = state.withLock { $0.workers }
+        for worker in workers {
+            worker.inbox.post { gathering.add(worker.worker.value.fetches.occupants.map(\.description)) }
+        }
+        return gathering.wait(for: workers.count, timeout: timeout)
+    }
+
+    private final class Gathering: Sendable {
+        private let found = Locked<[FetchDescription]>([])
+        private let signal = CountingSemaphore()
+
+        func add(_ descriptions: [FetchDescription]) {
+            found.withLock { $0 += descriptions }
+            signal.signal()
+        }
+
+        func wait(for count: Int, timeout: Duration) -> [FetchDescription] {
+            for _ in 0..<count where !signal.wait(timeout: timeout) { break }
+            return found.withLock { $0 }
+        }
+    }
+
+    // MARK: steering
+
+    /// A new configuration for every request that begins from now on; those under way keep theirs.
+    package func adopt(_ snapshot: Snapshot) {
+        let zones = shared.zones.adopt(snapshot.configuration)
+        let workers = state.withLock { state in
+            state.snapshot = snapshot
+            state.zones = zones
+            return state.workers
+        }
+        for worker in workers { worker.inbox.post { worker.worker.value.adopt(snapshot, zones: zones) } }
+        shared.accessLog.reopen()
+    }
+
+    /// Accepts nobody more and lets requests under way end.
+    package func drain() {
+        for worker in beginDrain() { worker.inbox.post { worker.worker.value.drain() } }
+    }
+
+    /// Ends everything now.
+    package func stop() {
+        for worker in beginDrain() { worker.inbox.post { worker.worker.value.finish() } }
+    }
+
+    private func beginDrain() -> [WorkerHandle] {
+        state.withLock { state in
+            state.isDraining = true
+            return state.workers
+        }
+    }
+
+    /// Waits for the workers to end, after `drain` or `stop`.
+    package func join() {
+        let workers = state.withLock { state in
+            defer { state.workers = [] }
+            return state.workers
+        }
+        for worker in workers { worker.thread.join() }
+        shared.zones.close()
+        shared.pool.shutdown()
+        shared.accessLog.stop()
+    }
+}

@@ -1,0 +1,83 @@
+import Access
+import CLarder
+import Caching
+package import EventLoop
+import Forwarding
+import Message
+package import Storage
+import Synchronization
+
+/// What the workers have in common, and nothing else: the store, the threads for what blocks, the log.
+package final class Shared: Sendable {
+    /// The zone that is always there; the others are in `Worker.zones`.
+    package var tier: Tiers { zones.defaultTier }
+    package let zones: Zones
+    let pool: BlockingPool
+    let accessLog: AccessLogSink
+    private let hasher: Hasher
+    /// Of all workers together; `limits` bounds each.
+    let clients = Occupancy()
+    let exchanges = Occupancy()
+    let tunnels = Occupancy()
+    /// What tells this process from other Larders in `Via`.
+    let instance: [UInt8]
+    /// The key of the digests that stand for verified credentials.
+    let digestKey: [UInt8]
+
+    /// The keyed hash of cache keys, with a secret of this process.
+    struct Hasher: Sendable {
+        private let hasher: CacheKeyHasher
+
+        init() {
+            let secret = Shared.random(16)
+            hasher = CacheKeyHasher(secret: (Shared.word(secret[0..<8]), Shared.word(secret[8..<16])))
+        }
+
+        func key(of uri: [UInt8]) -> StorageKey {
+            let key = unsafe hasher.key(of: uri.span.bytes)
+            return StorageKey(high: key.high, low: key.low)
+        }
+    }
+
+    init(zones: Zones, hasher: Hasher, pool: BlockingPool, accessLog: AccessLogSink) {
+        self.zones = zones
+        self.pool = pool
+        self.accessLog = accessLog
+        self.hasher = hasher
+        digestKey = Shared.random(32)
+        instance = Shared.random(6).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
+    }
+
+    private static func random(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let status = unsafe bytes.withUnsafeMutableBytes { unsafe clarder_random($0.baseAddress, count) }
+        precondition(status == 0, "the system has no random numbers")
+        return bytes
+    }
+
+    private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+
+    private let admin = Locked<[SocketAddress]>([])
+
+    /// The admin server is not reached through the proxy, whatever the rules open.
+    package func keepOut(_ addresses: [SocketAddress]) { admin.withLock { $0 = addresses } }
+
+    func isAdmin(_ address: IPAddress, port: UInt16) -> Bool {
+        admin.withLock { listeners in
+            listeners.contains { listener in
+                guard listener.port == port, let own = IPAddress(listener) else { return false }
+                // To connect to 0.0.0.0 or :: is to connect to this machine; to listen there is to be at all its addresses,
+                // none of which is public, or that is a risk taken.
+                return own == address || addressClass(address) == .unspecified
+                    || (addressClass(own) == .unspecified && !addressClass(address).isPublic)
+            }
+        }
+    }
+
+    /// What stands between the parts of an answer to several ranges: nobody who writes content can know it.
+    static func boundary() -> [UInt8] {
+        random(16).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
+    }
+
+    package func key(of uri: [UInt8]) -> StorageKey { hasher.key(of: uri) }
+}

@@ -1,0 +1,43 @@
+package import Access
+package import Caching
+package import Message
+import Routing
+package import Settings
+package import TLS
+
+/// One whole configuration, ready to be used: what a reload swaps and what a transaction keeps to its end.
+package final class Snapshot: Sendable {
+    package let configuration: Configuration
+    package let access: AccessPolicy
+    package let cachePolicy: CachePolicy
+    package let cacheRules: CacheRules
+    /// What of the rules every request asks, where the rules need not be copied for it.
+    let cacheRulesDependOnType: Bool
+    let cacheRulesAreTrivial: Bool
+    let houseTreatment: CacheTreatment
+    package let limits: Limits
+    let routes = RouteTable()
+    package let tls: TLSClientContext
+    /// The schemes of `access.authentication`; nil if clients need not prove who they are.
+    package let authenticator: Authenticator?
+
+    /// - Parameter users: the users of `access.authentication.basic`. Without them nobody is let in.
+    package init(configuration: Configuration, users: HtpasswdFile?) throws(TLSContextError) {
+        self.configuration = configuration
+        access = AccessPolicy(from: configuration.access)
+        var policy = CachePolicy()
+        policy.heuristicLifetimeMax = Seconds(configuration.cache.heuristicLifetimeMax.components.seconds)
+        cachePolicy = policy
+        cacheRules = configuration.cacheRules
+        cacheRulesDependOnType = cacheRules.dependOnType
+        cacheRulesAreTrivial = cacheRules.isTrivial
+        houseTreatment = cacheRules.house
+        limits = configuration.limits
+        tls = try TLSClientContext(
+            authorities: configuration.tls.caFile.map { .file($0) } ?? .system,
+            minimum: configuration.tls.minVersion == .v1_3 ? .tls13 : .tls12)
+        authenticator = configuration.access.authentication.map {
+            Authenticator([Basic(realm: $0.realm, users: users ?? HtpasswdFile())])
+        }
+    }
+}

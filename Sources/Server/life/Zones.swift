@@ -1,0 +1,131 @@
+import Caching
+import DiskTier
+import EventLoop
+import Settings
+import Storage
+
+/// The caches of this process: the default one, and those that the configuration names.
+package final class Zones: Sendable {
+    let defaultTier: Tiers
+    private let zones: Locked<[Zone]>
+    private let hasher: Shared.Hasher
+
+    init(_ configuration: Configuration, hasher: Shared.Hasher) throws(BackStoreRefusal) {
+        self.hasher = hasher
+        let cache = configuration.cache
+        defaultTier = try Zones.makeTier(Zone.defaultName, cache.memory, configuration, hasher)
+        var made = [Zones.defaultZone(defaultTier, configuration)]
+        do throws(BackStoreRefusal) {
+            for settings in cache.zones {
+                made.append(
+                    Zone(settings, try Zones.makeTier(settings.name, settings.memory, configuration, hasher)))
+            }
+        } catch {
+            for zone in made { zone.tier.backStore?.close() }
+            throw error
+        }
+        zones = Locked(made)
+    }
+
+    /// The default zone first, the others in the order of the configuration: `CacheTreatment.zone` is an index into it.
+    package var current: [Zone] { zones.withLock { $0 } }
+
+    /// Adopts the zones of a new configuration. Zones that stay keep what they hold; those that are gone are emptied, and
+    /// their back stores closed. A zone whose back store cannot be opened is in memory alone, and the log says so.
+    /// - Returns: the zones as they are now, as `current`.
+    func adopt(_ configuration: Configuration) -> [Zone] {
+        let known = current
+        precondition(known.first?.name == Zone.defaultName, "the default zone comes first")
+        // Closed before others are opened, so that a zone with another name may have the directory.
+        for zone in known.dropFirst() where !configuration.cache.zones.contains(where: { $0.name == zone.name }) {
+            zone.tier.clearMemory()
+            zone.tier.backStore?.close()
+        }
+        var made = [Zones.defaultZone(known[0].tier, configuration)]
+        for settings in configuration.cache.zones {
+            let tier =
+                known.first { $0.name == settings.name }?.tier
+                ?? Zones.makeTierAnyway(settings.name, settings.memory, configuration, hasher)
+            made.append(Zone(settings, tier))
+        }
+        for (zone, memory) in zip(made, [configuration.cache.memory] + configuration.cache.zones.map(\.memory)) {
+            zone.tier.memory.setBudget(Int(clamping: memory))
+            if let backStore = zone.tier.backStore, let settings = configuration.cache.disk(ofZone: zone.name) {
+                backStore.setLimits(size: settings.size, pinned: settings.pinned, syncInterval: settings.sync)
+            }
+        }
+        zones.withLock { [made] in $0 = made }
+        return made
+    }
+
+    /// Writes what waits and closes the back stores. Blocks.
+    func close() { for zone in current { zone.tier.backStore?.close() } }
+
+    private static func defaultZone(_ tier: Tiers, _ configuration: Configuration) -> Zone {
+        Zone(
+            name: Zone.defaultName, tier: tier, objectSizeMax: configuration.cache.objectSizeMax,
+            memory: configuration.cache.memory)
+    }
+
+    /// The memory tier takes any body that fits: zone and rules say which are stored.
+    private static func makeTier(
+        _ name: String, _ budget: UInt64, _ configuration: Configuration, _ hasher: Shared.Hasher
+    ) throws(BackStoreRefusal) -> Tiers {
+        let backStore = try configuration.cache.disk(ofZone: name).map { settings throws(BackStoreRefusal) in
+            try open(settings, hasher)
+        }
+        return makeTier(budget, configuration, backStore)
+    }
+
+    private static func makeTierAnyway(
+        _ name: String, _ budget: UInt64, _ configuration: Configuration, _ hasher: Shared.Hasher
+    ) -> Tiers {
+        do throws(BackStoreRefusal) {
+            return try makeTier(name, budget, configuration, hasher)
+        } catch {
+            Diagnostics.error("zone \(name) is in memory alone: \(error)")
+            return makeTier(budget, configuration, nil)
+        }
+    }
+
+    private static func makeTier(_ budget: UInt64, _ configuration: Configuration, _ backStore: (any BackStore)?)
+        -> Tiers
+    {
+        let memory = MemoryTier(
+            budget: Int(clamping: budget), objectMax: Int(clamping: budget),
+            variantsPerKeyMax: configuration.limits.variantsPerKeyMax)
+        return Tiers(memory: memory, backStore: backStore, format: StoredResponse.format)
+    }
+
+    /// Another engine is another class in the last line.
+    private static func open(
+        _ settings: ZoneDisk, _ hasher: Shared.Hasher
+    ) throws(BackStoreRefusal) -> any BackStore {
+        let zone = settings.zone
+        let settings = BackStoreSettings(
+            path: settings.path, size: settings.size, pinned: settings.pinned, syncInterval: settings.sync,
+            key: { hasher.key(of: $0) },
+            log: { event in
+                let text = "disk of zone \(zone): \(event.text)"
+                switch event.level {
+                case .info: Diagnostics.info(text)
+                case .warning: Diagnostics.warning(text)
+                case .error: Diagnostics.error(text)
+                }
+            })
+        return try DiskBackStore.open(settings)
+    }
+}
+
+extension Zone {
+    fileprivate convenience init(_ settings: CacheZone, _ tier: Tiers) {
+        self.init(
+            name: settings.name, tier: tier, objectSizeMax: settings.objectSizeMax, memory: settings.memory)
+    }
+
+    fileprivate convenience init(name: String, tier: Tiers, objectSizeMax: UInt64, memory: UInt64) {
+        self.init(
+            name: name, tier: tier, objectSizeMax: Int(clamping: objectSizeMax),
+            memoryObjectSizeMax: tier.backStore == nil ? nil : Int(clamping: memory / 8))
+    }
+}

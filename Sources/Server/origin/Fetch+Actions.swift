@@ -1,0 +1,196 @@
+import Caching
+import EventLoop
+import Forwarding
+import Framing
+import Message
+import Routing
+import Storage
+import Transaction
+
+/// A head that has just come, and what stands behind it in the same read.
+@safe final class Arrived {
+    let response: ReceivedResponse
+    let length: BodyLength
+    let rest: UnsafeRawBufferPointer
+    /// Bytes of `rest` that went to the sink when it was made.
+    var taken = 0
+
+    init(_ response: ReceivedResponse, _ length: BodyLength, _ rest: UnsafeRawBufferPointer) {
+        self.response = response
+        self.length = length
+        unsafe self.rest = unsafe rest
+    }
+}
+
+/// What the machine wants done.
+extension Fetch {
+    func feed(_ event: Retrieval.Event, _ arrived: Arrived) {
+        perform(retrieval.on(event, now: worker.wallTime, staleMayServe: staleMayServe), arrived)
+    }
+
+    /// - Parameter arrived: the head that led to the action, for those actions that come of one.
+    func perform(_ action: Retrieval.Action, _ arrived: Arrived? = nil) {
+        switch action {
+        case .none: break
+        case .open: acquire()
+        case .reopen: reopen()
+        case .pause(let milliseconds): pauseBeforeResuming(milliseconds)
+        case .send: send()
+        case .passInterim: passInterim(arrived!)
+        case .switchProtocols: switchProtocols(arrived!)
+        case .store(let cached, let invalidates): store(cached, invalidates: invalidates, arrived!)
+        case .storePart(let part): storePart(part, arrived!)
+        case .freshen(let confirmed): freshen(confirmed, arrived!)
+        case .serveStale(let status): serveStale(status: status)
+        case .pass(let passing): pass(passing, arrived!)
+        case .fill(let isFirst): fillHole(isFirst: isFirst)
+        case .goOn: break
+        case .deliver: preconditionFailure("bytes are delivered where they are")
+        case .outdateSelected: outdateSelected()
+        case .abandonHole(let removesStored, let then):
+            abandonHole(removesStored: removesStored)
+            perform(then, arrived)
+        case .finish(let ending): finish(ending)
+        }
+    }
+
+    private func reopen() {
+        worker.counters.add(.originRetries)
+        releaseStream(isComplete: false)
+        acquire()
+    }
+
+    private func pauseBeforeResuming(_ milliseconds: Int) {
+        releaseStream(isComplete: false)
+        worker.counters.add(.resumed)
+        guard milliseconds > 0 else { return feed(.timedOut) }
+        worker.loop.timers.schedule(self, after: .milliseconds(milliseconds))
+    }
+
+    private func passInterim(_ arrived: Arrived) { notify { $0.fetchSentInterim(arrived.response) } }
+
+    private func switchProtocols(_ arrived: Arrived) {
+        guard case .lent(let stream) = link, let client, let exchange = worker.exchange(at: client),
+            let socket = stream.surrender()
+        else { return feed(.invalidHead) }
+        link = .none
+        // The stream ended with its socket, and nothing is left to do.
+        _ = retrieval.on(.cancelled, now: worker.wallTime)
+        end()
+        unsafe exchange.fetchSwitched(arrived.response, origin: socket, early: Array(arrived.rest))
+    }
+
+    // MARK: answers
+
+    private func pass(_ passing: Retrieval.Passing, _ arrived: Arrived) {
+        let response = arrived.response
+        if passing.invalidates { invalidate(response.fields, status: response.status) }
+        if passing.updatesStored { updateStored(by: response, worker.wallTime) }
+        transfer?.resolve(.notShared)
+        guard client != nil else { return feed(.clientLeft(othersGain: false)) }
+        let head = RelayedHead(
+            status: response.status, length: arrived.length, to: request.method,
+            minorVersion: request.head.minorVersion, reason: reason, detail: passing.notStored)
+        var body: Body?
+        if incoming.body.isComplete {
+            sink = .discard
+        } else {
+            let window = request.tier.makeWindow(
+                expectedLength: incoming.body.missing.flatMap { Int(exactly: $0) },
+                window: snapshot.limits.relayBufferBytesMax)
+            let trailers = arrived.length == .chunked ? TransientTrailers() : nil
+            sink = .pass(window, trailers)
+            body = window
+        }
+        let trailers: TransientTrailers? = if case .pass(_, let trailers) = sink { trailers } else { nil }
+        notify { $0.fetchAnswered(.passed(head, response, body, trailers)) }
+    }
+
+    private func serveStale(status: UInt16) {
+        guard let stored else { preconditionFailure("a stale response stands in only where there is one") }
+        transfer?.resolve(.published(stored))
+        sink = .discard
+        notify { $0.fetchAnswered(.stored(stored, as: .staleOnError(reason, status: status), ownFields: nil)) }
+        client = nil
+        guard retrieval.phase == .finished else { return }
+        releaseStream(isComplete: false)
+        end()
+    }
+
+    private func fillHole(isFirst: Bool) {
+        guard let hole else { preconditionFailure("bytes that are missing have a claim") }
+        sink = .fill(hole.fill, of: hole.record)
+        guard isFirst else { return }
+        notify { $0.fetchAnswered(.stored(hole.record, as: .part(status: 206), ownFields: nil)) }
+    }
+
+    private func abandonHole(removesStored: Bool) {
+        guard let hole else { preconditionFailure("bytes that are missing have a claim") }
+        self.hole = nil
+        stored = nil
+        hole.fill.abandon()
+        if removesStored { request.tier.remove(hole.record) }
+        releaseStream(isComplete: false)
+    }
+
+    // MARK: ends
+
+    private func finish(_ ending: Retrieval.Ending) {
+        let trailers = incoming.body?.trailers
+        releaseStream(isComplete: ending == .whole)
+        switch ending {
+        case .whole: finishSink(ForwardedHead.trailers(trailers))
+        case .failed(let refusal):
+            transfer?.resolve(refusal.isOfOrigin ? .failed(code: Int32(refusal.rawValue)) : .notShared)
+            notify { $0.fetchFailed(refusal, denial: nil) }
+        case .brokenOff(let keepsPart):
+            breakOffSink(keepsPart: keepsPart)
+            notify { $0.fetchFailed(.responseIncomplete, denial: nil) }
+        case .abandoned:
+            transfer?.resolve(.notShared)
+            abandonSink()
+        }
+        end()
+    }
+
+    private func finishSink(_ trailers: Fields?) {
+        switch sink {
+        case .none, .discard: break
+        case .pass(let body, let transient):
+            transient?.set(trailers)
+            let isWhole = body.finish()
+            precondition(isWhole, "the machine counts the same bytes as the window")
+        case .store(let record): finishStored(record, trailers)
+        case .fill(let fill, let record): finishPart(fill, of: record)
+        }
+    }
+
+    /// What came so far cannot be completed.
+    private func breakOffSink(keepsPart: Bool) {
+        switch sink {
+        case .none, .discard: break
+        case .pass(let body, _): body.fail()
+        case .store(let record):
+            if keepsPart, partConditions(for: record.cached, from: 0, to: nil) != nil, record.body.makePartial() {
+                // A later request fetches the rest.
+                worker.counters.add(.keptPartial)
+            } else {
+                dropStored(record)
+            }
+        case .fill(let fill, let record):
+            fill.abandon()
+            if !keepsPart || partConditions(for: record.cached, from: 0, to: nil) == nil { request.tier.remove(record) }
+        }
+    }
+
+    /// Nobody gains by the rest.
+    private func abandonSink() {
+        switch sink {
+        case .none: hole?.fill.abandon()
+        case .discard: break
+        case .pass(let body, _): body.fail()
+        case .store(let record): dropStored(record)
+        case .fill(let fill, _): fill.abandon()
+        }
+    }
+}

@@ -1,0 +1,384 @@
+import Access
+import Caching
+import EventLoop
+import Forwarding
+import Framing
+import Message
+import Storage
+import Transaction
+
+/// Responses on their way into the store, and stored responses that an answer renews or invalidates (RFC 9111 §3, §4.3, §4.4).
+extension Fetch {
+    // MARK: a whole response
+
+    func store(_ cached: CachedResponse, invalidates: Bool, _ arrived: Arrived) {
+        // The answer to a POST can stand for its target (RFC 9110 §9.3.3). What was stored before cannot any more.
+        if invalidates {
+            invalidate(arrived.response.fields, status: arrived.response.status)
+            invalidationsBefore = request.tier.invalidations
+        }
+        let now = worker.wallTime
+        let treatment = request.treatment(of: arrived.response.fields, by: snapshot)
+        let fields = endToEndFields(arrived.response, now)
+        let kept = storedFields(of: fields, as: cached)
+        let ownFields = kept.lines.count == fields.lines.count ? nil : fields
+        let expected = incoming.body.missing.map { Int(clamping: $0) }
+        if let expected, let record = storeLarge(cached, kept, expected, treatment) {
+            return publish(record, status: arrived.response.status, ownFields)
+        }
+        guard let record = storeInMemory(cached, kept, expected, treatment, arrived) else {
+            worker.counters.add(.storingRefused)
+            return feed(.notStored, arrived)
+        }
+        publish(record, status: arrived.response.status, ownFields)
+        let taken = record.body.state == .complete ? record.body.length : 0
+        guard taken > 0 else { return }
+        // The body came whole with its head, and was stored before anybody reads it.
+        arrived.taken = taken
+        incoming.body.passed(taken)
+        let action = retrieval.on(.received(taken), now: now)
+        if case .deliver = action {} else { perform(action) }
+    }
+
+    /// Tells the machine that the sink is there, followers that they can read, and the client that its answer begins.
+    private func publish(_ record: StoredResponse, status: UInt16, _ ownFields: Fields?) {
+        feed(.stored)
+        transfer?.resolve(.published(record))
+        notify { $0.fetchAnswered(.stored(record, as: .miss(reason, status: status), ownFields: ownFields)) }
+    }
+
+    /// Returns nil where the store has no room, or the response is outdated by now.
+    private func storeInMemory(
+        _ cached: CachedResponse, _ fields: Fields, _ expected: Int?, _ treatment: CacheTreatment, _ arrived: Arrived
+    ) -> StoredResponse? {
+        guard !isOutdated,
+            let body = request.tier.makeBody(
+                expectedLength: expected, lengthMax: request.memoryObjectSizeMax(treatment))
+        else { return nil }
+        // A body that came whole together with its head, as most small ones do: nobody has to wait for it.
+        if let expected, expected > 0, unsafe expected <= arrived.rest.count {
+            let whole = unsafe UnsafeRawBufferPointer(rebasing: arrived.rest[..<expected])
+            if case .appended = unsafe body.append(whole) { _ = body.finish() }
+        }
+        let record = StoredResponse(
+            request: request, cached: cached, fields: fields, body: body, contentLength: expected,
+            treatment: treatment, trailers: arrived.length == .chunked ? TransientTrailers() : nil)
+        guard insert(record) else { return nil }
+        sink = .store(record)
+        return record
+    }
+
+    /// A large response goes to the disk as it comes: a partial response whose first hole is all of it. It takes no memory, others
+    /// read it while it comes, and what has come outlives the process. Returns nil where it does not go there.
+    private func storeLarge(
+        _ cached: CachedResponse, _ fields: Fields, _ length: Int, _ treatment: CacheTreatment
+    ) -> StoredResponse? {
+        guard !isOutdated, length <= request.objectSizeMax(treatment),
+            let record = largeRecord(length, treatment, cached, fields)
+        else { return nil }
+        // Claimed before others know it: one of them would fetch the same.
+        guard case .missing(let fill) = record.body.claim(at: 0, limit: length), insert(record) else {
+            request.tier.remove(record)
+            return nil
+        }
+        sink = .fill(fill, of: record)
+        return record
+    }
+
+    /// A stored response without a byte whose blocks go to the disk. Returns nil where it does not belong there, or the disk does
+    /// not take it.
+    private func largeRecord(
+        _ length: Int, _ treatment: CacheTreatment, _ cached: CachedResponse, _ fields: Fields
+    ) -> StoredResponse? {
+        guard length > Tiers.wholeBytesMax, treatment.storage != .session,
+            treatment.admission == .all || request.tier.wasSeenBefore(request.key)
+        else { return nil }
+        let record = request.tier.makeLargeRecord(length: length) { body in
+            StoredResponse(
+                request: request, cached: cached, fields: fields, body: body, contentLength: length,
+                treatment: treatment)
+        }
+        return record.map { unsafe unsafeDowncast($0, to: StoredResponse.self) }
+    }
+
+    /// Makes it visible, unless it became outdated at this moment: then it is for those who wait for it already.
+    private func insert(_ record: StoredResponse) -> Bool {
+        guard request.tier.insert(record) else { return false }
+        if isOutdated { request.tier.remove(record) }
+        return true
+    }
+
+    /// What the origin says now may be from before an unsafe request or a purge.
+    private var isOutdated: Bool { transfer?.isOutdated ?? (request.tier.invalidations != invalidationsBefore) }
+
+    /// The fields that go on, with what a proxy adds.
+    func endToEndFields(_ response: ReceivedResponse, _ now: WallTime) -> Fields {
+        ForwardedHead.responseFields(
+            response.fields, response.options, minorVersion: response.minorVersion, now: now)
+    }
+
+    func finishStored(_ record: StoredResponse, _ trailers: Fields?) {
+        record.trailers?.set(trailers)
+        guard record.body.state == .complete || record.body.finish() else { return dropStored(record) }
+        // What outgrew the store went to those who read it, and is gone.
+        guard !record.body.isWindowed else { return }
+        worker.counters.add(.stored)
+        var kept = record
+        if !record.headHasLength {
+            // Now that the length is known, hits are served with it and by the short way.
+            let renewed = record.renewed(cached: record.cached, fields: record.fields)
+            if request.tier.replace(record, with: renewed) { kept = renewed }
+        }
+        persist(kept)
+    }
+
+    /// A whole response goes to the disk, at once or when it is asked for again.
+    private func persist(_ record: StoredResponse) {
+        guard record.storage != .session, request.tier.backStore != nil else { return }
+        switch request.treatment(of: record, by: snapshot).admission {
+        case .all: request.tier.persist(record)
+        case .secondHit: break
+        }
+    }
+
+    func dropStored(_ record: StoredResponse) {
+        record.body.fail()
+        request.tier.remove(record)
+        worker.counters.add(.storingFailed)
+    }
+
+    // MARK: parts
+
+    /// Stores the part that came in answer to the client's range, as a part of the whole (RFC 9111 §3.3).
+    func storePart(_ part: StorablePart, _ arrived: Arrived) {
+        guard !isOutdated, let (record, fill) = place(part, arrived.response) else {
+            worker.counters.add(.storingRefused)
+            return feed(.notStored, arrived)
+        }
+        hole = Hole(record: record, fill: fill)
+        sink = .fill(fill, of: record)
+        publish(record, status: 206, nil)
+    }
+
+    /// The stored response the part belongs to, and the hole that it fills to the byte. Returns nil where there is no such hole,
+    /// or no room.
+    private func place(_ part: StorablePart, _ response: ReceivedResponse) -> (StoredResponse, Fill)? {
+        let treatment = request.treatment(of: response.fields, by: snapshot)
+        let memoryMax = request.memoryObjectSizeMax(treatment)
+        guard let length = Int(exactly: part.total),
+            let record = partialRecord(part, length, heldMax: memoryMax, treatment)
+        else { return nil }
+        let lengthMax = record.body.isLarge ? request.objectSizeMax(treatment) : memoryMax
+        guard let fill = hole(for: part, in: record, lengthMax: lengthMax) else {
+            // A stored response without a byte is of no use.
+            if record.body.extents.isEmpty { request.tier.remove(record) }
+            return nil
+        }
+        return (record, fill)
+    }
+
+    private func hole(for part: StorablePart, in record: StoredResponse, lengthMax: Int) -> Fill? {
+        let range = Int(part.range.lowerBound)..<Int(part.range.upperBound)
+        // Where the origin gives less than was asked for, the client is promised all of it, and the rest is fetched.
+        let promised =
+            StoredAnswer(record, to: request, service: .part(status: 206), worker: worker).delivery?.missing ?? []
+        let beyond = promised.filter { $0.clamped(to: range) != $0 }
+        guard record.body.mayKeep([range] + beyond, lengthMax: lengthMax),
+            case .missing(let fill) = record.body.claim(at: range.lowerBound, limit: range.upperBound)
+        else { return nil }
+        guard fill.range == range else {
+            fill.abandon()
+            return nil
+        }
+        return fill
+    }
+
+    /// What is stored of the same representation, or a new stored response without a byte.
+    private func partialRecord(
+        _ part: StorablePart, _ length: Int, heldMax: Int, _ treatment: CacheTreatment
+    ) -> StoredResponse? {
+        let records = request.zone.lookup(request.key, request.keyBytes).compactMap { $0 as? StoredResponse }
+        if let known = records.first(where: { $0.suits(request) }) {
+            let isSame = known.body.expectedLength == length && combines(part: part, with: known.cached)
+            if known.body.state == .partial, isSame {
+                // §3.4: the new fields hold for the whole. An answer to If-Range may leave out some (RFC 9110 §15.3.7).
+                let renewed = renewed(known, by: part.fields, worker.wallTime)
+                return request.tier.replace(known, with: renewed) ? renewed : nil
+            }
+            // What is whole, or will be, is worth more than a part.
+            if isSame || known.body.state == .growing { return nil }
+        }
+        if let large = largeRecord(length, treatment, part.whole, part.fields) {
+            if insert(large) { return large }
+            request.tier.remove(large)
+            return nil
+        }
+        guard let body = request.tier.makeSparseBody(length: length, heldMax: heldMax) else { return nil }
+        let record = StoredResponse(
+            request: request, cached: part.whole, fields: part.fields, body: body, contentLength: length,
+            treatment: treatment)
+        return insert(record) ? record : nil
+    }
+
+    func finishPart(_ fill: Fill, of record: StoredResponse) {
+        _ = fill.finish()
+        if fill.range.count != record.body.expectedLength { worker.counters.add(.partsStored) }
+        if record.body.state == .complete {
+            worker.counters.add(.stored)
+            persist(record)
+        }
+        fetchRest(of: record)
+    }
+
+    /// Where the rules want the whole response, the next hole is fetched without a client.
+    private func fetchRest(of record: StoredResponse) {
+        let treatment = request.treatment(of: record, by: snapshot)
+        guard treatment.ranges == .whole, record.body.state == .partial, let length = record.body.expectedLength,
+            length <= request.objectSizeMax(treatment), !record.body.isLeftByDisk
+        else { return }
+        Fetch.fetchFirstHole(of: record, worker: worker, snapshot: snapshot, request: request)
+    }
+
+    /// Fetches the first hole of a stored response without a client.
+    static func fetchFirstHole(
+        of record: StoredResponse, worker: Worker, snapshot: Snapshot, request: OwnedRequest
+    ) {
+        var offset = 0
+        while let length = record.body.expectedLength, offset < length {
+            switch record.body.claim(at: offset, limit: length) {
+            case .available(let end): offset = end
+            case .awaited, .unavailable: return
+            case .missing(let fill):
+                let fetch = Fetch(
+                    worker: worker, snapshot: snapshot, request: request, client: nil,
+                    plan: RetrievalPlan(reason: .partial), stored: record, hole: Hole(record: record, fill: fill))
+                fetch.enrol()
+                return fetch.begin()
+            }
+        }
+    }
+
+    // MARK: renewing (RFC 9111 §4.3.4, §4.3.5)
+
+    func freshen(_ confirmed: Retrieval.Confirmed, _ arrived: Arrived) {
+        switch confirmed {
+        case .selected: break
+        case .candidate(let index): stored = candidates[index]
+        }
+        guard let stored else { preconditionFailure("a 304 confirms a stored response that was asked about") }
+        let now = worker.wallTime
+        let renewed = renewed(stored, by: arrived.response, now)
+        var answer = renewed
+        if mayStay(renewed) {
+            _ = request.tier.replace(stored, with: renewed)
+            worker.counters.add(.freshened)
+            answer = suiting(renewed)
+            transfer?.resolve(.published(answer))
+        } else {
+            request.tier.remove(stored)
+            transfer?.resolve(.notShared)
+        }
+        sink = .discard
+        let ownFields = fieldsOfOne(arrived.response, beside: renewed)
+        notify { $0.fetchAnswered(.stored(answer, as: .revalidated(reason), ownFields: ownFields)) }
+        client = nil
+    }
+
+    /// Whether the fields that came now let it be stored still.
+    private func mayStay(_ renewed: StoredResponse) -> Bool {
+        objectionToKeeping(renewed.fields, treatment: request.treatment(of: renewed, by: snapshot)) == nil
+    }
+
+    /// Cookies that came with a 304 are of the client whose request it answers. Returns nil where there are none, or they are for all.
+    private func fieldsOfOne(_ response: ReceivedResponse, beside renewed: StoredResponse) -> Fields? {
+        guard response.fields.contains(.setCookie), !renewed.fields.contains(.setCookie) else { return nil }
+        var fields = renewed.fields
+        for value in response.fields.all(.setCookie) { fields.append(.setCookie, Array(value)) }
+        return fields
+    }
+
+    private func renewed(_ stored: StoredResponse, by response: ReceivedResponse, _ now: WallTime) -> StoredResponse {
+        renewed(stored, by: ForwardedHead.endToEnd(response.fields, response.options), now)
+    }
+
+    /// - Parameter update: end-to-end fields.
+    private func renewed(_ stored: StoredResponse, by update: Fields, _ now: WallTime) -> StoredResponse {
+        let treatment = request.treatment(of: stored, by: snapshot)
+        var freshened = freshening(stored.fields, of: stored.cached, by: update, received: now)
+        let times = stored.cached.renewed(
+            freshened, requestTime: retrieval.requestTime, responseTime: now, policy: snapshot.cachePolicy,
+            treatment: treatment)
+        if let times { return stored.renewed(times: times, fields: freshened.fields) }
+        var cached = cachedAnew(stored, freshened.fields, treatment, now)
+        if update.contains(.setCookie), !maySetCookie(cached, treatment) {
+            let others = update.dropping { $0.name == .setCookie }
+            freshened = freshening(stored.fields, of: stored.cached, by: others, received: now)
+            cached = cachedAnew(stored, freshened.fields, treatment, now)
+        }
+        return stored.renewed(cached: cached, fields: freshened.fields)
+    }
+
+    private func cachedAnew(
+        _ stored: StoredResponse, _ fields: Fields, _ treatment: CacheTreatment, _ now: WallTime
+    ) -> CachedResponse {
+        CachedResponse(
+            status: stored.cached.status, fields: fields, requestTime: retrieval.requestTime, responseTime: now,
+            policy: snapshot.cachePolicy, treatment: treatment)
+    }
+
+    /// Of another variant's response that the origin says suits this request too, a stored response under this request's values.
+    private func suiting(_ renewed: StoredResponse) -> StoredResponse {
+        guard !renewed.suits(request), !isOutdated else { return renewed }
+        let alias = renewed.renewed(for: request)
+        _ = request.tier.insert(alias)
+        return alias
+    }
+
+    /// RFC 9111 §4.3.5: what the answer to a HEAD tells of the stored response to GET.
+    func updateStored(by response: ReceivedResponse, _ now: WallTime) {
+        guard let stored, isEligible(stored.terms, for: request.cache),
+            stored.body.state == .complete || stored.body.state == .partial,
+            let length = stored.body.expectedLength ?? (stored.body.state == .complete ? stored.body.length : nil)
+        else { return }
+        switch headUpdate(
+            status: response.status, fields: response.fields, stored: stored.cached, length: UInt64(length),
+            received: now)
+        {
+        case .freshen:
+            let renewed = renewed(stored, by: response, now)
+            if mayStay(renewed) {
+                if request.tier.replace(stored, with: renewed) { worker.counters.add(.freshened) }
+            } else {
+                request.tier.remove(stored)
+            }
+        case .markStale:
+            if request.tier.replace(stored, with: stored.outdated) { worker.counters.add(.invalidated) }
+        case .ignore:
+            break
+        }
+    }
+
+    /// The origin confirmed something that is not what is stored (RFC 9111 §4.3.4). What is stored is stale now, whatever its lifetime
+    /// says, since another representation is current. It stays, to stand in where the origin fails and stale responses are
+    /// allowed (§4.2.4), until a new response takes its place.
+    func outdateSelected() {
+        if let stored {
+            let outdated = stored.outdated
+            _ = request.tier.replace(stored, with: outdated)
+            self.stored = outdated
+        }
+        releaseStream(isComplete: false)
+        acquire()
+    }
+
+    /// RFC 9111 §4.4: a successful unsafe request makes what is stored for its target invalid, in whatever zone a GET
+    /// would look for it and under whatever key.
+    func invalidate(_ fields: Fields, status: UInt16) {
+        guard let target = TargetURI(request.uri) else { return }
+        for uri in invalidatedURIs(target: target, status: status, fields: fields) {
+            let bytes = snapshot.keyBytes(toGet: uri, asker: request.access)
+            let key = worker.shared.key(of: bytes)
+            for zone in worker.zones { worker.counters.add(.invalidated, zone.invalidate(key, bytes)) }
+        }
+    }
+}

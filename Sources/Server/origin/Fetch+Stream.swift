@@ -1,0 +1,428 @@
+import Access
+import Caching
+import EventLoop
+import Forwarding
+import Framing
+import Glibc
+import Message
+import Routing
+import Storage
+import Transaction
+
+/// The stream to the origin: asking for one, sending the request on it, reading the response from it.
+extension Fetch {
+    // MARK: opening
+
+    /// Asks for a stream, over the route to the origin.
+    func acquire() {
+        precondition(retrieval.phase == .opening, "a stream is asked for once")
+        let plan = snapshot.routes.route(for: request.origin)
+        let loan = worker.origins.borrow(
+            over: plan, for: request, snapshot: snapshot, mayReuse: mayReuseConnection, owner: self)
+        switch loan {
+        case .lent(let stream): opened(stream, isReused: true)
+        case .waiting(let request): link = .waiting(request)
+        case .refused(let refusal): openingFailed(refusal.refusal, refusal.denial)
+        }
+    }
+
+    private var mayReuseConnection: Bool { retrieval.mayReuseConnection && !bindsConnection }
+
+    /// The request proves who sends it for its whole connection, against the rules of HTTP (NTLM, Negotiate: RFC 4559 §6):
+    /// nobody else's request may go out on that connection.
+    private var bindsConnection: Bool {
+        request.head.fields.present.contains(.authorization)
+            && request.fields.all(.authorization).contains(where: Fetch.isBinding)
+    }
+
+    private static func isBinding(_ credentials: ArraySlice<UInt8>) -> Bool {
+        ["ntlm", "negotiate", "nego2", "kerberos"].contains { scheme in
+            credentials.starts(with: scheme.utf8) { $0 | 0x20 == $1 }
+        }
+    }
+
+    func opened(_ stream: OriginStream, isReused: Bool) {
+        turn {
+            link = .lent(stream)
+            feed(.opened(isReused: isReused))
+        }
+    }
+
+    func openingFailed(_ refusal: Refusal, _ denial: Denial?) {
+        turn {
+            link = .none
+            if let denial { notify { $0.note(denial) } }
+            feed(.notOpened(refusal))
+        }
+    }
+
+    /// Sends the request, with the conditions that the machine wants.
+    func send() {
+        guard case .lent(let stream) = link else { preconditionFailure("a request goes out on a stream") }
+        worker.counters.add(.originRequests)
+        incoming.head = []
+        incoming.progress = HeadProgress()
+        incoming.persists = false
+        askCredentialDesk()
+        let outgoing = OutgoingRequest(
+            request.received, conditions: retrieval.conditions, instance: worker.shared.instance)
+        unsafe worker.scratch.pointee.out.removeAll(keepingCapacity: true)
+        unsafe outgoing.serialize(into: &worker.scratch.pointee.out)
+        let outcome = unsafe worker.scratch.pointee.out.withUnsafeBytes { unsafe stream.send($0) }
+        guard outcome != .failed else { return headEnded() }
+        requestIsSent = !request.hasBody
+        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+        if request.hasBody { notify { $0.upload(to: self) } }
+    }
+
+    // MARK: the request's body
+
+    /// Sends a piece of the request's body. Returns false to hold the client back until `Exchange.mayUploadMore`.
+    func sendBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard case .lent(let stream) = link else { return true }
+        if case .chunked = request.bodyLength {
+            var framed: [UInt8] = []
+            framed.reserveCapacity(bytes.count + 20)
+            appendChunkHeader(bytes.count, to: &framed)
+            unsafe framed.append(contentsOf: bytes)
+            framed.append(contentsOf: [0x0D, 0x0A])
+            _ = unsafe framed.withUnsafeBytes { unsafe stream.send($0) }
+        } else {
+            _ = unsafe stream.send(bytes)
+        }
+        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+        return stream.unsentBytes < snapshot.limits.relayBufferBytesMax
+    }
+
+    func endBody(trailers: Fields?) {
+        requestIsSent = true
+        guard case .chunked = request.bodyLength, case .lent(let stream) = link else { return }
+        var last: [UInt8] = []
+        appendLastChunk(trailers: ForwardedHead.trailers(trailers), to: &last)
+        _ = unsafe last.withUnsafeBytes { unsafe stream.send($0) }
+    }
+
+    func drained() { notify { $0.mayUploadMore() } }
+
+    /// The origin may have answered before it closed: what it sent is still read.
+    func writeFailed() { incoming.persists = false }
+
+    // MARK: reading
+
+    func readable() {
+        turn {
+            repeat {
+                guard case .lent(let stream) = link else { return }
+                if retrieval.phase == .asked {
+                    if !readHead(stream) { return }
+                } else if retrieval.phase == .receiving {
+                    if !readBody(stream) { return }
+                } else {
+                    return
+                }
+                // It may have been given back by now.
+                guard case .lent(let held) = link, held.mustBeDrained else { return }
+            } while !isPaused
+        }
+    }
+
+    /// - Returns: there may be more to read.
+    private func readHead(_ stream: OriginStream) -> Bool {
+        switch unsafe stream.read(into: worker.readBuffer) {
+        case .bytes(let count):
+            worker.counters.add(.bytesFromOrigins, count)
+            let received = unsafe UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count])
+            if incoming.head.isEmpty {
+                unsafe parseHead(received)
+            } else {
+                unsafe incoming.head.append(contentsOf: received)
+                let all = incoming.head
+                incoming.head = []
+                unsafe all.withUnsafeBytes { unsafe parseHead($0) }
+            }
+            return true
+        case .wouldBlock: return false
+        case .closed, .failed:
+            headEnded()
+            return false
+        }
+    }
+
+    /// The connection ended before a final head.
+    private func headEnded() { feed(.closed(headBegan: !incoming.head.isEmpty)) }
+
+    private func parseHead(_ received: UnsafeRawBufferPointer) {
+        var rest = unsafe received
+        while retrieval.phase == .asked {
+            let bytes = unsafe rest.bindMemory(to: UInt8.self)
+            do throws(FramingError) {
+                let isComplete = unsafe try parseResponseHead(
+                    bytes.span, into: &worker.scratch.pointee.responseHead, progress: &incoming.progress,
+                    limits: snapshot.limits)
+                guard isComplete else {
+                    unsafe incoming.head.append(contentsOf: rest)
+                    return
+                }
+            } catch { return headIsInvalid(error) }
+            incoming.progress = HeadProgress()
+            let head = unsafe worker.scratch.pointee.responseHead
+            let headBytes = unsafe UnsafeRawBufferPointer(rebasing: rest[..<head.byteCount])
+            unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[head.byteCount...])
+            unsafe receive(head, headBytes, rest: rest)
+            guard unsafe (100...199).contains(head.status) && !rest.isEmpty else { return }
+        }
+    }
+
+    private func headIsInvalid(_ violation: FramingError) {
+        worker.counters.count(violation)
+        notify { $0.note(violation: violation) }
+        feed(.invalidHead)
+    }
+
+    private func receive(_ head: ResponseHead, _ headBytes: UnsafeRawBufferPointer, rest: UnsafeRawBufferPointer) {
+        let response = unsafe ReceivedResponse(head, bytes: Array(headBytes))
+        if head.status < 200 {
+            if head.status != 101 {
+                worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+            }
+            return unsafe feed(head.status == 101 ? .switched : .interim, Arrived(response, .none, rest))
+        }
+        let length: BodyLength
+        do throws(FramingError) {
+            length = unsafe try responseBodyLength(
+                head, to: request.method, bytes: headBytes.bindMemory(to: UInt8.self).span)
+        } catch { return headIsInvalid(error) }
+        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
+        incoming.body = BodyReader(length, limits: snapshot.limits)
+        notePersistence(of: response, minorVersion: head.minorVersion)
+        tellCredentialDesk(of: response)
+        let arrived = unsafe Arrived(response, length, rest)
+        let now = worker.wallTime
+        let isRange = response.status == 206 && request.cache.hasRange
+        feed(
+            .head(
+                Retrieval.Head(
+                    status: response.status, fields: response.fields,
+                    endToEnd: isRange ? endToEndFields(response, now) : nil, length: incoming.body.missing,
+                    treatment: request.treatment(of: response.fields, by: snapshot), receivedAt: now)), arrived)
+        guard retrieval.phase == .receiving else { return }
+        unsafe consume(UnsafeRawBufferPointer(rebasing: rest[arrived.taken...]))
+        endOfRead()
+    }
+
+    private func notePersistence(of response: ReceivedResponse, minorVersion: UInt8) {
+        incoming.persists =
+            Framing.persists(minorVersion: minorVersion, response.options) && !bindsConnection
+            && !(response.fields.contains(.wwwAuthenticate)
+                && response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding))
+        incoming.keepAlive = snapshot.configuration.timeouts.originKeepAlive
+        // A second less, for the time that the request will be on its way.
+        if let announced = keepAliveTimeout(response.fields) {
+            incoming.keepAlive = min(incoming.keepAlive, .seconds(max(0, announced.count - 1)))
+        }
+    }
+
+    // MARK: the body
+
+    private func readBody(_ stream: OriginStream) -> Bool {
+        if let page = unsafe writablePage { return unsafe readIntoSink(stream, page) }
+        guard let count = unsafe readPiece(stream, into: worker.readBuffer) else { return false }
+        unsafe consume(UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
+        endOfRead()
+        return retrieval.phase == .receiving
+    }
+
+    /// - Returns: how many bytes came; nil: none, and where that was the end it is dealt with.
+    private func readPiece(_ stream: OriginStream, into room: UnsafeMutableRawBufferPointer) -> Int? {
+        switch unsafe stream.read(into: room) {
+        case .bytes(let count):
+            worker.counters.add(.bytesFromOrigins, count)
+            worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
+            return count
+        case .wouldBlock: return nil
+        case .closed:
+            let isComplete = incoming.body.closed() == .complete
+            incoming.persists = false
+            feed(isComplete ? .ended(byClosing: true) : .brokeOff)
+            return nil
+        case .failed:
+            feed(.brokeOff)
+            return nil
+        }
+    }
+
+    /// Room in the sink for bytes that are surely content. Returns nil where lines of the framing stand in between, the sink
+    /// has no pages, or it has no room.
+    private var writablePage: UnsafeMutableRawBufferPointer? {
+        let limit = Int(clamping: min(incoming.body.readableDirectly, retrieval.roomLeft))
+        guard limit > 0 else { return nil }
+        let hint = min(Worker.readBufferBytes, limit)
+        let page =
+            switch sink {
+            case .store(let record): unsafe record.body.writable(hint)
+            case .fill(let fill, _): unsafe fill.writable(hint)
+            case .none, .pass, .discard: unsafe UnsafeMutableRawBufferPointer?.none
+            }
+        return unsafe page.map { unsafe UnsafeMutableRawBufferPointer(rebasing: $0.prefix(limit)) }
+    }
+
+    /// Reads straight into the page: the bytes are not copied again.
+    private func readIntoSink(_ stream: OriginStream, _ page: UnsafeMutableRawBufferPointer) -> Bool {
+        guard let count = unsafe readPiece(stream, into: page) else { return false }
+        guard case .deliver = retrieval.on(.received(count), now: worker.wallTime) else {
+            preconditionFailure("the room was no larger than what may come")
+        }
+        incoming.body.passed(count)
+        switch sink {
+        case .store(let record): record.body.commit(count)
+        case .fill(let fill, _): fill.commit(count)
+        case .none, .pass, .discard: preconditionFailure("this sink has no pages")
+        }
+        if incoming.body.isComplete {
+            // The room ended with the message. What the origin sent behind it would be read as the answer to the next request.
+            if incoming.persists, unsafe stream.read(into: worker.readBuffer) != .wouldBlock {
+                incoming.persists = false
+            }
+            feed(.ended(byClosing: false))
+        }
+        endOfRead()
+        return retrieval.phase == .receiving
+    }
+
+    /// Takes the content out of what came and hands it to the sink.
+    private func consume(_ bytes: UnsafeRawBufferPointer) {
+        let span = unsafe bytes.bindMemory(to: UInt8.self)
+        var offset = 0
+        while retrieval.phase == .receiving {
+            do throws(FramingError) {
+                switch unsafe try incoming.body.next(in: span.span, from: &offset) {
+                case .data(let range):
+                    unsafe deliver(UnsafeRawBufferPointer(rebasing: bytes[range]), isAll: offset == bytes.count)
+                case .more: return
+                case .end:
+                    // What follows the message belongs to no request.
+                    if offset < bytes.count { incoming.persists = false }
+                    feed(.ended(byClosing: false))
+                }
+            } catch {
+                worker.counters.count(error)
+                return feed(.brokeOff)
+            }
+        }
+    }
+
+    /// - Parameter isAll: no more content follows in this read.
+    private func deliver(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {
+        let action = retrieval.on(.received(bytes.count), now: worker.wallTime)
+        guard case .deliver = action else { return perform(action) }
+        switch sink {
+        case .pass(let body, _): unsafe pass(bytes, through: body, isAll: isAll)
+        case .store(let record):
+            switch unsafe record.body.append(bytes) {
+            case .appended: break
+            case .full, .tooLarge: unsafe outgrow(record, bytes)
+            }
+        case .fill(let fill, _):
+            switch unsafe fill.append(bytes) {
+            case .appended: break
+            case .full, .tooLarge: feed(.sinkFull)
+            }
+        case .discard: break
+        case .none: preconditionFailure("a body has a sink")
+        }
+    }
+
+    private func pass(_ bytes: UnsafeRawBufferPointer, through body: Body, isAll: Bool) {
+        // The client is sent the bytes from where they were read; the window copies what its socket does not take. Where more
+        // pieces follow, they are gathered first.
+        let result =
+            unsafe isAll ? body.append(lending: bytes) { worker.readers.flush() } : body.append(bytes)
+        precondition(
+            result == .appended || retrieval.phase != .receiving, "a window has room for what the machine lets through")
+    }
+
+    /// The body is larger than the store takes: it leaves the store and streams through a window to those who read it.
+    private func outgrow(_ record: StoredResponse, _ bytes: UnsafeRawBufferPointer) {
+        worker.counters.add(.storingRefused)
+        record.body.abandonStorage(window: snapshot.limits.relayBufferBytesMax)
+        request.tier.remove(record)
+        if case .appended = unsafe record.body.append(bytes) { return }
+        feed(.sinkFull)
+    }
+
+    /// After one read: readers on this worker send, and one that is too far behind holds the origin back.
+    private func endOfRead() {
+        worker.readers.flush()
+        switch sink {
+        case .pass(let body, _): holdBack(body)
+        case .store(let record):
+            if retrieval.phase == .receiving, isForNobody(record) { return feed(.cancelled) }
+            holdBack(record.body)
+        case .fill(let fill, _):
+            fill.body.isLeftByDisk ? passOn(fill) : holdBack(fill.body)
+        case .none, .discard: break
+        }
+    }
+
+    // MARK: back-pressure
+
+    /// Pauses the origin while those who take the body are behind.
+    private func holdBack(_ body: Body) {
+        guard retrieval.phase == .receiving, body.writerShouldPause, let id else { return }
+        pause()
+        body.awaitRoom(worker.wake { $0.fetches[id]?.resume() })
+    }
+
+    /// The disk stopped accepting blocks. The client that asked gets the body through memory, which has no room for all of it:
+    /// free what the client has read, and pause the origin while the client is behind.
+    private func passOn(_ fill: Fill) {
+        guard retrieval.phase == .receiving else { return }
+        guard let client, let taken = worker.exchange(at: client)?.offsetTaken(of: fill.body) else {
+            return feed(.sinkFull)
+        }
+        fill.discard(before: taken)
+        if fill.position - taken > Fetch.passedOnBytesMax { pause() }
+    }
+
+    /// Bytes that the origin may be ahead of the client then.
+    private static let passedOnBytesMax = 1 << 20
+
+    /// The client took some of the body.
+    func clientTook() {
+        guard isPaused, let id, case .fill(let fill, _) = sink, fill.body.isLeftByDisk else { return }
+        guard let client, let taken = worker.exchange(at: client)?.offsetTaken(of: fill.body),
+            fill.position - taken <= Fetch.passedOnBytesMax / 2
+        else { return }
+        // Not from within the client's writing.
+        worker.wake { $0.fetches[id]?.resume() }()
+    }
+
+    private func pause() {
+        guard !isPaused, case .lent(let stream) = link else { return }
+        isPaused = true
+        stream.pause()
+    }
+
+    func resume() {
+        guard isPaused, retrieval.phase == .receiving, case .lent(let stream) = link else { return }
+        isPaused = false
+        stream.resume()
+        if stream.mustBeDrained { readable() }
+    }
+
+    // MARK: giving it back
+
+    /// Gives the stream back: to be used again where the message is complete and both sides agreed to that.
+    func releaseStream(isComplete: Bool) {
+        let held = link
+        link = .none
+        isPaused = false
+        switch held {
+        case .none: break
+        case .waiting(let wish): wish.cancel()
+        case .lent(let stream):
+            let isReusable = isComplete && incoming.persists && requestIsSent && stream.unsentBytes == 0
+            stream.finish(isReusable ? .keep(for: incoming.keepAlive) : .close)
+        }
+    }
+}

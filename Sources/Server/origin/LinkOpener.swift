@@ -1,0 +1,240 @@
+import Access
+import EventLoop
+import Message
+import Routing
+import TLS
+
+/// Who waits for a connection to be opened. It keeps the opener, and cancels it before it goes away itself.
+protocol LinkOpenerOwner: AnyObject {
+    func opened(_ transport: consuming Transport, at address: SocketAddress)
+    func openingFailed(_ failure: OpeningFailure)
+}
+
+/// Opens one connection, for a fetch or for a tunnel: carries out what an `Opening` decides, with the resolver, the
+/// race of RFC 8305 and OpenSSL.
+///
+/// The owner is told once, or not at all after `cancel()`; never from inside `begin()`.
+final class LinkOpener: TimedObject {
+    private let worker: Worker
+    private let snapshot: Snapshot
+    /// On whose behalf: permission depends on it.
+    private let request: AccessRequest
+    private unowned let owner: any LinkOpenerOwner
+    private var opening: Opening
+    private var ticket: ResolverTicket?
+    private var attempt: ConnectAttempt?
+    private var transport: Transport?
+    private var address: SocketAddress?
+    private var readEvent = IOEvent()
+    private var writeEvent = IOEvent()
+    private var isBeginning = false
+    private var failedAtOnce: OpeningFailure?
+
+    init(
+        worker: Worker, snapshot: Snapshot, goal: OpeningGoal, for request: AccessRequest, owner: any LinkOpenerOwner
+    ) {
+        self.worker = worker
+        self.snapshot = snapshot
+        self.request = request
+        self.owner = owner
+        opening = Opening(goal)
+    }
+
+    /// Starts. Returns the reason if the opening fails at once; the owner is not told again.
+    func begin() -> OpeningFailure? {
+        isBeginning = true
+        perform(opening.on(.begin))
+        isBeginning = false
+        return failedAtOnce
+    }
+
+    /// The connection is no longer wanted.
+    func cancel() {
+        perform(opening.on(.cancelled))
+        stop()
+    }
+
+    private func on(_ event: Opening.Event) { perform(opening.on(event)) }
+
+    /// Carries out one action after the other until something has to be waited for.
+    private func perform(_ first: Opening.Action) {
+        var action = first
+        while true {
+            switch action {
+            case .resolve(let host):
+                guard let event = resolve(host) else { return }
+                action = opening.on(event)
+            case .permit(let addresses, let port):
+                action = opening.on(.judged(addresses.map { objection(to: $0, port: port) }))
+            case .connect(let addresses, let port):
+                return connect(addresses.map { SocketAddress($0, port: port) })
+            case .secure(let serverName):
+                guard let event = secure(serverName) else { return }
+                action = opening.on(event)
+            case .askProxy:
+                preconditionFailure("the table of routes names no proxy")
+            case .ready:
+                return becomeReady()
+            case .fail(let failure):
+                return fail(failure)
+            case .nothing:
+                return
+            }
+        }
+    }
+
+    // MARK: the legs
+
+    /// - Returns: what is known without asking; nil if a name server is asked.
+    private func resolve(_ host: String) -> Opening.Event? {
+        if let known = HostAddresses.known(of: host, worker: worker) { return event(for: known) }
+        ticket = worker.resolver.resolve(host) { [weak self] result in
+            guard let self else { return }
+            ticket = nil
+            on(event(for: result.map(\.addresses).mapError(NameFailure.init)))
+        }
+        return nil
+    }
+
+    private func event(for result: Result<[SocketAddress], NameFailure>) -> Opening.Event {
+        switch result {
+        case .success(let addresses): .resolved(addresses.compactMap(IPAddress.init))
+        case .failure(let failure): .unresolved(failure)
+        }
+    }
+
+    /// Why the address may not be dialled; nil if it may. The configuration itself names a next proxy, so the rules for
+    /// destinations do not apply to it.
+    private func objection(to address: IPAddress, port: UInt16) -> Denial? {
+        if case .direct = opening.goal.route, let denial = snapshot.access.mayDial(request, address: address) {
+            return denial
+        }
+        guard worker.shared.isAdmin(address, port: port) else { return nil }
+        return Denial(reason: .privateDestination, text: "the admin server is not reached through the proxy")
+    }
+
+    private func connect(_ addresses: [SocketAddress]) {
+        attempt = ConnectAttempt.start(
+            addresses, loop: worker.loop, attemptDelay: .milliseconds(250),
+            timeout: snapshot.configuration.timeouts.connect
+        ) { [weak self] outcome in
+            // A socket that nobody waits for closes with its outcome.
+            guard let self else { return }
+            attempt = nil
+            switch consume outcome {
+            case .connected(let socket, let address):
+                Sockets.setNoDelay(socket.rawValue)
+                transport = Transport(plain: socket)
+                self.address = address
+                on(.connected)
+            case .failed(let error):
+                on(.unreachable(ConnectFailure(error)))
+            }
+        }
+    }
+
+    /// - Returns: what came of the first step; nil if the handshake has to wait.
+    private func secure(_ serverName: String) -> Opening.Event? {
+        // TLS inside TLS has no socket of its own to work on.
+        guard let socket = transport.take()?.surrender() else { return .insecure(.noSession) }
+        do {
+            transport = try Transport(securing: socket, with: snapshot.tls, serverName: serverName)
+        } catch {
+            return .insecure(.noSession)
+        }
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe transport?.assign(
+            &readEvent, on: worker.loop, .read, { _, _, context in unsafe opener(context).handshakeMayGoOn() }, context)
+        unsafe transport?.assign(
+            &writeEvent, on: worker.loop, .write, { _, _, context in unsafe opener(context).handshakeMayGoOn() },
+            context)
+        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.connect)
+        return continueHandshake()
+    }
+
+    private func handshakeMayGoOn() {
+        guard let event = continueHandshake() else { return }
+        clearEvents()
+        on(event)
+    }
+
+    private func continueHandshake() -> Opening.Event? {
+        switch transport?.handshake() {
+        case .done: return .secured
+        case .failed(let failure): return Opening.Event(failure)
+        case .wantRead:
+            writeEvent.remove()
+            readEvent.add()
+        case .wantWrite:
+            readEvent.remove()
+            writeEvent.add()
+        case nil: preconditionFailure("a handshake has its transport")
+        }
+        return nil
+    }
+
+    override func timerFired() { on(.timedOut) }
+
+    // MARK: the end
+
+    private func becomeReady() {
+        clearEvents()
+        guard let ready = transport.take(), let address else { preconditionFailure("an open connection has a socket") }
+        owner.opened(ready, at: address)
+    }
+
+    private func fail(_ failure: OpeningFailure) {
+        stop()
+        switch failure {
+        case .unreachable, .insecure, .proxyRefused, .proxyUnintelligible:
+            worker.counters.add(.originConnectionsFailed)
+        case .nameNotFound, .nameTimeout, .denied: break
+        }
+        guard !isBeginning else {
+            failedAtOnce = failure
+            return
+        }
+        owner.openingFailed(failure)
+    }
+
+    private func stop() {
+        ticket?.cancel()
+        ticket = nil
+        attempt?.cancel()
+        attempt = nil
+        // No event may outlive the socket.
+        clearEvents()
+        transport = nil
+    }
+
+    private func clearEvents() {
+        readEvent.clear()
+        writeEvent.clear()
+        worker.loop.timers.cancel(self)
+    }
+}
+
+private func opener(_ context: UnsafeMutableRawPointer?) -> LinkOpener {
+    unsafe Unmanaged<LinkOpener>.fromOpaque(context!).takeUnretainedValue()
+}
+
+extension ConnectFailure {
+    init(_ error: ConnectError) {
+        switch error {
+        case .refused: self = .refused
+        case .timedOut: self = .timedOut
+        case .unreachable, .noAddress: self = .unroutable
+        case .failed: self = .terminated
+        }
+    }
+}
+
+extension Opening.Event {
+    init(_ failure: TLSFailure) {
+        switch failure {
+        case .certificate: self = .insecure(.certificate)
+        case .protocolError, .alertReceived: self = .insecure(.disagreement)
+        case .truncated, .connectionFailed: self = .closed
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import Access
+import Routing
+import Transaction
+
+/// Why a fetch or a tunnel gets no connection, in the terms of the answer that its client gets.
+struct OpeningRefusal {
+    let refusal: Refusal
+    /// What the rules of access say, where they are the reason.
+    let denial: Denial?
+
+    init(_ refusal: Refusal) {
+        self.refusal = refusal
+        denial = nil
+    }
+
+    init(_ failure: OpeningFailure) {
+        if case .denied(let denial) = failure { self.denial = denial } else { denial = nil }
+        refusal = Refusal(failure)
+    }
+}
+
+extension Refusal {
+    init(_ failure: OpeningFailure) {
+        switch failure {
+        case .nameNotFound: self = .nameNotFound
+        case .nameTimeout: self = .nameTimeout
+        case .denied(let denial): self = Refusal(denial)
+        case .unreachable(.refused): self = .connectionRefused
+        case .unreachable(.timedOut): self = .connectionTimeout
+        case .unreachable(.unroutable): self = .destinationUnroutable
+        case .unreachable(.terminated): self = .connectionTerminated
+        case .insecure(.certificate): self = .tlsCertificate
+        case .insecure(.disagreement): self = .tlsProtocol
+        case .insecure(.noSession): self = .internalError
+        case .proxyRefused: self = .connectionRefused
+        case .proxyUnintelligible: self = .responseInvalid
+        }
+    }
+
+    init(_ failure: NameFailure) {
+        switch failure {
+        case .notFound: self = .nameNotFound
+        case .timedOut: self = .nameTimeout
+        }
+    }
+}

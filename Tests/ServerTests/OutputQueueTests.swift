@@ -1,0 +1,46 @@
+import Server
+import Testing
+
+@Suite("Bytes that wait for a socket")
+struct OutputQueueTests {
+    private func text(_ queue: borrowing OutputQueue) -> String {
+        unsafe queue.withBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test func `what was taken is gone, what was not stays in order`() {
+        var queue = OutputQueue()
+        queue.append(Array("abc".utf8))
+        queue.advance(by: 2)
+        queue.append { $0.append(contentsOf: "def".utf8) }
+        #expect(text(queue) == "cdef")
+        let count = queue.count
+        #expect(count == 4)
+        queue.advance(by: 4)
+        let isEmpty = queue.isEmpty
+        #expect(isEmpty)
+    }
+
+    @Test func `the end can be taken back`() {
+        var queue = OutputQueue()
+        queue.append(Array("interim final".utf8))
+        queue.advance(by: 3)
+        queue.truncate(to: 5)
+        #expect(text(queue) == "erim ")
+        queue.truncate(to: 0)
+        let isEmpty = queue.isEmpty
+        #expect(isEmpty)
+    }
+
+    @Test func `a peer that always leaves a little does not make it grow`() {
+        var queue = OutputQueue()
+        queue.append([UInt8(ascii: "x")])
+        for _ in 0..<1000 {
+            queue.append([UInt8](repeating: 1, count: 1024))
+            queue.advance(by: 1024)
+        }
+        let count = queue.count
+        #expect(count == 1)
+        let held = queue.bytesHeld
+        #expect(held <= 128 << 10)
+    }
+}

@@ -7,7 +7,8 @@ import Transaction
 @Suite("Architecture: the documents")
 struct DocumentTests {
     static let documents =
-        ["README.md", "CHANGELOG.md"].filter(Tree.exists) + Tree.files(below: "docs", suffix: ".md")
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].filter(Tree.exists)
+        + Tree.files(below: "docs", suffix: ".md")
 
     @Test func `the documents that the README promises are there`() {
         for name in ["architecture", "admin", "access", "caching", "troubleshooting", "configuration"] {
@@ -36,7 +37,7 @@ struct DocumentTests {
         #expect(Self.links(in: "[a](b.md#c) and [d](https://e) and [f](g/h.md)") == ["b.md", "g/h.md"])
     }
 
-    /// `Sources/Server/Fetch.swift` and its like, wherever they stand between backquotes.
+    /// `Sources/Server/origin/Fetch.swift` and its like, wherever they stand between backquotes.
     @Test(arguments: documents) func `every source file that is named exists`(_ document: String) throws {
         for match in try Tree.text(document).matches(of: /`((?:Sources|Tests|FuzzTesting|conf|docker)\/[^`*{\s]+)`/) {
             #expect(Tree.exists(String(match.1)), "\(document) names \(match.1)")
@@ -59,6 +60,13 @@ struct DocumentTests {
     @Test(arguments: Refusal.allCases) func `troubleshooting names every refusal`(_ refusal: Refusal) throws {
         let text = try Tree.text("docs/troubleshooting.md")
         #expect(text.contains("| `\(refusal.name)` | \(refusal.status) | `\(refusal.proxyStatusError)` |"))
+    }
+
+    @Test(arguments: CloseReason.allCases) func `troubleshooting names every reason to close`(_ reason: CloseReason)
+        throws
+    {
+        let text = try Tree.text("docs/troubleshooting.md")
+        #expect(text.contains("| `\(reason.name)` | \(reason.explanation) |"))
     }
 
     @Test(arguments: FramingError.allCases)

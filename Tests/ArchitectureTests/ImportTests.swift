@@ -32,6 +32,17 @@ struct ImportTests {
         }
     }
 
+    /// Whoever stores and serves speaks of a back store. The disk itself is for its adapter and for the commands that work on
+    /// its files while no proxy runs.
+    @Test func `the disk is known to its adapter, its tools and the command line alone`() {
+        for file in SourceFile.all where file.imports.contains("Disk") {
+            #expect(["DiskTier", "DiskTools", "larder"].contains(file.target), "\(file.path)")
+        }
+        for file in SourceFile.all where file.imports.contains("DiskTier") {
+            #expect(file.path == "Sources/Server/life/Zones.swift", "\(file.path)")
+        }
+    }
+
     /// Not even in a comment, so that a search for the word finds nothing.
     @Test(arguments: SourceFile.all)
     func `no source mentions Foundation`(_ file: SourceFile) {
@@ -67,9 +78,11 @@ struct ManifestTests {
         #expect(dependencies.subtracting(Rooms.core).isEmpty)
     }
 
-    /// Storage stands on Disk, Disk on the threads and locks of EventLoop, and DiskTools on both. No other room of the edge
-    /// knows another.
-    static let knownAtTheEdge = ["Storage": ["Disk"], "Disk": ["EventLoop"], "DiskTools": ["Disk", "EventLoop"]]
+    /// DiskTier stands on Storage and Disk, Disk on the threads and locks of EventLoop, and DiskTools on both of those. No
+    /// other room of the edge knows another.
+    static let knownAtTheEdge = [
+        "DiskTier": ["Disk", "Storage"], "Disk": ["EventLoop"], "DiskTools": ["Disk", "EventLoop"],
+    ]
 
     @Test(arguments: Rooms.edge) func `an edge target depends on C libraries, and the rooms below it`(
         _ target: String

@@ -1,8 +1,8 @@
-/// docs/conformance.md: what the RFCs require of a cache, and what answers for it; then the suites by RFC.
+/// docs/conformance.md: what the RFCs require of a cache and a proxy, and what answers for it; then the suites by RFC.
 func renderConformance(_ tables: [(rfc: Int, rows: [Requirement])], suites: [Suite]) -> String {
     var lines = [
         "# Conformance", "",
-        "What the RFCs require of a shared cache, in our own words, and the tests that hold us to it, or the decision that stands in",
+        "What the RFCs require of a shared cache and of a proxy, in our own words, and the tests that hold us to it, or the decision that stands in",
         "their place. Written by `LARDER_RENDER=1 swift test --filter Conformance` from the tables in `Tests/ArchitectureTests/Conformance`; the same",
         "test fails where a row has neither, or names a test that is not there.",
     ]

@@ -1,4 +1,4 @@
-/// One requirement of an RFC that concerns a cache, in our words, and what answers for it.
+/// One requirement of an RFC that concerns a cache or a proxy, in our words, and what answers for it.
 struct Requirement: Sendable {
     enum Level: String, Sendable {
         case must = "MUST"
@@ -33,7 +33,8 @@ struct Requirement: Sendable {
 enum Requirements {
     static let all: [(rfc: Int, rows: [Requirement])] = [
         (9111, storing + constructing + freshness + validation + fieldsOfCaching),
-        (9110, representations + conditions + ranges),
+        (9110, forwarding + representations + methods + negotiation + conditions + ranges + interim + statuses),
+        (9112, messages),
         (5861, staleness), (8246, immutability), (9213, targeting),
     ]
 }

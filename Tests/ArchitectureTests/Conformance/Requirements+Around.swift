@@ -28,7 +28,10 @@ extension Requirements {
             "store the answer to a POST for later GETs, only with explicit freshness and the target as Content-Location",
             "PostStoringTests: explicit lifetime and the target as Content-Location",
             "PostStoringTests: no explicit lifetime"),
-        Requirement("12.5.5", .must, "Vary: * matches nothing", "SecondaryKeyTests: * among others"),
+    ]
+
+    static let negotiation = [
+        Requirement("12.5.5", .must, "Vary: * matches nothing", "SecondaryKeyTests: * among others")
     ]
 
     static let conditions = [
@@ -104,6 +107,13 @@ extension Requirements {
         Requirement(
             "14.6", .must, "several ranges as multipart/byteranges",
             "PartScenarios: several ranges are answered as multipart, holes filled on the way"),
+    ]
+
+    static let statuses = [
+        Requirement(
+            "15.3.7", .mustNot, "take a part for what its range and its length do not both say",
+            "PartTests: a part promises the bytes of its range (RFC 9110 §14.4)",
+            "LyingPartScenarios: in answer to a client's range"),
         Requirement(
             "15.3.7", .must, "a 206 with one part says which",
             "PartScenarios: a hole is told as partial, and whose Content-Range it is"),

@@ -19,8 +19,8 @@ extension Requirements {
             "CachingTests: a fresh response is served without the origin, with its Age (§4, §5.1)"),
         Requirement(
             "4", .must, "write unsafe methods through to the origin, and answer only when it has",
-            "TransactionTests: POST goes to the origin and, done, invalidates",
-            "TransactionTests: an unknown method counts as unsafe",
+            "RetrievalTests: POST invalidates when it succeeded",
+            "RequestMachineTests: an unknown method counts as unsafe",
             "ReuseTests: only GET and HEAD are answered from the store"),
         Requirement(
             "4", .may, "answer several requests with one response on its way",

@@ -1,0 +1,201 @@
+/// RFC 9112 where it binds a proxy, which is a server to its clients and a client to origins.
+extension Requirements {
+    static let messages = [
+        Requirement(
+            "2.2", .should, "skip an empty line before a request line",
+            "RequestLineTests: a few empty lines in front (§2.2)"),
+        Requirement(
+            "2.2", .must, "refuse white space between the start line and the first field, or skip it",
+            "FieldLineTests: white space before the first field (§2.2)"),
+        Requirement(
+            "2.2", .must, "not take a bare CR for the end of a line", "FieldLineTests: a bare CR in a value",
+            "FieldLineTests: a bare CR for the empty line", "ChunkedTests: a bare CR after the size"),
+        Requirement(
+            "2.2", .may, "take a bare LF for the end of a line",
+            decision: "refused: what one recipient reads as one line and another as two is how requests are smuggled"),
+        Requirement(
+            "2.2", .should, "answer what is not HTTP with 400, and close",
+            "ErrorScenarios: a request that is none is refused with a reason"),
+        Requirement(
+            "2.3", .must, "send its own version in messages that it forwards",
+            "MessageScenarios: each side is sent HTTP/1.1, whatever version it speaks (§2.3)"),
+        Requirement(
+            "3", .should, "400 to a request line that is not valid, without mending it",
+            "RequestLineTests: a space within the target", "RequestLineTests: two spaces after the method"),
+        Requirement(
+            "3", .must, "414 to a target that is too long",
+            "HeadLimitsTests: a target of the greatest length is taken, one byte more is 414"),
+        Requirement(
+            "3.2", .must, "400 to a request without Host, with two, or with one that is not valid",
+            "RequestTargetTests: Host must be there once and valid"),
+        Requirement(
+            "3.2.2", .must, "take the host from an absolute-form target, not from Host",
+            "RequestTargetTests: absolute-form wins over Host (§3.2.2)"),
+        Requirement(
+            "3.2.2", .must, "send the host of the target as Host",
+            "ForwardingTests: the Host field is that of the target, whatever the client said"),
+        Requirement(
+            "3.2.3", .must, "authority-form is host and port, for CONNECT alone",
+            "RequestTargetTests: CONNECT without a port",
+            "RequestTargetTests: authority-form for another method than CONNECT"),
+        Requirement(
+            "3.2.4", .must, "send OPTIONS for a whole server as *",
+            "MessageScenarios: OPTIONS for a whole server reaches it as * (§3.2.4)"),
+        Requirement(
+            "4", .must, "a status line has a status of three digits; its reason may be empty",
+            "StatusLineTests: an empty reason", "StatusLineTests: a status of two digits"),
+        Requirement(
+            "5.1", .must, "refuse white space between a field name and its colon, in requests with 400",
+            "FieldLineTests: a space before the colon (§5.1)",
+            "ErrorScenarios: a request that is none is refused with a reason"),
+        Requirement(
+            "5.1", .must, "remove such white space from a response",
+            decision: "the response is refused with 502: a line that others read differently is not passed on mended"),
+        Requirement(
+            "5.2", .must, "refuse a folded line in a request with 400, and in a response with 502, or unfold it",
+            "FieldLineTests: obs-fold (§5.2)", "FieldLineTests: obs-fold with HTAB"),
+        Requirement(
+            "6.1", .must, "read chunked", "BodyLengthTests: chunked in any case", "ChunkedTests: two chunks"),
+        Requirement(
+            "6.1", .should, "501 to a transfer coding that is not understood", "BodyLengthTests: a coding nobody knows"),
+        Requirement(
+            "6.1", .mustNot, "send Transfer-Encoding to a client of HTTP/1.0",
+            "ForwardingTests: an HTTP/1.0 client gets the body until the end of the connection"),
+        Requirement(
+            "6.1", .must, "take Transfer-Encoding in HTTP/1.0 for faulty framing",
+            "BodyLengthTests: Transfer-Encoding is refused in HTTP 1.0"),
+        Requirement(
+            "6.3", .must, "rule 1: no body behind 1xx, 204, 304, nor in answer to HEAD",
+            "BodyLengthTests: these never have a body (rule 1)",
+            "ForwardingTests: 204 and 304 have no body, and the connection goes on"),
+        Requirement(
+            "6.3", .must, "rule 2: a 2xx to CONNECT makes a tunnel, whatever its fields say",
+            "BodyLengthTests: CONNECT that succeeds is a tunnel, whatever the fields say (rule 2)"),
+        Requirement(
+            "6.3", .should, "rule 3: Transfer-Encoding beside Content-Length is an error",
+            "BodyLengthTests: both (rule 3)",
+            "MessageScenarios: behind a request with two framings nothing is read (§6.3 rule 3, §11.2)",
+            "MessageScenarios: a response with two framings is 502, and its connection is not used again"),
+        Requirement(
+            "6.3", .must, "rule 4: 400 where chunked is not the last coding of a request",
+            "BodyLengthTests: chunked not last"),
+        Requirement(
+            "6.3", .must, "rule 5: a Content-Length that is not valid is an error, equal values may be one",
+            "BodyLengthTests: differing repeats", "BodyLengthTests: equal members are one", "BodyLengthTests: a sign"),
+        Requirement(
+            "6.3", .mustNot, "take what follows a response for the next one",
+            "MessageScenarios: bytes behind a response answer no other request (§6.3, §11.1)"),
+        Requirement(
+            "7.1", .must, "be ready for chunk sizes that are too large for it", "ChunkedTests: 2^64",
+            "ChunkedTests: seventeen digits"),
+        Requirement(
+            "7.1.1", .must, "ignore chunk extensions", "ChunkedTests: an extension",
+            "ChunkedTests: extensions with values"
+        ),
+        Requirement(
+            "7.1.2", .may, "pass trailers on, or drop them",
+            "ForwardingTests: trailers of a chunked body are passed on",
+            "RequestRegressionTests: trailers of a response that could deceive do not reach the client"),
+        Requirement(
+            "8", .must, "treat a message that ends early as incomplete, and let the client see it",
+            "ResumeScenarios: without a strong validator a truncated response is neither completed nor stored",
+            "FaultScenarios: an HTTP/1.0 client sees that a chunked body broke off"),
+        Requirement(
+            "9.3", .must, "say close where the connection ends, and keep it where nothing says so",
+            "BodyLengthTests: a connection persists"),
+        Requirement(
+            "9.3.1", .may, "send an idempotent request again after the connection closed",
+            "ForwardingTests: an idempotent request on a dead pooled connection is sent again"),
+        Requirement(
+            "9.3.1", .shouldNot, "send a request again that is not idempotent",
+            "ForwardingTests: POST is not sent twice",
+            "MethodOverrideScenarios: it is never sent twice: a transfer that breaks off is not resumed"),
+        Requirement(
+            "9.3.2", .must, "answer pipelined requests in their order",
+            "ForwardingTests: pipelined requests are answered in order"),
+        Requirement(
+            "9.6", .must, "read no request behind one that says close",
+            "MessageScenarios: after a request with Connection close no other is read (§9.6)"),
+    ]
+
+    /// RFC 9110 where it binds a proxy: routing, forwarding, and what concerns one connection only.
+    static let forwarding = [
+        Requirement(
+            "4.2.4", .should, "refuse user information in an authority", "RequestTargetTests: userinfo",
+            "RequestTargetTests: userinfo with CONNECT"),
+        Requirement(
+            "5.1", .must, "forward fields that it does not know",
+            "ForwardingTests: order and spelling of fields are kept"),
+        Requirement(
+            "5.3", .mustNot, "change the order of lines with one name",
+            "ForwardingTests: order and spelling of fields are kept",
+            "FieldLineTests: order, repetition and spelling are kept"),
+        Requirement(
+            "5.4", .must, "4xx to fields that are larger than it reads",
+            "HeadLimitsTests: a head of the greatest size is taken, one byte more is 431",
+            "HeadLimitsTests: the greatest number of fields is taken, one more is 431"),
+        Requirement(
+            "6.5.1", .mustNot, "merge trailers into the header section",
+            "FieldScenarios: trailers reach those who read the transfer, never later ones",
+            "RequestRegressionTests: trailers of a request that could deceive do not reach the origin"),
+        Requirement(
+            "7.6.1", .must, "remove Connection and the fields it names",
+            "ForwardingTests: hop-by-hop fields and those that Connection names stay behind, both ways"),
+        Requirement(
+            "7.6.1", .should, "remove fields that are known to be hop-by-hop, whether or not they are named",
+            "BodyLengthTests: hop-by-hop fields"),
+        Requirement(
+            "7.6.2", .must, "count Max-Forwards down for TRACE and OPTIONS, and answer at zero",
+            "ForwardingTests: Max-Forwards counts down for TRACE and OPTIONS alone"),
+        Requirement(
+            "7.6.3", .must, "add itself to Via, in its place",
+            "ForwardingTests: Via is added both ways, after those that are there"),
+        Requirement(
+            "7.6.3", .may, "refuse a request that comes back to it",
+            "ForwardingTests: a request that was here before ends with 508"),
+        Requirement(
+            "7.7", .mustNot, "transform content that says no-transform",
+            "ContentCodingTests: a text, no-transform", "ContentCodingTests: the request says no-transform"),
+        Requirement(
+            "7.8", .may, "forward Upgrade, which is the client's to ask for: no field of it otherwise",
+            "AccessScenarios: websocket passes 101 and bytes",
+            "ForwardingTests: hop-by-hop fields and those that Connection names stay behind, both ways"),
+    ]
+
+    /// Of RFC 9110 §9: methods that a proxy treats in ways of their own.
+    static let methods = [
+        Requirement(
+            "9.3.6", .must, "CONNECT: a tunnel that carries bytes both ways until both ends are closed",
+            "AccessScenarios: a tunnel carries early data and both ways, and keeps half-closes"),
+        Requirement(
+            "9.3.6", .mustNot, "take bytes behind a refused CONNECT for requests",
+            "RequestRegressionTests: bytes behind a CONNECT that is refused are no requests"),
+        Requirement(
+            "9.3.8", .mustNot, "send credentials back in an answer to TRACE",
+            "ForwardingTests: Max-Forwards counts down for TRACE and OPTIONS alone"),
+        Requirement(
+            "10.1.1", .must, "forward Expect: 100-continue, or answer it",
+            "ForwardingTests: Expect 100-continue goes end to end",
+            "RequestRegressionTests: who waits for 100 Continue waits as long as the origin thinks"),
+        Requirement(
+            "10.1.4", .must, "not forward TE, which is for one connection",
+            "ForwardingTests: hop-by-hop fields and those that Connection names stay behind, both ways"),
+    ]
+
+    /// Of RFC 9110 §15.2.
+    static let interim = [
+        Requirement(
+            "15.2", .must, "forward interim responses that it did not ask for itself",
+            "FieldScenarios: 102 and 103 reach the client with their fields, and are never stored (RFC 9110 §15.2)"),
+        Requirement(
+            "15.2", .mustNot, "send an interim response to a client of HTTP/1.0",
+            "FieldScenarios: an HTTP/1.0 client gets no interim response"),
+        Requirement(
+            "15.2", .mustNot, "send anything but the body behind a final head",
+            "InterimScenarios: an interim response before the rest of a body does not reach the client",
+            "InterimScenarios: nor does one before the bytes of a hole"),
+        Requirement(
+            "15.2.2", .mustNot, "take a 101 that nobody asked for",
+            "MessageScenarios: a 101 that nobody asked for is 502 (RFC 9110 §15.2.2)"),
+    ]
+}

@@ -179,6 +179,38 @@ struct PartScenarios {
         }
     }
 
+    static let replacements: [(what: String, status: Int, fields: [String])] = [
+        ("stored", 200, ["Cache-Control: max-age=60", "ETag: \"b\""]), ("passed on", 200, ["Cache-Control: no-store"]),
+        ("of unknown length", 200, ["Cache-Control: max-age=60", "Transfer-Encoding: chunked"]),
+        ("an error", 404, ["Cache-Control: no-store"]),
+    ]
+
+    /// The answer to the request for a hole is read to its end from the connection on which it began.
+    @Test(arguments: replacements)
+    func `another representation whose body comes after its head`(how: (what: String, status: Int, fields: [String]))
+        throws
+    {
+        try scenario { s in
+            s.origin.givesPart(0, 3)
+            let client = try s.client()
+            try client.get("/a", "Range: bytes=0-3")
+            let headCame = Gate("the proxy has read the head")
+            let isChunked = how.fields.contains("Transfer-Encoding: chunked")
+            func piece(_ text: String) -> String { isChunked ? "a\r\n\(text)\r\n" : text }
+            let fields = isChunked ? how.fields : how.fields + ["Content-Length: 10"]
+            s.origin.expects("GET /a", "Range: bytes=4-9", "If-Range: \"a\"")
+                .sends("HTTP/1.1 \(how.status) Other\r\n" + fields.map { "\($0)\r\n" }.joined() + "\r\n")
+                .waits(for: headCame).sends(piece("ABCDEFGHIJ") + (isChunked ? "0\r\n\r\n" : ""))
+            let before = s.count(.bytesFromOrigins)
+            try client.ask("GET", "/a", ["Range: bytes=4-"])
+            try s.eventually("the proxy has read the head") { s.count(.bytesFromOrigins) > before }
+            headCame.open()
+            let answer = try client.response()
+            #expect(answer.isWhole)
+            #expect(answer.text == (answer.status == 206 ? "EFGHIJ" : "ABCDEFGHIJ"))
+        }
+    }
+
     @Test func `another representation in the middle of an answer ends it, visibly`() throws {
         try scenario { s in
             s.origin.givesPart(0, 3)

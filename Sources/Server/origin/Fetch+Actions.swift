@@ -130,7 +130,6 @@ extension Fetch {
         stored = nil
         hole.fill.abandon()
         if removesStored { request.tier.remove(hole.record) }
-        releaseStream(isComplete: false)
     }
 
     // MARK: ends

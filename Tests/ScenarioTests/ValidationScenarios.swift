@@ -151,6 +151,43 @@ struct FresheningScenarios {
         }
     }
 
+    /// A body of unknown length outgrows memory while its response is being validated.
+    @Test(arguments: [false, true])
+    func `where what a 304 confirms has left the store, the whole is asked for`(hasEnded: Bool) throws {
+        try scenario(cache: "memory: 1MiB") { s in
+            let rest = String(repeating: "r", count: 4 << 20)
+            let goOn = Gate("the validation is under way")
+            let end = Gate("the transfer may end")
+            let confirm = Gate("the body has left the store")
+            s.origin.expects("GET /a").sends(
+                "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + "4\r\nabcd\r\n"
+            ).waits(for: goOn).sends("400000\r\n\(rest)\r\n").waits(for: end).sends("0\r\n\r\n")
+            let first = try s.client()
+            try first.ask("GET", "/a")
+            var whole = SeenMessage(head: try first.head())
+            let second = try s.client()
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").waits(for: confirm).replies(
+                304, "ETag: \"a\"", "Cache-Control: max-age=60")
+            s.origin.expects("GET /a", "!If-None-Match").replies(200, "Cache-Control: max-age=60", body: "whole")
+            try second.ask("GET", "/a", ["Cache-Control: max-age=0"])
+            try s.eventually("the validation is under way") { s.origin.requests.count == 2 }
+            goOn.open()
+            if hasEnded {
+                end.open()
+                try first.reader.body(of: &whole, untilClose: false)
+                #expect(whole.text == "abcd" + rest)
+            } else {
+                _ = try first.reader.bytes(4 << 20)
+            }
+            confirm.open()
+            let answer = try second.response()
+            #expect(answer.status == 200)
+            #expect(answer.text == "whole")
+            end.open()
+        }
+    }
+
     @Test func `a third variant is stored beside the others`() throws {
         try withLanguages { s, client in
             s.origin.expects("GET /a", "Accept-Language: fr", "If-None-Match").replies(

@@ -31,12 +31,9 @@ final class Delivery {
     private var isTerminated = false
     /// A growing body is told how far its readers are, in case it has to stream through a window.
     private var reader: ReaderID?
-    /// The bytes it should go on with were let go a moment before.
+    /// The body streams through a window that has passed the bytes to go on with.
     private var isLost: Bool
     var ticket: WaitTicket?
-
-    /// The body is not in the coding that its head says.
-    private(set) var isUndecodable = false
 
     /// Makes another coding of the body on the way.
     private let transcoder: Transcoder?
@@ -89,7 +86,8 @@ final class Delivery {
     }
 
     private static func attach(to body: Body, at offset: Int) -> (ReaderID?, isLost: Bool) {
-        guard body.state == .growing else { return (nil, false) }
+        // Of a body that streamed through a window, the end of the transfer leaves only the length.
+        guard body.state == .growing || body.isWindowed else { return (nil, false) }
         let reader = body.attach(at: offset)
         return (reader, reader == nil)
     }
@@ -100,12 +98,22 @@ final class Delivery {
         case made(Int)
         case wait
         case finished
-        case broken
+        case broken(Breakage)
+    }
+
+    /// Why a body cannot be read to its end.
+    enum Breakage {
+        /// The transfer that it arrives with broke off.
+        case transferFailed
+        /// It has left the store.
+        case gone
+        /// It is not in the coding that its head says.
+        case undecodable
     }
 
     /// What there is to send now; framing of chunks and parts goes into `framing`, which is sent before the bytes.
     func next(framing: inout [UInt8]) -> Next {
-        if isLost { return .broken }
+        if isLost { return .broken(.gone) }
         if let transcoder { return transcode(transcoder, framing: &framing) }
         if chunkRemaining > 0 { return .bytes(chunkRemaining) }
         if !opening.isEmpty {
@@ -122,7 +130,7 @@ final class Delivery {
             offset = part.range.lowerBound
             end = part.range.upperBound
             moveReader()
-            if isLost { return .broken }
+            if isLost { return .broken(.gone) }
         }
         // The state is read first: a body that is complete by then has its whole length published.
         let state = body.state
@@ -138,12 +146,12 @@ final class Delivery {
         switch state {
         case .growing: return .wait
         // Who followed the transfer that broke off does not try again what its leader tried in vain.
-        case .partial: return reader == nil ? .wait : .broken
-        case .failed: return .broken
+        case .partial: return reader == nil ? .wait : .broken(.transferFailed)
+        case .failed: return .broken(reader == nil ? .gone : .transferFailed)
         // A block was found damaged by somebody else, at this moment: it is fetched anew.
         case .complete where body.isLarge && offset < endNeeded ?? 0: return .wait
         case .complete:
-            guard end == nil else { return .broken }
+            guard end == nil else { return .broken(.gone) }
             terminate(&framing)
             return .finished
         }
@@ -168,8 +176,10 @@ final class Delivery {
                 progress = try transcoder.next(from: body, offset: &offset, into: &out)
             }
         } catch {
-            if case .inflating = error { isUndecodable = true }
-            return .broken
+            switch error {
+            case .inflating: return .broken(.undecodable)
+            case .bodyFailed: return .broken(reader == nil ? .gone : .transferFailed)
+            }
         }
         if let reader { body.advance(reader, to: offset) }
         if !out.isEmpty {

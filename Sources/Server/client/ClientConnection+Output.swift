@@ -126,24 +126,20 @@ extension ClientConnection {
             if unsentBytes > 0 { return write(bodyBytes: 0) }
             if delivery.isTranscoded, !delivery.body.isResident, !delivery.isBeforeHole { return awaitDisk(delivery) }
             return awaitBody()
-        case .broken:
-            return breakDelivery(delivery)
+        case .broken(let breakage):
+            return breakDelivery(delivery, breakage)
         }
     }
 
-    /// The body can not be completed. Where nothing of the answer is out, an error can take its place; otherwise the client must
-    /// see it by the end of the connection (RFC 9112 §8).
-    private func breakDelivery(_ broken: Delivery) -> Step {
-        if broken.isUndecodable, let record = broken.record { exchange?.markUndecodable(record) }
+    /// The body cannot be read to its end. Where nothing of the answer is out, the exchange answers otherwise; if some of it is, the
+    /// client must see by the end of the connection that its answer is not whole (RFC 9112 §8).
+    private func breakDelivery(_ broken: Delivery, _ breakage: Delivery.Breakage) -> Step {
+        if case .undecodable = breakage, let record = broken.record { exchange?.markUndecodable(record) }
         guard let exchange, exchange.stream.takeBack() else {
             exchange?.broke()
             return .failed(.answerIncomplete)
         }
-        if broken.isUndecodable, let record = broken.record {
-            exchange.answerInPlace(of: record)
-        } else {
-            exchange.refuse(.responseIncomplete)
-        }
+        exchange.answerOtherwise(than: broken.record, because: breakage)
         return .progressed
     }
 
@@ -202,8 +198,12 @@ extension ClientConnection {
     /// What was right when the head went out can not be read any more: the client must see that (RFC 9112 §8).
     private func breakDamaged(_ delivery: Delivery) -> Step {
         if let record = delivery.record { exchange?.request.tier.removeUnreadable(record, after: .damaged) }
-        exchange?.broke()
-        return .failed(.answerDamaged)
+        guard let exchange, exchange.stream.takeBack() else {
+            exchange?.broke()
+            return .failed(.answerDamaged)
+        }
+        exchange.answerOtherwise(than: delivery.record, because: .gone)
+        return .progressed
     }
 
     /// The bytes are on the disk: somebody who may block reads them.

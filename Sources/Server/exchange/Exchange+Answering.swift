@@ -120,17 +120,28 @@ extension Exchange {
         _ = request.tier.replace(record, with: record.renewed(times: record.cached, fields: record.fields))
     }
 
-    /// This client does not accept the stored coding, the body could not be inflated, and nothing of the answer is out: the origin is
-    /// asked what it has for this client. Where it has just been asked, and this is its answer, the client gets it as it came.
-    func answerInPlace(of undecodable: StoredResponse) {
-        if case .miss = service { return serve(undecodable, as: service) }
-        isAnswered = false
-        retrieveAfterAll(.varyMiss)
+    /// The body of the answer cannot be read to its end, and nothing of the answer is out.
+    ///
+    /// The origin is asked for this client, unless that has just been tried: where the body is the origin's answer to this very request,
+    /// or the transfer that it arrived with broke off, the origin is what failed.
+    func answerOtherwise(than record: StoredResponse?, because breakage: Delivery.Breakage) {
+        let isOwn =
+            switch service {
+            case .miss, .part: true
+            case .hit, .stale, .revalidated, .collapsed, .staleOnError: false
+            }
+        switch (breakage, record) {
+        case (.undecodable, let record?) where isOwn: serve(record, as: service)
+        case (.undecodable, .some): retrieveAfterAll(.varyMiss)
+        case (.gone, .some) where !isOwn: retrieveAfterAll()
+        case (.gone, _), (.transferFailed, _), (.undecodable, nil): refuse(.responseIncomplete)
+        }
     }
 
     /// What was to be served is gone, or cannot be served to this client: the origin is asked after all.
     func retrieveAfterAll(_ reason: CacheStatus.ForwardReason = .uriMiss) {
         letFetchGo()
+        isAnswered = false
         lookUp.selected = nil
         lookUp.candidates = []
         feed(.bodyLost(reason))

@@ -206,6 +206,7 @@ extension Fetch {
                     endToEnd: isRange ? endToEndFields(response, now) : nil, length: incoming.body.missing,
                     treatment: request.treatment(of: response.fields, by: snapshot), receivedAt: now)), arrived)
         guard retrieval.phase == .receiving else { return }
+        precondition(holdsStream, "a body is read from the stream on which its head came")
         unsafe consume(UnsafeRawBufferPointer(rebasing: rest[arrived.taken...]))
         endOfRead()
     }
@@ -409,6 +410,8 @@ extension Fetch {
         stream.resume()
         if stream.mustBeDrained { readable() }
     }
+
+    private var holdsStream: Bool { if case .lent = link { true } else { false } }
 
     // MARK: giving it back
 

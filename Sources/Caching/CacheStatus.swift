@@ -75,12 +75,15 @@ package struct CacheStatus: Sendable, Equatable {
             append("; key=", to: &bytes)
             appendStructuredString(key, to: &bytes)
         }
-        if let detail {
+        if var detail {
             append("; detail=", to: &bytes)
-            if isToken(detail.utf8) {
-                bytes.append(contentsOf: detail.utf8)
-            } else {
-                appendStructuredString(detail.utf8, to: &bytes)
+            // As a buffer: the characters of a string are slow to visit one by one.
+            detail.withUTF8 { text in
+                if unsafe isToken(text) {
+                    unsafe bytes.append(contentsOf: text)
+                } else {
+                    unsafe appendStructuredString(text, to: &bytes)
+                }
             }
         }
     }

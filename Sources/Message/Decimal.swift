@@ -22,16 +22,16 @@ package func parseDeltaSeconds(_ text: some Collection<UInt8>) -> Seconds? {
 }
 
 package func appendDecimal(_ value: UInt64, to bytes: inout [UInt8]) {
-    var digits = 1
-    var divisor: UInt64 = 1
-    while value / divisor >= 10 {
-        divisor *= 10
-        digits += 1
-    }
-    bytes.append(addingCapacity: digits) { (out: inout OutputSpan<UInt8>) in
-        while divisor > 0 {
-            out.append(0x30 + UInt8(truncatingIfNeeded: value / divisor % 10))
-            divisor /= 10
-        }
+    // From the last digit to the first, so that each division is by a constant.
+    var digits = InlineArray<20, UInt8>(repeating: 0)
+    var first = digits.count
+    var rest = value
+    repeat {
+        first -= 1
+        digits[first] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
+        rest /= 10
+    } while rest > 0
+    bytes.append(addingCapacity: digits.count - first) { (out: inout OutputSpan<UInt8>) in
+        for index in first..<digits.count { out.append(digits[index]) }
     }
 }

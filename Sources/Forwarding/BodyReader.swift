@@ -8,8 +8,8 @@ package import Message
 ///    │  └───────closed()───────────▶ complete (until close), or cut short
 /// ```
 ///
-/// It never copies: `next` says which of the bytes given are content. It never takes a byte of what follows the message.
-package struct BodyReader: Sendable {
+/// It never copies bytes: `next` says which of the bytes given are content. It never takes a byte of what follows the message.
+package struct BodyReader: ~Copyable {
     package enum Step: Equatable, Sendable {
         /// Content at this range of the bytes given. Ask again.
         case data(Range<Int>)
@@ -31,8 +31,20 @@ package struct BodyReader: Sendable {
     private let kind: Kind
     /// Bytes of content that are still to come, where the framing tells.
     private var remaining: UInt64 = 0
-    private var decoder: ChunkedDecoder?
+    /// Most bodies need none, and it is large.
+    private var decoder: Decoder?
     package private(set) var isComplete: Bool
+
+    private final class Decoder {
+        var chunked: ChunkedDecoder
+        init(limits: Limits) { chunked = ChunkedDecoder(limits: limits) }
+    }
+
+    /// Of a message without content.
+    package init() {
+        kind = .counted
+        isComplete = true
+    }
 
     package init(_ length: BodyLength, limits: Limits) {
         switch length {
@@ -42,14 +54,14 @@ package struct BodyReader: Sendable {
             remaining = count
         case .chunked:
             kind = .chunked
-            decoder = ChunkedDecoder(limits: limits)
+            decoder = Decoder(limits: limits)
         case .untilClose: kind = .untilClose
         }
         isComplete = kind == .counted && remaining == 0
     }
 
     /// The trailer section (RFC 9112 §7.1.2); nil where there is none or the body is not complete.
-    package var trailers: Fields? { decoder?.trailers }
+    package var trailers: Fields? { decoder?.chunked.trailers }
 
     /// Bytes of content still to come; nil where the framing does not tell.
     package var missing: UInt64? { kind == .counted ? remaining : nil }
@@ -92,7 +104,7 @@ package struct BodyReader: Sendable {
             return .data(offset..<bytes.count)
         case .chunked:
             let start = offset
-            switch try decoder!.step(bytes.extracting(start...)) {
+            switch try decoder!.chunked.step(bytes.extracting(start...)) {
             case .needMore(let consumed):
                 offset += consumed
                 return .more

@@ -1,8 +1,8 @@
 package import Framing
 package import Message
 
-/// The head of a response as it came from an origin.
-package struct ReceivedResponse {
+/// The head of a response as it came from an origin. Immutable, and shared by those who store, renew and forward it.
+package final class ReceivedResponse {
     package let status: UInt16
     package let minorVersion: UInt8
     package let fields: Fields

@@ -3,7 +3,7 @@ import Message
 
 /// What becomes of a final head: stored, passed on, or a sign that what is stored is good (RFC 9111 §3, §4.3).
 extension Retrieval {
-    mutating func decide(_ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
+    func decide(_ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
         if head.status == 304, plan.isConditional {
             guard let confirmed = confirmed(by: head) else { return askForTheWhole(plan) }
             return answer(.freshen(confirmed), receiving(.discard, total: nil))
@@ -26,7 +26,7 @@ extension Retrieval {
         switch decision {
         case .store(let cached):
             state = .storing(head, receiving(head, .store(cached), total: head.length))
-            return .store(cached, invalidates: invalidates)
+            return .store(invalidates: invalidates)
         case .doNotStore(let reason):
             return pass(head, notStored: reason, invalidates: invalidates)
         }
@@ -43,13 +43,13 @@ extension Retrieval {
 
     /// The origin confirmed something that is not what is stored: the 304 updates nothing, and the question is put anew, without
     /// condition (RFC 9111 §4.3.4).
-    private mutating func askForTheWhole(_ plan: RetrievalPlan) -> Action {
+    private func askForTheWhole(_ plan: RetrievalPlan) -> Action {
         stored.candidates = []
         state = .opening(.first(RetrievalPlan(reason: plan.reason, isLeading: plan.isLeading)))
         return .outdateSelected
     }
 
-    private mutating func answer(_ action: Action, _ receiving: Receiving) -> Action {
+    private func answer(_ action: Action, _ receiving: Receiving) -> Action {
         client = client.whenAnswered
         state = .receiving(receiving)
         return action
@@ -66,16 +66,17 @@ extension Retrieval {
         return receiving
     }
 
-    mutating func pass(_ head: Head, notStored: NotStoredReason?, invalidates: Bool) -> Action {
+    func pass(_ head: Head, notStored: NotStoredReason?, invalidates: Bool) -> Action {
         let passing = Passing(
             notStored: notStored, invalidates: invalidates, updatesStored: request.cache.method == .head)
-        return answer(.pass(passing), receiving(head, .pass(status: head.status, head.fields), total: head.length))
+        passed = (head.status, head.fields)
+        return answer(.pass(passing), receiving(head, .pass, total: head.length))
     }
 
     // MARK: parts
 
     /// The answer to the client's own range (RFC 9111 §3.3).
-    private mutating func decidePart(_ head: Head, invalidates: Bool) -> Action {
+    private func decidePart(_ head: Head, invalidates: Bool) -> Action {
         let decision = decideStoringPart(
             of: request.cache, status: head.status, fields: head.endToEnd ?? head.fields, policy: request.policy,
             treatment: head.treatment, requestTime: requestTime, responseTime: head.receivedAt)
@@ -92,7 +93,7 @@ extension Retrieval {
     }
 
     /// The answer to the question for a hole.
-    mutating func decide(
+    func decide(
         _ head: Head, hole part: PartAsked, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
     ) -> Action {
         guard case .goesOn(let range, let whole) = judge(head, part), let end = part.end else {
@@ -105,7 +106,7 @@ extension Retrieval {
     }
 
     /// The origin has another representation by now, or gives no parts.
-    private mutating func abandon(
+    private func abandon(
         hole part: PartAsked, _ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
     ) -> Action {
         let removesStored = [200, 404, 410, 416].contains(head.status)
@@ -123,7 +124,7 @@ extension Retrieval {
     }
 
     /// The answer to the question for the rest of a body.
-    mutating func decide(_ head: Head, rest part: PartAsked, _ receiving: Receiving) -> Action {
+    func decide(_ head: Head, rest part: PartAsked, _ receiving: Receiving) -> Action {
         var receiving = receiving
         switch judge(head, part) {
         case .goesOn(let range, let length):

@@ -5,7 +5,7 @@ extension Retrieval {
     /// - Parameters:
     ///   - now: for the age of what came, and of what is to be asked for.
     ///   - staleMayServe: whether the stored response may stand in for an origin that failed. Asked only where it matters.
-    package mutating func on(
+    package func on(
         _ event: Event, now: WallTime, staleMayServe: @autoclosure () -> Bool = false
     ) -> Action {
         switch event {
@@ -31,7 +31,7 @@ extension Retrieval {
 
     // MARK: a connection
 
-    private mutating func start() -> Action {
+    private func start() -> Action {
         switch state {
         case .ready(let question):
             state = .opening(question)
@@ -41,7 +41,7 @@ extension Retrieval {
         }
     }
 
-    private mutating func opened(_ isReused: Bool, _ now: WallTime) -> Action {
+    private func opened(_ isReused: Bool, _ now: WallTime) -> Action {
         switch state {
         case .opening(let question):
             precondition(!isReused || mayReuseConnection, "a request that cannot be repeated is on a used connection")
@@ -54,7 +54,7 @@ extension Retrieval {
         }
     }
 
-    private mutating func notOpened(_ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+    private func notOpened(_ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .opening(let question): return fail(question, refusal, now, staleMayServe)
         case .ready, .asked, .storing, .receiving, .pausing, .finished:
@@ -64,7 +64,7 @@ extension Retrieval {
 
     // MARK: the head
 
-    private mutating func interim(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+    private func interim(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .asked(let question, var attempt):
             attempt.interimResponses += 1
@@ -81,7 +81,7 @@ extension Retrieval {
         }
     }
 
-    private mutating func switched(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+    private func switched(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .asked(.first, _) where request.isUpgrade && isWaitedFor:
             client = .answered
@@ -92,7 +92,7 @@ extension Retrieval {
         }
     }
 
-    private mutating func headFailed(
+    private func headFailed(
         _ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool
     ) -> Action {
         switch state {
@@ -102,7 +102,7 @@ extension Retrieval {
         }
     }
 
-    private mutating func received(_ head: Head, _ staleMayServe: () -> Bool) -> Action {
+    private func received(_ head: Head, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .asked(.first(let plan), _): return decide(head, plan, staleMayServe)
         case .asked(.hole(let part, let plan), _): return decide(head, hole: part, plan, staleMayServe)
@@ -112,7 +112,7 @@ extension Retrieval {
         }
     }
 
-    private mutating func closed(_ headBegan: Bool, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+    private func closed(_ headBegan: Bool, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .asked(let question, let attempt):
             // A pooled connection that dies before it answers was probably closed while it was idle (RFC 9112 §9.3.1).
@@ -128,7 +128,7 @@ extension Retrieval {
         }
     }
 
-    private mutating func timedOut(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+    private func timedOut(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .opening(let question): return fail(question, .connectionTimeout, now, staleMayServe)
         case .asked(let question, _): return fail(question, .responseTimeout, now, staleMayServe)
@@ -143,7 +143,7 @@ extension Retrieval {
 
     // MARK: the body
 
-    private mutating func storingDecided(isStored: Bool) -> Action {
+    private func storingDecided(isStored: Bool) -> Action {
         switch state {
         case .storing(let head, let receiving):
             if isStored {
@@ -158,7 +158,7 @@ extension Retrieval {
 
     private func isPart(_ sink: Sink) -> Bool { if case .fill = sink { true } else { false } }
 
-    private mutating func received(_ count: Int) -> Action {
+    private func received(_ count: Int) -> Action {
         precondition(count >= 0, "bytes are not taken back")
         switch state {
         case .receiving(var receiving):
@@ -175,7 +175,7 @@ extension Retrieval {
         }
     }
 
-    private mutating func ended(_ byClosing: Bool, _ now: WallTime) -> Action {
+    private func ended(_ byClosing: Bool, _ now: WallTime) -> Action {
         switch state {
         case .receiving(let receiving):
             if let promised = receiving.promised, receiving.received < promised {
@@ -190,7 +190,7 @@ extension Retrieval {
         }
     }
 
-    private mutating func brokeOff(_ now: WallTime) -> Action {
+    private func brokeOff(_ now: WallTime) -> Action {
         switch state {
         case .receiving(let receiving): return resume(receiving, now)
         case .finished: return .none
@@ -198,7 +198,7 @@ extension Retrieval {
         }
     }
 
-    private mutating func sinkFull() -> Action {
+    private func sinkFull() -> Action {
         switch state {
         case .receiving: return finish(.brokenOff(keepsPart: true))
         case .finished: return .none
@@ -208,7 +208,7 @@ extension Retrieval {
 
     // MARK: ends
 
-    private mutating func clientLeft(_ othersGain: Bool) -> Action {
+    private func clientLeft(_ othersGain: Bool) -> Action {
         switch state {
         case .finished: return .none
         case .ready, .opening, .asked, .storing, .receiving, .pausing:
@@ -217,7 +217,7 @@ extension Retrieval {
         }
     }
 
-    mutating func finish(_ ending: Ending) -> Action {
+    func finish(_ ending: Ending) -> Action {
         switch state {
         case .finished: return .none
         case .ready, .opening, .asked, .storing, .receiving, .pausing:
@@ -227,12 +227,12 @@ extension Retrieval {
     }
 
     /// The answer to the first question cannot be what it says.
-    mutating func failHead(_ refusal: Refusal, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
+    func failHead(_ refusal: Refusal, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
         fail(.first(plan), refusal, requestTime, staleMayServe)
     }
 
     /// The question got no answer.
-    private mutating func fail(
+    private func fail(
         _ question: Question, _ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool
     ) -> Action {
         switch question {
@@ -252,7 +252,7 @@ extension Retrieval {
     var isWaitedFor: Bool { if case .waiting = client { true } else { false } }
 
     /// Asks for what has not come, now or in a moment; where that cannot be done or was in vain too often, gives up.
-    mutating func resume(_ receiving: Receiving, _ now: WallTime) -> Action {
+    func resume(_ receiving: Receiving, _ now: WallTime) -> Action {
         var receiving = receiving
         guard let rest = rest(of: receiving, now),
             let pause = receiving.resumptions.nextPause(received: receiving.received)
@@ -274,10 +274,11 @@ extension Retrieval {
         case .store(let cached): rest = PartAsked(stored: cached, start: received, end: nil, wholeLength: total)
         case .fill(let cached, let start, let end, let whole):
             rest = PartAsked(stored: cached, start: start + received, end: end, wholeLength: whole)
-        case .pass(let status, let fields):
-            guard status == 200, case .answered = client else { return nil }
+        case .pass:
+            guard let passed, passed.status == 200, case .answered = client else { return nil }
             let described = CachedResponse(
-                status: status, fields: fields, requestTime: requestTime, responseTime: now, policy: request.policy)
+                status: passed.status, fields: passed.fields, requestTime: requestTime, responseTime: now,
+                policy: request.policy)
             rest = PartAsked(stored: described, start: received, end: nil, wholeLength: total)
         }
         return rest.canBeAsked ? rest : nil

@@ -76,11 +76,11 @@ extension Retrieval {
         /// Pass the interim head on to the client. Nothing of a final answer has gone to it.
         case passInterim
         case switchProtocols
-        /// Store the response and serve it from the store while it arrives: `stored` or `notStored` follows.
+        /// Store the response (`responseToStore`) and serve it from the store while it arrives: `stored` or `notStored` follows.
         /// `invalidates`: what is stored for the target goes first (RFC 9111 §4.4).
-        case store(CachedResponse, invalidates: Bool)
+        case store(invalidates: Bool)
         /// Store the part, as a part of the whole: `stored` or `notStored` follows.
-        case storePart(StorablePart)
+        indirect case storePart(StorablePart)
         /// The stored response is confirmed (304): renew its head and serve it (RFC 9111 §4.3.4).
         case freshen(Confirmed)
         /// Serve the stale stored response, because the origin failed. `status`: what the origin said; 0: nothing. Where the

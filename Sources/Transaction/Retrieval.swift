@@ -10,14 +10,15 @@ package import Message
 ///                  └──────────────── pausing ◀─────────────────────────┘
 /// ```
 ///
-/// A value without references: the driver tells it facts (`Event`) and carries out what it returns (`Action`). The driver owns
-/// the connection, the body and the clock; the machine owns the order of things, and all counts that decide about it.
+/// It refers to nothing outside: the driver tells it facts (`Event`) and carries out what it returns (`Action`). The driver owns
+/// the connection, the body and the clock; the machine owns the order of things, and all counts that decide about it. A class, so that
+/// a driver that asks it something does not copy it.
 ///
 /// What is asked is one of three questions (`Question`), and the client is in one of three situations (`Client`). An interim response is
 /// the client's as long as it waits for its final head, and nobody's from then on: no head can stand inside a body.
-package struct Retrieval: Sendable {
-    /// What stays the same from the first question to the last. Immutable, and shared rather than copied with the machine.
-    package final class Request: Sendable {
+package final class Retrieval {
+    /// What stays the same from the first question to the last.
+    package struct Request: Sendable {
         package let cache: CacheRequest
         package let isUpgrade: Bool
         /// The target, for the answer to a POST that may stand for it (RFC 9110 §9.3.3); nil for every other method.
@@ -52,11 +53,6 @@ package struct Retrieval: Sendable {
         }
     }
 
-    private enum Known: Sendable {
-        case nothing
-        indirect case stored(Stored)
-    }
-
     /// Where the client stands for whom this is retrieved.
     package enum Client: Sendable {
         /// Nothing of a final answer has gone to it.
@@ -67,7 +63,7 @@ package struct Retrieval: Sendable {
         case none
     }
 
-    // The cases that carry a stored response or a head are indirect: the machine itself is copied often, and stays small.
+    // The cases that carry a stored response or a head are indirect: a state is copied with each step, and stays small.
 
     enum Question: Sendable {
         /// The client's own, as it came or with the validators of what is stored.
@@ -80,8 +76,8 @@ package struct Retrieval: Sendable {
 
     /// Where the bytes of the body go, and what they belong to.
     enum Sink: Sendable {
-        /// To the client alone; with what is needed to ask for the rest.
-        indirect case pass(status: UInt16, Fields)
+        /// To the client alone. `passed` is what is needed to ask for the rest.
+        case pass
         indirect case store(CachedResponse)
         /// Into a stored response of that length, from `start` up to `end`.
         indirect case fill(CachedResponse, start: Int, end: Int, wholeLength: Int)
@@ -119,14 +115,16 @@ package struct Retrieval: Sendable {
         case finished
     }
 
-    package enum Phase: UInt8, Sendable { case ready, opening, asked, storing, receiving, pausing, finished }
+    package enum Phase: Sendable { case ready, opening, asked, storing, receiving, pausing, finished }
 
     package let request: Request
-    private var known: Known
+    package internal(set) var stored: Stored
+    /// The head of the response that is passed on; nil as long as there is none.
+    var passed: (status: UInt16, fields: Fields)?
     package internal(set) var client: Client
-    var state: State { didSet { phase = state.phase } }
-    /// What is waited for. A driver asks this several times for each read: it is read without copying the machine.
-    package private(set) var phase = Phase.ready
+    var state: State
+    /// What is waited for.
+    package var phase: Phase { state.phase }
     var deadConnections = 0
     /// When the question went out to which the last final head is the answer.
     package internal(set) var requestTime: WallTime
@@ -135,8 +133,8 @@ package struct Retrieval: Sendable {
     /// - Parameters:
     ///   - client: `.none` where no client waits: a validation behind the client's back, a hole filled for later.
     ///   - resumptionsInVainMax: attempts to resume that bring nothing before the transfer is given up.
-    package init(
-        _ request: Request, _ plan: RetrievalPlan, stored: Stored? = nil, client: Client, now: WallTime,
+    package convenience init(
+        _ request: Request, _ plan: RetrievalPlan, stored: Stored = Stored(), client: Client, now: WallTime,
         resumptionsInVainMax: Int = 4
     ) {
         self.init(request, .first(plan), stored, client, now, resumptionsInVainMax)
@@ -145,27 +143,22 @@ package struct Retrieval: Sendable {
     /// Of the bytes that are missing in a stored response.
     ///
     /// - Parameter client: `.answered` where the beginning has gone out already.
-    package init(
+    package convenience init(
         _ request: Request, hole: PartAsked, client: Client, now: WallTime, resumptionsInVainMax: Int = 4
     ) {
         let plan = RetrievalPlan(reason: .partial)
-        self.init(request, .hole(hole, plan), nil, client, now, resumptionsInVainMax)
+        self.init(request, .hole(hole, plan), Stored(), client, now, resumptionsInVainMax)
     }
 
     private init(
-        _ request: Request, _ question: Question, _ stored: Stored?, _ client: Client, _ now: WallTime, _ inVainMax: Int
+        _ request: Request, _ question: Question, _ stored: Stored, _ client: Client, _ now: WallTime, _ inVainMax: Int
     ) {
         self.request = request
-        known = stored.map { .stored($0) } ?? .nothing
+        self.stored = stored
         self.client = client
         state = .ready(question)
         requestTime = now
         resumptionsInVainMax = inVainMax
-    }
-
-    package internal(set) var stored: Stored {
-        get { if case .stored(let stored) = known { stored } else { Stored() } }
-        set { known = .stored(newValue) }
     }
 
     func receiving(_ sink: Sink, total: UInt64?) -> Receiving {
@@ -196,6 +189,14 @@ extension Retrieval {
         let end = min(receiving.total ?? .max, receiving.promised ?? .max)
         precondition(receiving.received <= end, "bytes beyond the end are never received")
         return end - receiving.received
+    }
+
+    /// What the action `store` speaks of.
+    package var responseToStore: CachedResponse {
+        guard case .storing(_, let receiving) = state, case .store(let cached) = receiving.sink else {
+            preconditionFailure("no response is to be stored")
+        }
+        return cached
     }
 
     /// Only what can be sent again goes out on a pooled connection: it may be dead without anybody knowing.

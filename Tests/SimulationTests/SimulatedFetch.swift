@@ -14,7 +14,7 @@ final class SimulatedFetch {
     let request: ClientRequest
     var exchange: SimulatedExchange?
     var transfer: ModelTransfer?
-    var machine: Retrieval
+    let machine: Retrieval
     var stored: Record?
     var candidates: [Record] = []
     var hole: (record: Record, fill: Fill)?
@@ -184,7 +184,8 @@ final class SimulatedFetch {
         case .send: ask()
         case .passInterim: exchange?.interim()
         case .switchProtocols: world.violated("a switch of protocols that nobody asked for", exchange)
-        case .store(let cached, let invalidates):
+        case .store(let invalidates):
+            let cached = machine.responseToStore
             if invalidates { invalidate() }
             store(cached)
         case .storePart(let part): feed(place(part) ? .stored : .notStored)

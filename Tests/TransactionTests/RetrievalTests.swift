@@ -61,13 +61,14 @@ private func name(_ action: Retrieval.Action) -> String {
 struct RetrievalTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        let start: Retrieval
+        let start: @Sendable () -> Retrieval
         let events: [Retrieval.Event]
         let actions: [String]
         let staleMayServe: Bool
 
         init(
-            _ name: String, _ start: Retrieval, _ events: [Retrieval.Event], staleMayServe: Bool = false,
+            _ name: String, _ start: @autoclosure @escaping @Sendable () -> Retrieval, _ events: [Retrieval.Event],
+            staleMayServe: Bool = false,
             expect actions: [String]
         ) {
             testDescription = name
@@ -343,13 +344,13 @@ struct RetrievalTests {
 
     @Test(arguments: connections + interim + heads + bodies + parts + leaving)
     func `each fact leads to the next step`(_ row: Row) {
-        var retrieval = row.start
+        let retrieval = row.start()
         let actions = row.events.map { name(retrieval.on($0, now: now, staleMayServe: row.staleMayServe)) }
         #expect(actions == row.actions)
     }
 
     @Test func `it is given up after four attempts that bring nothing, with growing pauses`() {
-        var retrieval = Self.miss()
+        let retrieval = Self.miss()
         for event in Self.open + [head(200, hundred, length: 100), .stored] { _ = retrieval.on(event, now: now) }
         var action = retrieval.on(.brokeOff, now: now)
         for pause in [0, 400, 800, 1600] {
@@ -362,10 +363,10 @@ struct RetrievalTests {
     }
 
     @Test func `the validators of what is stored go along, and those of a part`() {
-        var retrieval = Self.validation()
+        let retrieval = Self.validation()
         for event in Self.open { _ = retrieval.on(event, now: now) }
         #expect(retrieval.conditions.map(\.0) == [.ifNoneMatch])
-        var hole = Self.hole()
+        let hole = Self.hole()
         for event in Self.open { _ = hole.on(event, now: now) }
         #expect(hole.conditions.map(\.0) == [.range, .ifRange])
         #expect(hole.conditions.map(\.1) == [Array("bytes=40-59".utf8), Array("\"a\"".utf8)])
@@ -378,7 +379,7 @@ struct RetrievalTests {
         let starts = [
             Self.miss(), Self.validation(), Self.hole(), Self.hole(client: .answered), Self.miss(Self.ranged),
         ]
-        var retrieval = starts[Int(random.next() % 5)]
+        let retrieval = starts[Int(random.next() % 5)]
         var hasAnswer = false
         if case .answered = retrieval.client { hasAnswer = true }
         var event: Retrieval.Event? = .start

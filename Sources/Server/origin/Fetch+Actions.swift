@@ -8,12 +8,10 @@ import Storage
 import Transaction
 
 /// A head that has just come, and what stands behind it in the same read.
-@safe final class Arrived {
+@safe struct Arrived {
     let response: ReceivedResponse
     let length: BodyLength
     let rest: UnsafeRawBufferPointer
-    /// Bytes of `rest` that went to the sink when it was made.
-    var taken = 0
 
     init(_ response: ReceivedResponse, _ length: BodyLength, _ rest: UnsafeRawBufferPointer) {
         self.response = response
@@ -38,7 +36,7 @@ extension Fetch {
         case .send: send()
         case .passInterim: passInterim(arrived!)
         case .switchProtocols: switchProtocols(arrived!)
-        case .store(let cached, let invalidates): store(cached, invalidates: invalidates, arrived!)
+        case .store(let invalidates): store(retrieval.responseToStore, invalidates: invalidates, arrived!)
         case .storePart(let part): storePart(part, arrived!)
         case .freshen(let confirmed): freshen(confirmed, arrived!)
         case .serveStale(let status): serveStale(status: status)
@@ -92,17 +90,17 @@ extension Fetch {
             status: response.status, length: arrived.length, to: request.method,
             minorVersion: request.head.minorVersion, reason: reason, detail: passing.notStored)
         var body: Body?
+        var trailers: TransientTrailers?
         if incoming.body.isComplete {
             sink = .discard
         } else {
             let window = request.tier.makeWindow(
                 expectedLength: incoming.body.missing.flatMap { Int(exactly: $0) },
                 window: snapshot.limits.relayBufferBytesMax)
-            let trailers = arrived.length == .chunked ? TransientTrailers() : nil
+            if case .chunked = arrived.length { trailers = TransientTrailers() }
             sink = .pass(window, trailers)
             body = window
         }
-        let trailers: TransientTrailers? = if case .pass(_, let trailers) = sink { trailers } else { nil }
         notify { $0.fetchAnswered(.passed(head, response, body, trailers)) }
     }
 
@@ -112,7 +110,7 @@ extension Fetch {
         sink = .discard
         notify { $0.fetchAnswered(.stored(stored, as: .staleOnError(reason, status: status), ownFields: nil)) }
         client = nil
-        guard retrieval.phase == .finished else { return }
+        guard isIn(.finished) else { return }
         releaseStream(isComplete: false)
         end()
     }
@@ -135,7 +133,7 @@ extension Fetch {
     // MARK: ends
 
     private func finish(_ ending: Retrieval.Ending) {
-        let trailers = incoming.body?.trailers
+        let trailers = incoming.body.trailers
         releaseStream(isComplete: ending == .whole)
         switch ending {
         case .whole: finishSink(ForwardedHead.trailers(trailers))

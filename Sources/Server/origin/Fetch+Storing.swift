@@ -34,7 +34,7 @@ extension Fetch {
         let taken = record.body.state == .complete ? record.body.length : 0
         guard taken > 0 else { return }
         // The body came whole with its head, and was stored before anybody reads it.
-        arrived.taken = taken
+        incoming.takenWithHead = taken
         incoming.body.passed(taken)
         let action = retrieval.on(.received(taken), now: now)
         if case .deliver = action {} else { perform(action) }

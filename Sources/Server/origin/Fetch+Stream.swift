@@ -15,7 +15,7 @@ extension Fetch {
 
     /// Asks for a stream, over the route to the origin.
     func acquire() {
-        precondition(retrieval.phase == .opening, "a stream is asked for once")
+        precondition(isIn(.opening), "a stream is asked for once")
         let plan = snapshot.routes.route(for: request.origin)
         let loan = worker.origins.borrow(
             over: plan, for: request, snapshot: snapshot, mayReuse: mayReuseConnection, owner: self)
@@ -113,9 +113,9 @@ extension Fetch {
         turn {
             repeat {
                 guard case .lent(let stream) = link else { return }
-                if retrieval.phase == .asked {
+                if isIn(.asked) {
                     if !readHead(stream) { return }
-                } else if retrieval.phase == .receiving {
+                } else if isIn(.receiving) {
                     if !readBody(stream) { return }
                 } else {
                     return
@@ -153,7 +153,7 @@ extension Fetch {
 
     private func parseHead(_ received: UnsafeRawBufferPointer) {
         var rest = unsafe received
-        while retrieval.phase == .asked {
+        while isIn(.asked) {
             let bytes = unsafe rest.bindMemory(to: UInt8.self)
             do throws(FramingError) {
                 let isComplete = unsafe try parseResponseHead(
@@ -192,8 +192,8 @@ extension Fetch {
             length = unsafe try responseBodyLength(
                 head, to: request.method, bytes: headBytes.bindMemory(to: UInt8.self).span)
         } catch { return headIsInvalid(error) }
-        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
         incoming.body = BodyReader(length, limits: snapshot.limits)
+        incoming.takenWithHead = 0
         notePersistence(of: response, minorVersion: head.minorVersion)
         tellCredentialDesk(of: response)
         let arrived = unsafe Arrived(response, length, rest)
@@ -205,9 +205,11 @@ extension Fetch {
                     status: response.status, fields: response.fields,
                     endToEnd: isRange ? endToEndFields(response, now) : nil, length: incoming.body.missing,
                     treatment: request.treatment(of: response.fields, by: snapshot), receivedAt: now)), arrived)
-        guard retrieval.phase == .receiving else { return }
+        guard isIn(.receiving) else { return }
         precondition(holdsStream, "a body is read from the stream on which its head came")
-        unsafe consume(UnsafeRawBufferPointer(rebasing: rest[arrived.taken...]))
+        unsafe consume(UnsafeRawBufferPointer(rebasing: rest[incoming.takenWithHead...]))
+        // Until now the time limit for the head holds. Most short bodies have come with it.
+        if isIn(.receiving) { worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle) }
         endOfRead()
     }
 
@@ -230,7 +232,7 @@ extension Fetch {
         guard let count = unsafe readPiece(stream, into: worker.readBuffer) else { return false }
         unsafe consume(UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
         endOfRead()
-        return retrieval.phase == .receiving
+        return isIn(.receiving)
     }
 
     /// - Returns: how many bytes came; nil: none, and where that was the end it is dealt with.
@@ -287,14 +289,14 @@ extension Fetch {
             feed(.ended(byClosing: false))
         }
         endOfRead()
-        return retrieval.phase == .receiving
+        return isIn(.receiving)
     }
 
     /// Takes the content out of what came and hands it to the sink.
     private func consume(_ bytes: UnsafeRawBufferPointer) {
         let span = unsafe bytes.bindMemory(to: UInt8.self)
         var offset = 0
-        while retrieval.phase == .receiving {
+        while isIn(.receiving) {
             do throws(FramingError) {
                 switch unsafe try incoming.body.next(in: span.span, from: &offset) {
                 case .data(let range):
@@ -339,7 +341,7 @@ extension Fetch {
         let result =
             unsafe isAll ? body.append(lending: bytes) { worker.readers.flush() } : body.append(bytes)
         precondition(
-            result == .appended || retrieval.phase != .receiving, "a window has room for what the machine lets through")
+            result == .appended || !isIn(.receiving), "a window has room for what the machine lets through")
     }
 
     /// The body is larger than the store takes: it leaves the store and streams through a window to those who read it.
@@ -357,7 +359,7 @@ extension Fetch {
         switch sink {
         case .pass(let body, _): holdBack(body)
         case .store(let record):
-            if retrieval.phase == .receiving, isForNobody(record) { return feed(.cancelled) }
+            if isIn(.receiving), isForNobody(record) { return feed(.cancelled) }
             holdBack(record.body)
         case .fill(let fill, _):
             fill.body.isLeftByDisk ? passOn(fill) : holdBack(fill.body)
@@ -369,7 +371,7 @@ extension Fetch {
 
     /// Pauses the origin while those who take the body are behind.
     private func holdBack(_ body: Body) {
-        guard retrieval.phase == .receiving, body.writerShouldPause, let id else { return }
+        guard isIn(.receiving), body.writerShouldPause, let id else { return }
         pause()
         body.awaitRoom(worker.wake { $0.fetches[id]?.resume() })
     }
@@ -377,7 +379,7 @@ extension Fetch {
     /// The disk stopped accepting blocks. The client that asked gets the body through memory, which has no room for all of it:
     /// free what the client has read, and pause the origin while the client is behind.
     private func passOn(_ fill: Fill) {
-        guard retrieval.phase == .receiving else { return }
+        guard isIn(.receiving) else { return }
         guard let client, let taken = worker.exchange(at: client)?.offsetTaken(of: fill.body) else {
             return feed(.sinkFull)
         }
@@ -405,7 +407,7 @@ extension Fetch {
     }
 
     func resume() {
-        guard isPaused, retrieval.phase == .receiving, case .lent(let stream) = link else { return }
+        guard isPaused, isIn(.receiving), case .lent(let stream) = link else { return }
         isPaused = false
         stream.resume()
         if stream.mustBeDrained { readable() }

@@ -33,12 +33,14 @@ final class Fetch: TimedObject, OriginStreamOwner {
     }
 
     /// What has been read of the message under way.
-    struct Incoming {
+    struct Incoming: ~Copyable {
         /// The beginning of a head that is not complete.
         var head: [UInt8] = []
         var progress = HeadProgress()
-        /// Nil until there is a final head.
-        var body: BodyReader!
+        /// Nothing is to come until there is a final head.
+        var body = BodyReader()
+        /// Bytes of the body that came in one read with the head, and went to the sink when it was made.
+        var takenWithHead = 0
         /// The connection can be used again when the message is complete, for as long.
         var persists = false
         var keepAlive: Duration = .zero
@@ -50,7 +52,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
     let reason: CacheStatus.ForwardReason
     /// The transfer that other requests follow; nil where this fetch does not lead.
     let transfer: Transfer?
-    var retrieval: Retrieval
+    let retrieval: Retrieval
     /// Whom the answer is for; nil: it left, or nobody waits.
     var client: ClientStream.Address?
     /// The stored response that is being validated, and that may stand in for an origin that fails.
@@ -101,7 +103,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         } else {
             let known =
                 stored == nil && candidates.isEmpty
-                ? nil : Retrieval.Stored(selected: stored?.cached, candidates: candidates.map(\.cached))
+                ? Retrieval.Stored() : Retrieval.Stored(selected: stored?.cached, candidates: candidates.map(\.cached))
             retrieval = Retrieval(asked, plan, stored: known, client: listening, now: worker.wallTime)
         }
     }
@@ -109,7 +111,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
     /// Takes a place among the worker's fetches, by which others find it.
     @discardableResult
     func enrol() -> ConnectionID {
-        precondition(id == nil && retrieval.phase != .finished, "a fetch has one life")
+        precondition(id == nil && !isIn(.finished), "a fetch has one life")
         var place: ConnectionID?
         _ = worker.fetches.insert { id in
             place = id
@@ -130,6 +132,17 @@ final class Fetch: TimedObject, OriginStreamOwner {
     /// Tells the machine what happened, and does what it returns.
     func feed(_ event: Retrieval.Event) {
         perform(retrieval.on(event, now: worker.wallTime, staleMayServe: staleMayServe))
+    }
+
+    /// What the machine waits for. Written out: `==` of another module's enumeration is a call by way of its witness table.
+    func isIn(_ phase: Retrieval.Phase) -> Bool {
+        switch (retrieval.phase, phase) {
+        case (.ready, .ready), (.opening, .opening), (.asked, .asked), (.storing, .storing), (.receiving, .receiving),
+            (.pausing, .pausing), (.finished, .finished):
+            true
+        case (.ready, _), (.opening, _), (.asked, _), (.storing, _), (.receiving, _), (.pausing, _), (.finished, _):
+            false
+        }
     }
 
     /// Whether the stored response can stand in for an origin that fails (RFC 9111 §4.2.4). One that misses bytes the client wants
@@ -194,11 +207,11 @@ final class Fetch: TimedObject, OriginStreamOwner {
     }
 
     override func timerFired() {
-        if isPaused, retrieval.phase == .receiving {
+        if isPaused, isIn(.receiving) {
             // The readers are behind, not the origin.
             return worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
         }
-        if retrieval.phase != .pausing { worker.counters.add(.timeouts) }
+        if !isIn(.pausing) { worker.counters.add(.timeouts) }
         turn { feed(.timedOut) }
     }
 

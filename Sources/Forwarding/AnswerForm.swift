@@ -91,9 +91,9 @@ package struct AnswerForm: Sendable {
     package struct StoredHead {
         package let status: UInt16
         package let fields: Fields
-        /// Status line and fields as they go out where nothing is to be changed.
+        /// Status line and fields as they go out where nothing is to be changed, up to the value of the last field, `Age`.
         package let wire: [UInt8]
-        /// `wire` ends with a `Content-Length` line.
+        /// `wire` has a `Content-Length` line.
         package let hasLength: Bool
 
         package init(status: UInt16, fields: Fields, wire: [UInt8], hasLength: Bool) {
@@ -133,17 +133,19 @@ package struct AnswerForm: Sendable {
             let coded = codedFields(of: remarks.ownFields ?? stored.fields, coding)
             appendFieldLines(status == 304 ? notModifiedFields(of: coded) : coded, to: &out) { isSent($0.name) }
             appendContentFields(to: &out)
+            out.append("Age: ")
         } else if let ownFields = remarks.ownFields {
             appendStatusLine(status, reason: nil, to: &out)
             appendFieldLines(ownFields, to: &out) { isSent($0.name) }
+            out.append("Age: ")
         } else {
             out.append(contentsOf: stored.wire)
             hasLength = stored.hasLength
         }
-        if addsVary { HeadWriter.append(.vary, "Accept-Encoding", to: &out) }
-        out.append("Age: ")
         HeadWriter.append(decimal: Int(clamping: remarks.age.count), to: &out)
-        out.append("\r\nCache-Status: ")
+        out.append("\r\n")
+        if addsVary { HeadWriter.append(.vary, "Accept-Encoding", to: &out) }
+        out.append("Cache-Status: ")
         remarks.cacheStatus.append(to: &out)
         out.append(contentsOf: remarks.label)
         out.append("\r\n")

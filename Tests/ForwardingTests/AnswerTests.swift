@@ -26,7 +26,7 @@ func answer(
     var out: [UInt8] = []
     form.appendHead(
         of: .init(
-            status: status, fields: stored.fields, wire: Array("HTTP/1.1 200 OK\r\nETag: \"a\"\r\n".utf8),
+            status: status, fields: stored.fields, wire: Array("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nAge: ".utf8),
             hasLength: false),
         .init(age: Seconds(7), cacheStatus: CacheStatus(.hit), label: []), minorVersion: request.head.minorVersion,
         persists: persists, to: &out)

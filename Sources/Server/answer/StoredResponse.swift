@@ -11,11 +11,11 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// What of it decides on reuse: integers alone, for the path of a hit.
     let terms: ReuseTerms
     let hasValidator: Bool
-    /// The end-to-end fields with their bytes; `head` holds the same in wire form.
+    /// The end-to-end fields with their bytes; `head` holds the same in wire form, and ends where the value of `Age` follows.
     package let fields: Fields
     /// Nil where the response does not vary; then the record suits every request for its key.
     package let secondaryKey: SecondaryKey?
-    /// `head` ends with a `Content-Length` line; false while the length of the body is not known yet.
+    /// `head` has a `Content-Length` line; false while the length of the body is not known yet.
     package let headHasLength: Bool
     /// What may be done about its content coding, as its head says.
     private let codingByHead: CodingTerms
@@ -160,6 +160,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         appendFieldLines(fields, to: &head) { $0.name != .contentLength && $0.name != .age }
         // RFC 9110 §8.6: never in a 204.
         if let contentLength, status != 204 { HeadWriter.append(.contentLength, contentLength, to: &head) }
+        head.append("Age: ")
         return head
     }
 }

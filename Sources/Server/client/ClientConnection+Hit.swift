@@ -51,7 +51,7 @@ extension ClientConnection {
     func isPlain(_ bytes: UnsafeBufferPointer<UInt8>, _ scratch: UnsafeMutablePointer<Worker.Scratch>) -> Bool {
         let method = unsafe scratch.pointee.requestHead.method
         guard method == .get || method == .head, unsafe scratch.pointee.requestHead.minorVersion == 1,
-            unsafe scratch.pointee.requestHead.target.form == .absolute
+            case .absolute = unsafe scratch.pointee.requestHead.target.form
         else { return false }
         let present = unsafe scratch.pointee.requestHead.fields.present.bits
         guard unsafe present & scratch.pointee.careful.always == 0 else { return false }
@@ -142,7 +142,6 @@ extension ClientConnection {
     private func beginHit(_ record: StoredResponse, age: Seconds, ttl: Seconds, length: Int) -> OutputCursor {
         var out = unsafe OutputCursor(worker.outBuffer)
         out.append(record.head)
-        out.append("Age: ")
         out.append(decimal: age.count)
         out.append("\r\nCache-Status: larder; hit; ttl=")
         out.append(decimal: ttl.count)
@@ -155,7 +154,8 @@ extension ClientConnection {
     }
 
     /// Head and body of a complete stored response in one system call, and nothing else.
-    func writeHit(
+    @inline(__always)
+    private func writeHit(
         _ record: StoredResponse, age: Seconds, ttl: Seconds, isHead: Bool, request: UnsafeBufferPointer<UInt8>
     ) {
         let body = record.body

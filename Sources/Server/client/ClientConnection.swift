@@ -94,6 +94,8 @@ final class ClientConnection: TimedObject {
         case .idle:
             if inbound.isEmpty {
                 let consumed = unsafe process(bytes)
+                // Most requests are hits: nothing is left of them, and nobody takes a body.
+                if consumed == bytes.count, exchange == nil { return }
                 if consumed < bytes.count { unsafe keep(UnsafeRawBufferPointer(rebasing: bytes[consumed...])) }
             } else {
                 unsafe inbound.append(contentsOf: bytes)

@@ -7,6 +7,8 @@ import EventLoop
 /// fails while it is in the middle of something, and one system call carries all that came in a turn.
 final class ReaderQueue {
     private var waiting: [ConnectionID] = []
+    /// Room for those that are added while others send.
+    private var spare: [ConnectionID] = []
     private var turns = 0
     private var isFlushing = false
     private let loop: EventLoop
@@ -35,14 +37,17 @@ final class ReaderQueue {
 
     /// Lets all that wait send. Those that are added meanwhile have their turn as well.
     func flush() {
-        guard !isFlushing, !waiting.isEmpty else { return }
+        guard !isFlushing else { return }
         isFlushing = true
-        var next = 0
-        while next < waiting.count {
-            send(waiting[next])
-            next += 1
+        while true {
+            var due = waiting
+            guard !due.isEmpty else { break }
+            waiting = spare
+            spare = []
+            for id in due { send(id) }
+            due.removeAll(keepingCapacity: true)
+            spare = due
         }
-        waiting.removeAll(keepingCapacity: true)
         isFlushing = false
     }
 }

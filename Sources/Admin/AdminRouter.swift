@@ -4,11 +4,11 @@ import Server
 ///
 /// Knows nothing of sockets; the same function answers over TCP, over the Unix socket and in tests.
 package struct AdminRouter: Sendable {
-    private let house: any House
+    private let proxy: any AdministeredProxy
     private let authority: AdminAuthority
 
-    package init(house: any House, token: [UInt8]?) {
-        self.house = house
+    package init(proxy: any AdministeredProxy, token: [UInt8]?) {
+        self.proxy = proxy
         authority = AdminAuthority(token: token)
     }
 
@@ -63,19 +63,19 @@ package struct AdminRouter: Sendable {
         case .metrics:
             return AdminResponse(
                 status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8",
-                body: house.statistics().prometheus())
+                body: proxy.statistics().prometheus())
         case .explain: return explain(request)
         case .objects: return objects(request)
         case .purge: return purge(request)
-        case .stats: return .json(house.statistics().json())
-        case .transfers: return .json(TransferDescription.json(house.transfers()))
+        case .stats: return .json(proxy.statistics().json())
+        case .transfers: return .json(TransferDescription.json(proxy.transfers()))
         }
     }
 
     /// A disk that is off is no reason to send clients elsewhere: they are served all the same.
     private var health: AdminResponse {
-        if house.isDraining { return .text("draining", status: 503) }
-        let lines = house.disksOff.map { "degraded: the disk of zone \($0.zone) is off: \($0.reason)" }
+        if proxy.isDraining { return .text("draining", status: 503) }
+        let lines = proxy.disksOff.map { "degraded: the disk of zone \($0.zone) is off: \($0.reason)" }
         return .text(lines.isEmpty ? "ok" : lines.joined(separator: "\n"))
     }
 
@@ -83,7 +83,7 @@ package struct AdminRouter: Sendable {
         if let refusal = authority.refusalOfChange(request) { return refusal }
         do throws(SelectionError) {
             let purge = try purgeRequest(body: request.body, contentType: request.contentType)
-            let result = house.purge(purge)
+            let result = proxy.purge(purge)
             return .json(result.json(of: purge), status: result.isDurable ? 200 : 500)
         } catch {
             return .problem(400, error.message)
@@ -94,7 +94,7 @@ package struct AdminRouter: Sendable {
     private func objects(_ request: AdminRequest) -> AdminResponse {
         if let refusal = authority.refusalOfChange(request) { return refusal }
         do throws(SelectionError) {
-            let nextPage = house.objects(try selection(ofQuery: request.query))
+            let nextPage = proxy.objects(try selection(ofQuery: request.query))
             var response = AdminResponse(status: 200, contentType: "application/x-ndjson", body: [])
             response.pieces = objectLines(nextPage)
             return response
@@ -107,7 +107,7 @@ package struct AdminRouter: Sendable {
     private func explain(_ request: AdminRequest) -> AdminResponse {
         if let refusal = authority.refusalOfChange(request) { return refusal }
         do throws(ExplainError) {
-            return .json(try house.explain(try explainQuestion(body: request.body)).json)
+            return .json(try proxy.explain(try explainQuestion(body: request.body)).json)
         } catch {
             return .problem(400, error.message)
         }

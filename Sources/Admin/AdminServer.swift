@@ -12,9 +12,9 @@ package final class AdminServer {
     package private(set) var addresses: [SocketAddress] = []
 
     /// - Parameter token: what changes over TCP must carry as `Authorization: Bearer`; nil: none are made over TCP.
-    package init(house: any House, loop: EventLoop, token: [UInt8]? = nil) {
+    package init(proxy: any AdministeredProxy, loop: EventLoop, token: [UInt8]? = nil) {
         self.loop = loop
-        router = AdminRouter(house: house, token: token)
+        router = AdminRouter(proxy: proxy, token: token)
     }
 
     deinit { precondition(listeners.isEmpty, "the admin server is closed before it goes away") }

@@ -35,7 +35,7 @@ private func purgeRequest(_ members: [(name: String, value: JSONValue)]) throws(
         default: try set(name, value, in: &request.selection)
         }
     }
-    // What was meant to be narrow and came out empty must not empty the house.
+    // What was meant to be narrow and came out empty must not empty the store.
     guard request.selection.isEverything == isAll else {
         throw SelectionError(
             message: isAll

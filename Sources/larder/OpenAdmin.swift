@@ -18,9 +18,10 @@ struct AdminStartFailure: Error, Equatable {
 /// - Parameter isFromFile: the settings come from a configuration file.
 /// - Returns: the server; the caller closes it on the same thread before the loop goes away.
 func openAdmin(
-    _ settings: AdminSettings, house: any House, loop: EventLoop, isFromFile: Bool = true, _ console: Console
+    _ settings: AdminSettings, proxy: any AdministeredProxy, loop: EventLoop, isFromFile: Bool = true,
+    _ console: Console
 ) throws(AdminStartFailure) -> AdminServer {
-    let server = AdminServer(house: house, loop: loop, token: try readToken(settings))
+    let server = AdminServer(proxy: proxy, loop: loop, token: try readToken(settings))
     if case .tcp(let address, let port) = settings.address {
         let place = socketAddress(address, port)
         do throws(SocketError) {

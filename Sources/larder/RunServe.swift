@@ -24,11 +24,11 @@ func runServe(
         var start = ProxyStart(configuration)
         let proxy = try start.proxy(reading, console)
         let loop = try EventLoop()
-        let house = RunningHouse(proxy: proxy, version: larderVersion)
+        let administered = RunningProxy(proxy: proxy, version: larderVersion)
         let admin: AdminServer
         do {
             admin = try openAdmin(
-                configuration.admin, house: house, loop: loop, isFromFile: reading.file != nil, console)
+                configuration.admin, proxy: administered, loop: loop, isFromFile: reading.file != nil, console)
         } catch {
             proxy.stop()
             proxy.join()
@@ -37,7 +37,8 @@ func runServe(
         }
         proxy.shared.keepOut(admin.addresses)
         let control = Control(
-            proxy: proxy, loop: loop, house: house, zonesWithoutDisk: start.zonesWithoutDisk, reload: reload,
+            proxy: proxy, loop: loop, administered: administered, zonesWithoutDisk: start.zonesWithoutDisk,
+            reload: reload,
             console: console)
         try control.watchSignals()
         console.print(readyLine(proxy))
@@ -154,7 +155,7 @@ private func readUsers(_ path: String) throws(SnapshotFailure) -> HtpasswdFile {
 private final class Control {
     private let proxy: Proxy
     private let loop: EventLoop
-    private let house: RunningHouse
+    private let administered: RunningProxy
     private let zonesWithoutDisk: [String]
     private let reload: () -> ConfigurationReading
     private let console: Console
@@ -162,12 +163,12 @@ private final class Control {
     private var pollTimer: Timer?
 
     init(
-        proxy: Proxy, loop: EventLoop, house: RunningHouse, zonesWithoutDisk: [String],
+        proxy: Proxy, loop: EventLoop, administered: RunningProxy, zonesWithoutDisk: [String],
         reload: @escaping () -> ConfigurationReading, console: Console
     ) {
         self.proxy = proxy
         self.loop = loop
-        self.house = house
+        self.administered = administered
         self.zonesWithoutDisk = zonesWithoutDisk
         self.reload = reload
         self.console = console
@@ -181,9 +182,9 @@ private final class Control {
     }
 
     func run() {
-        house.startSampling(on: loop)
+        administered.startSampling(on: loop)
         loop.run()
-        house.stopSampling()
+        administered.stopSampling()
         for timer in [drainTimer, pollTimer] { if let timer { loop.timers.cancel(timer) } }
         proxy.join()
     }

@@ -5,8 +5,8 @@ import Server
 import Synchronization
 import Testing
 
-/// A house that remembers what it was asked to purge.
-final class ScriptedHouse: House {
+/// A proxy that remembers what it was asked to purge.
+final class ScriptedProxy: AdministeredProxy {
     let isDraining: Bool
     let disksOff: [DiskOff]
     let purges = Mutex<[PurgeRequest]>([])
@@ -62,9 +62,9 @@ private func ask(
     _ method: String, _ path: String, query: String = "", door: AdminRequest.Door = .unixSocket,
     host: String? = "localhost",
     authorization: String? = nil, body: String = "", type: String? = nil, token: [UInt8]? = token,
-    house: ScriptedHouse = ScriptedHouse()
+    proxy: ScriptedProxy = ScriptedProxy()
 ) -> AdminResponse {
-    AdminRouter(house: house, token: token).respond(
+    AdminRouter(proxy: proxy, token: token).respond(
         to: AdminRequest(
             door: door, method: method, path: path, query: query, host: host,
             authorization: authorization.map { Array($0.utf8) },
@@ -124,18 +124,18 @@ struct AdminRouterTests {
 
     @Test func `health says ok, and 503 while draining`() {
         #expect(ask("GET", "/health").text == "ok\n")
-        #expect(ask("GET", "/health", house: ScriptedHouse(isDraining: true)).status == 503)
+        #expect(ask("GET", "/health", proxy: ScriptedProxy(isDraining: true)).status == 503)
     }
 
     @Test func `a disk that is off degrades health, and leaves it a 200`() {
         let off = [DiskOff(zone: "default", reason: "no space"), DiskOff(zone: "layers", reason: "I/O error")]
-        let answer = ask("GET", "/health", house: ScriptedHouse(disksOff: off))
+        let answer = ask("GET", "/health", proxy: ScriptedProxy(disksOff: off))
         #expect(answer.status == 200)
         #expect(
             answer.text
                 == "degraded: the disk of zone default is off: no space\ndegraded: the disk of zone layers is off: I/O error\n"
         )
-        #expect(ask("GET", "/health", house: ScriptedHouse(isDraining: true, disksOff: off)).status == 503)
+        #expect(ask("GET", "/health", proxy: ScriptedProxy(isDraining: true, disksOff: off)).status == 503)
     }
 
     @Test func `a transfer of unknown length says null, and its URL is escaped`() throws {
@@ -195,12 +195,12 @@ struct AdminAuthorityTests {
     ]
     @Test(arguments: changes)
     func `over TCP a change needs the token`(_ row: (authorization: String?, token: [UInt8]?, status: UInt16)) {
-        let house = ScriptedHouse()
+        let proxy = ScriptedProxy()
         let response = ask(
             "POST", "/purge", door: .tcp, authorization: row.authorization, body: "all=yes", token: row.token,
-            house: house)
+            proxy: proxy)
         #expect(response.status == row.status)
-        #expect(house.purges.withLock { $0.count } == (row.status == 200 ? 1 : 0))
+        #expect(proxy.purges.withLock { $0.count } == (row.status == 200 ? 1 : 0))
         #expect((response.value("WWW-Authenticate") != nil) == (row.status == 401))
     }
 
@@ -209,12 +209,12 @@ struct AdminAuthorityTests {
     }
 
     @Test func `a rebound name changes nothing even with the token`() {
-        let house = ScriptedHouse()
+        let proxy = ScriptedProxy()
         let response = ask(
             "POST", "/purge", door: .tcp, host: "evil.example", authorization: "Bearer a-token-of-some-length",
-            body: "all=yes", house: house)
+            body: "all=yes", proxy: proxy)
         #expect(response.status == 403)
-        #expect(house.purges.withLock { $0.isEmpty })
+        #expect(proxy.purges.withLock { $0.isEmpty })
     }
 }
 
@@ -292,11 +292,11 @@ struct PurgeTests {
     ]
     @Test(arguments: wrong) func `a wrong body is 400 and says why`(_ row: (body: String, type: String?, says: String))
     {
-        let house = ScriptedHouse()
-        let response = ask("POST", "/purge", body: row.body, type: row.type, house: house)
+        let proxy = ScriptedProxy()
+        let response = ask("POST", "/purge", body: row.body, type: row.type, proxy: proxy)
         #expect(response.status == 400)
         #expect(response.text.contains(row.says.replacing("\"", with: "\\\"")), "\(response.text)")
-        #expect(house.purges.withLock { $0.isEmpty })
+        #expect(proxy.purges.withLock { $0.isEmpty })
     }
 
     @Test func `the answer has the counts`() throws {
@@ -334,14 +334,14 @@ struct ObjectsTests {
     }
 
     @Test func `the query has the conditions of a purge`() {
-        let house = ScriptedHouse()
-        #expect(ask("GET", "/objects", query: "host=x&type=text%2F*", house: house).status == 200)
-        #expect(house.selections.withLock { $0.first?.host } == "x")
-        #expect(house.selections.withLock { $0.first?.type } == "text/*")
+        let proxy = ScriptedProxy()
+        #expect(ask("GET", "/objects", query: "host=x&type=text%2F*", proxy: proxy).status == 200)
+        #expect(proxy.selections.withLock { $0.first?.host } == "x")
+        #expect(proxy.selections.withLock { $0.first?.type } == "text/*")
         for query in ["hots=x", "host", "host=", "host=x&host=y", "all=yes", "type=%"] {
-            #expect(ask("GET", "/objects", query: query, house: house).status == 400, "\(query)")
+            #expect(ask("GET", "/objects", query: query, proxy: proxy).status == 400, "\(query)")
         }
-        #expect(house.selections.withLock { $0.count } == 1)
+        #expect(proxy.selections.withLock { $0.count } == 1)
     }
 
     @Test(arguments: [("GET", "/objects", ""), ("POST", "/explain", #"{"url":"http://a/"}"#)])
@@ -354,15 +354,15 @@ struct ObjectsTests {
     }
 
     @Test func `a question has a URL, and what else there is to say`() throws {
-        let house = ScriptedHouse()
+        let proxy = ScriptedProxy()
         let body = #"{"method":"HEAD","url":"http://a/","fields":["X: y"],"user":"u","client":"192.0.2.1"}"#
-        let response = ask("POST", "/explain", body: body, house: house)
+        let response = ask("POST", "/explain", body: body, proxy: proxy)
         var question = ExplainQuestion(target: "http://a/")
         question.method = "HEAD"
         question.fields = ["X: y"]
         question.user = "u"
         question.client = IPAddress(v4: 0xC000_0201)
-        #expect(house.questions.withLock { $0 } == [question])
+        #expect(proxy.questions.withLock { $0 } == [question])
         let text =
             #"{"decision":"hit","reason":"it is fresh","sections":[{"name":"access","lines":[{"name":"rule","value":"1"}]}]}"#
         #expect(response.text == "\(text)\n")

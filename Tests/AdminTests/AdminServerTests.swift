@@ -8,7 +8,7 @@ import Testing
 
 /// An admin server on a thread of its own, on a Unix socket and a port the kernel chose.
 private final class RunningAdmin {
-    let house = ScriptedHouse()
+    let proxy = ScriptedProxy()
     let directory: String
     let port: UInt16
     private let inbox: Inbox
@@ -24,7 +24,7 @@ private final class RunningAdmin {
         directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         nonisolated(unsafe) let loop = try EventLoop()
         nonisolated(unsafe) let server = unsafe AdminServer(
-            house: house, loop: loop, token: Array("a-token-of-some-length".utf8))
+            proxy: proxy, loop: loop, token: Array("a-token-of-some-length".utf8))
         port = try unsafe server.listen(SocketAddress(v4: 0x7F00_0001, port: 0)).port
         try unsafe server.listen(unixPath: "\(directory)/admin.sock")
         inbox = unsafe loop.inbox
@@ -82,7 +82,7 @@ struct AdminServerTests {
         var selection = Selection()
         selection.host = "example.org"
         #expect(purged.status == 200)
-        #expect(admin.house.purges.withLock { $0 } == [PurgeRequest(selection)])
+        #expect(admin.proxy.purges.withLock { $0 } == [PurgeRequest(selection)])
     }
 
     @Test func `purge and stats print for people and for scripts`() throws {
@@ -113,7 +113,7 @@ struct AdminServerTests {
         }
         let listed = words("ls", "--json", "--host", "example.org", "--type", "text/*")
         #expect(try listed.map { try JSONValue(parsing: Array($0.utf8))["url"]?.text }.count == 3)
-        #expect(admin.house.selections.withLock { $0.last?.type } == "text/*")
+        #expect(admin.proxy.selections.withLock { $0.last?.type } == "text/*")
         #expect(words("ls").last?.hasSuffix(" http://example.net/c") == true)
         #expect(words("du").joined().contains("example.net"))
         #expect(words("top", "-n2", "--json").count == 2)

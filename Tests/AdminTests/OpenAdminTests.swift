@@ -20,7 +20,7 @@ struct OpenAdminTests {
     @Test func `a socket that can not be had falls back, and says where to`() throws {
         let directory = try temporaryDirectory()
         let loop = try EventLoop()
-        let server = AdminServer(house: ScriptedHouse(), loop: loop)
+        let server = AdminServer(proxy: ScriptedProxy(), loop: loop)
         let said = Mutex<[String]>([])
         let console = Console(print: { _ in }, error: { line in said.withLock { $0.append(line) } })
         let own = "\(directory)/larder/admin.sock"
@@ -32,7 +32,7 @@ struct OpenAdminTests {
             ])
 
         // Another Larder answers there: this one goes on without, and does not hide elsewhere.
-        let second = AdminServer(house: ScriptedHouse(), loop: loop)
+        let second = AdminServer(proxy: ScriptedProxy(), loop: loop)
         openSocket(second, [own, "\(directory)/other.sock"], console)
         #expect(!fileExists("\(directory)/other.sock"))
         #expect(said.withLock { $0.last }?.contains("the address is in use") == true)
@@ -56,7 +56,7 @@ struct OpenAdminTests {
         settings.tokenFile = path
         let loop = try EventLoop()
         let error = #expect(throws: AdminStartFailure.self) {
-            try openAdmin(settings, house: ScriptedHouse(), loop: loop, Console(print: { _ in }, error: { _ in }))
+            try openAdmin(settings, proxy: ScriptedProxy(), loop: loop, Console(print: { _ in }, error: { _ in }))
         }
         #expect(error?.message.contains("at least 16 visible characters") == true)
         _ = unsafe unlink(path)

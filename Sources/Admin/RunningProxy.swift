@@ -5,8 +5,8 @@ import Storage
 import Synchronization
 import Transaction
 
-/// The running proxy as Admin sees it: sums of counters, and a purge that goes straight to the store.
-package final class RunningHouse: House {
+/// Answers the admin server for a `Proxy`: adds up the counters of its workers, and works on its stores.
+package final class RunningProxy: AdministeredProxy {
     private let proxy: Proxy
     private let version: String
     private let samples = Locked(BandwidthSamples())
@@ -64,7 +64,7 @@ package final class RunningHouse: House {
                 name: name, memory: .init(tier.memory.statistics), disk: tier.backStore.map { DiskUse($0) })
         }
         result.memory = result.zones.reduce(into: Statistics.MemoryUse()) { $0.add($1.memory) }
-        result.store = RunningHouse.storeEvents.map { NamedCount($0.name, sum($0.counter)) }
+        result.store = RunningProxy.storeEvents.map { NamedCount($0.name, sum($0.counter)) }
         result.errors = errorCounts(counters)
         result.refusals = refusalCounts(counters)
         result.closes = closeCounts(counters)

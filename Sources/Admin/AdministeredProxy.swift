@@ -1,10 +1,10 @@
 package import Server
 
-/// What the admin room needs of the running proxy, and nothing else of it.
+/// The proxy as the admin server sees it: what it can ask of it, and what it can tell it to do.
 ///
-/// Called on the control thread; what it answers is collected from the workers without stopping them, so numbers that
-/// belong together may be apart by a few requests.
-package protocol House: Sendable {
+/// All calls are made on the control thread. The numbers are read from the workers without stopping them, so two numbers of one
+/// answer can differ by the requests that were handled in between.
+package protocol AdministeredProxy: Sendable {
     /// A consistent-enough sum over all workers.
     func statistics() -> Statistics
     /// Removes what the request selects from the cache, marks it stale, or only counts it.

@@ -270,13 +270,15 @@ enum Settings {
             ),
             Setting(
                 "limits.clients_max", \.limits.clientsMax, .count(1...10_000_000), reload: .live,
-                "Client connections open at once; further ones are closed when they are accepted."),
+                "The number of client connections that are open at once. Further ones are closed when they are accepted."
+            ),
             Setting(
                 "limits.exchanges_max", \.limits.exchangesMax, .count(1...10_000_000), reload: .live,
-                "Requests under way at once that are not answered from memory at once; beyond it clients get 503."),
+                "The number of requests under way at once, without those answered directly from memory. Further ones get 503."
+            ),
             Setting(
                 "limits.tunnels_max", \.limits.tunnelsMax, .count(1...10_000_000), reload: .live,
-                "Tunnels open at once; beyond it clients get 503."),
+                "The number of tunnels that are open at once. Further ones get 503."),
             Setting(
                 "limits.requests_per_connection_max", \.limits.requestsPerConnectionMax, .count(0...1_000_000_000),
                 reload: .live,

@@ -1,119 +1,125 @@
-/// A store of responses behind memory: on a disk today (the DiskTier target), on other machines some day.
+/// A store of responses behind memory. DiskTier implements it on a disk.
 ///
-/// `Tiers` is what uses it. It knows responses by their key (a hash; the bytes of the key are compared by `Tiers`), gives
-/// each a number, and holds of each its key, attributes, head and body. What a head says it does not know.
+/// `Tiers` uses it. A back store finds responses by their key, which is a hash (`Tiers` compares the bytes of the key), gives each
+/// response a number, and stores its key, attributes, head and body. It does not understand heads.
 ///
-/// All calls are for any thread, several at once, and none blocks unless it says so. Where a call has `waits`, false means
-/// that it must not block: it answers `wouldBlock` instead, and is made again with true on a thread of `perform`.
+/// Threads: every call may be made on any thread, and several at once. A call does not block unless its comment says so. If a call
+/// has the parameter `waits`, false means that it must not block: it returns `wouldBlock` instead, and the caller repeats it with
+/// true on a thread of `perform`.
 ///
 /// A new engine is a target with one class that conforms, and one line in Zones.swift that makes it.
 package protocol BackStore: AnyObject, Sendable {
     // MARK: life
 
     var health: BackStoreHealth { get }
-    /// As `health`, without the reason: cheap.
+    /// Whether `health` is `on`. Cheap.
     var isOn: Bool { get }
     var statistics: BackStoreStatistics { get }
-    /// It knows all that it holds. Until then `find` answers `.loading` where it has found nothing.
+    /// Whether the index is complete. Until it is, `find` returns `.loading` instead of `.nothing`.
     var isLoaded: Bool { get }
-    /// Calls once, on any thread; at once where it is loaded.
+    /// Calls `call` once, on any thread, when the index is complete: immediately if it is.
     func whenLoaded(_ call: @escaping @Sendable () -> Void)
-    /// Blocks until it is loaded, for a bounded time. False: it is not.
+    /// Blocks until the index is complete, for a bounded time. Returns false if it still is not.
     func waitUntilLoaded() -> Bool
     /// New limits take effect at once.
     func setLimits(size: UInt64, pinned: UInt64, syncInterval: Duration)
-    /// Runs work that may block on a thread for that. False: too much waits already.
+    /// Runs work that may block, on a thread of the store. Returns false, and does not run it, if too much work is waiting.
     func perform(_ work: @escaping @Sendable () -> Void) -> Bool
-    /// Blocks until all that was asked for before is durable. False: something of it is not.
+    /// Blocks until every change that was requested before is durable. Returns false if one of them is not.
     func flush() -> Bool
-    /// Writes what waits and ends its threads. Blocks. Nothing else may be asked of it afterwards.
+    /// Writes what is waiting and ends the threads of the store. Blocks. No other call may follow.
     func close()
 
     // MARK: looking
 
     func find(_ key: StorageKey) -> StoredPlaces
-    /// The head of the response at a place, with the bytes of its key. What is damaged the store drops itself.
+    /// Reads the head of the response at a place, and the bytes of its key. The store itself drops a response that is damaged.
     func readHead(_ place: StoredPlace, waits: Bool) throws(BackStoreReadError) -> StoredCopy
-    /// The response is there, wherever it stands by now.
+    /// Whether the response is stored, at any place.
     func contains(_ id: StoredID, _ key: StorageKey) -> Bool
-    /// The response is there, at this place.
+    /// Whether the response is stored at this place.
     func contains(_ id: StoredID, _ key: StorageKey, at place: StoredPlace) -> Bool
-    /// Responses that were accepted under the key and are not written yet: `find` does not know of them.
+    /// The responses under the key that were accepted and are not written yet. `find` does not return them.
     func waiting(_ key: StorageKey) -> [StoredID]
-    /// Counts one use: what is used is kept longer.
+    /// Counts one use. Responses that are used are kept longer.
     func countUse(of id: StoredID, _ key: StorageKey)
 
     // MARK: bodies
 
-    /// Bytes of a body stored in one piece: fills `room` from `offset` on, a multiple of `Body.blockBytes`, with whole
-    /// blocks or up to the end, and checks them.
-    /// - Parameter checksums: as `readHead` gave them.
+    /// Reads bytes of a body that is stored in one piece, and compares their checksums.
+    /// - Parameters:
+    ///   - checksums: those that `readHead` returned.
+    ///   - offset: a multiple of `Body.blockBytes`.
+    ///   - room: it is filled. It has the length of whole blocks, or ends with the body.
     func readBody(
         at place: StoredPlace, checksums: [UInt32], from offset: Int, into room: UnsafeMutableRawBufferPointer,
         waits: Bool
     ) -> BackStoreRead
-    /// The blocks of a large body. May block.
+    /// Opens the blocks of a large body. May block.
     func openBlocks(at place: StoredPlace, _ key: StorageKey) throws(BackStoreReadError) -> any BodyBlocks
 
     // MARK: storing
 
-    /// A number for a response to be stored: higher than all before it, and never used again.
+    /// Returns a number for a new response: higher than all earlier ones, and never used again, not even after a restart.
     func nextID() -> StoredID
-    /// The number given out last.
+    /// The number that `nextID` returned last.
     var newestID: StoredID { get }
     /// Accepts a response with a complete body of at most `Tiers.wholeBytesMax` bytes, to be written soon.
     func store(_ response: ResponseToStore, body: Body) -> StoringOutcome
-    /// Accepts a response with a large body of which nothing is there yet.
+    /// Accepts a response with a large body of which no block is present yet.
     func makeBlocks(for response: ResponseToStore, length: Int) -> Result<any BodyBlocks, StoringRefusal>
     /// Replaces attributes and head of a response; its body stays.
     func renew(_ response: ResponseToStore)
-    /// Removes a response, also one that waits to be written.
+    /// Removes a response, even if it is still waiting to be written.
     func remove(_ id: StoredID, _ key: StorageKey, _ keyBytes: [UInt8])
-    /// Removes a response that turned out damaged, and counts that.
+    /// Removes a response that turned out to be damaged, and counts it.
     func removeDamaged(_ id: StoredID, _ key: StorageKey, _ keyBytes: [UInt8])
     /// Removes all variants of a key.
-    /// - Returns: how many there may have been; keys with the same hash may be among them.
+    /// - Returns: how many responses were removed at most. Responses whose keys have the same hash are counted, too.
     func removeAll(_ key: StorageKey, _ keyBytes: [UInt8]) -> Int
 
     // MARK: listing
 
-    /// A page of what is stored, in the order of host and path. Blocks. What was accepted before `flush` is in it.
+    /// Lists stored responses in the order of host and path, one page at a time. Blocks. Responses that were accepted before the
+    /// last `flush` are listed.
     /// - Parameters:
-    ///   - cursor: where the page before ended; nil: the beginning.
-    ///   - tag: those that have it, in place of a range.
-    ///   - limit: responses of a page.
-    /// - Returns: nil: it cannot be listed.
+    ///   - cursor: where the previous page ended. Nil begins the list.
+    ///   - tag: if it is not nil, lists the responses that have this tag, and ignores `range`.
+    ///   - limit: the most responses of a page.
+    /// - Returns: nil if the list cannot be read.
     func page(after cursor: ListingCursor?, in range: ListingRange, tag: [UInt8]?, limit: Int) -> ListingPage?
 }
 
-/// The blocks of one large body on a back store, each there or not. Used by any thread, several at once.
+/// The blocks of one large body on a back store. Each block is present or absent. May be used on any thread, on several at once.
 package protocol BodyBlocks: AnyObject, Sendable {
-    /// Of the body, in bytes.
+    /// The length of the body in bytes.
     var length: Int { get }
-    /// The blocks that can be read, as ranges of bytes: in order, never adjacent.
+    /// The blocks that can be read, as ranges of bytes in increasing order. Ranges never touch.
     var extents: [Range<Int>] { get }
-    /// Bytes accepted and not yet written.
+    /// Bytes that were accepted and are not written yet.
     var waitingBytes: Int { get }
-    /// Accepts a whole block of the body (the last may be shorter) to be written soon; the body is held until then.
-    /// `then` is called on some thread when the block can be read, or with false when it cannot be written.
+    /// Accepts a whole block of the body to be written soon; only the last block may be shorter. The body is retained until then.
+    /// - Parameter then: called once, on any thread: with true when the block can be read, with false if it cannot be written.
     func write(block: Int, of body: Body, then: @escaping @Sendable (Bool) -> Void)
-    /// Reads blocks that are there, from the beginning of a block on: fills `room`, a multiple of `Body.blockBytes` or up
-    /// to the end. A block found damaged is no longer among `extents`.
+    /// Reads blocks that are present, and compares their checksums. A block that turns out to be damaged leaves `extents`.
+    /// - Parameters:
+    ///   - offset: the beginning of a block.
+    ///   - room: it is filled. Its length is a multiple of `Body.blockBytes`, or ends with the body.
     func read(from offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool) -> BackStoreRead
-    /// Says that these bytes will be wanted soon.
+    /// Tells the store that these bytes will be needed soon.
     func readAhead(from offset: Int, length: Int)
 }
 
-/// Whether a back store takes what it is given.
+/// Whether a back store accepts new responses.
 package enum BackStoreHealth: Equatable, Sendable {
     case on
-    /// It stores nothing until there is room or the error has gone; what it holds is read.
+    /// The store accepts nothing until there is space again or the error is gone. Responses that it has can still be read.
     case off(reason: String)
 }
 
 package enum StoringOutcome: Equatable, Sendable {
     case accepted
-    /// Too much waits to be written.
+    /// Too much is waiting to be written.
     case busy
     case off
     case tooLarge
@@ -130,12 +136,12 @@ package struct StoringRefusal: Error, Equatable, Sendable {
     }
 }
 
-/// How reading from a back store went.
+/// The result of reading from a back store.
 package enum BackStoreRead: Equatable, Sendable {
-    /// The bytes are there, and are those that were stored.
+    /// The bytes were read, and they are those that were stored.
     case done
     case wouldBlock
-    /// The bytes are not those that were stored, or are gone.
+    /// The bytes differ from those that were stored, or no longer exist.
     case damaged
     case failed(errno: CInt)
 }
@@ -148,19 +154,19 @@ package enum BackStoreReadError: Error, Equatable, Sendable {
 
 // MARK: making one
 
-/// What a zone says of its back store.
+/// The settings of a zone for its back store.
 package struct BackStoreSettings: Sendable {
-    /// The directory.
+    /// The directory of the store.
     package var path: String
-    /// Bytes it may take in all.
+    /// The most bytes that the store may take.
     package var size: UInt64
-    /// Bytes of these that pinned responses may take.
+    /// How many of these bytes pinned responses may take.
     package var pinned: UInt64
-    /// Between two times that what was written is made durable.
+    /// How often written data is made durable.
     package var syncInterval: Duration
-    /// The hash of a key's bytes. Differs from one process to the next, so it is not to be stored.
+    /// Hashes the bytes of a key. The result differs from process to process, so it must not be stored.
     package var key: @Sendable (_ keyBytes: [UInt8]) -> StorageKey
-    /// Lines for the log, on any thread.
+    /// Receives lines for the log, on any thread.
     package var log: @Sendable (BackStoreEvent) -> Void
 
     package init(
@@ -176,7 +182,7 @@ package struct BackStoreSettings: Sendable {
     }
 }
 
-/// What the operator should hear of.
+/// An event that the operator should know about.
 package struct BackStoreEvent: Equatable, Sendable {
     package enum Level: Sendable { case info, warning, error }
     package let level: Level
@@ -188,7 +194,7 @@ package struct BackStoreEvent: Equatable, Sendable {
     }
 }
 
-/// Why a back store cannot be opened. Nothing of it was changed.
+/// Why a back store cannot be opened. The store was not changed.
 package struct BackStoreRefusal: Error, Equatable, Sendable, CustomStringConvertible {
     /// The directory that was refused, or a file in it.
     package let path: String
@@ -203,6 +209,6 @@ package struct BackStoreRefusal: Error, Equatable, Sendable, CustomStringConvert
         self.description = description
     }
 
-    /// It is about the store in this directory.
+    /// Whether the refusal is about the store in this directory.
     package func concerns(_ directory: String) -> Bool { path == directory || path.hasPrefix("\(directory)/") }
 }

@@ -1,4 +1,4 @@
-/// Names one response of one back store: rises with every response that is stored.
+/// The number of a response on one back store. Each new response gets a higher number.
 package struct StoredID: RawRepresentable, Hashable, Comparable, Sendable {
     package let rawValue: UInt64
 
@@ -7,25 +7,25 @@ package struct StoredID: RawRepresentable, Hashable, Comparable, Sendable {
     package static func < (left: StoredID, right: StoredID) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Under which quota a response is kept.
+/// Which quota of the back store a response counts against.
 package enum Retention: CaseIterable, Sendable {
-    /// Evicted for space.
+    /// May be evicted for space.
     case permanent
-    /// Kept until it is removed, within a quota of its own.
+    /// Stays until it is removed. Pinned responses have a quota of their own.
     case pinned
 }
 
-/// What is known of a stored response without a look at its head: for listings and purges.
+/// Facts about a stored response that listings and purges need, so that they can do without its head.
 package struct StoredAttributes: Equatable, Sendable {
     package var retention: Retention
     package var status: UInt16
-    /// When it was stored or validated last, in seconds of the wall clock.
+    /// When the response was stored or last validated, in seconds of the wall clock.
     package var storedAt: Int64
-    /// When it stops being fresh, in seconds of the wall clock.
+    /// When the response stops being fresh, in seconds of the wall clock.
     package var expiresAt: Int64
-    /// Without parameters, in lower case, at most 127 bytes; empty where there is none.
+    /// Without parameters, in lower case, at most 127 bytes. Empty if the response has none.
     package var mediaType: [UInt8]
-    /// Each at most 255 bytes.
+    /// Each tag has at most 255 bytes.
     package var tags: [[UInt8]]
 
     package init(
@@ -41,19 +41,19 @@ package struct StoredAttributes: Equatable, Sendable {
     }
 }
 
-/// Where a back store has a response. It may be moved: a place is good for a look, not for keeping.
+/// Where a back store has a response. Use a place soon and do not keep it: the store may move the response at any time.
 package struct StoredPlace: Hashable, Sendable {
     package enum Form: Sendable {
-        /// The body in one piece, complete.
+        /// The body is complete and in one piece.
         case whole
-        /// The body in blocks, each there or not.
+        /// The body is in blocks, each of them present or absent.
         case blocks
     }
     package let form: Form
     package let bodyBytes: Int
-    /// Bytes on the medium, with all that belongs to the response.
+    /// All bytes that the response takes on the medium.
     package let bytes: Int
-    /// Two numbers that mean something to the back store that gave them, and to nobody else.
+    /// Two numbers whose meaning only the back store knows.
     package let location: Location
 
     package struct Location: Hashable, Sendable {
@@ -76,22 +76,21 @@ package struct StoredPlace: Hashable, Sendable {
 
 package enum StoredPlaces: Equatable, Sendable {
     case nothing
-    /// Places of responses whose key may be the one asked for, newest first.
+    /// Places of responses that may have the key, newest first: their hashes are equal.
     case found([StoredPlace])
-    /// It is not loaded yet, and has found nothing so far.
+    /// The index is not complete yet, and nothing was found so far.
     case loading
 }
 
-/// A stored response as a back store has it, without its body.
+/// What a back store has of a response, without the body.
 package struct StoredCopy: Sendable {
     package let id: StoredID
     package let place: StoredPlace
     package let keyBytes: [UInt8]
     package let attributes: StoredAttributes
-    /// As `ResponseForm.head`; the renewed one where it was renewed.
+    /// The head, as in `ResponseForm.head`. If it was renewed, the latest one.
     package let head: [UInt8]
-    /// Of a body in one piece: a checksum of each block, or nothing where the back store needs none. It gets them back
-    /// with each read.
+    /// The checksum of each block, for a body in one piece. Empty if the back store needs none. Pass them to `readBody`.
     package let checksums: [UInt32]
 
     package init(
@@ -107,7 +106,7 @@ package struct StoredCopy: Sendable {
     }
 }
 
-/// A response on its way to a back store, without its body.
+/// A response to be written to a back store, without the body.
 package struct ResponseToStore: Sendable {
     package let id: StoredID
     package let key: StorageKey
@@ -122,10 +121,10 @@ package struct ResponseToStore: Sendable {
     }
 }
 
-/// What of a stored response a back store gets beside its key and its body.
+/// What a back store gets of a response in addition to key and body.
 package struct ResponseForm: Sendable {
     package var attributes: StoredAttributes
-    /// Bytes that only `ResponseFormat` reads.
+    /// Bytes that only `ResponseFormat` understands.
     package var head: [UInt8]
 
     package init(attributes: StoredAttributes, head: [UInt8]) {
@@ -134,11 +133,11 @@ package struct ResponseForm: Sendable {
     }
 }
 
-/// How the module above writes its stored responses for a back store, and makes them again.
+/// How the module above encodes its stored responses for a back store, and decodes them.
 package struct ResponseFormat: Sendable {
-    /// Returns nil for a response that is for this process alone.
+    /// Returns nil for a response that must not outlive this process.
     package let form: @Sendable (StoredRecord) -> ResponseForm?
-    /// Returns nil where the head cannot be read; another version wrote it, most likely.
+    /// Returns nil if the head cannot be decoded, most likely because another version of Larder wrote it.
     package let record: @Sendable (StorageKey, StoredCopy, Body) -> StoredRecord?
 
     package init(
@@ -157,11 +156,11 @@ package struct ListedResponse: Equatable, Sendable {
     package let id: StoredID
     package let keyBytes: [UInt8]
     package let attributes: StoredAttributes
-    /// The body's length.
+    /// The length of the body.
     package let bodyBytes: Int
     /// Bytes on the medium.
     package let bytes: Int
-    /// All of the body is there.
+    /// The whole body is stored.
     package let isComplete: Bool
 
     package init(
@@ -195,7 +194,7 @@ package struct ListingCursor: Hashable, Sendable {
 
 package struct ListingPage: Equatable, Sendable {
     package let responses: [ListedResponse]
-    /// Where the next page begins; nil: this was the last.
+    /// Where the next page begins. Nil if this is the last page.
     package let next: ListingCursor?
 
     package init(_ responses: [ListedResponse], next: ListingCursor?) {
@@ -206,10 +205,10 @@ package struct ListingPage: Equatable, Sendable {
 
 // MARK: numbers
 
-/// What a back store holds and has done.
+/// What a back store has, and what it has done since its start.
 package struct BackStoreStatistics: Equatable, Sendable {
     package var sizeBytes: UInt64 = 0
-    /// Of all that it takes on the medium.
+    /// All bytes that the store takes on the medium.
     package var usedBytes: UInt64 = 0
     package var liveBytes: UInt64 = 0
     package var pinnedLimitBytes: UInt64 = 0
@@ -218,18 +217,18 @@ package struct BackStoreStatistics: Equatable, Sendable {
     package var largeCount = 0
     package var segmentCount = 0
     package var bookBytes: UInt64 = 0
-    /// Bytes that wait to be written.
+    /// Bytes that are waiting to be written.
     package var waitingBytes = 0
     // Since the start.
     package var storedObjects: UInt64 = 0
     package var storedBytes: UInt64 = 0
     package var refusedBusy: UInt64 = 0
     package var refusedPinned: UInt64 = 0
-    /// Accepted and not written after all: there was no room, or an error.
+    /// Responses that were accepted and then not written, for lack of space or because of an error.
     package var droppedObjects: UInt64 = 0
     package var evictedObjects: UInt64 = 0
     package var evictedBytes: UInt64 = 0
-    /// Bytes copied to free space.
+    /// Bytes that were copied in order to free space.
     package var movedBytes: UInt64 = 0
     package var damagedObjects: UInt64 = 0
     package var readErrors: UInt64 = 0

@@ -1,7 +1,7 @@
-/// What is stored in both tiers, for purges and listings.
+// Purges and listings of both tiers.
 extension Tiers {
-    /// Removes the responses in memory for which `condition` holds, with their copies on the back store; returns how many
-    /// and their bytes. As `MemoryTier.purge`.
+    /// Removes the responses in memory for which `condition` holds, and their copies on the back store. Returns how many there were,
+    /// and how many bytes they had. See `MemoryTier.purge`.
     package func purgeMemory(dryRun: Bool, where condition: (StoredRecord) -> Bool) -> (records: Int, bytes: Int) {
         var copies: [StoredRecord] = []
         let purged = memory.purge(dryRun: dryRun) { record in
@@ -13,7 +13,7 @@ extension Tiers {
         return purged
     }
 
-    /// A page of the back store's listing, as `BackStore.page`; empty where there is no back store.
+    /// A page of the listing of the back store (`BackStore.page`). Empty if there is no back store.
     package func page(
         after cursor: ListingCursor?, in range: ListingRange, tag: [UInt8]? = nil, limit: Int
     ) -> ListingPage? {
@@ -21,19 +21,19 @@ extension Tiers {
         return backStore.page(after: cursor, in: range, tag: tag, limit: limit)
     }
 
-    /// - Parameter key: the hash of the response's key.
+    /// - Parameter key: the hash of the key of the response.
     package func isInMemory(_ response: ListedResponse, _ key: StorageKey) -> Bool {
         unsafe response.keyBytes.withUnsafeBytes { unsafe memory.lookup(key, $0) }.contains {
             $0.storedID == response.id
         }
     }
 
-    /// The back store has it, and memory does not.
+    /// Whether the back store has the response and memory does not.
     package func isOnBackStoreAlone(_ response: ListedResponse, _ key: StorageKey) -> Bool {
         backStore?.contains(response.id, key) == true && !isInMemory(response, key)
     }
 
-    /// Removes a response from the back store; in memory it stays.
+    /// Removes a response from the back store. It stays in memory.
     package func remove(_ response: ListedResponse, _ key: StorageKey) {
         backStore?.remove(response.id, key, response.keyBytes)
     }

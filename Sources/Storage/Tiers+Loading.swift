@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// From the back store to memory.
+// From the back store to memory.
 extension Tiers {
     package enum Loading: Sendable {
-        /// The back store has nothing under the key that is not in memory.
+        /// The back store has no response under the key that is not in memory.
         case nothing
-        /// Responses came into memory: look again.
+        /// Responses came into memory: look them up again.
         case loaded
-        /// It would block: call again, with `waits`, on a thread of `BackStore.perform`.
+        /// The call would block: repeat it with `waits` on a thread of `BackStore.perform`.
         case wouldBlock
-        /// The back store is not loaded yet: call again when `BackStore.whenLoaded` says so.
+        /// The index of the back store is not complete: repeat the call when `BackStore.whenLoaded` calls.
         case notReady
     }
 
@@ -26,7 +26,7 @@ extension Tiers {
         for place in places {
             do throws(BackStoreReadError) {
                 let copy = try backStore.readHead(place, waits: waits)
-                // Another key with the same hash.
+                // The response has another key with the same hash.
                 guard copy.keyBytes == keyBytes else { continue }
                 if try adopt(copy, key, from: backStore) { result = .loaded }
             } catch {
@@ -47,12 +47,12 @@ extension Tiers {
         if known.contains(where: { $0.storedID == copy.id }) { return false }
         guard let body = try body(of: copy, key, on: backStore) else { return false }
         guard let record = format?.record(key, copy, body) else {
-            // This version has no use for it.
+            // This version cannot decode the head.
             backStore.remove(copy.id, key, copy.keyBytes)
             return false
         }
         record.storedID = copy.id
-        // Asked under the shard's lock: what is removed from the back store from here on is removed from memory as well.
+        // The condition is evaluated under the lock of the shard: a thread that removes the response later finds it in memory.
         return memory.shelves.adopt(record) { backStore.contains(copy.id, key, at: copy.place) }
     }
 
@@ -70,9 +70,10 @@ extension Tiers {
         }
     }
 
-    /// Removes a response whose body could not be read. From memory always: where the response has been moved it can be
-    /// loaded again. From the back store only where the copy itself is bad, damaged or unreadable by the medium; a lack of
-    /// descriptors or of memory is not the response's fault.
+    /// Removes a response whose body could not be read.
+    ///
+    /// It always leaves memory: if it was only moved, it can be loaded again. It leaves the back store only if the copy is damaged or
+    /// the medium cannot read it (`EIO`). Other errors, such as a lack of descriptors or memory, say nothing about the copy.
     package func removeUnreadable(_ record: StoredRecord, after read: BackStoreRead) {
         guard let whole = record.body.whole, read != .done, read != .wouldBlock else { return }
         memory.remove(record)
@@ -80,8 +81,8 @@ extension Tiers {
         whole.backStore.removeDamaged(whole.id, whole.key, record.keyBytes)
     }
 
-    /// Removes from the back store what a new response replaces there. Memory may have forgotten the older one: it would
-    /// come back when the new one goes. Of what waits to be written nothing but the key is known: it is not written at all.
+    /// Removes the responses from the back store that `record` replaces. Memory may have forgotten them, and they would come back when
+    /// `record` is evicted. Of a response that is waiting to be written only the key is known, so all of those are removed.
     func removeOlder(than record: StoredRecord) {
         guard let backStore else { return }
         let newest = backStore.newestID
@@ -90,18 +91,18 @@ extension Tiers {
                 let isAccepted = backStore.perform { [self] in
                     removeOlder(than: record, through: newest, on: backStore, waits: true)
                 }
-                // Too much rather than what is older.
+                // Better to remove too much than to leave an older response.
                 if !isAccepted { _ = backStore.removeAll(record.key, record.keyBytes) }
             }
         }
         removeOlder(than: record, through: newest, on: backStore, waits: false)
     }
 
-    /// - Parameter newest: responses up to this one may be older; those that come later are not.
+    /// - Parameter newest: responses with a higher number are newer than `record`, and stay.
     private func removeOlder(
         than record: StoredRecord, through newest: StoredID, on backStore: any BackStore, waits: Bool
     ) {
-        // The order matters: what is written meanwhile is found at the second look, and what memory has is asked last.
+        // The order matters. A response that is written between the first two calls is found by the second. Memory is asked last.
         let waiting = backStore.waiting(record.key)
         for _ in 0..<Self.movesMax {
             let places: [StoredPlace] = if case .found(let places) = backStore.find(record.key) { places } else { [] }
@@ -116,7 +117,7 @@ extension Tiers {
                 case .done: break
                 case .gone: isMoved = true
                 case .wouldBlock:
-                    // What is older is not served meanwhile, as long as memory has the new one.
+                    // Meanwhile the older response is not served, because memory has the new one.
                     if backStore.perform({ [self] in
                         removeOlder(than: record, through: newest, on: backStore, waits: true)
                     }) {
@@ -127,11 +128,11 @@ extension Tiers {
             }
             guard isMoved else { return }
         }
-        // Too much rather than what is older.
+        // Better to remove too much than to leave an older response.
         _ = backStore.removeAll(record.key, record.keyBytes)
     }
 
-    /// How often responses may be moved on the back store while they are looked at.
+    /// How often the look-up is repeated because the back store moved responses in between.
     private static let movesMax = 8
 
     private enum Look { case done, gone, wouldBlock }
@@ -143,7 +144,7 @@ extension Tiers {
         do throws(BackStoreReadError) {
             let copy = try backStore.readHead(place, waits: waits)
             guard copy.keyBytes == record.keyBytes, copy.id <= newest else { return .done }
-            // Only the heads are compared: nobody reads this body, whatever its form.
+            // Only heads are compared. Nobody reads this body, so its form does not matter.
             let body = Body(WholeCopy(copy, record.key, on: backStore), shelves: memory.shelves)
             let older = format?.record(record.key, copy, body)
             if older.map({ record.replaces($0) }) ?? true {
@@ -153,8 +154,8 @@ extension Tiers {
         } catch { return error == .wouldBlock ? .wouldBlock : .gone }
     }
 
-    /// Whether the body of a response that is on the back store is to come into memory: it is used often, and more than
-    /// what would be evicted for it (`Shard.admits`).
+    /// Whether the body of a response on the back store should come into memory: the response is used often, and more often than
+    /// the one that would be evicted for it (`Shard.admits`).
     package func isWorthMemory(_ record: StoredRecord) -> Bool {
         record.frequency > 1 && memory.shelves.admits(record)
     }

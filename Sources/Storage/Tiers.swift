@@ -1,24 +1,24 @@
-/// One cache: the memory tier, and a back store behind it where there is one.
+/// The storage of one zone: the memory tier and, if there is one, the back store behind it.
 ///
-/// The memory tier is a cache of the back store (docs/decisions/0013). A stored response is written through when it is
-/// whole; one that only the back store has comes into memory with its head, and its body is read when it is wanted.
-/// Removals go to the back store first, so that nothing that was removed is read from there again.
+/// The memory tier is a cache of the back store (docs/decisions/0013). A response is written to the back store when it is complete. A
+/// response that only the back store has comes into memory without its body, which is read when it is needed. Removals go to the
+/// back store first; otherwise another thread could read a removed response from there again.
 package final class Tiers: Sendable {
     package let memory: MemoryTier
     package let backStore: (any BackStore)?
     let format: ResponseFormat?
-    /// Large bodies that are in use, so that two requests for one share it.
+    /// The large bodies in use: requests for the same response share one body.
     let largeBodies = LargeBodies()
     private let refusedOnce = SeenKeys()
 
     package init(memory: MemoryTier, backStore: (any BackStore)? = nil, format: ResponseFormat? = nil) {
-        precondition(backStore == nil || format != nil, "what goes to the back store has a format")
+        precondition(backStore == nil || format != nil, "a back store needs the format of responses")
         self.memory = memory
         self.backStore = backStore
         self.format = format
     }
 
-    /// Bytes of the longest body that is stored in one piece; longer ones are stored in blocks.
+    /// The length in bytes of the longest body that is stored in one piece. Longer bodies are stored in blocks.
     package static let wholeBytesMax = 1 << 20
 
     // MARK: as the memory tier
@@ -29,14 +29,14 @@ package final class Tiers: Sendable {
 
     /// Counts one use of a stored response.
     package func touch(_ record: StoredRecord) {
-        // On the path of a hit: of a response that is used often, its own count is all that is read here.
+        // This is on the way of a hit. If a response is used often, nothing but its own count is read.
         if record.frequency < StoredRecord.usesMax, let id = record.storedID {
             backStore?.countUse(of: id, record.key)
         }
         memory.touch(record)
     }
 
-    /// As `MemoryTier.insert`; the responses that it replaces leave the back store, too.
+    /// Does the same as `MemoryTier.insert`, and also removes the responses that it replaces from the back store.
     package func insert(_ record: StoredRecord) -> Bool {
         guard let displaced = memory.shelves.insert(record) else { return false }
         for other in displaced { removeFromBackStore(other) }
@@ -44,11 +44,11 @@ package final class Tiers: Sendable {
         return true
     }
 
-    /// As `MemoryTier.replace`; on the back store the response gets its new head.
+    /// Does the same as `MemoryTier.replace`, and also renews the head on the back store.
     package func replace(_ old: StoredRecord, with new: StoredRecord) -> Bool {
         new.storedID = old.storedID
         guard memory.replace(old, with: new) else { return false }
-        // Between those two lines another thread may have written the old one, and given it a number.
+        // Between these two lines another thread may have written the old response and given it a number.
         if let id = old.storedID, new.storedID != id, !new.takeStoredID(id) { removeFromBackStore(old) }
         if let backStore, let id = new.storedID, let form = format?.form(new) {
             backStore.renew(ResponseToStore(id: id, key: new.key, keyBytes: new.keyBytes, form: form))
@@ -57,12 +57,12 @@ package final class Tiers: Sendable {
     }
 
     package func remove(_ record: StoredRecord) {
-        // The back store first, so that nobody brings the response back into memory from there.
+        // The back store comes first, so that nobody reads the response into memory again.
         removeFromBackStore(record)
         memory.remove(record)
-        // Another thread may have written it before it left memory.
+        // Another thread may have written the response before it left memory.
         removeFromBackStore(record)
-        // The same response may be in memory again: under a new head, or evicted and read from the back store.
+        // The same response may be in memory again: with a new head, or because it was evicted and read from the back store.
         for other in variants(of: record) where other !== record && isSame(other, record) {
             removeFromBackStore(other)
             memory.remove(other)
@@ -82,11 +82,11 @@ package final class Tiers: Sendable {
         backStore.remove(id, record.key, record.keyBytes)
     }
 
-    /// Removes all variants of a key; returns how many.
+    /// Removes all variants of a key. Returns how many there were.
     package func invalidate(_ key: StorageKey, _ keyBytes: [UInt8]) -> Int {
         let onBackStore = backStore?.removeAll(key, keyBytes) ?? 0
         let inMemory = unsafe keyBytes.withUnsafeBytes { unsafe memory.invalidate(key, $0) }
-        // What another thread wrote in between was not yet marked as removed.
+        // A response that another thread wrote in between was not removed by the first call.
         let late = backStore?.removeAll(key, keyBytes) ?? 0
         return max(onBackStore + late, inMemory)
     }
@@ -99,7 +99,7 @@ package final class Tiers: Sendable {
         memory.makeSparseBody(length: length, heldMax: heldMax)
     }
 
-    /// As `MemoryTier.makeWindow`.
+    /// See `MemoryTier.makeWindow`.
     package func makeWindow(expectedLength: Int?, window: Int) -> Body {
         memory.makeWindow(expectedLength: expectedLength, window: window)
     }
@@ -112,35 +112,35 @@ package final class Tiers: Sendable {
 
     package var invalidations: Int { memory.invalidations }
 
-    /// Empties the memory; what is on the back store stays.
+    /// Removes everything from memory and nothing from the back store.
     package func clearMemory() { memory.removeAll() }
 }
 
 // MARK: To the back store
 
 extension Tiers {
-    /// Writes a complete response to the back store soon, unless it is there or is for this process alone. What the back
-    /// store refuses now is not written later; it counts its refusals.
+    /// Queues a complete response for the back store, unless it is there already or must not outlive this process. A response that the
+    /// back store refuses is not offered again. The back store counts its refusals.
     package func persist(_ record: StoredRecord) {
         guard let backStore, backStore.isOn, record.storedID == nil, !record.isRevoked,
             record.body.state == .complete, record.body.isResident, var form = format?.form(record)
         else { return }
         let id = backStore.nextID()
-        // Of two threads that serve it at once, the one that gives it its number writes it.
+        // Two threads may serve the response at once. The one that sets the number writes it.
         guard record.takeStoredID(id) else { return }
         var outcome = write(record, id, form, to: backStore)
         if outcome == .pinnedQuotaFull {
-            // Kept as long as there is room: the back store has counted it and told the operator.
+            // Store it as one that may be evicted. The back store has counted the refusal and told the operator.
             form.attributes.retention = .permanent
             outcome = write(record, id, form, to: backStore)
         }
         if outcome != .accepted { record.storedID = nil }
-        // Whoever removed it meanwhile may not have seen its number.
+        // A thread that removed the response meanwhile may not have seen the number.
         if record.isRevoked { backStore.remove(id, record.key, record.keyBytes) }
     }
 
-    /// Whether a response under the key was refused before: for what is stored at its second request only, and is too
-    /// large to wait in memory for that.
+    /// Whether this was called for the key before, among the latest keys. With `admission: second-hit`, a body that is too large to
+    /// stay in memory until its second request is stored if this returns true.
     package func wasSeenBefore(_ key: StorageKey) -> Bool { refusedOnce.hasSeen(key) }
 
     private func write(
@@ -149,7 +149,7 @@ extension Tiers {
         let response = ResponseToStore(id: id, key: record.key, keyBytes: record.keyBytes, form: form)
         let length = record.body.length
         guard length > Self.wholeBytesMax else { return backStore.store(response, body: record.body) }
-        // It became large in memory, because its length was not known.
+        // The length was unknown when the body began, and the body became large in memory.
         switch backStore.makeBlocks(for: response, length: length) {
         case .failure(let refusal): return refusal.outcome
         case .success(let blocks):
@@ -160,12 +160,11 @@ extension Tiers {
         }
     }
 
-    /// Makes a stored response with a large body of which nothing is there yet. Its blocks go to the back store as they
-    /// become whole.
+    /// Makes a stored response with a large, empty body. Each block goes to the back store when it is complete.
     /// - Parameters:
-    ///   - length: of the body, more than `wholeBytesMax`.
-    ///   - make: the response over the body.
-    /// - Returns: nil: the back store does not accept it.
+    ///   - length: the length of the body, more than `wholeBytesMax`.
+    ///   - make: makes the response from the body.
+    /// - Returns: nil if the back store does not accept the response.
     package func makeLargeRecord(length: Int, _ make: (Body) -> StoredRecord) -> StoredRecord? {
         guard let backStore, length > Self.wholeBytesMax,
             let body = memory.makeSparseBody(length: length, heldMax: length)

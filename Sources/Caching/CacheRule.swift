@@ -5,7 +5,7 @@ package struct CacheRule: Sendable, Equatable {
     package var conditions: RuleConditions
     /// Name of the zone they go to; nil: the default one.
     package var zone: String?
-    package var changes: TreatmentChanges
+    package var changes: HandlingChanges
     /// How their key is made; nil: it is the URI.
     package var key: KeyRules?
     /// Position in the list, from 1: what logs and `Cache-Status` call the rule.
@@ -14,7 +14,7 @@ package struct CacheRule: Sendable, Equatable {
     package var line: Int
 
     package init(
-        conditions: RuleConditions = .init(), zone: String? = nil, changes: TreatmentChanges = .init(),
+        conditions: RuleConditions = .init(), zone: String? = nil, changes: HandlingChanges = .init(),
         key: KeyRules? = nil, number: Int, line: Int = 0
     ) {
         self.conditions = conditions
@@ -32,7 +32,7 @@ package struct CacheZone: Sendable, Equatable {
     package var name: String
     /// Bytes in memory, heads and bookkeeping included.
     package var memory: UInt64
-    package var changes: TreatmentChanges
+    package var changes: HandlingChanges
     /// Directory and bytes of its disk tier, for when there is one; 0 bytes: memory only.
     package var diskPath: String?
     package var diskSize: UInt64
@@ -40,7 +40,7 @@ package struct CacheZone: Sendable, Equatable {
     package var line: Int
 
     package init(
-        name: String, memory: UInt64, changes: TreatmentChanges = .init(), diskPath: String? = nil,
+        name: String, memory: UInt64, changes: HandlingChanges = .init(), diskPath: String? = nil,
         diskSize: UInt64 = 0, line: Int = 0
     ) {
         self.name = name

@@ -3,8 +3,8 @@ package import Rules
 
 /// The rules of the cache, ready to be asked. Immutable; a reload makes a new one.
 ///
-/// What holds is said by the house, then the zone, then the rule, then a trusted client's `Larder-Policy`: each takes the
-/// place of what was said before it, as far as it says anything.
+/// The default handling, the zone, the rule and a trusted client's `Larder-Policy` apply in this order. Each overrides those
+/// before it, setting by setting.
 ///
 /// Asked twice: when a request is read, and when there is a response, stored or from the origin, whose type is known then.
 /// The zone and the key are those of the first time: the store was looked at with them.
@@ -13,11 +13,11 @@ package struct CacheRules: Sendable, Equatable {
     /// Names, by index; the first is the default one.
     package let zoneNames: [String]
     /// What holds in each zone without a rule.
-    private let zoneTreatments: [CacheTreatment]
+    private let zoneHandlings: [CacheHandling]
     private let zoneOfRule: [Int]
     private let policyClients: [AddressRange]
 
-    /// Every request is treated as the house says, and its key is its URI: the rules need not be asked.
+    /// True if every request gets the default handling and its URI is its key. Then nothing else here has to be asked.
     package let isTrivial: Bool
     /// Any of them has a `type` condition: what is found in the store has a type, so ask again with it.
     package let dependOnType: Bool
@@ -26,14 +26,15 @@ package struct CacheRules: Sendable, Equatable {
 
     /// - Parameter zones: without the default one. Rules may name these and `default` only.
     package init(
-        house: CacheTreatment = .init(), zones: [CacheZone] = [], rules: [CacheRule] = [],
+        defaultHandling: CacheHandling = .init(), zones: [CacheZone] = [], rules: [CacheRule] = [],
         policyClients: [AddressRange] = []
     ) {
         self.rules = rules
         self.policyClients = policyClients
         let names = [CacheZone.defaultName] + zones.map(\.name)
         zoneNames = names
-        zoneTreatments = [house] + zones.enumerated().map { $1.treatment(index: $0 + 1, house: house) }
+        zoneHandlings =
+            [defaultHandling] + zones.enumerated().map { $1.handling(index: $0 + 1, defaultHandling: defaultHandling) }
         zoneOfRule = rules.map { rule in
             guard let name = rule.zone else { return 0 }
             guard let index = names.firstIndex(of: name) else { preconditionFailure("no zone is called \(name)") }
@@ -44,44 +45,44 @@ package struct CacheRules: Sendable, Equatable {
         dependOnUser = rules.contains { !$0.conditions.users.isEmpty }
     }
 
-    /// What holds where no rule does.
-    package var house: CacheTreatment { zoneTreatments[0] }
+    /// The handling of a request to which no rule applies.
+    package var defaultHandling: CacheHandling { zoneHandlings[0] }
 
     /// The first rule that holds, among those without a `type` condition.
     ///
     /// - Parameter clientPolicy: what the client's `Larder-Policy` says, where it is heeded.
-    package func treatment(of request: RuleRequest, clientPolicy: TreatmentChanges? = nil) -> CacheTreatment {
+    package func handling(of request: RuleRequest, clientPolicy: HandlingChanges? = nil) -> CacheHandling {
         guard
             let index = rules.firstIndex(where: {
                 $0.conditions.types.isEmpty && $0.conditions.hold(request, type: nil)
             })
-        else { return applying(clientPolicy, to: house) }
-        var treatment = treatment(by: index, zone: zoneOfRule[index])
-        treatment.keyRule = rules[index].key == nil ? nil : rules[index].number
-        return applying(clientPolicy, to: treatment)
+        else { return applying(clientPolicy, to: defaultHandling) }
+        var handling = handling(by: index, zone: zoneOfRule[index])
+        handling.keyRule = rules[index].key == nil ? nil : rules[index].number
+        return applying(clientPolicy, to: handling)
     }
 
     /// The first rule that holds, now that there is a response.
     ///
     /// - Parameters:
     ///   - responseType: the value of its `Content-Type`; nil where it has none.
-    ///   - requested: the treatment of the request: its zone and its key stay.
-    package func treatment(
-        of request: RuleRequest, responseType: ArraySlice<UInt8>?, keeping requested: CacheTreatment,
-        clientPolicy: TreatmentChanges? = nil
-    ) -> CacheTreatment {
+    ///   - requested: the handling of the request: its zone and its key stay.
+    package func handling(
+        of request: RuleRequest, responseType: ArraySlice<UInt8>?, keeping requested: CacheHandling,
+        clientPolicy: HandlingChanges? = nil
+    ) -> CacheHandling {
         guard dependOnType else { return requested }
-        var result = zoneTreatments[requested.zone]
+        var result = zoneHandlings[requested.zone]
         if let index = rules.firstIndex(where: { $0.conditions.hold(request, type: responseType) }) {
-            result = treatment(by: index, zone: requested.zone)
+            result = handling(by: index, zone: requested.zone)
         }
         result.keyRule = requested.keyRule
         return applying(clientPolicy, to: result)
     }
 
     /// How the key of such a request is made; nil: it is the URI.
-    package func keyRules(for treatment: CacheTreatment) -> KeyRules? {
-        treatment.keyRule.flatMap { rules[$0 - 1].key }
+    package func keyRules(for handling: CacheHandling) -> KeyRules? {
+        handling.keyRule.flatMap { rules[$0 - 1].key }
     }
 
     /// - Parameter client: nil for a client of a Unix socket, who is never heeded.
@@ -89,28 +90,28 @@ package struct CacheRules: Sendable, Equatable {
         client.map { client in policyClients.contains { $0.contains(client) } } ?? false
     }
 
-    private func treatment(by index: Int, zone: Int) -> CacheTreatment {
-        var treatment = zoneTreatments[zone]
-        rules[index].changes.apply(to: &treatment)
-        treatment.rule = rules[index].number
-        return treatment
+    private func handling(by index: Int, zone: Int) -> CacheHandling {
+        var handling = zoneHandlings[zone]
+        rules[index].changes.apply(to: &handling)
+        handling.rule = rules[index].number
+        return handling
     }
 }
 
 extension CacheZone {
     /// What holds in it without a rule.
-    fileprivate func treatment(index: Int, house: CacheTreatment) -> CacheTreatment {
-        var treatment = house
-        changes.apply(to: &treatment)
-        treatment.objectSizeMax = objectSizeMax
-        treatment.zone = index
-        return treatment
+    fileprivate func handling(index: Int, defaultHandling: CacheHandling) -> CacheHandling {
+        var handling = defaultHandling
+        changes.apply(to: &handling)
+        handling.objectSizeMax = objectSizeMax
+        handling.zone = index
+        return handling
     }
 }
 
-private func applying(_ changes: TreatmentChanges?, to treatment: CacheTreatment) -> CacheTreatment {
-    guard let changes else { return treatment }
-    var treatment = treatment
-    changes.apply(to: &treatment)
-    return treatment
+private func applying(_ changes: HandlingChanges?, to handling: CacheHandling) -> CacheHandling {
+    guard let changes else { return handling }
+    var handling = handling
+    changes.apply(to: &handling)
+    return handling
 }

@@ -3,7 +3,7 @@ package import Message
 /// What Caching knows of a stored response: a value, computed when it is stored and again when it is freshened.
 package struct CachedResponse: Sendable, Equatable {
     package let status: UInt16
-    /// Those that count: from `Cache-Control` or a targeted field, without what the treatment overrides.
+    /// Those that count: from `Cache-Control` or a targeted field, without what the handling overrides.
     package let directives: ResponseDirectives
     package private(set) var lifetime: FreshnessLifetime
     /// Value of `Date`, or the second of arrival where it has none or none that is valid (RFC 9110 §6.6.1).
@@ -30,20 +30,20 @@ package struct CachedResponse: Sendable, Equatable {
     ///   - requestTime: when the request that brought them, or freshened them, was sent; `responseTime`: when the head came.
     package init(
         status: UInt16, fields: Fields, requestTime: WallTime, responseTime: WallTime, policy: CachePolicy,
-        treatment: CacheTreatment = CacheTreatment()
+        handling: CacheHandling = CacheHandling()
     ) {
         self.init(
-            status: status, fields: fields, heeded: HeededDirectives(fields, treatment), requestTime: requestTime,
-            responseTime: responseTime, policy: policy, treatment: treatment)
+            status: status, fields: fields, heeded: HeededDirectives(fields, handling), requestTime: requestTime,
+            responseTime: responseTime, policy: policy, handling: handling)
     }
 
     init(
         status: UInt16, fields: Fields, heeded: HeededDirectives, requestTime: WallTime, responseTime: WallTime,
-        policy: CachePolicy, treatment: CacheTreatment
+        policy: CachePolicy, handling: CacheHandling
     ) {
         self.status = status
         directives = heeded.directives
-        hasOriginDirectives = treatment.heedsOriginDirectives
+        hasOriginDirectives = handling.heedsOriginDirectives
         let described = FieldsDescribingContent(fields, received: responseTime)
         (eTag, lastModified, lastModifiedBytes) = (described.eTag, described.lastModified, described.lastModifiedBytes)
         (vary, contentEncoding) = (described.vary, described.contentEncoding)
@@ -51,7 +51,7 @@ package struct CachedResponse: Sendable, Equatable {
         let times = CachedTimes(
             status: status, fields: fields, directives: directives, countsExpires: !heeded.isTargeted,
             lastModified: lastModified, requestTime: requestTime, responseTime: responseTime, policy: policy,
-            treatment: treatment)
+            handling: handling)
         self.requestTime = requestTime
         date = times.date
         ageValue = times.ageValue
@@ -63,15 +63,15 @@ package struct CachedResponse: Sendable, Equatable {
     /// nil: all has to be worked out anew.
     package func renewed(
         _ renewed: FreshenedFields, requestTime: WallTime, responseTime: WallTime, policy: CachePolicy,
-        treatment: CacheTreatment
+        handling: CacheHandling
     ) -> CachedResponse? {
         guard let changed = renewed.changed, changed.isDisjoint(with: CachedResponse.lastingFields),
-            hasOriginDirectives, treatment.heedsOriginDirectives
+            hasOriginDirectives, handling.heedsOriginDirectives
         else { return nil }
         let times = CachedTimes(
             status: status, fields: renewed.fields, directives: directives, countsExpires: true,
             lastModified: lastModified, requestTime: requestTime, responseTime: responseTime, policy: policy,
-            treatment: treatment)
+            handling: handling)
         var result = self
         result.requestTime = requestTime
         result.date = times.date

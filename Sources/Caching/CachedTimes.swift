@@ -10,7 +10,7 @@ struct CachedTimes {
     /// - Parameter countsExpires: false where a targeted field takes its place (RFC 9213 §2.2).
     init(
         status: UInt16, fields: Fields, directives: ResponseDirectives, countsExpires: Bool, lastModified: WallTime?,
-        requestTime: WallTime, responseTime: WallTime, policy: CachePolicy, treatment: CacheTreatment
+        requestTime: WallTime, responseTime: WallTime, policy: CachePolicy, handling: CacheHandling
     ) {
         date = dateField(fields, received: responseTime)
         ageValue = ageField(fields)
@@ -19,7 +19,7 @@ struct CachedTimes {
             expiresMinusDate: countsExpires ? expiresMinusDate(fields, date: date, received: responseTime) : nil,
             heuristic: heuristicLifetime(
                 status: status, isPublic: directives.isPublic, lastModified: lastModified, date: date, policy: policy))
-        lifetime = treatedLifetime(given, status: status, isPublic: directives.isPublic, treatment: treatment)
+        lifetime = adjustedLifetime(given, status: status, isPublic: directives.isPublic, handling: handling)
         var initialAge = correctedInitialAge(
             age: ageValue, date: date, requestTime: requestTime, responseTime: responseTime)
         // Then the lifetime is to end exactly so many seconds after the arrival.
@@ -27,6 +27,6 @@ struct CachedTimes {
         terms = ReuseTerms(
             directives, status: status,
             lifetime: lifetime.countsFromArrival ? lifetime.seconds + initialAge.seconds : lifetime.seconds,
-            correctedInitialAge: initialAge, responseTime: responseTime, policy: policy, treatment: treatment)
+            correctedInitialAge: initialAge, responseTime: responseTime, policy: policy, handling: handling)
     }
 }

@@ -80,17 +80,17 @@ package func freshnessLifetime(
     return .unknown
 }
 
-/// That, under a treatment. `ttl` takes the place of what the origin gave, and gives successes that may be reused by
+/// That, under a handling. `ttl` takes the place of what the origin gave, and gives successes that may be reused by
 /// heuristics what it did not; never an error or a 302, whose lifetime must be the origin's word (docs/decisions/0009).
 /// `negativeTTL` is for a 404 or 410 without such a word.
-func treatedLifetime(
-    _ given: FreshnessLifetime, status: UInt16, isPublic: Bool, treatment: CacheTreatment
+func adjustedLifetime(
+    _ given: FreshnessLifetime, status: UInt16, isPublic: Bool, handling: CacheHandling
 ) -> FreshnessLifetime {
     let isByOrigin = given.isByOrigin
-    if treatment.negativeTTL > .zero, status == 404 || status == 410, !isByOrigin {
-        return .explicit(treatment.negativeTTL, by: .negative)
+    if handling.negativeTTL > .zero, status == 404 || status == 410, !isByOrigin {
+        return .explicit(handling.negativeTTL, by: .negative)
     }
     let isLastingSuccess = status < 400 && isHeuristicallyCacheable(status)
-    guard let ttl = treatment.ttl, isByOrigin || isPublic || isLastingSuccess else { return given }
+    guard let ttl = handling.ttl, isByOrigin || isPublic || isLastingSuccess else { return given }
     return .explicit(max(ttl, .zero), by: .policy)
 }

@@ -11,9 +11,9 @@ package enum LarderPolicy {
     /// dictionary, or its policies contradict each other: then all of it is passed over (RFC 9651 §4.2).
     ///
     /// - Parameter value: of all its lines, joined by commas.
-    package static func parse(_ value: some Collection<UInt8>) -> TreatmentChanges? {
+    package static func parse(_ value: some Collection<UInt8>) -> HandlingChanges? {
         guard let dictionary = parseStructuredDictionary(value) else { return nil }
-        var changes = TreatmentChanges()
+        var changes = HandlingChanges()
         var words: [CachePolicyWord] = []
         for entry in dictionary.entries {
             guard case .item(let item) = entry.member.value else { continue }
@@ -38,7 +38,7 @@ package enum LarderPolicy {
         case objectSizeMax = "object-size-max"
         case storeCookies = "store-cookies"
 
-        func set(_ item: StructuredItem, in changes: inout TreatmentChanges) {
+        func set(_ item: StructuredItem, in changes: inout HandlingChanges) {
             switch self {
             case .storage: if let value: StoragePolicy = choice(item) { changes.storage = value }
             case .admission: if let value: AdmissionUse = choice(item) { changes.admission = value }

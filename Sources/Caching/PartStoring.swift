@@ -23,17 +23,17 @@ package enum PartStoring: Sendable {
 /// whole of known length, and have a strong validator, since one part alone is of little use (§3.4).
 package func decideStoringPart(
     of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy,
-    treatment: CacheTreatment = CacheTreatment(), requestTime: WallTime, responseTime: WallTime
+    handling: CacheHandling = CacheHandling(), requestTime: WallTime, responseTime: WallTime
 ) -> PartStoring {
     guard status == 206, request.method == .get, request.hasRange else { return .doNotStore(.partialContent) }
-    guard treatment.ranges != .pass else { return .doNotStore(.policy) }
+    guard handling.ranges != .pass else { return .doNotStore(.policy) }
     guard !isMultipart(fields) else { return .doNotStore(.partMultiple) }
     guard let (range, total) = placedRange(fields) else { return .doNotStore(.partUnplaced) }
     // To an If-Range the fields that describe the whole may be left out (RFC 9110 §15.3.7): without them it is not whole.
     if request.hasIfRange, !fields.contains(.contentType) { return .doNotStore(.partUnplaced) }
     let whole = fields.dropping { $0.name == .contentRange || $0.name == .contentLength }
     let decision = decideStoring(
-        of: request, status: 200, fields: whole, policy: policy, treatment: treatment, requestTime: requestTime,
+        of: request, status: 200, fields: whole, policy: policy, handling: handling, requestTime: requestTime,
         responseTime: responseTime)
     guard case .store(let cached) = decision else {
         if case .doNotStore(let reason) = decision { return .doNotStore(reason) }

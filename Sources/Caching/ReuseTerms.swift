@@ -25,19 +25,19 @@ package struct ReuseTerms: Sendable, Equatable {
     init(
         _ directives: ResponseDirectives, status: UInt16, lifetime: Seconds, correctedInitialAge: TimeSpan,
         responseTime: WallTime,
-        policy: CachePolicy, treatment: CacheTreatment
+        policy: CachePolicy, handling: CacheHandling
     ) {
         self.lifetime = lifetime
         self.correctedInitialAge = correctedInitialAge
         self.responseTime = responseTime
         // What s-maxage implies of staleness is overridden with the rest.
-        let forbidsStale = treatment.respectsCacheControl && Caching.forbidsStale(directives)
+        let forbidsStale = handling.respectsCacheControl && Caching.forbidsStale(directives)
         self.forbidsStale = forbidsStale
         staleWhileRevalidate = forbidsStale ? .zero : directives.staleWhileRevalidate ?? .zero
         staleOnError = forbidsStale ? .zero : directives.staleIfError ?? policy.staleOnErrorMax
         noCache = directives.noCache
         needsValidation = directives.noCache
-        allowsAuthorization = Caching.allowsAuthorization(directives, treatment)
+        allowsAuthorization = Caching.allowsAuthorization(directives, handling)
         immutable = directives.immutable
         isError = status >= 400
     }

@@ -14,23 +14,23 @@ package enum StoringDecision: Sendable {
 ///   - target: of the request; where it is given, the answer to a POST may be stored too: `answersGet`.
 package func decideStoring(
     of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy,
-    treatment: CacheTreatment = CacheTreatment(), requestTime: WallTime, responseTime: WallTime,
+    handling: CacheHandling = CacheHandling(), requestTime: WallTime, responseTime: WallTime,
     target: TargetURI? = nil
 ) -> StoringDecision {
-    if treatment.use.contains(.noWrite) { return .doNotStore(.policy) }
+    if handling.use.contains(.noWrite) { return .doNotStore(.policy) }
     if let reason = objectionOfRequest(request, status, fields, target) { return .doNotStore(reason) }
     // Every validation that finds nothing new ends here.
     if status == 304 { return .doNotStore(.notModified) }
-    let heeded = HeededDirectives(fields, treatment)
+    let heeded = HeededDirectives(fields, handling)
     let early =
         objectionOfStatus(status, heeded.directives)
-        ?? objectionOfDirectives(heeded.directives, treatment, request)
+        ?? objectionOfDirectives(heeded.directives, handling, request)
     if let early { return .doNotStore(early) }
     let response = CachedResponse(
         status: status, fields: fields, heeded: heeded, requestTime: requestTime, responseTime: responseTime,
-        policy: policy, treatment: treatment)
+        policy: policy, handling: handling)
     guard isCacheable(response) else { return .doNotStore(.notCacheable) }
-    if let reason = objectionOfOurs(response, fields, treatment) { return .doNotStore(reason) }
+    if let reason = objectionOfOurs(response, fields, handling) { return .doNotStore(reason) }
     // RFC 9110 §9.3.3: only with a lifetime that the origin gave.
     if request.method == .post, !response.lifetime.isByOrigin { return .doNotStore(.method) }
     return .store(response)
@@ -39,10 +39,10 @@ package func decideStoring(
 /// The decision alone.
 package func storability(
     of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy,
-    treatment: CacheTreatment = CacheTreatment(), now: WallTime, target: TargetURI? = nil
+    handling: CacheHandling = CacheHandling(), now: WallTime, target: TargetURI? = nil
 ) -> Storability {
     switch decideStoring(
-        of: request, status: status, fields: fields, policy: policy, treatment: treatment, requestTime: now,
+        of: request, status: status, fields: fields, policy: policy, handling: handling, requestTime: now,
         responseTime: now, target: target)
     {
     case .store: .store
@@ -83,10 +83,10 @@ private func objectionOfStatus(_ status: UInt16, _ directives: ResponseDirective
 }
 
 private func objectionOfDirectives(
-    _ directives: ResponseDirectives, _ treatment: CacheTreatment, _ request: CacheRequest
+    _ directives: ResponseDirectives, _ handling: CacheHandling, _ request: CacheRequest
 ) -> NotStoredReason? {
     if let reason = objectionOfOrigin(directives) { return reason }
-    if request.hasAuthorization, !allowsAuthorization(directives, treatment) { return .authorization }
+    if request.hasAuthorization, !allowsAuthorization(directives, handling) { return .authorization }
     return nil
 }
 
@@ -98,8 +98,8 @@ private func objectionOfOrigin(_ directives: ResponseDirectives) -> NotStoredRea
 
 /// Why a stored response may not stay, now that a 304 or the answer to a HEAD has brought these fields (§4.3.4): the origin takes
 /// back that it may be stored. Nil: it stays.
-package func objectionToKeeping(_ fields: Fields, treatment: CacheTreatment) -> NotStoredReason? {
-    objectionOfOrigin(HeededDirectives(fields, treatment).directives)
+package func objectionToKeeping(_ fields: Fields, handling: CacheHandling) -> NotStoredReason? {
+    objectionOfOrigin(HeededDirectives(fields, handling).directives)
 }
 
 /// §3, last rule: something says that it may be reused. A status unknown to us will do where it is explicit.
@@ -113,14 +113,14 @@ private func isCacheable(_ response: CachedResponse) -> Bool {
 
 /// What the RFC would allow and we do not do.
 private func objectionOfOurs(
-    _ response: CachedResponse, _ fields: Fields, _ treatment: CacheTreatment
+    _ response: CachedResponse, _ fields: Fields, _ handling: CacheHandling
 ) -> NotStoredReason? {
-    if fields.contains(.setCookie), !maySetCookie(response, treatment) { return .setCookie }
+    if fields.contains(.setCookie), !maySetCookie(response, handling) { return .setCookie }
     if response.vary == .star { return .varyStar }
     // Stale at once, or never to be reused unvalidated, with nothing to validate by: room for nothing, but for who wants
     // whatever there is.
     let isUseless = response.directives.noCache || response.lifetimeSeconds <= .zero
-    if !response.hasValidator, isUseless, treatment.use.isDisjoint(with: [.cacheFirst, .cacheOnly, .staleOnError]) {
+    if !response.hasValidator, isUseless, handling.use.isDisjoint(with: [.cacheFirst, .cacheOnly, .staleOnError]) {
         return .neverReusable
     }
     return nil
@@ -128,14 +128,14 @@ private func objectionOfOurs(
 
 /// A cookie is mostly one client's own: shared only where the origin means a shared cache, or where a rule says so and
 /// there is an explicit lifetime, the rule's own `ttl` included. What `private="Set-Cookie"` keeps out of the store does no harm.
-package func maySetCookie(_ response: CachedResponse, _ treatment: CacheTreatment) -> Bool {
+package func maySetCookie(_ response: CachedResponse, _ handling: CacheHandling) -> Bool {
     let directives = response.directives
     if directives.isPublic || directives.sMaxAge != nil { return true }
     let isLeftOut = (directives.privateFields + directives.noCacheFields).contains {
         $0.elementsEqual("set-cookie".utf8)
     }
     if isLeftOut { return true }
-    guard treatment.storesCookies, case .explicit(_, let source) = response.lifetime else { return false }
+    guard handling.storesCookies, case .explicit(_, let source) = response.lifetime else { return false }
     return source != .negative
 }
 

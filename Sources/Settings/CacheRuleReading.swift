@@ -56,8 +56,8 @@ private func readZone(_ node: ConfigurationNode, number: Int, _ problems: inout 
 }
 
 /// What rules and zones can say alike.
-private func readChanges(_ reader: inout MappingReader) -> TreatmentChanges {
-    var changes = TreatmentChanges()
+private func readChanges(_ reader: inout MappingReader) -> HandlingChanges {
+    var changes = HandlingChanges()
     changes.use = reader.value("policy", .policies)
     changes.storage = reader.value("storage", .choice)
     changes.admission = reader.value("admission", .choice)

@@ -5,19 +5,19 @@ extension Configuration {
     /// name zones that are there.
     package var cacheRules: CacheRules {
         CacheRules(
-            house: cache.treatment, zones: cache.zones.map(\.withUsualStorage), rules: cache.rules,
+            defaultHandling: cache.handling, zones: cache.zones.map(\.withUsualStorage), rules: cache.rules,
             policyClients: cache.policyClients)
     }
 }
 
 extension CacheSettings {
     /// What holds where neither a zone nor a rule says anything.
-    var treatment: CacheTreatment {
-        var treatment = CacheTreatment()
-        treatment.negativeTTL = negativeTTL
-        treatment.storage = usualStorage(diskSize: diskSize)
-        treatment.heedsTargetedFields = targetedFields
-        return treatment
+    var handling: CacheHandling {
+        var handling = CacheHandling()
+        handling.negativeTTL = negativeTTL
+        handling.storage = usualStorage(diskSize: diskSize)
+        handling.heedsTargetedFields = targetedFields
+        return handling
     }
 }
 

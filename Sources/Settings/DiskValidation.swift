@@ -91,7 +91,7 @@ private func admissionWarnings(_ cache: CacheSettings, _ reader: ConfigurationRe
 private struct ChangesPlace {
     let key: String
     let zone: String
-    let changes: TreatmentChanges
+    let changes: HandlingChanges
     let disks: [ZoneDisk]
 }
 

@@ -48,7 +48,7 @@ private func diskParts(_ disk: ZoneDisk?) -> [(name: String, values: [String])] 
     return [("disk", ["\(renderSize(disk.size)) in \(disk.path)"]), ("pinned", [renderSize(disk.pinned)])]
 }
 
-extension TreatmentChanges {
+extension HandlingChanges {
     package var parts: [(name: String, values: [String])] {
         let all: [(String, [String]?)] = [
             ("policy", use.map { $0.words.map(\.rawValue) }), ("storage", storage.map { [$0.rawValue] }),

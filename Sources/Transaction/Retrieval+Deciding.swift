@@ -21,7 +21,7 @@ extension Retrieval {
         }
         let decision = decideStoring(
             of: request.cache, status: head.status, fields: head.fields, policy: request.policy,
-            treatment: head.treatment, requestTime: requestTime, responseTime: head.receivedAt,
+            handling: head.handling, requestTime: requestTime, responseTime: head.receivedAt,
             target: request.postTarget)
         switch decision {
         case .store(let cached):
@@ -79,7 +79,7 @@ extension Retrieval {
     private func decidePart(_ head: Head, invalidates: Bool) -> Action {
         let decision = decideStoringPart(
             of: request.cache, status: head.status, fields: head.endToEnd ?? head.fields, policy: request.policy,
-            treatment: head.treatment, requestTime: requestTime, responseTime: head.receivedAt)
+            handling: head.handling, requestTime: requestTime, responseTime: head.receivedAt)
         switch decision {
         case .doNotStore(let reason): return pass(head, notStored: reason, invalidates: invalidates)
         case .store(let part):

@@ -48,18 +48,18 @@ extension Retrieval {
         /// Bytes of the body as its framing announces them; nil: not announced.
         package let length: UInt64?
         /// What the rules say of a response of this type.
-        package let treatment: CacheTreatment
+        package let handling: CacheHandling
         package let receivedAt: WallTime
 
         package init(
-            status: UInt16, fields: Fields, endToEnd: Fields?, length: UInt64?, treatment: CacheTreatment,
+            status: UInt16, fields: Fields, endToEnd: Fields?, length: UInt64?, handling: CacheHandling,
             receivedAt: WallTime
         ) {
             self.status = status
             self.fields = fields
             self.endToEnd = endToEnd
             self.length = length
-            self.treatment = treatment
+            self.handling = handling
             self.receivedAt = receivedAt
         }
     }

@@ -75,9 +75,9 @@ struct ExplanationTests {
     }
 
     @Test func `what the operator gave stands there as well`() {
-        let treated = TreatmentTests.response(["Age: 7"], TreatmentTests.hour)
+        let handled = HandlingTests.response(["Age: 7"], HandlingTests.hour)
         #expect(
-            Self.explained(treated, after: 0).contains(
+            Self.explained(handled, after: 0).contains(
                 "freshness_lifetime: ttl 3600 s + corrected_initial_age = 3607 s"))
         let outdated = Self.explained(stored("Cache-Control: max-age=99").outdated(), after: 0)
         #expect(outdated.contains("outdated: purged softly, or a HEAD showed another"))

@@ -69,7 +69,7 @@ struct FieldPatchTests {
     ) {
         let result = freshening(fields(row.stored), by: fields(row.update), received: noon)
         let renewed = stored(row.stored).renewed(
-            result, requestTime: noon, responseTime: noon, policy: CachePolicy(), treatment: CacheTreatment())
+            result, requestTime: noon, responseTime: noon, policy: CachePolicy(), handling: CacheHandling())
         #expect((renewed != nil) == row.isRenewed, "\(row.rule)")
         guard let renewed else { return }
         let anew = CachedResponse(
@@ -77,28 +77,28 @@ struct FieldPatchTests {
         #expect(renewed == anew, "\(row.rule)")
     }
 
-    static let treatments: [(rule: String, change: @Sendable (inout CacheTreatment) -> Void)] = [
+    static let handlings: [(rule: String, change: @Sendable (inout CacheHandling) -> Void)] = [
         ("Cache-Control not respected", { $0.respectsCacheControl = false }),
         ("targeted fields heeded", { $0.heedsTargetedFields = true }),
     ]
 
-    @Test(arguments: treatments) func `under another treatment all is worked out anew`(
-        _ row: (rule: String, change: @Sendable (inout CacheTreatment) -> Void)
+    @Test(arguments: handlings) func `under another handling all is worked out anew`(
+        _ row: (rule: String, change: @Sendable (inout CacheHandling) -> Void)
     ) {
-        var treatment = CacheTreatment()
-        row.change(&treatment)
+        var handling = CacheHandling()
+        row.change(&handling)
         let result = freshening(fields(Self.held), by: fields("Date: \(date(0))"))
         let before = stored(Self.held)
         #expect(
             before.renewed(
-                result, requestTime: noon, responseTime: noon, policy: CachePolicy(), treatment: treatment) == nil,
+                result, requestTime: noon, responseTime: noon, policy: CachePolicy(), handling: handling) == nil,
             "\(row.rule)")
-        let treated = CachedResponse(
+        let handled = CachedResponse(
             status: 200, fields: fields(Self.held), requestTime: noon, responseTime: noon, policy: CachePolicy(),
-            treatment: treatment)
+            handling: handling)
         #expect(
-            treated.renewed(
-                result, requestTime: noon, responseTime: noon, policy: CachePolicy(), treatment: CacheTreatment())
+            handled.renewed(
+                result, requestTime: noon, responseTime: noon, policy: CachePolicy(), handling: CacheHandling())
                 == nil,
             "\(row.rule)")
     }

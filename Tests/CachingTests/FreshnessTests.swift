@@ -187,14 +187,14 @@ struct CurrentAgeTests {
         #expect(response.isFresh(noon + milliseconds(2_249)))
         #expect(!response.isFresh(noon + milliseconds(2_250)))
         #expect(response.terms.expiry == noon + milliseconds(2_250))
-        var treatment = CacheTreatment()
-        treatment.ttl = seconds(2)
-        let treated = CachedResponse(
+        var handling = CacheHandling()
+        handling.ttl = seconds(2)
+        let handled = CachedResponse(
             status: 200, fields: fields("Cache-Control: max-age=9"), requestTime: noon + milliseconds(250),
-            responseTime: noon + milliseconds(750), policy: CachePolicy(), treatment: treatment)
+            responseTime: noon + milliseconds(750), policy: CachePolicy(), handling: handling)
         // A rule's lifetime counts from the arrival.
-        #expect(treated.isFresh(noon + milliseconds(2_749)))
-        #expect(!treated.isFresh(noon + milliseconds(2_750)))
+        #expect(handled.isFresh(noon + milliseconds(2_749)))
+        #expect(!handled.isFresh(noon + milliseconds(2_750)))
     }
 
     /// What is on the disk is whole seconds.

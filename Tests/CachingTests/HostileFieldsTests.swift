@@ -39,8 +39,8 @@ struct HostileFieldsTests {
         return result
     }
 
-    static func treatment(_ random: inout Seeded) -> CacheTreatment {
-        var result = CacheTreatment()
+    static func handling(_ random: inout Seeded) -> CacheHandling {
+        var result = CacheHandling()
         result.use = CacheUse(rawValue: .random(in: 0..<64, using: &random))
         result.ttl = Bool.random(using: &random) ? Seconds(.random(in: -5...(.max), using: &random)) : nil
         result.respectsCacheControl = .random(using: &random)
@@ -70,23 +70,23 @@ struct HostileFieldsTests {
             _ = selects(update, response, received: times[2])
             let key = SecondaryKey(vary: answered, request: asked)
             #expect(key.matches(asked) == (response.vary != .star))
-            let treatment = Self.treatment(&random)
-            let treated = CachedResponse(
+            let handling = Self.handling(&random)
+            let handled = CachedResponse(
                 status: status, fields: answered, requestTime: times[0], responseTime: times[1], policy: CachePolicy(),
-                treatment: treatment)
-            #expect(treated.lifetimeSeconds >= .zero)
-            let decided = reuse(of: treated, for: request, use: treatment.use, now: times[2])
-            if treatment.use.contains(.cacheOnly) || request.directives.onlyIfCached {
+                handling: handling)
+            #expect(handled.lifetimeSeconds >= .zero)
+            let decided = reuse(of: handled, for: request, use: handling.use, now: times[2])
+            if handling.use.contains(.cacheOnly) || request.directives.onlyIfCached {
                 switch decided {
                 case .serve, .serveStale, .refuse: break
                 case .serveStaleAndRevalidate, .validate, .fetch: Issue.record("the origin is asked: \(decided)")
                 }
             }
-            #expect(!explainFreshness(treated, for: request, use: treatment.use, now: times[2]).isEmpty)
+            #expect(!explainFreshness(handled, for: request, use: handling.use, now: times[2]).isEmpty)
             let stored = storability(
-                of: request, status: status, fields: answered, policy: CachePolicy(), treatment: treatment,
+                of: request, status: status, fields: answered, policy: CachePolicy(), handling: handling,
                 now: times[2])
-            if treatment.use.contains(.noWrite) { #expect(stored == .doNotStore(.policy)) }
+            if handling.use.contains(.noWrite) { #expect(stored == .doNotStore(.policy)) }
             if case .store(let part) = decideStoringPart(
                 of: request, status: 206, fields: answered, policy: CachePolicy(), requestTime: times[0],
                 responseTime: times[1])
@@ -99,7 +99,7 @@ struct HostileFieldsTests {
             {
                 #expect(range.lowerBound == 0 && range.upperBound <= total && response.strongValidator != nil)
             }
-            for index in selected(by: update, among: [response, treated], received: times[2]) {
+            for index in selected(by: update, among: [response, handled], received: times[2]) {
                 #expect((0...1).contains(index))
             }
             let length = UInt64.random(in: 0...50, using: &random)

@@ -4,13 +4,13 @@ import Testing
 
 @Suite("Larder-Policy")
 struct LarderPolicyTests {
-    static func changes(_ set: (inout TreatmentChanges) -> Void) -> TreatmentChanges {
-        var changes = TreatmentChanges()
+    static func changes(_ set: (inout HandlingChanges) -> Void) -> HandlingChanges {
+        var changes = HandlingChanges()
         set(&changes)
         return changes
     }
 
-    static let rows: [(value: String, expected: TreatmentChanges?)] = [
+    static let rows: [(value: String, expected: HandlingChanges?)] = [
         ("", .init()), ("cache-first", changes { $0.use = .cacheFirst }),
         (
             "cache-first, stale-on-error, ttl=60, storage=session",

@@ -86,10 +86,10 @@ struct PartTests {
             gives: [fresh, place, "ETag: \"a\""], then: .authorization),
     ]
 
-    static func decide(_ row: Row, _ treatment: CacheTreatment = .init()) -> PartStoring {
+    static func decide(_ row: Row, _ handling: CacheHandling = .init()) -> PartStoring {
         decideStoringPart(
             of: CacheRequest(method: .get, fields: fields(row.request)), status: row.status,
-            fields: fields(row.response), policy: CachePolicy(), treatment: treatment, requestTime: noon,
+            fields: fields(row.response), policy: CachePolicy(), handling: handling, requestTime: noon,
             responseTime: noon)
     }
 
@@ -104,10 +104,10 @@ struct PartTests {
     }
 
     @Test func `policies say no`() {
-        for change in [{ $0.ranges = .pass }, { $0.use = .noWrite }] as [(inout CacheTreatment) -> Void] {
-            var treatment = CacheTreatment()
-            change(&treatment)
-            guard case .doNotStore(.policy) = Self.decide(Self.rows[0], treatment) else {
+        for change in [{ $0.ranges = .pass }, { $0.use = .noWrite }] as [(inout CacheHandling) -> Void] {
+            var handling = CacheHandling()
+            change(&handling)
+            guard case .doNotStore(.policy) = Self.decide(Self.rows[0], handling) else {
                 Issue.record("stored in spite of the policy")
                 continue
             }

@@ -42,11 +42,11 @@ struct PostStoringTests {
 
     @Test func `a lifetime that is the operator's is not enough`() throws {
         let target = try #require(TargetURI("http://a.example/p?x".utf8))
-        var treatment = CacheTreatment()
-        treatment.ttl = seconds(9)
+        var handling = CacheHandling()
+        handling.ttl = seconds(9)
         let decision = storability(
             of: CacheRequest(method: .post, fields: Fields()), status: 200, fields: fields(Self.here),
-            policy: CachePolicy(), treatment: treatment, now: noon, target: target)
+            policy: CachePolicy(), handling: handling, now: noon, target: target)
         #expect(decision == .doNotStore(.method))
     }
 }

@@ -168,7 +168,7 @@ struct StorabilityTests {
 
     @Test func `every reason has a row and a text of its own`() {
         var seen = Set(Self.rows.compactMap(\.reason) + [.method, .methodOverride, .requestBody])
-        seen.formUnion(TreatmentTests.storing.compactMap(\.reason) + PartTests.rows.compactMap(\.reason))
+        seen.formUnion(HandlingTests.storing.compactMap(\.reason) + PartTests.rows.compactMap(\.reason))
         #expect(seen == Set(NotStoredReason.allCases))
         #expect(Set(NotStoredReason.allCases.map(\.text)).count == NotStoredReason.allCases.count)
     }
@@ -187,12 +187,12 @@ struct StoredFieldsTests {
     }
 
     @Test func `what a targeted field lists is not stored either`() {
-        var treatment = CacheTreatment()
-        treatment.heedsTargetedFields = true
+        var handling = CacheHandling()
+        handling.heedsTargetedFields = true
         let received = fields("CDN-Cache-Control: max-age=9, private=\"X-A\"", "X-A: 1", "X-B: 2")
         let response = CachedResponse(
             status: 200, fields: received, requestTime: noon, responseTime: noon, policy: CachePolicy(),
-            treatment: treatment)
+            handling: handling)
         #expect(lines(storedFields(of: received, as: response)).suffix(1) == ["X-B: 2"])
         #expect(storedFields(of: received).lines.count == 3)
     }

@@ -45,7 +45,7 @@ struct TargetedFieldsTests {
     ]
 
     static func response(_ lines: [String], heeds: Bool = true) -> CachedResponse {
-        TreatmentTests.response(lines) { $0.heedsTargetedFields = heeds }
+        HandlingTests.response(lines) { $0.heedsTargetedFields = heeds }
     }
 
     @Test(arguments: rows) func `a targeted field that is heeded is the only one`(
@@ -70,13 +70,13 @@ struct TargetedFieldsTests {
     }
 
     @Test func `it decides on storing`() {
-        var treatment = CacheTreatment()
-        treatment.heedsTargetedFields = true
+        var handling = CacheHandling()
+        handling.heedsTargetedFields = true
         let lines = fields("CDN-Cache-Control: max-age=9", "Cache-Control: no-store")
-        func decision(_ treatment: CacheTreatment) -> Storability {
-            storability(of: get(), status: 200, fields: lines, policy: CachePolicy(), treatment: treatment, now: noon)
+        func decision(_ handling: CacheHandling) -> Storability {
+            storability(of: get(), status: 200, fields: lines, policy: CachePolicy(), handling: handling, now: noon)
         }
-        #expect(decision(treatment) == .store)
-        #expect(decision(CacheTreatment()) == .doNotStore(.noStore))
+        #expect(decision(handling) == .store)
+        #expect(decision(CacheHandling()) == .doNotStore(.noStore))
     }
 }

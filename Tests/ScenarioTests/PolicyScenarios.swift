@@ -2,7 +2,7 @@ import Server
 import Testing
 
 /// What a request does with what is stored for it.
-enum Treated: String, Sendable {
+enum Outcome: String, Sendable {
     /// The origin hears nothing.
     case served
     /// The origin is asked whether what is stored is still good, and says so.
@@ -52,7 +52,7 @@ enum PolicyWay: String, CaseIterable, Sendable {
 
 @Suite("Cache policies, by rule, by zone and by Larder-Policy")
 struct PolicyScenarios {
-    static let rows: [(policy: String, stored: Stored, expected: Treated)] = [
+    static let rows: [(policy: String, stored: Stored, expected: Outcome)] = [
         ("revalidate-when-stale", .fresh, .served), ("revalidate-when-stale", .stale, .validated),
         ("revalidate-when-stale", .nothing, .fetched),
         ("revalidate-always", .fresh, .validated), ("revalidate-always", .stale, .validated),
@@ -68,7 +68,7 @@ struct PolicyScenarios {
     ]
 
     @Test(arguments: rows, PolicyWay.allCases)
-    func `what becomes of a request`(_ row: (policy: String, stored: Stored, expected: Treated), _ way: PolicyWay)
+    func `what becomes of a request`(_ row: (policy: String, stored: Stored, expected: Outcome), _ way: PolicyWay)
         throws
     {
         try scenario(cache: way.cache(nil)) { s in

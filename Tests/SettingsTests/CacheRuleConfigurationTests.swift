@@ -85,10 +85,12 @@ struct CacheRuleConfigurationTests {
     @Test func `the rules are ready to be asked`() throws {
         let rules = try loaded(Self.everything).cacheRules
         #expect(rules.zoneNames == ["default", "packages", "pages-2"])
-        #expect(rules.house.negativeTTL == Seconds(10) && rules.house.heedsTargetedFields)
+        #expect(rules.defaultHandling.negativeTTL == Seconds(10) && rules.defaultHandling.heedsTargetedFields)
         #expect(rules.heedsPolicy(of: IPAddress(v4: 0x0A00_0001)) && rules.dependOnType && !rules.isTrivial)
         let plain = Configuration().cacheRules
-        #expect(plain.isTrivial && plain.house.negativeTTL == Seconds(5) && !plain.house.heedsTargetedFields)
+        #expect(
+            plain.isTrivial && plain.defaultHandling.negativeTTL == Seconds(5)
+                && !plain.defaultHandling.heedsTargetedFields)
         #expect(!plain.heedsPolicy(of: IPAddress(v4: 0x7F00_0001)))
     }
 

@@ -32,27 +32,27 @@ struct DiskConfigurationTests {
     }
 
     /// What holds in a zone for a request without a rule: asked of a last rule that sends all to it.
-    static func treatment(_ zone: String) throws -> CacheTreatment {
+    static func handling(_ zone: String) throws -> CacheHandling {
         var configuration = try loaded(Self.zones)
         configuration.cache.rules = [CacheRule(zone: zone, number: 1)]
         let request = RuleRequest(
             client: nil, method: .get, destination: try #require(DestinationHost("a".utf8)), port: 80, isTunnel: false)
-        return configuration.cacheRules.treatment(of: request)
+        return configuration.cacheRules.handling(of: request)
     }
 
     @Test func `what has a disk is permanent unless said otherwise`() throws {
-        #expect(try loaded(Self.zones).cacheRules.house.storage == .permanent)
-        #expect(Configuration().cacheRules.house.storage == .session)
-        #expect(try Self.treatment("memory").storage == .session)
-        #expect(try Self.treatment("layers").storage == .permanent)
-        #expect(try Self.treatment("pages").storage == .session)
-        #expect(try Self.treatment("off").storage == .session)
+        #expect(try loaded(Self.zones).cacheRules.defaultHandling.storage == .permanent)
+        #expect(Configuration().cacheRules.defaultHandling.storage == .session)
+        #expect(try Self.handling("memory").storage == .session)
+        #expect(try Self.handling("layers").storage == .permanent)
+        #expect(try Self.handling("pages").storage == .session)
+        #expect(try Self.handling("off").storage == .session)
     }
 
     @Test func `the largest body is an eighth of what holds most`() throws {
         #expect(try loaded(Self.zones).cache.objectSizeMax == 1 << 30)
-        #expect(try Self.treatment("memory").objectSizeMax == 4 << 20)
-        #expect(try Self.treatment("layers").objectSizeMax == 1 << 37)
+        #expect(try Self.handling("memory").objectSizeMax == 4 << 20)
+        #expect(try Self.handling("layers").objectSizeMax == 1 << 37)
     }
 
     static let errors: [(text: String, expected: [String])] = [

@@ -71,7 +71,7 @@ struct RenderingTests {
 
     @Test func `policies.md has a line for every policy, member and key of a rule`() throws {
         let text = try String(contentsOf: Self.root.appending(path: "docs/policies.md"), encoding: .utf8)
-        var changes = TreatmentChanges()
+        var changes = HandlingChanges()
         changes.use = []
         changes.storage = .session
         changes.admission = .all

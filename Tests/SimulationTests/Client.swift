@@ -9,7 +9,7 @@ struct Client {
 
     init(id: Int) { self.id = id }
 
-    mutating func request(_ chance: inout Chance, resourceCount: Int, ranges: Int, _ treatments: [CacheTreatment])
+    mutating func request(_ chance: inout Chance, resourceCount: Int, ranges: Int, _ handlings: [CacheHandling])
         -> ClientRequest
     {
         let uri = chance.below(resourceCount)
@@ -23,11 +23,11 @@ struct Client {
         var ifRange: String?
         if chance.oneIn(3) { ifRange = have?.eTag ?? have?.modified.map(httpDate) }
         let ifMatch = chance.oneIn(40) ? have?.eTag : nil
-        var treatment = treatments[uri]
+        var handling = handlings[uri]
         // As with `Larder-Policy`.
-        if chance.percent(ranges / 4) { treatment.use = .noRead }
+        if chance.percent(ranges / 4) { handling.use = .noRead }
         return ClientRequest(
-            &chance, uri: uri, method: method, treatment: treatment, user: chance.oneIn(5) ? id : nil, spans: spans,
+            &chance, uri: uri, method: method, handling: handling, user: chance.oneIn(5) ? id : nil, spans: spans,
             ifRange: ifRange,
             ifNoneMatch: tags, ifModifiedSince: since, ifMatch: ifMatch)
     }

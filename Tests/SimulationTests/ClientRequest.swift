@@ -48,17 +48,17 @@ final class ClientRequest {
     let fields: Fields
     let cache: CacheRequest
     /// What the rules say of it, and its client.
-    let treatment: CacheTreatment
+    let handling: CacheHandling
 
     init(
-        _ chance: inout Chance, uri: Int, method: Method, treatment: CacheTreatment, user: Int?, spans: [Span],
+        _ chance: inout Chance, uri: Int, method: Method, handling: CacheHandling, user: Int?, spans: [Span],
         ifRange: String?,
         ifNoneMatch: [String], ifModifiedSince: Int64?, ifMatch: String?
     ) {
         self.uri = uri
         self.method = method
         self.user = user
-        self.treatment = treatment
+        self.handling = handling
         self.spans = spans
         self.ifRange = spans.isEmpty ? nil : ifRange
         self.ifNoneMatch = ifNoneMatch

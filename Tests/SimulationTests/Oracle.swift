@@ -41,7 +41,7 @@ struct Oracle {
 
     func judgeHead(of exchange: SimulatedExchange, _ record: Record, in world: World) {
         let standing = Standing(
-            record, treatment: exchange.treatment, policy: world.policy, now: world.cacheClock)
+            record, handling: exchange.handling, policy: world.policy, now: world.cacheClock)
         let objection =
             objectionToIdentity(exchange, record) ?? objectionToAudience(exchange, record, standing)
             ?? objectionToHead(record, standing, in: world)
@@ -56,7 +56,7 @@ struct Oracle {
     /// What is missing of it is to be fetched first. Whether it may be served is decided now: the part vouches for the rest.
     func judgeBeforePart(of exchange: SimulatedExchange, _ record: Record, in world: World) {
         let now = world.cacheClock
-        let standing = Standing(record, treatment: exchange.treatment, policy: world.policy, now: now)
+        let standing = Standing(record, handling: exchange.handling, policy: world.policy, now: now)
         if let objection = objectionToTime(exchange, record, standing) { world.violated(objection, exchange) }
     }
 
@@ -109,7 +109,7 @@ struct Oracle {
         let base = record.lineage[0]
         let isShared =
             (base.description.directives ?? OriginDirectives()).sharesAuthorized
-            || (!exchange.treatment.respectsCacheControl && exchange.treatment.ttl != nil)
+            || (!exchange.handling.respectsCacheControl && exchange.handling.ttl != nil)
         if base.request.user != nil, !isShared { return "it was to a request with credentials" }
         if base.request.wishes.noStore { return "the request that it was to says no-store" }
         return nil
@@ -143,7 +143,7 @@ struct Oracle {
         if isOvertaken { return "it is from before an unsafe request that was answered before this one came" }
         if last.receivedStep! >= exchange.arrivalStep { return nil }
         return standing.objection(
-            exchange.request.wishes, use: exchange.treatment.use,
+            exchange.request.wishes, use: exchange.handling.use,
             originFailed: lastFailure[record.uri] >= exchange.arrivalStep)
     }
 

@@ -30,7 +30,7 @@ final class SimulatedDelivery {
         let (request, now) = (exchange.request, exchange.world.cacheClock)
         let form = chooseCoding(
             of: record.coding, length: record.length.map { UInt64($0) }, for: AcceptedCodings(request.fields),
-            request.cache, compression: exchange.treatment.compression, lengthMin: 8)
+            request.cache, compression: exchange.handling.compression, lengthMin: 8)
         if request.cache.hasPreconditions,
             evaluate(request.fields, method: request.method, against: record.cached, now: now) == .notModified
         {

@@ -28,16 +28,16 @@ final class SimulatedExchange {
         self.client = client
         self.request = request
         arrivalStep = world.step
-        let treatment = request.treatment
+        let handling = request.handling
         machine = RequestMachine(
             RequestMachine.Request(
                 cache: request.cache, isTunnel: request.method == .connect, isUpgrade: false, hasBody: request.hasBody,
                 needsIdentity: world.needsIdentity, asksForOriginState: request.ifMatch != nil,
-                collapses: world.collapses, use: treatment.use, storesParts: treatment.ranges != .pass))
+                collapses: world.collapses, use: handling.use, storesParts: handling.ranges != .pass))
     }
 
-    var treatment: CacheTreatment { request.treatment }
-    var mayForward: Bool { !request.cache.directives.onlyIfCached && !treatment.use.contains(.cacheOnly) }
+    var handling: CacheHandling { request.handling }
+    var mayForward: Bool { !request.cache.directives.onlyIfCached && !handling.use.contains(.cacheOnly) }
 
     func start() { perform(machine.on(.head)) }
 
@@ -83,7 +83,7 @@ final class SimulatedExchange {
         if request.cache.hasRange, mayForward, selected.body.state == .growing, world.chance.oneIn(10) {
             return machine.on(.farAhead)
         }
-        let reuse = reuse(of: selected.cached, for: request.cache, use: treatment.use, now: world.cacheClock)
+        let reuse = reuse(of: selected.cached, for: request.cache, use: handling.use, now: world.cacheClock)
         if case .validate(let why) = reuse, !selected.cached.hasValidator { return machine.on(.outdated(why)) }
         return machine.on(.stored(reuse))
     }
@@ -132,7 +132,7 @@ final class SimulatedExchange {
     }
 
     func mayServeStale(_ record: Record) -> Bool {
-        mayServeStaleOnError(record.cached, for: request.cache, use: treatment.use, now: world.cacheClock)
+        mayServeStaleOnError(record.cached, for: request.cache, use: handling.use, now: world.cacheClock)
     }
 
     func waitedEnough() {

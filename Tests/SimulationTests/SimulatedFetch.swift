@@ -130,7 +130,7 @@ final class SimulatedFetch {
             .head(
                 Retrieval.Head(
                     status: answer.status, fields: answer.fields, endToEnd: withDate(answer.fields), length: length,
-                    treatment: request.treatment, receivedAt: now)))
+                    handling: request.handling, receivedAt: now)))
     }
 
     private func receivePiece() {
@@ -210,7 +210,7 @@ final class SimulatedFetch {
         guard let stored, hole == nil, stored.body.state != .failed else { return false }
         let isForClient = exchange.map { $0.isCovered(by: stored) } ?? true
         return isForClient
-            && mayServeStaleOnError(stored.cached, for: request.cache, use: request.treatment.use, now: now)
+            && mayServeStaleOnError(stored.cached, for: request.cache, use: request.handling.use, now: now)
     }
 
     /// What is on its way when the target is invalidated was asked for before: it is passed on and not kept.
@@ -261,7 +261,7 @@ final class SimulatedFetch {
 
     /// Where the update says that nobody else may have it, it goes. False: it is not stored any more.
     private func keep(_ renewed: Record, for stored: Record) -> Bool {
-        guard objectionToKeeping(renewed.fields, treatment: request.treatment) == nil else {
+        guard objectionToKeeping(renewed.fields, handling: request.handling) == nil else {
             world.store.remove(stored)
             return false
         }
@@ -272,7 +272,7 @@ final class SimulatedFetch {
         let fields = freshened(stored.fields, by: answer.fields, received: now)
         let cached = CachedResponse(
             status: stored.cached.status, fields: fields, requestTime: machine.requestTime, responseTime: now,
-            policy: world.policy, treatment: request.treatment)
+            policy: world.policy, handling: request.handling)
         return stored.renewed(cached, fields, by: answer)
     }
 

@@ -17,7 +17,7 @@ struct Standing {
     var left: Int64 { isOutdated ? min(lifetime - age, 0) : lifetime - age }
     var isFresh: Bool { left > 0 }
 
-    init(_ record: Record, treatment: CacheTreatment, policy: CachePolicy, now: WallTime) {
+    init(_ record: Record, handling: CacheHandling, policy: CachePolicy, now: WallTime) {
         var merged = record.lineage[0].description
         merged.date = merged.date ?? record.lineage[0].responseTime.secondsSinceEpoch
         for update in record.lineage.dropFirst() {
@@ -27,7 +27,7 @@ struct Standing {
         description = merged
         var directives = merged.directives ?? OriginDirectives()
         var forbids = directives.forbidsStale
-        if !treatment.respectsCacheControl {
+        if !handling.respectsCacheControl {
             directives.noStore = false
             directives.noCache = false
             directives.isPrivate = false
@@ -57,10 +57,10 @@ struct Standing {
         if explicit == nil, let modified = merged.lastModified, isHeuristic || directives.isPublic {
             lifetime = min(max(0, date - modified) * policy.heuristicPercent / 100, policy.heuristicLifetimeMax.count)
         }
-        if explicit == nil, treatment.negativeTTL > .zero, status == 404 || status == 410 {
+        if explicit == nil, handling.negativeTTL > .zero, status == 404 || status == 410 {
             initialAge -= initialAge % second
-            lifetime = treatment.negativeTTL.count + initialAge / second
-        } else if let ttl = treatment.ttl, explicit != nil || directives.isPublic || (isHeuristic && status < 400) {
+            lifetime = handling.negativeTTL.count + initialAge / second
+        } else if let ttl = handling.ttl, explicit != nil || directives.isPublic || (isHeuristic && status < 400) {
             initialAge -= initialAge % second
             lifetime = ttl.count + initialAge / second
         }

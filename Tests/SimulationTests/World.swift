@@ -21,7 +21,7 @@ final class World {
     var oracle: Oracle
     var ledger = Ledger()
     let policy: CachePolicy
-    let treatments: [CacheTreatment]
+    let handlings: [CacheHandling]
     let needsIdentity: Bool
     let collapses: Bool
     /// How often a transfer that broke off is taken up again without having come further.
@@ -64,8 +64,8 @@ final class World {
         var policy = CachePolicy()
         policy.staleOnErrorMax = Seconds(chance.pick([0, 30, 604_800]))
         self.policy = policy
-        treatments = (0..<World.resourceCount).map { [isAboutParts] _ in
-            isAboutParts ? CacheTreatment() : World.treatment(&chance)
+        handlings = (0..<World.resourceCount).map { [isAboutParts] _ in
+            isAboutParts ? CacheHandling() : World.handling(&chance)
         }
         needsIdentity = chance.oneIn(4)
         collapses = !chance.oneIn(3)
@@ -77,20 +77,20 @@ final class World {
         self.chance = chance
     }
 
-    private static func treatment(_ chance: inout Chance) -> CacheTreatment {
-        var treatment = CacheTreatment()
-        treatment.compression = chance.pick([.no, .no, .onTheFly])
-        treatment.ranges = chance.pick([.sparse, .sparse, .sparse, .pass])
-        guard chance.oneIn(3) else { return treatment }
+    private static func handling(_ chance: inout Chance) -> CacheHandling {
+        var handling = CacheHandling()
+        handling.compression = chance.pick([.no, .no, .onTheFly])
+        handling.ranges = chance.pick([.sparse, .sparse, .sparse, .pass])
+        guard chance.oneIn(3) else { return handling }
         let uses: [CacheUse] = [
             .revalidateAlways, .cacheFirst, .cacheOnly, .noRead, .noRead, .noRead, .noWrite, .staleOnError,
             [.cacheFirst, .staleOnError],
         ]
-        treatment.use = chance.pick([[], chance.pick(uses)])
-        if chance.oneIn(3) { treatment.ttl = Seconds(chance.pick([0, 5, 60])) }
-        if chance.oneIn(3) { treatment.negativeTTL = Seconds(20) }
-        treatment.respectsCacheControl = !chance.oneIn(4)
-        return treatment
+        handling.use = chance.pick([[], chance.pick(uses)])
+        if chance.oneIn(3) { handling.ttl = Seconds(chance.pick([0, 5, 60])) }
+        if chance.oneIn(3) { handling.negativeTTL = Seconds(20) }
+        handling.respectsCacheControl = !chance.oneIn(4)
+        return handling
     }
 
     var originClock: Int64 { now + originSkew }
@@ -156,7 +156,7 @@ final class World {
     private func arrive() {
         lastExchange += 1
         let client = chance.below(clients.count)
-        let request = clients[client].request(&chance, resourceCount: World.resourceCount, ranges: ranges, treatments)
+        let request = clients[client].request(&chance, resourceCount: World.resourceCount, ranges: ranges, handlings)
         let exchange = SimulatedExchange(self, id: lastExchange, client: client, request)
         exchanges.append(exchange)
         trace("exchange \(exchange.id) of client \(client): \(request.summary)")
@@ -208,7 +208,7 @@ final class World {
         guard violation == nil else { return }
         violation = """
             seed \(seed), step \(step)\(exchange.map { ", exchange \($0.id): \($0.request.summary)" } ?? ""): \(rule)
-            \(exchange.map { "treatment: \($0.treatment.use.words.map(\.rawValue)) ttl \(String(describing: $0.treatment.ttl?.count)) respects \($0.treatment.respectsCacheControl)" } ?? "")
+            \(exchange.map { "handling: \($0.handling.use.words.map(\.rawValue)) ttl \(String(describing: $0.handling.ttl?.count)) respects \($0.handling.respectsCacheControl)" } ?? "")
             \(events.suffix(World.eventsMax).joined(separator: "\n"))
             """
     }

@@ -32,7 +32,7 @@ private let stale = cached(tagged)
 private func head(_ status: UInt16, _ lines: Fields = Fields(), length: UInt64? = 0) -> Retrieval.Event {
     .head(
         Retrieval.Head(
-            status: status, fields: lines, endToEnd: nil, length: length, treatment: CacheTreatment(), receivedAt: now))
+            status: status, fields: lines, endToEnd: nil, length: length, handling: CacheHandling(), receivedAt: now))
 }
 
 private let hundred = fields((.eTag, "\"a\""), (.cacheControl, "max-age=60"), (.contentLength, "100"))

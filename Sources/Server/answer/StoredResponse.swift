@@ -80,14 +80,14 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     /// The answer to a request, to be stored in the request's zone.
     convenience init(
         request: OwnedRequest, cached: CachedResponse, fields: Fields, body: Body, contentLength: Int?,
-        treatment: CacheTreatment, trailers: TransientTrailers? = nil
+        handling: CacheHandling, trailers: TransientTrailers? = nil
     ) {
         self.init(
             key: request.key, keyBytes: request.keyBytes, cached: cached, fields: fields,
             secondaryKey: cached.vary == .none ? nil : SecondaryKey(cached.vary, request: request.fields),
             codingVariant: CodingVariant(cached.vary, request: request.fields), body: body,
-            contentLength: contentLength, storage: treatment.storage,
-            compressedCopy: treatment.compression == .once ? CompressedCopy() : nil, trailers: trailers)
+            contentLength: contentLength, storage: handling.storage,
+            compressedCopy: handling.compression == .once ? CompressedCopy() : nil, trailers: trailers)
     }
 
     /// A head beyond this is written by the longer way, which has no buffer of fixed size.

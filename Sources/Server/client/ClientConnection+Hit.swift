@@ -101,9 +101,9 @@ extension ClientConnection {
             received: ReceivedRequest(
                 bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength),
             cache: cache, keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, destination: destination,
-            zone: worker.zones[0], treatment: worker.snapshot.houseTreatment)
+            zone: worker.zones[0], handling: worker.snapshot.defaultHandling)
         if !worker.snapshot.cacheRulesAreTrivial {
-            request.treat(by: worker.snapshot, zones: worker.zones, worker.shared)
+            request.applyRules(by: worker.snapshot, zones: worker.zones, worker.shared)
         }
         phase = .answering
         worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)

@@ -150,8 +150,8 @@ final class Exchange: FetchListener {
     private func become(_ identity: Identity) {
         request.identity = identity
         guard snapshot.cacheRules.dependOnUser else { return }
-        request.treat(by: snapshot, zones: zones, worker.shared)
-        machine.apply(use: request.treatment.use, storesParts: request.treatment.ranges != .pass)
+        request.applyRules(by: snapshot, zones: zones, worker.shared)
+        machine.apply(use: request.handling.use, storesParts: request.handling.ranges != .pass)
     }
 
     private func decide(resolved: Bool) -> RequestMachine.Action? {
@@ -206,7 +206,7 @@ final class Exchange: FetchListener {
     /// One is selected, and its body is at hand.
     func judge(_ selected: StoredResponse) -> RequestMachine.Action {
         if isFarAhead(of: selected) { return machine.on(.farAhead) }
-        let use = request.treatment(of: selected, by: snapshot).use
+        let use = request.handling(of: selected, by: snapshot).use
         let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: worker.wallTime)
         if case .validate(let why) = reuse, !selected.hasValidator { return machine.on(.outdated(why)) }
         return machine.on(.stored(reuse))
@@ -290,7 +290,7 @@ final class Exchange: FetchListener {
     private func mayServeStaleOnError(_ record: StoredResponse) -> Bool {
         record.body.state == .complete
             && Caching.mayServeStaleOnError(
-                record.terms, for: request.cache, use: request.treatment(of: record, by: snapshot).use,
+                record.terms, for: request.cache, use: request.handling(of: record, by: snapshot).use,
                 now: worker.wallTime)
     }
 

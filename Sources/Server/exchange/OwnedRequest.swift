@@ -21,7 +21,7 @@ final class OwnedRequest {
     let client: IPAddress?
     /// The cache it uses, and how.
     private(set) var zone: Zone
-    private(set) var treatment: CacheTreatment
+    private(set) var handling: CacheHandling
     var tier: Tiers { zone.tier }
     /// Who the client proved to be.
     var identity: Identity?
@@ -36,10 +36,10 @@ final class OwnedRequest {
     init(
         received: ReceivedRequest, cache: CacheRequest,
         keyBytes: [UInt8], key: StorageKey, client: IPAddress?, destination: Destination?,
-        zone: Zone, treatment: CacheTreatment
+        zone: Zone, handling: CacheHandling
     ) {
         self.zone = zone
-        self.treatment = treatment
+        self.handling = handling
         self.received = received
         self.cache = cache
         uri = keyBytes
@@ -85,15 +85,15 @@ final class OwnedRequest {
     /// Asks the rules of the cache; again when the user is known, where that matters to them.
     ///
     /// - Parameter zones: those of the snapshot.
-    func treat(by snapshot: Snapshot, zones: [Zone], _ shared: Shared) {
+    func applyRules(by snapshot: Snapshot, zones: [Zone], _ shared: Shared) {
         guard destination != nil, method != .connect else { return }
         let rules = snapshot.cacheRules
-        treatment = rules.treatment(of: access, clientPolicy: clientPolicy(rules))
-        zone = zones[treatment.zone]
+        handling = rules.handling(of: access, clientPolicy: clientPolicy(rules))
+        zone = zones[handling.zone]
         snapshotOfTypes = rules.dependOnType ? snapshot : nil
-        let compresses = treatment.compression != .no || rules.dependOnType
+        let compresses = handling.compression != .no || rules.dependOnType
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
-        let keyRules = rules.keyRules(for: treatment)
+        let keyRules = rules.keyRules(for: handling)
         // The rules of an earlier asking may have made it.
         if keyRules == nil && keyBytes == uri { return }
         keyBytes = uri
@@ -102,20 +102,20 @@ final class OwnedRequest {
     }
 
     /// The same for its response; the zone and the key stay.
-    func treatment(of fields: Fields, by snapshot: Snapshot) -> CacheTreatment {
-        guard snapshot.cacheRulesDependOnType, destination != nil else { return treatment }
+    func handling(of fields: Fields, by snapshot: Snapshot) -> CacheHandling {
+        guard snapshot.cacheRulesDependOnType, destination != nil else { return handling }
         let rules = snapshot.cacheRules
-        return rules.treatment(
-            of: access, responseType: fields.first(.contentType), keeping: treatment,
+        return rules.handling(
+            of: access, responseType: fields.first(.contentType), keeping: handling,
             clientPolicy: clientPolicy(rules))
     }
 
     /// The same for a stored response.
-    func treatment(of record: StoredResponse, by snapshot: Snapshot) -> CacheTreatment {
-        treatment(of: record.fields, by: snapshot)
+    func handling(of record: StoredResponse, by snapshot: Snapshot) -> CacheHandling {
+        handling(of: record.fields, by: snapshot)
     }
 
-    private func clientPolicy(_ rules: CacheRules) -> TreatmentChanges? {
+    private func clientPolicy(_ rules: CacheRules) -> HandlingChanges? {
         guard head.fields.present.contains(.larderPolicy), rules.heedsPolicy(of: client) else { return nil }
         return fields.joined(.larderPolicy).flatMap { LarderPolicy.parse($0) }
     }
@@ -123,28 +123,28 @@ final class OwnedRequest {
     /// Whether and when such a response is compressed for this client, by the rules.
     func compression(of record: StoredResponse) -> CompressionUse {
         guard let settings = compressionSettings else { return .no }
-        let treatment = snapshotOfTypes.map { self.treatment(of: record, by: $0) } ?? treatment
-        guard treatment.compression != .no, let type = record.fields.first(.contentType),
+        let handling = snapshotOfTypes.map { self.handling(of: record, by: $0) } ?? handling
+        guard handling.compression != .no, let type = record.fields.first(.contentType),
             settings.types.contains(where: { $0.matches(type) })
         else { return .no }
-        return treatment.compression
+        return handling.compression
     }
 
     var compressedLengthMin: UInt64 { compressionSettings?.sizeMin ?? Caching.compressedLengthMin }
 
     /// Bytes of the largest body that is stored for it, as far as is known without a response.
-    var objectSizeMax: Int { objectSizeMax(treatment) }
+    var objectSizeMax: Int { objectSizeMax(handling) }
 
-    /// - Parameter treatment: with what the rules say of the response's type.
-    func objectSizeMax(_ treatment: CacheTreatment) -> Int {
-        treatment.objectSizeMax.map { Int(clamping: $0) } ?? zone.objectSizeMax
+    /// - Parameter handling: with what the rules say of the response's type.
+    func objectSizeMax(_ handling: CacheHandling) -> Int {
+        handling.objectSizeMax.map { Int(clamping: $0) } ?? zone.objectSizeMax
     }
 
     /// The same of what memory alone takes.
     ///
-    /// - Parameter treatment: as above.
-    func memoryObjectSizeMax(_ treatment: CacheTreatment) -> Int {
-        min(objectSizeMax(treatment), zone.memoryObjectSizeMax ?? .max)
+    /// - Parameter handling: as above.
+    func memoryObjectSizeMax(_ handling: CacheHandling) -> Int {
+        min(objectSizeMax(handling), zone.memoryObjectSizeMax ?? .max)
     }
 
     /// What its machine has to know.
@@ -153,8 +153,8 @@ final class OwnedRequest {
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
             needsIdentity: snapshot.authenticator != nil,
             asksForOriginState: !head.fields.present.isDisjoint(with: [.ifMatch, .ifUnmodifiedSince]),
-            collapses: snapshot.configuration.cache.collapse, use: treatment.use,
-            storesParts: treatment.ranges != .pass)
+            collapses: snapshot.configuration.cache.collapse, use: handling.use,
+            storesParts: handling.ranges != .pass)
     }
 
     /// What its retrieval has to know.
@@ -170,7 +170,7 @@ final class OwnedRequest {
     }
 
     /// Whether the origin may be asked on its behalf at all.
-    var mayForward: Bool { !cache.directives.onlyIfCached && !treatment.use.contains(.cacheOnly) }
+    var mayForward: Bool { !cache.directives.onlyIfCached && !handling.use.contains(.cacheOnly) }
 
     /// Where it goes.
     var origin: Origin { Origin(head.target.scheme, Endpoint(host: host, port: head.target.port)) }

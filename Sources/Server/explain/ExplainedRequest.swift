@@ -34,8 +34,8 @@ func explainedRequest(
         cache: cache, keyBytes: keyBytes, key: shared.key(of: keyBytes),
         client: question.client ?? IPAddress(v4: 0x7F00_0001),
         destination: destinations.destination(bytes[head.target.hostRange]), zone: zones[0],
-        treatment: snapshot.cacheRules.house)
-    request.treat(by: snapshot, zones: zones, shared)
+        handling: snapshot.cacheRules.defaultHandling)
+    request.applyRules(by: snapshot, zones: zones, shared)
     return request
 }
 

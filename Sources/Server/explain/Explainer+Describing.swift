@@ -27,22 +27,22 @@ extension Explainer {
         }
     }
 
-    /// The treatment of a request, as far as there are policies.
+    /// The handling of a request, as far as there are policies.
     private mutating func describePolicy() {
         let configuration = snapshot.configuration
         note("policy", "collapse", configuration.cache.collapse ? "yes" : "no")
         note("policy", "heuristic_lifetime_max", "\(snapshot.cachePolicy.heuristicLifetimeMax.count) s")
-        let treatment = request.treatment
-        note("policy", "rule", treatment.rule.map { "\($0): \(snapshot.cacheRules.rules[$0 - 1].text)" } ?? "none")
+        let handling = request.handling
+        note("policy", "rule", handling.rule.map { "\($0): \(snapshot.cacheRules.rules[$0 - 1].text)" } ?? "none")
         note("policy", "zone", request.zone.name)
         note("policy", "object_size_max", "\(request.objectSizeMax) bytes")
-        let words = treatment.use.words.map(\.rawValue)
+        let words = handling.use.words.map(\.rawValue)
         note("policy", "cache policies", words.isEmpty ? "revalidate-when-stale" : words.joined(separator: ", "))
-        note("policy", "storage policy", treatment.storage.rawValue)
-        if let ttl = treatment.ttl { note("policy", "ttl", "\(ttl.count) s in place of what the origin says") }
-        if !treatment.respectsCacheControl { note("policy", "respect_cache_control", "no") }
-        note("policy", "ranges", treatment.ranges.rawValue)
-        if treatment.compression != .no { note("policy", "compress", treatment.compression.rawValue) }
+        note("policy", "storage policy", handling.storage.rawValue)
+        if let ttl = handling.ttl { note("policy", "ttl", "\(ttl.count) s in place of what the origin says") }
+        if !handling.respectsCacheControl { note("policy", "respect_cache_control", "no") }
+        note("policy", "ranges", handling.ranges.rawValue)
+        if handling.compression != .no { note("policy", "compress", handling.compression.rawValue) }
     }
 
     private mutating func describe(_ variant: StoredResponse, in section: String) {

@@ -103,7 +103,7 @@ struct Explainer {
         guard let user else { return .refused(.authenticationRequired) }
         request.identity = Identity(name: user, scheme: .basic)
         if snapshot.cacheRules.dependOnUser {
-            request.treat(by: snapshot, zones: zones, proxy.shared)
+            request.applyRules(by: snapshot, zones: zones, proxy.shared)
         }
         return .identified
     }
@@ -153,7 +153,7 @@ struct Explainer {
             return newest == nil
                 ? .stored(nil) : .variantMissing(hasValidators: variants.contains(where: \.isCandidate))
         }
-        let use = request.treatment(of: selected, by: snapshot).use
+        let use = request.handling(of: selected, by: snapshot).use
         describeFreshness(selected, use)
         let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: now)
         if case .validate(let why) = reuse {

@@ -14,7 +14,7 @@ extension Snapshot {
         get.method = .get
         get.methodText = "GET"
         get = get.with(pathAndQuery: uri.pathAndQuery[...])
-        cacheRules.keyRules(for: cacheRules.treatment(of: get))?.apply(to: &bytes)
+        cacheRules.keyRules(for: cacheRules.handling(of: get))?.apply(to: &bytes)
         return bytes
     }
 }

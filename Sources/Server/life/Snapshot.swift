@@ -14,7 +14,7 @@ package final class Snapshot: Sendable {
     /// What of the rules every request asks, where the rules need not be copied for it.
     let cacheRulesDependOnType: Bool
     let cacheRulesAreTrivial: Bool
-    let houseTreatment: CacheTreatment
+    let defaultHandling: CacheHandling
     package let limits: Limits
     let routes = RouteTable()
     package let tls: TLSClientContext
@@ -31,7 +31,7 @@ package final class Snapshot: Sendable {
         cacheRules = configuration.cacheRules
         cacheRulesDependOnType = cacheRules.dependOnType
         cacheRulesAreTrivial = cacheRules.isTrivial
-        houseTreatment = cacheRules.house
+        defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
         tls = try TLSClientContext(
             authorities: configuration.tls.caFile.map { .file($0) } ?? .system,

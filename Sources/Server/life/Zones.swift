@@ -27,7 +27,7 @@ package final class Zones: Sendable {
         zones = Locked(made)
     }
 
-    /// The default zone first, the others in the order of the configuration: `CacheTreatment.zone` is an index into it.
+    /// The default zone first, the others in the order of the configuration: `CacheHandling.zone` is an index into it.
     package var current: [Zone] { zones.withLock { $0 } }
 
     /// Adopts the zones of a new configuration. Zones that stay keep what they hold; those that are gone are emptied, and

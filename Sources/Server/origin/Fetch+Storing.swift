@@ -18,15 +18,15 @@ extension Fetch {
             invalidationsBefore = request.tier.invalidations
         }
         let now = worker.wallTime
-        let treatment = request.treatment(of: arrived.response.fields, by: snapshot)
+        let handling = request.handling(of: arrived.response.fields, by: snapshot)
         let fields = endToEndFields(arrived.response, now)
         let kept = storedFields(of: fields, as: cached)
         let ownFields = kept.lines.count == fields.lines.count ? nil : fields
         let expected = incoming.body.missing.map { Int(clamping: $0) }
-        if let expected, let record = storeLarge(cached, kept, expected, treatment) {
+        if let expected, let record = storeLarge(cached, kept, expected, handling) {
             return publish(record, status: arrived.response.status, ownFields)
         }
-        guard let record = storeInMemory(cached, kept, expected, treatment, arrived) else {
+        guard let record = storeInMemory(cached, kept, expected, handling, arrived) else {
             worker.counters.add(.storingRefused)
             return feed(.notStored, arrived)
         }
@@ -49,11 +49,11 @@ extension Fetch {
 
     /// Returns nil where the store has no room, or the response is outdated by now.
     private func storeInMemory(
-        _ cached: CachedResponse, _ fields: Fields, _ expected: Int?, _ treatment: CacheTreatment, _ arrived: Arrived
+        _ cached: CachedResponse, _ fields: Fields, _ expected: Int?, _ handling: CacheHandling, _ arrived: Arrived
     ) -> StoredResponse? {
         guard !isOutdated,
             let body = request.tier.makeBody(
-                expectedLength: expected, lengthMax: request.memoryObjectSizeMax(treatment))
+                expectedLength: expected, lengthMax: request.memoryObjectSizeMax(handling))
         else { return nil }
         // A body that came whole together with its head, as most small ones do: nobody has to wait for it.
         if let expected, expected > 0, unsafe expected <= arrived.rest.count {
@@ -62,7 +62,7 @@ extension Fetch {
         }
         let record = StoredResponse(
             request: request, cached: cached, fields: fields, body: body, contentLength: expected,
-            treatment: treatment, trailers: arrived.length == .chunked ? TransientTrailers() : nil)
+            handling: handling, trailers: arrived.length == .chunked ? TransientTrailers() : nil)
         guard insert(record) else { return nil }
         sink = .store(record)
         return record
@@ -71,10 +71,10 @@ extension Fetch {
     /// A large response goes to the disk as it comes: a partial response whose first hole is all of it. It takes no memory, others
     /// read it while it comes, and what has come outlives the process. Returns nil where it does not go there.
     private func storeLarge(
-        _ cached: CachedResponse, _ fields: Fields, _ length: Int, _ treatment: CacheTreatment
+        _ cached: CachedResponse, _ fields: Fields, _ length: Int, _ handling: CacheHandling
     ) -> StoredResponse? {
-        guard !isOutdated, length <= request.objectSizeMax(treatment),
-            let record = largeRecord(length, treatment, cached, fields)
+        guard !isOutdated, length <= request.objectSizeMax(handling),
+            let record = largeRecord(length, handling, cached, fields)
         else { return nil }
         // Claimed before others know it: one of them would fetch the same.
         guard case .missing(let fill) = record.body.claim(at: 0, limit: length), insert(record) else {
@@ -88,15 +88,15 @@ extension Fetch {
     /// A stored response without a byte whose blocks go to the disk. Returns nil where it does not belong there, or the disk does
     /// not take it.
     private func largeRecord(
-        _ length: Int, _ treatment: CacheTreatment, _ cached: CachedResponse, _ fields: Fields
+        _ length: Int, _ handling: CacheHandling, _ cached: CachedResponse, _ fields: Fields
     ) -> StoredResponse? {
-        guard length > Tiers.wholeBytesMax, treatment.storage != .session,
-            treatment.admission == .all || request.tier.wasSeenBefore(request.key)
+        guard length > Tiers.wholeBytesMax, handling.storage != .session,
+            handling.admission == .all || request.tier.wasSeenBefore(request.key)
         else { return nil }
         let record = request.tier.makeLargeRecord(length: length) { body in
             StoredResponse(
                 request: request, cached: cached, fields: fields, body: body, contentLength: length,
-                treatment: treatment)
+                handling: handling)
         }
         return record.map { unsafe unsafeDowncast($0, to: StoredResponse.self) }
     }
@@ -135,7 +135,7 @@ extension Fetch {
     /// A whole response goes to the disk, at once or when it is asked for again.
     private func persist(_ record: StoredResponse) {
         guard record.storage != .session, request.tier.backStore != nil else { return }
-        switch request.treatment(of: record, by: snapshot).admission {
+        switch request.handling(of: record, by: snapshot).admission {
         case .all: request.tier.persist(record)
         case .secondHit: break
         }
@@ -163,12 +163,12 @@ extension Fetch {
     /// The stored response the part belongs to, and the hole that it fills to the byte. Returns nil where there is no such hole,
     /// or no room.
     private func place(_ part: StorablePart, _ response: ReceivedResponse) -> (StoredResponse, Fill)? {
-        let treatment = request.treatment(of: response.fields, by: snapshot)
-        let memoryMax = request.memoryObjectSizeMax(treatment)
+        let handling = request.handling(of: response.fields, by: snapshot)
+        let memoryMax = request.memoryObjectSizeMax(handling)
         guard let length = Int(exactly: part.total),
-            let record = partialRecord(part, length, heldMax: memoryMax, treatment)
+            let record = partialRecord(part, length, heldMax: memoryMax, handling)
         else { return nil }
-        let lengthMax = record.body.isLarge ? request.objectSizeMax(treatment) : memoryMax
+        let lengthMax = record.body.isLarge ? request.objectSizeMax(handling) : memoryMax
         guard let fill = hole(for: part, in: record, lengthMax: lengthMax) else {
             // A stored response without a byte is of no use.
             if record.body.extents.isEmpty { request.tier.remove(record) }
@@ -195,7 +195,7 @@ extension Fetch {
 
     /// What is stored of the same representation, or a new stored response without a byte.
     private func partialRecord(
-        _ part: StorablePart, _ length: Int, heldMax: Int, _ treatment: CacheTreatment
+        _ part: StorablePart, _ length: Int, heldMax: Int, _ handling: CacheHandling
     ) -> StoredResponse? {
         let records = request.zone.lookup(request.key, request.keyBytes).compactMap { $0 as? StoredResponse }
         if let known = records.first(where: { $0.suits(request) }) {
@@ -208,7 +208,7 @@ extension Fetch {
             // What is whole, or will be, is worth more than a part.
             if isSame || known.body.state == .growing { return nil }
         }
-        if let large = largeRecord(length, treatment, part.whole, part.fields) {
+        if let large = largeRecord(length, handling, part.whole, part.fields) {
             if insert(large) { return large }
             request.tier.remove(large)
             return nil
@@ -216,7 +216,7 @@ extension Fetch {
         guard let body = request.tier.makeSparseBody(length: length, heldMax: heldMax) else { return nil }
         let record = StoredResponse(
             request: request, cached: part.whole, fields: part.fields, body: body, contentLength: length,
-            treatment: treatment)
+            handling: handling)
         return insert(record) ? record : nil
     }
 
@@ -232,9 +232,9 @@ extension Fetch {
 
     /// Where the rules want the whole response, the next hole is fetched without a client.
     private func fetchRest(of record: StoredResponse) {
-        let treatment = request.treatment(of: record, by: snapshot)
-        guard treatment.ranges == .whole, record.body.state == .partial, let length = record.body.expectedLength,
-            length <= request.objectSizeMax(treatment), !record.body.isLeftByDisk
+        let handling = request.handling(of: record, by: snapshot)
+        guard handling.ranges == .whole, record.body.state == .partial, let length = record.body.expectedLength,
+            length <= request.objectSizeMax(handling), !record.body.isLeftByDisk
         else { return }
         Fetch.fetchFirstHole(of: record, worker: worker, snapshot: snapshot, request: request)
     }
@@ -286,7 +286,7 @@ extension Fetch {
 
     /// Whether the fields that came now let it be stored still.
     private func mayStay(_ renewed: StoredResponse) -> Bool {
-        objectionToKeeping(renewed.fields, treatment: request.treatment(of: renewed, by: snapshot)) == nil
+        objectionToKeeping(renewed.fields, handling: request.handling(of: renewed, by: snapshot)) == nil
     }
 
     /// Cookies that came with a 304 are of the client whose request it answers. Returns nil where there are none, or they are for all.
@@ -303,27 +303,27 @@ extension Fetch {
 
     /// - Parameter update: end-to-end fields.
     private func renewed(_ stored: StoredResponse, by update: Fields, _ now: WallTime) -> StoredResponse {
-        let treatment = request.treatment(of: stored, by: snapshot)
+        let handling = request.handling(of: stored, by: snapshot)
         var freshened = freshening(stored.fields, of: stored.cached, by: update, received: now)
         let times = stored.cached.renewed(
             freshened, requestTime: retrieval.requestTime, responseTime: now, policy: snapshot.cachePolicy,
-            treatment: treatment)
+            handling: handling)
         if let times { return stored.renewed(times: times, fields: freshened.fields) }
-        var cached = cachedAnew(stored, freshened.fields, treatment, now)
-        if update.contains(.setCookie), !maySetCookie(cached, treatment) {
+        var cached = cachedAnew(stored, freshened.fields, handling, now)
+        if update.contains(.setCookie), !maySetCookie(cached, handling) {
             let others = update.dropping { $0.name == .setCookie }
             freshened = freshening(stored.fields, of: stored.cached, by: others, received: now)
-            cached = cachedAnew(stored, freshened.fields, treatment, now)
+            cached = cachedAnew(stored, freshened.fields, handling, now)
         }
         return stored.renewed(cached: cached, fields: freshened.fields)
     }
 
     private func cachedAnew(
-        _ stored: StoredResponse, _ fields: Fields, _ treatment: CacheTreatment, _ now: WallTime
+        _ stored: StoredResponse, _ fields: Fields, _ handling: CacheHandling, _ now: WallTime
     ) -> CachedResponse {
         CachedResponse(
             status: stored.cached.status, fields: fields, requestTime: retrieval.requestTime, responseTime: now,
-            policy: snapshot.cachePolicy, treatment: treatment)
+            policy: snapshot.cachePolicy, handling: handling)
     }
 
     /// Of another variant's response that the origin says suits this request too, a stored response under this request's values.

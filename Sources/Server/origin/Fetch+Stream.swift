@@ -204,7 +204,7 @@ extension Fetch {
                 Retrieval.Head(
                     status: response.status, fields: response.fields,
                     endToEnd: isRange ? endToEndFields(response, now) : nil, length: incoming.body.missing,
-                    treatment: request.treatment(of: response.fields, by: snapshot), receivedAt: now)), arrived)
+                    handling: request.handling(of: response.fields, by: snapshot), receivedAt: now)), arrived)
         guard isIn(.receiving) else { return }
         precondition(holdsStream, "a body is read from the stream on which its head came")
         unsafe consume(UnsafeRawBufferPointer(rebasing: rest[incoming.takenWithHead...]))

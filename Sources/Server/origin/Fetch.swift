@@ -151,7 +151,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         guard let stored, hole == nil, stored.body.state != .failed, request.isCovered(by: stored, worker) else {
             return false
         }
-        let use = request.treatment(of: stored, by: snapshot).use
+        let use = request.handling(of: stored, by: snapshot).use
         return mayServeStaleOnError(stored.terms, for: request.cache, use: use, now: worker.wallTime)
     }
 

@@ -23,7 +23,7 @@ extension Requirements {
         Requirement(
             "5.2.1.5", .mustNot, "no-store: store nothing of request and answer",
             "StorabilityTests: §5.2.1.5 request no-store",
-            "TreatmentTests: a request's no-store is the client's, and stays"),
+            "HandlingTests: a request's no-store is the client's, and stays"),
         Requirement(
             "5.2.1.6", .mustNot, "no-transform: transform nothing", "ContentCodingTests: the request says no-transform"),
         Requirement(
@@ -82,7 +82,7 @@ extension Requirements {
         Requirement(
             "7.3", .may, "Set-Cookie does not keep a response from being stored",
             decision:
-                "for us it does, unless public or s-maxage says that it is for all, or a rule does: StorabilityTests, TreatmentTests"
+                "for us it does, unless public or s-maxage says that it is for all, or a rule does: StorabilityTests, HandlingTests"
         ),
     ]
 }

@@ -64,6 +64,6 @@ extension Requirements {
         Requirement(
             "3.5", .mustNot, "answer others with the answer to credentials, unless public, must-revalidate or s-maxage",
             "ReuseTests: §3.5 Authorization", "ReuseTests: §3.5 with must-revalidate", "ReuseTests: §3.5 with public",
-            "TreatmentTests: credentials stay protected"),
+            "HandlingTests: credentials stay protected"),
     ]
 }

@@ -56,8 +56,8 @@ package enum CompressionUse: String, CaseIterable, Sendable {
     case once
 }
 
-/// All that the zone, the rules and the client's `Larder-Policy` say of one request and its response.
-package struct CacheTreatment: Sendable, Equatable {
+/// What the default settings, the zone, the rules and the client's `Larder-Policy` say about one request and its response.
+package struct CacheHandling: Sendable, Equatable {
     /// Number of the rule that decided, from 1; nil: none, what the zone says holds.
     package var rule: Int?
     /// Index of the zone; 0 is the default one.
@@ -78,7 +78,7 @@ package struct CacheTreatment: Sendable, Equatable {
     package var storesCookies = false
     /// Targeted fields are heeded (RFC 9213).
     package var heedsTargetedFields = false
-    /// Bytes of the largest body stored; nil: the house's limit.
+    /// The largest body that is stored, in bytes. Nil: the zone's limit applies.
     package var objectSizeMax: UInt64?
     package var ranges: RangeUse = .sparse
     package var compression: CompressionUse = .no

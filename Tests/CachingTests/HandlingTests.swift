@@ -2,9 +2,9 @@ import Caching
 import Message
 import Testing
 
-@Suite("Treatments: what the operator decides beside RFC 9111 §3")
-struct TreatmentTests {
-    typealias Change = @Sendable (inout CacheTreatment) -> Void
+@Suite("How a response is handled where the operator overrides RFC 9111 §3")
+struct HandlingTests {
+    typealias Change = @Sendable (inout CacheHandling) -> Void
     struct Storing: Sendable {
         var rule: String
         var change: Change
@@ -80,12 +80,12 @@ struct TreatmentTests {
             gives: ["Cache-Control: must-understand, max-age=9"], then: .statusNotUnderstood),
     ]
 
-    @Test(arguments: storing) func `a treatment decides on storing`(_ row: Storing) {
-        var treatment = CacheTreatment()
-        row.change(&treatment)
+    @Test(arguments: storing) func `a handling decides on storing`(_ row: Storing) {
+        var handling = CacheHandling()
+        row.change(&handling)
         let decision = storability(
             of: CacheRequest(method: .get, fields: fields(row.request)), status: row.status,
-            fields: fields(row.response), policy: CachePolicy(), treatment: treatment, now: noon)
+            fields: fields(row.response), policy: CachePolicy(), handling: handling, now: noon)
         #expect(decision == row.reason.map { .doNotStore($0) } ?? .store, "\(row.rule)")
     }
 
@@ -120,14 +120,14 @@ struct TreatmentTests {
         ]
 
     static func response(_ lines: [String], status: UInt16 = 200, _ change: Change) -> CachedResponse {
-        var treatment = CacheTreatment()
-        change(&treatment)
+        var handling = CacheHandling()
+        change(&handling)
         return CachedResponse(
             status: status, fields: fields(lines), requestTime: noon, responseTime: noon, policy: CachePolicy(),
-            treatment: treatment)
+            handling: handling)
     }
 
-    @Test(arguments: lifetimes) func `a treatment gives a lifetime`(
+    @Test(arguments: lifetimes) func `a handling gives a lifetime`(
         _ row: (rule: String, change: Change, status: UInt16, lines: [String], lifetime: FreshnessLifetime)
     ) {
         #expect(Self.response(row.lines, status: row.status, row.change).lifetime == row.lifetime, "\(row.rule)")
@@ -154,11 +154,11 @@ struct TreatmentTests {
 
     @Test func `a field list holds in spite of all`() {
         let received = fields("Cache-Control: private=\"X\", no-store, max-age=9", "X: 1", "Y: 2")
-        var treatment = CacheTreatment()
-        Self.overrides(&treatment)
+        var handling = CacheHandling()
+        Self.overrides(&handling)
         guard
             case .store(let response) = decideStoring(
-                of: get(), status: 200, fields: received, policy: CachePolicy(), treatment: treatment,
+                of: get(), status: 200, fields: received, policy: CachePolicy(), handling: handling,
                 requestTime: noon, responseTime: noon)
         else {
             Issue.record("not stored")
@@ -167,7 +167,7 @@ struct TreatmentTests {
         #expect(lines(storedFields(of: received, as: response)).suffix(1) == ["Y: 2"])
     }
 
-    @Test func `a freshened response is treated alike`() {
+    @Test func `a freshened response is handled by the same rules`() {
         let before = Self.response(["Cache-Control: no-cache", "ETag: \"a\""], Self.overridesForAnHour)
         let after = freshened(fields("Cache-Control: no-cache", "ETag: \"a\""), by: fields("Age: 4"))
         #expect(Self.response(lines(after), Self.overridesForAnHour).remainingLifetime(noon) == seconds(3600))

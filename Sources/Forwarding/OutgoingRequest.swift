@@ -2,22 +2,22 @@ import Caching
 package import Framing
 package import Message
 
-/// A request as it goes to an origin (RFC 9110 §7.6): what the client sent, without the fields that end here and with those that
-/// a proxy adds.
+/// A request as Larder sends it to an origin (RFC 9110 §7.6): the client's request without its hop-by-hop fields, and with the fields
+/// that a proxy adds.
 ///
-/// It is a value, so that whoever must change it or sign it (credentials for an origin, a next proxy) does so before it becomes
-/// bytes. It shares the bytes of the client's head and keeps only what differs: making and serializing one that nobody
-/// changes allocates nothing.
+/// It is a value, so that code that changes or signs it (credentials for an origin, a next proxy) does so before it is serialized.
+/// It shares the bytes of the client's head and keeps only the differences: a request that nothing changes is made and serialized
+/// without an allocation.
 package struct OutgoingRequest: Sendable {
-    /// What of the request can be sent a second time.
+    /// Which part of the request can be sent a second time.
     package enum Replay: Equatable, Sendable {
-        /// All of it: there is no content.
+        /// The whole request: it has no content.
         case everything
-        /// The head alone. Content that the client has sent is gone once it went to an origin.
+        /// The head. Content is not kept after it has been sent to an origin.
         case head
     }
 
-    /// A field that Larder adds. `spelling` is empty where `name` says it.
+    /// A field that Larder adds. `spelling` is the field's name if `name` is `.other`, and empty otherwise.
     private struct AddedField: Sendable {
         let name: FieldName
         let spelling: [UInt8]
@@ -27,11 +27,11 @@ package struct OutgoingRequest: Sendable {
     private let received: ReceivedRequest
     private let instance: [UInt8]
     private let isUpgrade: Bool
-    /// Known fields of the client that do not go out.
+    /// Fields of the client with a `FieldName` that are not sent.
     private var dropped: FieldNameSet
     private var conditions: [(FieldName, [UInt8])]
     private var added: [AddedField] = []
-    /// Spellings of the client's fields that do not go out and have no `FieldName`.
+    /// Names of the client's fields without a `FieldName` that are not sent.
     private var droppedNames: [[UInt8]] = []
     private var ownTarget: [UInt8]?
     private var ownAuthority: [UInt8]?
@@ -40,9 +40,9 @@ package struct OutgoingRequest: Sendable {
     package let framing: BodyLength
 
     /// - Parameters:
-    ///   - conditions: validators of a stored response, the range that is missing and the coding it is stored in. They take the
-    ///     place of the client's own conditions (RFC 9111 §4.3.1) and of its fields of the same names.
-    ///   - instance: what tells this Larder from others in `Via`, so that a loop is seen (RFC 9110 §7.6.3).
+    ///   - conditions: validators of a stored response, a missing range, and the coding of the stored response. They replace the client's
+    ///     own conditions (RFC 9111 §4.3.1) and its fields of the same names. If there are none, the client's conditions are sent.
+    ///   - instance: the comment in `Via` that tells this Larder from others, so that a loop is detected (RFC 9110 §7.6.3).
     package init(_ received: ReceivedRequest, conditions: [(FieldName, [UInt8])], instance: [UInt8]) {
         self.received = received
         self.instance = instance
@@ -55,22 +55,22 @@ package struct OutgoingRequest: Sendable {
         for (name, _) in conditions { dropped.insert(name) }
     }
 
-    /// Known fields that do not go out as the client sent them. Made once: a set is written as an array, which is allocated.
+    /// Fields that are left out or written anew. A constant, because an array literal of a set is allocated.
     private static let writtenAnew = ForwardedHead.notForwarded.union([.host, .via, .maxForwards])
 
-    // MARK: what it says
+    // MARK: contents
 
     package var method: Method { received.method }
     package var methodText: ArraySlice<UInt8> { received.methodText }
 
-    /// In origin form, or `*` (RFC 9112 §3.2).
+    /// The target in origin form, or `*` (RFC 9112 §3.2).
     package var target: [UInt8] {
         var bytes: [UInt8] = []
         appendTarget(to: &bytes)
         return bytes
     }
 
-    /// The value of `Host`: the port stands there only where it is not the scheme's own (RFC 9110 §7.2).
+    /// The value of `Host`, with the port unless it is the default of the scheme (RFC 9110 §7.2).
     package var authority: [UInt8] {
         var bytes: [UInt8] = []
         appendAuthority(to: &bytes)
@@ -79,16 +79,16 @@ package struct OutgoingRequest: Sendable {
 
     package var replay: Replay { received.hasBody ? .head : .everything }
 
-    /// Whether it may be sent again by somebody who does not know what became of it (RFC 9110 §9.2.2).
+    /// Whether it may be sent again without knowing whether the origin has processed it (RFC 9110 §9.2.2).
     package var isRepeatable: Bool { method.isIdempotent && replay == .everything }
 
-    /// Calls `body` with name and value of each field line as it will be sent, `Host` first.
+    /// Calls `body` with the name and value of each field line in the order in which they are sent, `Host` first.
     package func forEachField(_ body: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Void) {
         var bytes: [UInt8] = []
         appendFields(to: &bytes)
         var start = 0
         while let end = bytes[start...].firstIndex(of: 0x0D), let colon = bytes[start..<end].firstIndex(of: 0x3A) {
-            // ": " was written by us, or has been received; white space around a value does not count.
+            // Larder writes ": ". A received line may have other white space around its value, which is not part of the value.
             let value = bytes[(colon + 1)..<end]
             body(bytes[start..<colon], value.first == 0x20 ? value.dropFirst() : value)
             start = end + 2
@@ -97,40 +97,42 @@ package struct OutgoingRequest: Sendable {
 
     // MARK: changes
 
+    /// Replaces the target.
     package mutating func setTarget(_ target: [UInt8]) {
-        precondition(!target.isEmpty, "a request without a target is none")
+        precondition(!target.isEmpty, "the target is empty")
         ownTarget = target
     }
 
+    /// Replaces the value of `Host`.
     package mutating func setAuthority(_ authority: [UInt8]) { ownAuthority = authority }
 
-    /// Removes all lines of that name.
+    /// Removes all lines with that name.
     package mutating func remove(_ name: FieldName) {
-        precondition(isChangeable(name), "Larder writes this field itself")
+        precondition(isChangeable(name), "Larder itself writes this field")
         dropped.insert(name)
         conditions.removeAll { $0.0 == name }
         added.removeAll { $0.name == name }
     }
 
-    /// Removes all lines of a name that has no `FieldName`.
+    /// Removes all lines with a name that has no `FieldName`.
     package mutating func remove(spelling: [UInt8]) {
         droppedNames.append(spelling)
         added.removeAll { equalsIgnoringCase($0.spelling, spelling) }
     }
 
-    /// Puts one line in place of all lines of that name.
+    /// Replaces all lines with that name by one line.
     package mutating func set(_ name: FieldName, _ value: [UInt8]) {
         remove(name)
         added.append(AddedField(name: name, spelling: [], value: value))
     }
 
-    /// The same for a name that has no `FieldName`.
+    /// Replaces all lines with a name that has no `FieldName` by one line.
     package mutating func set(spelling: [UInt8], _ value: [UInt8]) {
         remove(spelling: spelling)
         added.append(AddedField(name: .other, spelling: spelling, value: value))
     }
 
-    /// What the framing, the target and the way say is not a matter of a field's value.
+    /// False for fields that follow from the framing, the target or the connection.
     private func isChangeable(_ name: FieldName) -> Bool {
         switch name {
         case .other, .host, .via, .maxForwards, .contentLength, .transferEncoding, .connection, .upgrade: false
@@ -140,7 +142,7 @@ package struct OutgoingRequest: Sendable {
 
     // MARK: bytes
 
-    /// Appends the whole head with the empty line that ends it.
+    /// Appends the head, with the empty line that ends it.
     package func serialize(into out: inout [UInt8]) {
         out.append(contentsOf: methodText)
         out.append(0x20)
@@ -166,7 +168,7 @@ package struct OutgoingRequest: Sendable {
         }
         appendMaxForwards(fields, to: &out)
         appendVia(fields, to: &out)
-        // Of the protocols that a client may ask for, only this one is passed on (`isUpgrade`).
+        // WebSocket is the only protocol that Larder passes on (`ForwardedHead.isUpgrade`).
         if isUpgrade { out.append("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         switch framing {
         case .length(let count): HeadWriter.append(.contentLength, Int(clamping: count), to: &out)
@@ -207,7 +209,7 @@ package struct OutgoingRequest: Sendable {
         }
     }
 
-    /// `Max-Forwards` counts down for TRACE and OPTIONS; for other methods it passes unchanged (RFC 9110 §7.6.2).
+    /// `Max-Forwards` is decremented for TRACE and OPTIONS, and unchanged for other methods (RFC 9110 §7.6.2).
     private func appendMaxForwards(_ fields: Fields, to out: inout [UInt8]) {
         guard let value = fields.first(.maxForwards) else { return }
         guard method == .trace || method == .options, let count = parseDecimal(value), count > 0 else {
@@ -216,7 +218,7 @@ package struct OutgoingRequest: Sendable {
         HeadWriter.append(.maxForwards, Int(clamping: count - 1), to: &out)
     }
 
-    /// The members of those before us, then ours, with the version in which the request came to us (RFC 9110 §7.6.3).
+    /// The received members of `Via`, then Larder's own with the version of the received request (RFC 9110 §7.6.3).
     private func appendVia(_ fields: Fields, to out: inout [UInt8]) {
         if fields.contains(.via) {
             for line in fields.lines where line.name == .via {

@@ -2,7 +2,8 @@ package import Access
 package import Caching
 package import Message
 
-/// One request from its head to the choice of an answer: who asks, may they, what is stored, who asks the origin.
+/// The machine of one request, from its head to the choice of an answer: identifies the user, asks Access, looks in the store, and
+/// decides whether this request or another one asks the origin.
 ///
 /// ```
 /// started ─head─▶ identifying ─▶ deciding ─▶ lookingUp ─▶ serving ◀────────────┐
@@ -13,24 +14,26 @@ package import Message
 /// every state but settled ─▶ settled (refused)
 /// ```
 ///
-/// A value without references. The driver carries what the machine speaks of (the head, the stored response that was selected,
-/// the retrieval), tells the machine what it found, and carries out what the machine returns. `explain` leads the same
-/// machine through the same questions.
+/// A value without references. The driver holds the objects that events and actions refer to (the head, the selected stored
+/// response, the retrieval), reports what it found, and performs the action that is returned. `Proxy.explain` drives the same machine
+/// with the same questions.
+///
+/// Each event is decided for each state. An event that the driver cannot meet in a state is a fault of the driver and traps.
 package struct RequestMachine: Sendable {
-    /// What the head of the request says that matters for the order of things.
+    /// What the machine knows of the request: its head, and what the rules say about it.
     package struct Request: Sendable {
         package var cache: CacheRequest
         package var isTunnel: Bool
         package var isUpgrade: Bool
         package var hasBody: Bool
         package var needsIdentity: Bool
-        /// `If-Match` or `If-Unmodified-Since`: about the state of the origin, which only the origin knows (RFC 9110 §13.1.1).
+        /// The request has `If-Match` or `If-Unmodified-Since`, which only the origin can evaluate (RFC 9110 §13.1.1).
         package var asksForOriginState: Bool
-        /// Collapsing is switched on.
+        /// The setting `cache.collapse` is on: requests for the same key share one retrieval.
         package var collapses: Bool
-        /// What the zone, the rules and the client say about the use of the cache.
+        /// How the zone, the rules and the client's `Larder-Policy` say that the cache is used.
         package var use: CacheUse
-        /// Answers to ranges are stored, and can serve others.
+        /// Responses to range requests are stored, and can answer other requests.
         package var storesParts: Bool
 
         package init(
@@ -48,77 +51,91 @@ package struct RequestMachine: Sendable {
             self.collapses = collapses
         }
 
-        /// GET and HEAD without a body are answered from the store where it allows that (RFC 9111 §4).
+        /// Whether a stored response may answer this request (RFC 9111 §4): a GET or HEAD without a body.
         var mayUseStore: Bool {
             (cache.method == .get || cache.method == .head) && !hasBody && !isUpgrade && !asksForOriginState
                 && !cache.overridesMethod && !use.contains(.noRead)
         }
 
-        /// Others may wait for the answer to this request: it must be one that can serve them.
+        /// Whether other requests may wait for the answer to this one. Its answer must be one that can serve them.
         var mayLead: Bool {
             collapses && isStored && cache.method == .get && (!cache.hasRange || storesParts) && !cache.hasPreconditions
         }
 
-        /// The answer may go into the store, as far as the request has a say in it.
+        /// Whether the request allows that its response is stored.
         var isStored: Bool {
             !cache.directives.noStore && !cache.overridesMethod && !use.contains(.noWrite)
         }
 
-        /// The origin may not be asked (RFC 9111 §5.2.1.7; `cache-only`).
+        /// Whether the origin must not be asked (`only-if-cached`, RFC 9111 §5.2.1.7; the policy `cache-only`).
         package var isForStoreOnly: Bool { cache.directives.onlyIfCached || use.contains(.cacheOnly) }
     }
 
+    /// What the driver found.
     package enum Event: Sendable {
+        /// The head is complete. The first event.
         case head
+        /// The user is known. Follows `identify`.
         case identified
+        /// The verdict of Access. Follows `decide`.
         case verdict(Verdict)
-        /// What the store holds for the request; nil where nothing is selected.
+        /// The result of `lookUp`: how the selected stored response may be reused. Nil if none is stored.
         case stored(Reuse?)
-        /// What is stored may not be served without asking, and has no validator to ask with.
+        /// The selected stored response must be validated, but has no validator.
         case outdated(ValidateReason)
-        /// The store holds the key, but no variant that suits the request (RFC 9111 §4.1). `hasValidators`: the variants that are
-        /// there have some, so that the origin can say that one of them suits (§4.3.1).
+        /// Responses are stored under the key, but no variant matches the request (RFC 9111 §4.1). `hasValidators`: some of them
+        /// have validators, so the origin can select one with a 304 (§4.3.1).
         case variantMissing(hasValidators: Bool)
-        /// What is stored is on its way, but the bytes that the request wants are far ahead: not worth waiting for.
+        /// The selected response is still arriving, and the requested bytes are so far ahead that asking for them is faster.
         case farAhead
+        /// This request leads a transfer. One of three results of `lead`.
         case leading
+        /// The store changed since the look-up.
         case lookAgain
+        /// Another request leads a transfer for the key.
         case following
-        /// The transfer that was followed published its response. `suits`: this request may have it.
+        /// The transfer that this request follows published a response. `suits`: the response may answer this request.
         case leaderPublished(suits: Bool)
+        /// The transfer ended with a response that only its leader may have.
         case leaderNotShared
-        /// The transfer that was followed takes too long.
-        case waitedEnough
-        /// The transfer that was followed failed. `staleMayServe`: this request takes what is stored instead.
+        /// The transfer took longer than this request waits for a leader.
+        case collapseTimedOut
+        /// The transfer failed. `staleMayServe`: the selected stored response may be served instead.
         case leaderFailed(Refusal, staleMayServe: Bool)
-        /// The body that was to be served cannot be read any more, or not be decoded for this client. The reason is the one to ask the
-        /// origin with.
-        case bodyLost(CacheStatus.ForwardReason)
-        /// The answer stands before bytes that nobody has fetched.
+        /// The body that was to be served is gone, or cannot be decoded for this client. The reason is reported when the origin is
+        /// asked.
+        case bodyUnavailable(CacheStatus.ForwardReason)
+        /// The answer needs bytes that the stored response lacks and that nobody is fetching.
         case holeFound
-        /// What is missing of the stored response cannot be kept.
+        /// The store cannot keep the bytes that are missing.
         case partNotKept
         case refused(Refusal)
     }
 
+    /// What the driver does next.
     package enum Action: Equatable, Sendable {
+        /// Find out who the user is: `identified` or `refused` follows.
         case identify
-        /// Ask Access; with the addresses of the host where `resolved`.
+        /// Ask Access: `verdict` follows. `resolved`: with the addresses of the destination.
         case decide(resolved: Bool)
         case tunnel
+        /// Look in the store: `stored`, `outdated`, `variantMissing` or `farAhead` follows.
         case lookUp
+        /// Serve the selected stored response.
         case serve(age: Seconds, ttl: Seconds)
-        /// Serve the stale response now and validate it behind the client's back (RFC 5861 §3).
+        /// Serve the selected response although it is stale, and validate it without the client (RFC 5861 §3).
         case serveAndRevalidate(age: Seconds, ttl: Seconds)
-        /// Serve what the transfer that was followed published.
+        /// Serve the response that the leader published.
         case servePublished
-        /// Serve what is stored, because the transfer that was followed failed (RFC 9111 §4.2.4).
+        /// Serve the selected response although it is stale, because the leader failed (RFC 9111 §4.2.4).
         case serveStale
-        /// Become the leader of a transfer for this key, or its follower.
+        /// Join the transfer for this key, as its leader if there is none: `leading`, `following` or `lookAgain` follows.
         case lead
+        /// Wait for the leader: `leaderPublished`, `leaderNotShared`, `leaderFailed` or `collapseTimedOut` follows.
         case follow
+        /// Ask the origin.
         case retrieve(RetrievalPlan)
-        /// Retrieve the bytes that are missing in the stored response.
+        /// Ask the origin for the bytes that the stored response lacks.
         case fillHole
         case refuse(Refusal)
     }
@@ -137,18 +154,19 @@ package struct RequestMachine: Sendable {
     }
 
     private var state: State = .started
-    /// Why the request is forwarded, or would have been but for a failure; nil where it ended before that was a question.
+    /// Why the request is forwarded (RFC 9211 §2.2), or would have been. Nil if it ended before that was decided.
     package private(set) var forwardReason: CacheStatus.ForwardReason?
     package private(set) var request: Request
 
     package init(_ request: Request) { self.request = request }
 
-    /// The rules look at who asks: now that it is known, they say something else about the use of the cache.
+    /// Replaces what the rules say about the use of the cache. For rules that depend on the user, once the user is known.
     package mutating func apply(use: CacheUse, storesParts: Bool) {
         request.use = use
         request.storesParts = storesParts
     }
 
+    /// Takes an event and returns what the driver does next. Traps if the event cannot occur in the present state.
     package mutating func on(_ event: Event) -> Action {
         switch event {
         case .head: return head()
@@ -156,8 +174,8 @@ package struct RequestMachine: Sendable {
         case .verdict(let verdict): return decided(verdict)
         case .stored, .outdated, .variantMissing, .farAhead: return lookedUp(event)
         case .leading, .lookAgain, .following: return leaderChosen(event)
-        case .leaderPublished, .leaderNotShared, .waitedEnough, .leaderFailed: return leaderResolved(event)
-        case .bodyLost, .holeFound, .partNotKept: return servingHindered(event)
+        case .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed: return leaderResolved(event)
+        case .bodyUnavailable, .holeFound, .partNotKept: return servingHindered(event)
         case .refused(let refusal): return refuse(refusal)
         }
     }
@@ -203,7 +221,7 @@ package struct RequestMachine: Sendable {
             return missed(.varyMiss, isConditional: hasValidators && request.cache.method == .get)
         case .farAhead: return retrieveAlone(.partial)
         case .head, .identified, .verdict, .leading, .lookAgain, .following, .leaderPublished, .leaderNotShared,
-            .waitedEnough, .leaderFailed, .bodyLost, .holeFound, .partNotKept, .refused:
+            .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound, .partNotKept, .refused:
             outOfOrder()
         }
     }
@@ -239,7 +257,7 @@ package struct RequestMachine: Sendable {
             state = .following(plan.reason)
             return .follow
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leaderPublished,
-            .leaderNotShared, .waitedEnough, .leaderFailed, .bodyLost, .holeFound, .partNotKept, .refused:
+            .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound, .partNotKept, .refused:
             outOfOrder()
         }
     }
@@ -250,19 +268,19 @@ package struct RequestMachine: Sendable {
         case .leaderPublished(suits: true):
             state = .serving
             return .servePublished
-        case .leaderPublished(suits: false), .leaderNotShared, .waitedEnough:
+        case .leaderPublished(suits: false), .leaderNotShared, .collapseTimedOut:
             return retrieveAlone(reason)
         case .leaderFailed(let refusal, let staleMayServe):
             guard staleMayServe else { return refuse(refusal) }
             state = .serving
             return .serveStale
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .bodyLost, .holeFound, .partNotKept, .refused:
+            .following, .bodyUnavailable, .holeFound, .partNotKept, .refused:
             outOfOrder()
         }
     }
 
-    /// What is stored was to be served, by this request's own choice or as the outcome of its retrieval.
+    /// A stored response was to be served, as the result of the look-up or of the retrieval, but cannot be as it is.
     private mutating func servingHindered(_ event: Event) -> Action {
         switch state {
         case .serving, .retrieving: break
@@ -271,13 +289,13 @@ package struct RequestMachine: Sendable {
         }
         if request.isForStoreOnly { return refuse(.onlyIfCached) }
         switch event {
-        case .bodyLost(let reason): return retrieveAlone(reason)
+        case .bodyUnavailable(let reason): return retrieveAlone(reason)
         case .partNotKept: return retrieveAlone(.partial)
         case .holeFound:
             state = .retrieving
             return .fillHole
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .leaderPublished, .leaderNotShared, .waitedEnough, .leaderFailed, .refused:
+            .following, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .refused:
             outOfOrder()
         }
     }
@@ -289,7 +307,7 @@ package struct RequestMachine: Sendable {
 
     private mutating func leadOrRetrieve(_ plan: RetrievalPlan) -> Action {
         forwardReason = plan.reason
-        // A validation replaces the client's own conditions, so its outcome can serve others as well.
+        // The validators replace the client's own conditions, so the result of a validation can serve other requests as well.
         guard request.mayLead || (request.collapses && plan.isConditional && request.isStored) else {
             state = .retrieving
             return .retrieve(plan)

@@ -1,7 +1,8 @@
 import Caching
 import Message
 
-/// What becomes of a final head: stored, passed on, or a sign that what is stored is good (RFC 9111 §3, §4.3).
+/// Decides what happens with a final head: store the response, pass it on, or take it as the result of a validation
+/// (RFC 9111 §3, §4.3).
 extension Retrieval {
     func decide(_ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
         if head.status == 304, plan.isConditional {
@@ -15,7 +16,7 @@ extension Retrieval {
         }
         if (500...599).contains(head.status), staleMayServe() {
             client = client.whenAnswered
-            // A connection is worth less than the body that would have to be read before it can be used again.
+            // Close the connection unless the body is empty: a new connection costs less than reading a body that nobody needs.
             state = head.length == 0 ? .receiving(receiving(.discard, total: 0)) : .finished
             return .serveStale(status: head.status)
         }
@@ -32,7 +33,7 @@ extension Retrieval {
         }
     }
 
-    /// Which of the stored responses whose validators went out a 304 speaks of (RFC 9111 §4.3.4).
+    /// The stored response that a 304 selects, among those whose validators were sent (RFC 9111 §4.3.4). Nil if it selects none.
     private func confirmed(by head: Head) -> Confirmed? {
         if let selected = stored.selected {
             return confirms(head.fields, selected, received: head.receivedAt) ? .selected : nil
@@ -41,8 +42,7 @@ extension Retrieval {
             .map { .candidate($0) }
     }
 
-    /// The origin confirmed something that is not what is stored: the 304 updates nothing, and the question is put anew, without
-    /// condition (RFC 9111 §4.3.4).
+    /// The 304 selects no stored response, so it updates nothing. Asks again without conditions (RFC 9111 §4.3.4).
     private func askForTheWhole(_ plan: RetrievalPlan) -> Action {
         stored.candidates = []
         state = .opening(.first(RetrievalPlan(reason: plan.reason, isLeading: plan.isLeading)))
@@ -55,7 +55,7 @@ extension Retrieval {
         return action
     }
 
-    /// The bytes that a 206 has by its `Content-Range`. The answer to a HEAD has none, whatever it says of them.
+    /// The bytes that a 206 announces in `Content-Range`. A response to HEAD has no bytes, whatever its fields say.
     private func promise(of head: Head) -> PartPromise {
         request.cache.method == .head ? .none : promisedPart(status: head.status, fields: head.fields)
     }
@@ -75,7 +75,7 @@ extension Retrieval {
 
     // MARK: parts
 
-    /// The answer to the client's own range (RFC 9111 §3.3).
+    /// The response to the client's own range request (RFC 9111 §3.3).
     private func decidePart(_ head: Head, invalidates: Bool) -> Action {
         let decision = decideStoringPart(
             of: request.cache, status: head.status, fields: head.endToEnd ?? head.fields, policy: request.policy,
@@ -92,7 +92,7 @@ extension Retrieval {
         }
     }
 
-    /// The answer to the question for a hole.
+    /// The response to the request for a hole.
     func decide(
         _ head: Head, hole part: PartAsked, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
     ) -> Action {
@@ -102,28 +102,28 @@ extension Retrieval {
         let sink = Sink.fill(part.stored, start: part.start, end: end, wholeLength: whole)
         precondition(
             range.lowerBound == part.start && range.upperBound <= end, "the part is the one that was asked for")
-        return answer(.fill(isFirst: isWaitedFor), receiving(head, sink, total: UInt64(end - part.start)))
+        return answer(.fill(isFirst: isClientWaiting), receiving(head, sink, total: UInt64(end - part.start)))
     }
 
-    /// The origin has another representation by now, or gives no parts.
+    /// Gives the hole up: the origin has another representation by now, or serves no parts.
     private func abandon(
         hole part: PartAsked, _ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
     ) -> Action {
         let removesStored = [200, 404, 410, 416].contains(head.status)
         stored = Stored()
-        guard isWaitedFor else {
-            // What has gone out belongs to the old representation and cannot be completed.
+        guard isClientWaiting else {
+            // The client has bytes of the old representation. They cannot be completed.
             return .abandonHole(removesStored: removesStored, then: finish(.brokenOff(keepsPart: true)))
         }
         if head.status == 206 || head.status == 416 {
-            // The answer fits neither what is stored nor what the client asked: the client's own question goes out.
+            // The response answers neither the hole nor the client's request. Send the client's own request.
             state = .opening(.first(plan))
             return .abandonHole(removesStored: removesStored, then: .reopen)
         }
         return .abandonHole(removesStored: removesStored, then: decide(head, plan, staleMayServe))
     }
 
-    /// The answer to the question for the rest of a body.
+    /// The response to the request for the rest of a body.
     func decide(_ head: Head, rest part: PartAsked, _ receiving: Receiving) -> Action {
         var receiving = receiving
         switch judge(head, part) {
@@ -135,7 +135,7 @@ extension Retrieval {
         case .changed:
             return finish(.brokenOff(keepsPart: false))
         case .refused:
-            // An origin that is overloaded or just starting may do better in a moment.
+            // An origin that is overloaded or starting may answer the next attempt.
             return head.status >= 500 ? resume(receiving, head.receivedAt) : finish(.brokenOff(keepsPart: true))
         }
     }

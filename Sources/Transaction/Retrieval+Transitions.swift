@@ -2,9 +2,11 @@ import Caching
 package import Message
 
 extension Retrieval {
+    /// Takes an event and returns what the driver does next. Traps if the event cannot occur in the present state.
+    ///
     /// - Parameters:
-    ///   - now: for the age of what came, and of what is to be asked for.
-    ///   - staleMayServe: whether the stored response may stand in for an origin that failed. Asked only where it matters.
+    ///   - now: the time of the event.
+    ///   - staleMayServe: whether the selected stored response may be served if the origin fails. Evaluated only if it failed.
     package func on(
         _ event: Event, now: WallTime, staleMayServe: @autoclosure () -> Bool = false
     ) -> Action {
@@ -24,7 +26,7 @@ extension Retrieval {
         case .sinkFull: return sinkFull()
         case .closed(let headBegan): return closed(headBegan, now, staleMayServe)
         case .timedOut: return timedOut(now, staleMayServe)
-        case .clientLeft(let othersGain): return clientLeft(othersGain)
+        case .clientLeft(let isStillNeeded): return clientLeft(isStillNeeded)
         case .cancelled: return finish(.abandoned)
         }
     }
@@ -45,7 +47,7 @@ extension Retrieval {
         switch state {
         case .opening(let question):
             precondition(!isReused || mayReuseConnection, "a request that cannot be repeated is on a used connection")
-            // The times of a body that goes on are those of its beginning.
+            // The rest of a body keeps the times of its beginning.
             if case .rest = question {} else { requestTime = now }
             state = .asked(question, Attempt(isReused: isReused))
             return .send
@@ -83,7 +85,7 @@ extension Retrieval {
 
     private func switched(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
-        case .asked(.first, _) where request.isUpgrade && isWaitedFor:
+        case .asked(.first, _) where request.isUpgrade && isClientWaiting:
             client = .answered
             return .switchProtocols
         case .asked(let question, _): return fail(question, .responseInvalid, now, staleMayServe)
@@ -115,7 +117,7 @@ extension Retrieval {
     private func closed(_ headBegan: Bool, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .asked(let question, let attempt):
-            // A pooled connection that dies before it answers was probably closed while it was idle (RFC 9112 §9.3.1).
+            // A pooled connection that ends before any byte of an answer was probably closed while it was idle (RFC 9112 §9.3.1).
             let wasIdleTooLong = attempt.isReused && !headBegan && attempt.interimResponses == 0
             if wasIdleTooLong, request.isReplayable, deadConnections < request.limits.deadConnectionRetriesMax {
                 deadConnections += 1
@@ -163,7 +165,7 @@ extension Retrieval {
         switch state {
         case .receiving(var receiving):
             receiving.received += UInt64(count)
-            // Passed on, bytes beyond the end would be taken for the answer to the client's next request.
+            // Bytes beyond the end, if they were passed on, would be read as the answer to the client's next request.
             if let total = receiving.total, receiving.received > total { return finish(.brokenOff(keepsPart: false)) }
             if let promised = receiving.promised, receiving.received > promised {
                 return finish(.brokenOff(keepsPart: false))
@@ -179,8 +181,8 @@ extension Retrieval {
         switch state {
         case .receiving(let receiving):
             if let promised = receiving.promised, receiving.received < promised {
-                // Where the end of the connection ends the body, it may just have broken off. Otherwise the message is whole by its
-                // framing, and its head promised more (Content-Range): that cannot be trusted.
+                // If the end of the connection ends the body, the body may have broken off. Otherwise the message is complete by its
+                // framing, but shorter than its `Content-Range`: such a response is not kept.
                 return byClosing ? resume(receiving, now) : finish(.brokenOff(keepsPart: false))
             }
             if let total = receiving.total, receiving.received < total { return brokeOff(now) }
@@ -208,12 +210,12 @@ extension Retrieval {
 
     // MARK: ends
 
-    private func clientLeft(_ othersGain: Bool) -> Action {
+    private func clientLeft(_ isStillNeeded: Bool) -> Action {
         switch state {
         case .finished: return .none
         case .ready, .opening, .asked, .storing, .receiving, .pausing:
             client = .none
-            return othersGain ? .none : finish(.abandoned)
+            return isStillNeeded ? .none : finish(.abandoned)
         }
     }
 
@@ -226,12 +228,12 @@ extension Retrieval {
         }
     }
 
-    /// The answer to the first question cannot be what it says.
+    /// The head that answers the first question contradicts itself.
     func failHead(_ refusal: Refusal, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
         fail(.first(plan), refusal, requestTime, staleMayServe)
     }
 
-    /// The question got no answer.
+    /// The origin did not answer the question.
     private func fail(
         _ question: Question, _ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool
     ) -> Action {
@@ -242,16 +244,16 @@ extension Retrieval {
             state = .finished
             return .serveStale(status: 0)
         case .hole:
-            let ending: Ending = isWaitedFor ? .failed(refusal) : .brokenOff(keepsPart: true)
+            let ending: Ending = isClientWaiting ? .failed(refusal) : .brokenOff(keepsPart: true)
             return .abandonHole(removesStored: false, then: finish(ending))
         case .rest(_, let receiving):
             return resume(receiving, now)
         }
     }
 
-    var isWaitedFor: Bool { if case .waiting = client { true } else { false } }
+    var isClientWaiting: Bool { if case .waiting = client { true } else { false } }
 
-    /// Asks for what has not come, now or in a moment; where that cannot be done or was in vain too often, gives up.
+    /// Pauses before it asks for the missing rest. Gives up if the rest cannot be asked for, or if too many attempts brought nothing.
     func resume(_ receiving: Receiving, _ now: WallTime) -> Action {
         var receiving = receiving
         guard let rest = rest(of: receiving, now),
@@ -261,8 +263,8 @@ extension Retrieval {
         return .pause(milliseconds: pause)
     }
 
-    /// What to ask for to complete what has begun (RFC 9110 §14.2 with If-Range). Returns nil where the request was no GET, or
-    /// its answer has no strong validator or takes no ranges.
+    /// The range request that completes the body (RFC 9110 §14.2, with `If-Range`). Returns nil if the request is not a GET that can be
+    /// sent again, or if the response has no strong validator or its origin accepts no ranges.
     private func rest(of receiving: Receiving, _ now: WallTime) -> PartAsked? {
         guard request.cache.method == .get, request.isReplayable, !request.isUpgrade else { return nil }
         let received = Int(clamping: receiving.received)
@@ -286,7 +288,7 @@ extension Retrieval {
 }
 
 extension Retrieval.Client {
-    /// Once an answer has begun.
+    /// The client's situation once its final head is decided.
     var whenAnswered: Self {
         switch self {
         case .waiting, .answered: .answered

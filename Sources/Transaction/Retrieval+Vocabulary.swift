@@ -4,50 +4,52 @@ package import Message
 extension Retrieval {
     /// What the driver reports.
     package enum Event: Sendable {
+        /// The first event.
         case start
-        /// There is a connection. `isReused`: it carried requests before, and may be dead.
+        /// A connection is ready. `isReused`: it has carried requests before, and may be dead.
         case opened(isReused: Bool)
-        /// There will be no connection.
+        /// No connection could be opened, for this reason.
         case notOpened(Refusal)
-        /// An interim (1xx) head, but 101.
+        /// An interim (1xx) head other than 101.
         case interim
-        /// 101: the origin is ready to speak another protocol.
+        /// A 101: the origin switches protocols.
         case switched
-        /// What came in place of a head is no HTTP.
+        /// The bytes received in place of a head violate HTTP.
         case invalidHead
         /// A final head.
         case head(Head)
-        /// The sink that `store` or `storePart` asked for is there.
+        /// The sink that `store` or `storePart` asked for was made.
         case stored
-        /// The store has no room, or what came is outdated by now.
+        /// The store has no room, or the response was invalidated in the meantime.
         case notStored
-        /// So many bytes of the body came; they have not gone to the sink yet.
+        /// So many bytes of the body were received. They are not in the sink yet.
         case received(Int)
-        /// The framing says that the body is whole. `byClosing`: it lasts until the connection ends.
+        /// The body is complete by its framing. `byClosing`: the end of the connection ended it.
         case ended(byClosing: Bool)
-        /// The body stopped before its end, or its framing is broken.
+        /// The connection ended or failed before the end of the body, or the framing is invalid.
         case brokeOff
-        /// The sink takes no more.
+        /// The sink accepts no more bytes.
         case sinkFull
-        /// The connection closed, or failed, before a final head. `headBegan`: a part of one had come.
+        /// The connection ended or failed before a final head. `headBegan`: part of a head had been received.
         case closed(headBegan: Bool)
+        /// The time limit of the present phase, or the pause before a resumption, is over.
         case timedOut
-        /// The client left. `othersGain`: the transfer goes on for the store, for followers or for other readers.
-        case clientLeft(othersGain: Bool)
+        /// The client left. `isStillNeeded`: the store, followers or other readers still need the response.
+        case clientLeft(isStillNeeded: Bool)
         /// The process stops.
         case cancelled
     }
 
-    /// A final head and what the driver knows of it.
+    /// A final head, with what the driver derived from it.
     package struct Head: Sendable {
         package let status: UInt16
-        /// End-to-end and hop-by-hop fields, as they came.
+        /// All fields as received, end-to-end and hop-by-hop.
         package let fields: Fields
-        /// Those that may be stored: end-to-end, with `Date`.
+        /// The end-to-end fields, with `Date`, of a response to a range request. Nil for other responses.
         package let endToEnd: Fields?
-        /// Bytes of the body as its framing announces them; nil: not announced.
+        /// The length of the body in bytes, if the framing announces it.
         package let length: UInt64?
-        /// What the rules say of a response of this type.
+        /// How the rules say that a response of this type is handled.
         package let handling: CacheHandling
         package let receivedAt: WallTime
 
@@ -69,36 +71,37 @@ extension Retrieval {
         case none
         /// Ask for a connection: `opened` or `notOpened` follows.
         case open
-        /// Give up the connection and wait so many milliseconds before asking for the rest: `timedOut` follows.
+        /// Close the connection and wait so many milliseconds before asking for the rest: `timedOut` follows.
         case pause(milliseconds: Int)
         /// Send the request, with `conditions`.
         case send
-        /// Pass the interim head on to the client. Nothing of a final answer has gone to it.
+        /// Pass the interim head to the client, which still waits for its final head.
         case passInterim
+        /// Give the origin's socket to the client, as a tunnel.
         case switchProtocols
         /// Store the response (`responseToStore`) and serve it from the store while it arrives: `stored` or `notStored` follows.
-        /// `invalidates`: what is stored for the target goes first (RFC 9111 §4.4).
+        /// `invalidates`: first remove the responses that are stored for the target (RFC 9111 §4.4).
         case store(invalidates: Bool)
-        /// Store the part, as a part of the whole: `stored` or `notStored` follows.
+        /// Store the response as a part of the whole: `stored` or `notStored` follows.
         indirect case storePart(StorablePart)
-        /// The stored response is confirmed (304): renew its head and serve it (RFC 9111 §4.3.4).
+        /// A 304 confirmed the stored response: renew its head and serve it (RFC 9111 §4.3.4).
         case freshen(Confirmed)
-        /// Serve the stale stored response, because the origin failed. `status`: what the origin said; 0: nothing. Where the
-        /// machine is finished by then, nothing more is read from the connection.
+        /// Serve the stale stored response, because the origin failed. `status`: the origin's status code, 0 if it sent none. If the
+        /// machine is finished, close the connection.
         case serveStale(status: UInt16)
         /// Pass the response on to the client alone.
         case pass(Passing)
-        /// The bytes that are missing come now. `isFirst`: the client's answer begins with them.
+        /// The missing bytes follow. `isFirst`: the client has no head yet, and its answer begins with these bytes.
         case fill(isFirst: Bool)
-        /// The rest of the body comes now, for the same sink.
+        /// The rest of the body follows, for the same sink.
         case goOn
-        /// Hand the bytes that were received to the sink.
+        /// Pass the received bytes to the sink.
         case deliver
-        /// Mark the selected stored response, of which the 304 does not speak, as outdated, close the connection and ask for
-        /// another. The stored response stays, to stand in where the origin fails (RFC 9111 §4.2.4).
+        /// Mark the selected stored response as outdated, because the 304 did not select it. Close the connection and ask for
+        /// another. The response stays stored, to be served if the origin fails (RFC 9111 §4.2.4).
         case outdateSelected
-        /// The hole cannot be filled from this origin. Give it up; `removesStored`: the stored response as well, because the
-        /// origin has another representation by now. Then do what follows.
+        /// Release the claim on the hole, which the origin cannot fill. `removesStored`: remove the stored response as well,
+        /// because the origin has another representation by now. Then perform the enclosed action.
         indirect case abandonHole(removesStored: Bool, then: Action)
         /// The connection was dead: close it and ask for another.
         case reopen
@@ -111,12 +114,13 @@ extension Retrieval {
         case candidate(Int)
     }
 
+    /// A response that is passed on to the client alone.
     package struct Passing: Equatable, Sendable {
-        /// Why it is not stored; nil: the store had no room.
+        /// Why the response is not stored. Nil if the store had no room.
         package let notStored: NotStoredReason?
-        /// Stored responses of the target are invalid from now on (RFC 9111 §4.4).
+        /// Remove the responses that are stored for the target (RFC 9111 §4.4).
         package let invalidates: Bool
-        /// The answer to a HEAD tells of the stored response to GET (RFC 9111 §4.3.5).
+        /// The response to a HEAD may update the stored response to GET (RFC 9111 §4.3.5).
         package let updatesStored: Bool
 
         package init(notStored: NotStoredReason?, invalidates: Bool, updatesStored: Bool) {
@@ -128,13 +132,13 @@ extension Retrieval {
 
     /// How a retrieval ends.
     package enum Ending: Equatable, Sendable {
-        /// The body is whole.
+        /// The body is complete.
         case whole
-        /// The origin gave no answer. Nothing has gone to the client, who gets the refusal.
+        /// The origin gave no answer. The client has no final head yet, and gets the refusal.
         case failed(Refusal)
-        /// The body cannot be completed. What came of it stays stored where `keepsPart`.
+        /// The body cannot be completed. `keepsPart`: what was received of it stays stored.
         case brokenOff(keepsPart: Bool)
-        /// Nobody gains by it any more.
+        /// Nobody needs the response any more, or the process stops.
         case abandoned
     }
 }

@@ -1,7 +1,8 @@
 package import Caching
 package import Message
 
-/// One retrieval from an origin: from the question to the last byte of the answer, over as many connections as that takes.
+/// The machine of one retrieval from an origin: from the request to the last byte of the answer, over as many connections as that
+/// takes.
 ///
 /// ```
 /// ready ─start─▶ opening ─opened─▶ asked ─head─▶ storing ─stored─▶ receiving ─ended─▶ finished
@@ -10,18 +11,18 @@ package import Message
 ///                  └──────────────── pausing ◀─────────────────────────┘
 /// ```
 ///
-/// It refers to nothing outside: the driver tells it facts (`Event`) and carries out what it returns (`Action`). The driver owns
-/// the connection, the body and the clock; the machine owns the order of things, and all counts that decide about it. A class, so that
-/// a driver that asks it something does not copy it.
+/// It refers to no object outside. The driver reports facts (`Event`) and performs what is returned (`Action`). The driver owns the
+/// connection, the body and the clock; the machine owns the order of events and every count that a decision depends on. It is a class so
+/// that a driver that reads a property does not copy the state.
 ///
-/// What is asked is one of three questions (`Question`), and the client is in one of three situations (`Client`). An interim response is
-/// the client's as long as it waits for its final head, and nobody's from then on: no head can stand inside a body.
+/// A retrieval asks one of three questions (`Question`), and its client is in one of three situations (`Client`). An interim response
+/// goes to the client only while the client waits for its final head, so no head can end up inside a body.
 package final class Retrieval {
-    /// What stays the same from the first question to the last.
+    /// What does not change during a retrieval, however often the origin is asked.
     package struct Request: Sendable {
         package let cache: CacheRequest
         package let isUpgrade: Bool
-        /// The target, for the answer to a POST that may stand for it (RFC 9110 §9.3.3); nil for every other method.
+        /// The target URI of a POST, whose response may be stored for a later GET (RFC 9110 §9.3.3). Nil for other methods.
         package let postTarget: TargetURI?
         package let policy: CachePolicy
         package let limits: Limits
@@ -36,15 +37,15 @@ package final class Retrieval {
             self.limits = limits
         }
 
-        /// The request may go out again when its connection turns out dead (RFC 9110 §9.2.2).
+        /// Whether the request may be sent again after its connection turned out to be dead (RFC 9110 §9.2.2).
         package var isReplayable: Bool { cache.method.isIdempotent && !cache.hasBody && !cache.overridesMethod }
     }
 
-    /// The stored responses whose validators may go along (RFC 9111 §4.3.1).
+    /// The stored responses whose validators may be sent (RFC 9111 §4.3.1).
     package struct Stored: Sendable {
-        /// The one that was selected: to be validated, and to fall back on.
+        /// The selected response. It is validated, and is served stale if the origin fails.
         package var selected: CachedResponse?
-        /// Other variants of which the origin may say that one suits.
+        /// Other variants, one of which a 304 may select.
         package var candidates: [CachedResponse]
 
         package init(selected: CachedResponse? = nil, candidates: [CachedResponse] = []) {
@@ -53,51 +54,51 @@ package final class Retrieval {
         }
     }
 
-    /// Where the client stands for whom this is retrieved.
+    /// How much the client that asked has been sent.
     package enum Client: Sendable {
-        /// Nothing of a final answer has gone to it.
+        /// No final head has been passed to the driver.
         case waiting
-        /// Its final head has gone out, or is decided on: nothing but that head's body may follow.
+        /// Its final head has been sent, or is decided. Only the body of that head may follow.
         case answered
-        /// It left, or there never was one.
+        /// The client left, or there never was one.
         case none
     }
 
-    // The cases that carry a stored response or a head are indirect: a state is copied with each step, and stays small.
+    // Cases with a stored response or a head are indirect. Each step copies the state, which stays small this way.
 
     enum Question: Sendable {
-        /// The client's own, as it came or with the validators of what is stored.
+        /// The client's own request, as received or with the validators of stored responses.
         case first(RetrievalPlan)
-        /// Bytes that are missing in a stored response.
+        /// A request for bytes that a stored response lacks.
         indirect case hole(PartAsked, RetrievalPlan)
-        /// The rest of a body whose beginning has gone to its sink.
+        /// A request for the rest of a body whose beginning is in its sink.
         indirect case rest(PartAsked, Receiving)
     }
 
-    /// Where the bytes of the body go, and what they belong to.
+    /// Where the bytes of the body go.
     enum Sink: Sendable {
-        /// To the client alone. `passed` is what is needed to ask for the rest.
+        /// To the client alone. `Retrieval.passed` has what a request for the rest needs.
         case pass
         indirect case store(CachedResponse)
-        /// Into a stored response of that length, from `start` up to `end`.
+        /// Into the stored response, from offset `start` up to `end`. `wholeLength`: the length of its body.
         indirect case fill(CachedResponse, start: Int, end: Int, wholeLength: Int)
-        /// Nobody wants them: they end the message, so that its connection can be used again.
+        /// Nowhere. The bytes are read only to reach the end of the message, after which its connection can be reused.
         case discard
     }
 
-    /// A body on its way to its sink.
+    /// The state of a body that is being received. Counts are in bytes.
     struct Receiving: Sendable {
         let sink: Sink
-        /// Bytes that have gone to the sink, over all connections.
+        /// Bytes passed to the sink so far, over all connections. Never more than `total` or `promised`.
         var received: UInt64 = 0
-        /// Bytes the sink gets in all; nil: not known.
+        /// Bytes that the sink gets in all; nil if unknown.
         var total: UInt64?
-        /// What `received` will be when the message under way has kept its promise; nil: it promised nothing.
+        /// The value that `received` has at the end of the present message, by its `Content-Range` or framing. Nil if unknown.
         var promised: UInt64?
         var resumptions: Resumptions
     }
 
-    /// A question that is out.
+    /// A question that has been sent.
     struct Attempt: Sendable {
         let isReused: Bool
         var interimResponses = 0
@@ -107,10 +108,10 @@ package final class Retrieval {
         case ready(Question)
         case opening(Question)
         case asked(Question, Attempt)
-        /// A final head came. The driver tries to store it and says whether it could.
+        /// A final head was received. The driver tries to store the response and reports whether it could.
         indirect case storing(Head, Receiving)
         case receiving(Receiving)
-        /// The body broke off; the rest is asked for in a moment.
+        /// The body broke off. The rest is requested after a pause.
         indirect case pausing(PartAsked, Receiving)
         case finished
     }
@@ -119,20 +120,20 @@ package final class Retrieval {
 
     package let request: Request
     package internal(set) var stored: Stored
-    /// The head of the response that is passed on; nil as long as there is none.
+    /// The head of the response that is passed on; nil until there is one.
     var passed: (status: UInt16, fields: Fields)?
     package internal(set) var client: Client
     var state: State
-    /// What is waited for.
+    /// The state without its data, for the driver.
     package var phase: Phase { state.phase }
     var deadConnections = 0
-    /// When the question went out to which the last final head is the answer.
+    /// When the request was sent that the last final head answers (request_time of RFC 9111 §4.2.3).
     package internal(set) var requestTime: WallTime
     private let resumptionsInVainMax: Int
 
     /// - Parameters:
-    ///   - client: `.none` where no client waits: a validation behind the client's back, a hole filled for later.
-    ///   - resumptionsInVainMax: attempts to resume that bring nothing before the transfer is given up.
+    ///   - client: `.none` if no client waits, as for a validation after a stale answer.
+    ///   - resumptionsInVainMax: successive resumptions without a single byte after which the retrieval gives up.
     package convenience init(
         _ request: Request, _ plan: RetrievalPlan, stored: Stored = Stored(), client: Client, now: WallTime,
         resumptionsInVainMax: Int = 4
@@ -140,9 +141,9 @@ package final class Retrieval {
         self.init(request, .first(plan), stored, client, now, resumptionsInVainMax)
     }
 
-    /// Of the bytes that are missing in a stored response.
+    /// A retrieval of bytes that a stored response lacks.
     ///
-    /// - Parameter client: `.answered` where the beginning has gone out already.
+    /// - Parameter client: `.answered` if the client has its final head already.
     package convenience init(
         _ request: Request, hole: PartAsked, client: Client, now: WallTime, resumptionsInVainMax: Int = 4
     ) {
@@ -171,7 +172,7 @@ package final class Retrieval {
 // MARK: what the driver asks
 
 extension Retrieval {
-    /// Bytes of the body that came so far, and how many it will have.
+    /// The bytes of the body received so far, and the number in all if it is known.
     package var progress: (received: UInt64, total: UInt64?) {
         switch state {
         case .storing(_, let receiving), .receiving(let receiving), .pausing(_, let receiving),
@@ -183,7 +184,7 @@ extension Retrieval {
         }
     }
 
-    /// Bytes that may still come: more than that is a violation of what the origin said.
+    /// How many bytes may still be received. More would contradict what the origin announced.
     package var roomLeft: UInt64 {
         guard case .receiving(let receiving) = state else { return 0 }
         let end = min(receiving.total ?? .max, receiving.promised ?? .max)
@@ -191,7 +192,7 @@ extension Retrieval {
         return end - receiving.received
     }
 
-    /// What the action `store` speaks of.
+    /// The response that the action `store` asks the driver to store.
     package var responseToStore: CachedResponse {
         guard case .storing(_, let receiving) = state, case .store(let cached) = receiving.sink else {
             preconditionFailure("no response is to be stored")
@@ -199,10 +200,11 @@ extension Retrieval {
         return cached
     }
 
-    /// Only what can be sent again goes out on a pooled connection: it may be dead without anybody knowing.
+    /// Whether the request may go out on a pooled connection. Such a connection may be dead already, so the request must be one that can
+    /// be sent again.
     package var mayReuseConnection: Bool { request.isReplayable && deadConnections == 0 && !request.isUpgrade }
 
-    /// The fields that take the place of the client's own conditions and ranges; empty: the client's own go out.
+    /// The fields that replace the client's own conditions and ranges. Empty if the client's own are sent.
     package var conditions: [(FieldName, [UInt8])] {
         guard let question else { return [] }
         switch question {

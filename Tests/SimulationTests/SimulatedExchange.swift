@@ -53,7 +53,7 @@ final class SimulatedExchange {
             case .follow: return
             case .serve: return serveSelected()
             case .serveAndRevalidate:
-                revalidateBehind()
+                revalidateInBackground()
                 return serveSelected()
             case .servePublished, .serveStale, .fillHole: return world.violated("\(action) out of order", self)
             case .retrieve(let plan): return retrieve(plan)
@@ -135,11 +135,11 @@ final class SimulatedExchange {
         mayServeStaleOnError(record.cached, for: request.cache, use: handling.use, now: world.cacheClock)
     }
 
-    func waitedEnough() {
+    func collapseTimedOut() {
         following?.followers.removeAll { $0 === self }
         following = nil
-        world.note(.waitedEnough)
-        perform(machine.on(.waitedEnough))
+        world.note(.collapseTimedOut)
+        perform(machine.on(.collapseTimedOut))
     }
 
     // MARK: fetches
@@ -156,7 +156,7 @@ final class SimulatedExchange {
         self.fetch = fetch
     }
 
-    private func revalidateBehind() {
+    private func revalidateInBackground() {
         guard !world.store.transfers.contains(where: { $0.uri == request.uri }) else { return }
         let plan = RetrievalPlan(
             reason: .stale, isConditional: selected?.cached.hasValidator == true, isLeading: true)

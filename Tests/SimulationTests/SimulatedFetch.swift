@@ -166,14 +166,14 @@ final class SimulatedFetch {
 
     func clientLeft() {
         exchange = nil
-        let othersGain =
+        let isStillNeeded =
             switch sink {
             case .store: true
             case .fill: true
             case .none: transfer.map { !$0.followers.isEmpty } ?? false
             case .pass, .discard: false
             }
-        feed(.clientLeft(othersGain: othersGain))
+        feed(.clientLeft(isStillNeeded: isStillNeeded))
     }
 
     // MARK: actions
@@ -318,7 +318,7 @@ final class SimulatedFetch {
         if passing.updatesStored { updateStored() }
         resolve(.notShared)
         sink = .pass
-        guard let exchange else { return feed(.clientLeft(othersGain: false)) }
+        guard let exchange else { return feed(.clientLeft(isStillNeeded: false)) }
         exchange.relayHead(answer)
     }
 

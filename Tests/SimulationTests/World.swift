@@ -6,7 +6,7 @@ import Transaction
 final class World {
     /// What has to happen now and then, or the simulation shows nothing.
     enum Happening: CaseIterable {
-        case collapsed, waitedEnough, revalidatedBehind, holeOnTheWay, confirmedSomethingElse, stored, freshened,
+        case collapsed, collapseTimedOut, revalidatedBehind, holeOnTheWay, confirmedSomethingElse, stored, freshened,
             aliased
         case freshenedByHead, outdatedByHead, staleOnError, invalidated, partFetched, partLied, interim, partStored,
             combined,
@@ -189,7 +189,7 @@ final class World {
         guard !exchanges.isEmpty else { return }
         let exchange = chance.pick(exchanges)
         if exchange.following != nil {
-            exchange.waitedEnough()
+            exchange.collapseTimedOut()
         } else if chance.oneIn(10) {
             exchange.leave()
         }

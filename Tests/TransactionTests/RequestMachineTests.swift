@@ -156,12 +156,12 @@ struct RequestMachineTests {
             expect: [decide, .lookUp, .lead, .follow, .serveStale]),
         Row(
             "a stored body that cannot be read is retrieved after all", request(),
-            [.head, allow, .stored(.serve(age: .zero, ttl: Seconds(9))), .bodyLost(.uriMiss)],
+            [.head, allow, .stored(.serve(age: .zero, ttl: Seconds(9))), .bodyUnavailable(.uriMiss)],
             expect: [decide, .lookUp, .serve(age: .zero, ttl: Seconds(9)), retrieve(.uriMiss)]),
         Row(
             "a stored body that cannot be read, and the origin may not be asked: 504",
             request(fields: fields((.cacheControl, "only-if-cached"))),
-            [.head, allow, .stored(.serve(age: .zero, ttl: Seconds(9))), .bodyLost(.uriMiss)],
+            [.head, allow, .stored(.serve(age: .zero, ttl: Seconds(9))), .bodyUnavailable(.uriMiss)],
             expect: [decide, .lookUp, .serve(age: .zero, ttl: Seconds(9)), .refuse(.onlyIfCached)]),
         Row(
             "a hole is filled, one after the other", request(),
@@ -212,11 +212,11 @@ struct RequestMachineTests {
         case .follow:
             options = [
                 .leaderPublished(suits: true), .leaderPublished(suits: false), .leaderNotShared,
-                .leaderFailed(.responseTimeout, staleMayServe: random.next() % 2 == 0), .waitedEnough,
+                .leaderFailed(.responseTimeout, staleMayServe: random.next() % 2 == 0), .collapseTimedOut,
             ]
         case .serve, .serveAndRevalidate, .servePublished, .serveStale, .retrieve, .fillHole:
             if random.next() % 3 == 0 { return nil }
-            options = [.bodyLost(.varyMiss), .holeFound, .partNotKept]
+            options = [.bodyUnavailable(.varyMiss), .holeFound, .partNotKept]
         case .tunnel, .refuse: return nil
         }
         return options[Int(random.next() % UInt64(options.count))]

@@ -325,19 +325,19 @@ struct RetrievalTests {
     // MARK: the client leaves
 
     static let leaving = [
-        Row("nobody gains", miss(), open + [.clientLeft(othersGain: false)], expect: opened + [abandoned]),
+        Row("nobody gains", miss(), open + [.clientLeft(isStillNeeded: false)], expect: opened + [abandoned]),
         Row(
             "others gain", miss(),
-            open + [.clientLeft(othersGain: true), .interim, head(200, hundred, length: 100), .stored],
+            open + [.clientLeft(isStillNeeded: true), .interim, head(200, hundred, length: 100), .stored],
             expect: opened + ["none", "none", "store", "none"]),
         Row(
             "what was passed on to one who left is not resumed", miss(),
-            open + [head(200, unstorable, length: 100), .received(9), .clientLeft(othersGain: true), .brokeOff],
+            open + [head(200, unstorable, length: 100), .received(9), .clientLeft(isStillNeeded: true), .brokeOff],
             expect: opened + ["\(passNoStore)", "deliver", "none", kept]),
         Row(
             "after the end nothing is done", miss(),
             open + [
-                .clientLeft(othersGain: false), .interim, .ended(byClosing: false), .brokeOff, .timedOut, .cancelled,
+                .clientLeft(isStillNeeded: false), .interim, .ended(byClosing: false), .brokeOff, .timedOut, .cancelled,
             ],
             expect: opened + [abandoned, "none", "none", "none", "none", "none"]),
     ]
@@ -416,7 +416,7 @@ struct RetrievalTests {
         case .pause: return .timedOut
         default: break
         }
-        if random.next() % 40 == 0 { return .clientLeft(othersGain: random.next() % 2 == 0) }
+        if random.next() % 40 == 0 { return .clientLeft(isStillNeeded: random.next() % 2 == 0) }
         if retrieval.phase == .opening {
             return pick([.opened(isReused: retrieval.mayReuseConnection), .notOpened(.connectionRefused), .timedOut])
         }

@@ -25,7 +25,7 @@ extension ClientConnection {
 
     /// The client does not get its whole answer, and must be able to tell: the connection ends without one.
     func abort(_ reason: CloseReason) {
-        exchange?.broke()
+        exchange?.markBroken()
         close(reason)
     }
 

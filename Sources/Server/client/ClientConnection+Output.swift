@@ -136,10 +136,10 @@ extension ClientConnection {
     private func breakDelivery(_ broken: Delivery, _ breakage: Delivery.Breakage) -> Step {
         if case .undecodable = breakage, let record = broken.record { exchange?.markUndecodable(record) }
         guard let exchange, exchange.stream.takeBack() else {
-            exchange?.broke()
+            exchange?.markBroken()
             return .failed(.answerIncomplete)
         }
-        exchange.answerOtherwise(than: broken.record, because: breakage)
+        exchange.replaceAnswer(of: broken.record, because: breakage)
         return .progressed
     }
 
@@ -178,7 +178,7 @@ extension ClientConnection {
                 if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
                 if let delivery { output.append { delivery.advance(by: ofBody, framing: &$0) } }
             }
-            exchange?.clientTook()
+            exchange?.clientAcceptedBytes()
             return .progressed
         case .wouldBlock:
             return .blocked
@@ -199,10 +199,10 @@ extension ClientConnection {
     private func breakDamaged(_ delivery: Delivery) -> Step {
         if let record = delivery.record { exchange?.request.tier.removeUnreadable(record, after: .damaged) }
         guard let exchange, exchange.stream.takeBack() else {
-            exchange?.broke()
+            exchange?.markBroken()
             return .failed(.answerDamaged)
         }
-        exchange.answerOtherwise(than: delivery.record, because: .gone)
+        exchange.replaceAnswer(of: delivery.record, because: .gone)
         return .progressed
     }
 
@@ -218,7 +218,7 @@ extension ClientConnection {
             inbox.post { worker.value.clients[id]?.flush() }
         }
         guard isAccepted == true else {
-            exchange?.broke()
+            exchange?.markBroken()
             return .failed(.answerIncomplete)
         }
         return .waiting
@@ -232,7 +232,7 @@ extension ClientConnection {
             case .progressed: return .progressed
             case .awaited, .fetching: break
             case .broken, nil:
-                exchange?.broke()
+                exchange?.markBroken()
                 return .failed(.answerIncomplete)
             }
         }

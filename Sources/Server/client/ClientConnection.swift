@@ -144,7 +144,7 @@ final class ClientConnection: TimedObject {
 
     func keep(_ bytes: UnsafeRawBufferPointer) {
         guard phase != .closed && phase != .lingering else { return }
-        let ofBody = unsafe giveToBody(bytes)
+        let ofBody = unsafe appendToBody(bytes)
         unsafe inbound.append(contentsOf: bytes[ofBody...])
         // An incomplete head has its time from the first byte on, however slowly the rest drips in.
         if phase == .idle {
@@ -153,7 +153,7 @@ final class ClientConnection: TimedObject {
     }
 
     /// Returns how many of the bytes belong to the body of the request under way.
-    private func giveToBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    private func appendToBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard phase == .answering, let body = exchange?.stream.body, !body.isWhole else { return 0 }
         return unsafe body.receive(bytes)
     }
@@ -185,7 +185,7 @@ final class ClientConnection: TimedObject {
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
         }
         let ofBody = unsafe bytes.withUnsafeBytes {
-            unsafe giveToBody(UnsafeRawBufferPointer(rebasing: $0[consumed...]))
+            unsafe appendToBody(UnsafeRawBufferPointer(rebasing: $0[consumed...]))
         }
         // What came meanwhile is behind what is kept.
         inbound = bytes[(consumed + ofBody)...] + inbound
@@ -254,7 +254,7 @@ final class ClientConnection: TimedObject {
         case .answering where exchange?.stream.isAwaiting == true:
             worker.counters.add(.timeouts)
             closing = .bodyTimeout
-            exchange?.bodyIsLate()
+            exchange?.requestBodyTimedOut()
         case .answering:
             worker.counters.add(.timeouts)
             abort(.bodyTimeout)

@@ -5,17 +5,20 @@ import Message
 import Storage
 import Transaction
 
-/// One request's way back to its client, and the only thing that an exchange knows of the connection.
+/// The path from one request's answer back to its client. An exchange knows nothing else of the connection.
 ///
-/// With HTTP/1 a connection has one stream at a time and `ClientConnection` is its session. Another protocol brings a session of its own
-/// and as many streams as it allows; exchanges do not change for it.
+/// With HTTP/1 a connection has one stream at a time, and `ClientConnection` is its session. Another protocol would bring a
+/// session of its own with as many streams as it allows, and exchanges would not change.
+///
+/// Ownership: the exchange owns the stream, the stream refers to its session, and the session owns the exchange. The session breaks
+/// this cycle when the answer ends and when the connection closes.
 final class ClientStream {
     private let session: ClientConnection
     private let number: UInt32
-    /// One of the exchanges that `limits.exchanges_max` bounds; nil where there are too many.
+    /// The place of this exchange among those that `limits.exchanges_max` bounds; nil if all places are taken.
     private let place: Occupancy.Place?
     private var answer: AnswerState
-    /// The request's body; nil where it has none.
+    /// The request's body; nil if the request has none.
     let body: InboundBody?
 
     init(_ session: ClientConnection, number: UInt32, body: InboundBody?) {
@@ -28,35 +31,37 @@ final class ClientStream {
 
     var worker: Worker { session.worker }
 
-    /// False: so many exchanges are under way that this one can only be refused.
+    /// False if `limits.exchanges_max` exchanges are under way already, so that this one must be refused.
     var hasPlace: Bool { place != nil }
 
-    /// Finds the exchange again from another thread's message, as long as it is under way.
+    /// Identifies the exchange in a job that another thread posts. It resolves only while the exchange is under way.
     var address: Address { Address(connection: session.id, number: number) }
 
+    /// The connection (slot and generation) and the number of the exchange on it. Both must match, so a job for an earlier exchange
+    /// of the same connection does nothing.
     struct Address: Sendable {
         let connection: ConnectionID
         let number: UInt32
     }
 
-    /// False: the client is not among those who may use the proxy at all. It is told so, and gets nothing else.
+    /// False if this client may not use the proxy at all. Every request of it is refused with 403.
     var isAdmitted: Bool { session.context.isAdmitted }
 
-    /// What is to be told of the request when it is over.
+    /// The access record of the request: what the log and the counters say about it.
     var account: Account {
         get { session.account }
         _modify { yield &session.account }
     }
 
-    /// The connection stays open after this response.
+    /// True if the connection stays open after this response.
     var persists: Bool { session.persists }
 
-    /// The connection closes after this response; the first reason stays.
+    /// Closes the connection after this response. If a reason was given before, that one stays.
     func closeAfterwards(_ reason: CloseReason) { session.closing = session.closing ?? reason }
 
     // MARK: heads
 
-    /// A final head has not been queued.
+    /// True until a final head has been queued.
     var isAwaiting: Bool {
         switch answer {
         case .awaiting: true
@@ -65,8 +70,8 @@ final class ClientStream {
         }
     }
 
-    /// Passes an interim head on. Behind a final head there is nowhere to pass it: an origin that says something before the rest of a
-    /// body says it to Larder alone.
+    /// Sends an interim head. Does nothing if the final head has been queued: an interim response that an origin sends before
+    /// the rest of a body must not reach the client inside that body.
     func interim(_ head: (inout [UInt8]) -> Void) {
         switch answer {
         case .awaiting(let opening): opening.interim(head)
@@ -76,18 +81,18 @@ final class ClientStream {
         session.flush()
     }
 
-    /// Queues the final head; it is sent with the first bytes of the body, or by `flush`.
+    /// Queues the final head. It is sent with the first bytes of the body, or by `flush`.
     ///
-    /// - Parameter delivery: the body, which follows by itself; nil where there is none.
+    /// - Parameter delivery: the body. The session sends it after the head without further calls. Nil if there is no body.
     func begin(delivery: Delivery? = nil, _ head: (inout [UInt8]) -> Void) {
         precondition(session.delivery == nil, "the answer before this one has not ended")
         answer.begin(head)
         session.delivery = delivery
     }
 
-    /// Takes back a final head of which nothing has been sent, so that another can take its place.
+    /// Removes the queued final head and its delivery, so that another answer can take their place.
     ///
-    /// - Returns: false where the client has begun to get its answer.
+    /// - Returns: false if a byte of the final head has been sent; nothing changes then.
     func takeBack() -> Bool {
         guard answer.takeBack() else { return false }
         session.endDelivery()
@@ -97,12 +102,12 @@ final class ClientStream {
 
     // MARK: the body
 
-    /// Bytes that the client has not taken yet.
+    /// Queued bytes that the socket has not accepted yet.
     var unsentBytes: Int { session.unsentBytes }
 
     func flush() { session.flush() }
 
-    /// How far the client is in a body that is being fetched for it; nil where it gets another, or none.
+    /// The offset in `body` up to which this client has been sent bytes. Returns nil if the client is not being sent that body.
     func offsetTaken(of body: Body) -> Int? {
         guard let delivery = session.delivery, delivery.body === body else { return nil }
         return delivery.offset
@@ -110,12 +115,12 @@ final class ClientStream {
 
     // MARK: the end
 
-    /// The client does not get its whole answer, and must be able to tell (RFC 9112 §8).
+    /// Closes the connection in the middle of the answer, so that the client sees that the answer is incomplete (RFC 9112 §8).
     func reset(_ reason: CloseReason) { session.abort(reason) }
 
-    /// Gives the connection away, to be a tunnel; the access record goes along.
+    /// Gives the client's socket to a tunnel, and its access record to the tunnel's owner.
     ///
-    /// - Returns: nil with TLS on the connection: then it is closed.
+    /// - Returns: nil if the connection has TLS, which a tunnel cannot carry. The connection is closed then.
     func surrender(_ account: inout Account) -> SurrenderedSocket? {
         answer = .ended
         account = session.account
@@ -125,7 +130,7 @@ final class ClientStream {
 
     // MARK: the request
 
-    /// The client has sent more than the request under way.
+    /// True if the client has sent bytes beyond the head and body of this request.
     var hasUnreadBytes: Bool { session.hasUnreadBytes }
 
     func pauseReading() { session.pauseReading() }
@@ -134,7 +139,7 @@ final class ClientStream {
 }
 
 extension Worker {
-    /// The exchange under way on that stream, if there is one still.
+    /// The exchange at `address`. Returns nil if it has ended, or if its connection has closed.
     func exchange(at address: ClientStream.Address) -> Exchange? {
         clients[address.connection]?.exchange(address.number)
     }

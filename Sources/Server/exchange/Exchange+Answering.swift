@@ -124,7 +124,7 @@ extension Exchange {
     ///
     /// The origin is asked for this client, unless that has just been tried: where the body is the origin's answer to this very request,
     /// or the transfer that it arrived with broke off, the origin is what failed.
-    func answerOtherwise(than record: StoredResponse?, because breakage: Delivery.Breakage) {
+    func replaceAnswer(of record: StoredResponse?, because breakage: Delivery.Breakage) {
         let isOwn =
             switch service {
             case .miss, .part: true
@@ -132,19 +132,19 @@ extension Exchange {
             }
         switch (breakage, record) {
         case (.undecodable, let record?) where isOwn: serve(record, as: service)
-        case (.undecodable, .some): retrieveAfterAll(.varyMiss)
-        case (.gone, .some) where !isOwn: retrieveAfterAll()
+        case (.undecodable, .some): refetch(.varyMiss)
+        case (.gone, .some) where !isOwn: refetch()
         case (.gone, _), (.transferFailed, _), (.undecodable, nil): refuse(.responseIncomplete)
         }
     }
 
     /// What was to be served is gone, or cannot be served to this client: the origin is asked after all.
-    func retrieveAfterAll(_ reason: CacheStatus.ForwardReason = .uriMiss) {
-        letFetchGo()
+    func refetch(_ reason: CacheStatus.ForwardReason = .uriMiss) {
+        detachFetch()
         isAnswered = false
         lookUp.selected = nil
         lookUp.candidates = []
-        feed(.bodyLost(reason))
+        feed(.bodyUnavailable(reason))
     }
 
     // MARK: made here
@@ -169,7 +169,7 @@ extension Exchange {
     func refuse(_ refusal: Refusal) {
         // Either the origin failed, or it has the head of the request already.
         let wasForwarded = refusal.isOfOrigin || isUploading
-        letFetchGo()
+        detachFetch()
         guard stream.takeBack() else {
             stream.account.refusal = refusal
             return stream.reset(.answerIncomplete)
@@ -198,7 +198,7 @@ extension Exchange {
     }
 
     /// The client took some of its answer.
-    func clientTook() { fetch?.clientTook() }
+    func clientAcceptedBytes() { fetch?.clientAcceptedBytes() }
 
     /// How far the client is in a body that is being fetched for it; nil where it gets another, or none.
     func offsetTaken(of body: Body) -> Int? { stream.offsetTaken(of: body) }

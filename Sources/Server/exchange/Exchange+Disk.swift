@@ -9,7 +9,7 @@ import Transaction
 /// (`diskHasRead`) when that is done.
 extension Exchange {
     /// How often a response that was found on the back store may turn out to be gone before the origin is asked.
-    private static let lossesMax = 4
+    private static let diskAttemptsMax = 4
 
     /// Looks for a stored response that suits the request. Returns nil where the exchange waits for the back store.
     func lookUpStored() -> RequestMachine.Action? {
@@ -19,13 +19,13 @@ extension Exchange {
             lookUp.selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
             guard let selected = lookUp.selected else {
                 switch loadHeads() {
-                case .nothing, .busy: return decide(among: records)
+                case .nothing, .busy: return reportNoneSelected(among: records)
                 case .loaded: continue
                 case .waiting: return nil
                 }
             }
             switch loadBody(of: selected) {
-            case .nothing: return judge(selected)
+            case .nothing: return reportSelected(selected)
             case .loaded: continue
             case .waiting: return nil
             case .busy:
@@ -113,9 +113,9 @@ extension Exchange {
     private func bodyIsRead(_ record: StoredResponse, _ result: BackStoreRead) -> DiskStep {
         guard result != .done else { return .nothing }
         request.tier.removeUnreadable(record, after: result)
-        lookUp.losses += 1
+        lookUp.diskAttempts += 1
         // It may have been moved: then the back store finds it in its new place.
-        lookUp.hasAskedDisk = lookUp.losses > Exchange.lossesMax
+        lookUp.hasAskedDisk = lookUp.diskAttempts > Exchange.diskAttemptsMax
         return .loaded
     }
 
@@ -129,12 +129,12 @@ extension Exchange {
         let tier = request.tier
         guard read == .wouldBlock else {
             tier.removeUnreadable(record, after: read)
-            retrieveAfterAll()
+            refetch()
             return false
         }
         let work: @Sendable () -> Void = { tier.removeUnreadable(record, after: record.body.load(waits: true)) }
-        let step = waitForDisk(work) { [unowned self] in needsLoading(record) ? retrieveAfterAll() : serve() }
-        if step == .busy { retrieveAfterAll() }
+        let step = waitForDisk(work) { [unowned self] in needsLoading(record) ? refetch() : serve() }
+        if step == .busy { refetch() }
         return false
     }
 
@@ -163,7 +163,7 @@ extension Exchange {
         guard case .disk(let then) = waiting else { return }
         waiting = .nothing
         if let then { return then() }
-        lookUp.losses += 1
+        lookUp.diskAttempts += 1
         guard let next = lookUpStored() else { return }
         perform(next)
     }

@@ -13,7 +13,7 @@ extension Exchange {
     var owesBody: Bool { isUploading && !awaitsContinue && stream.body?.isWhole == false }
 
     /// The client stopped in the middle of its request.
-    func bodyIsLate() {
+    func requestBodyTimedOut() {
         cancelUpload()
         refuse(.requestTimeout)
     }
@@ -43,7 +43,7 @@ extension Exchange {
 
     private func cancelUpload() {
         isUploading = false
-        letFetchGo()
+        detachFetch()
     }
 
     /// The answer is out before the whole request was in: the connection cannot be used further.

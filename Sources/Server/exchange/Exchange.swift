@@ -8,59 +8,63 @@ import Routing
 import Storage
 import Transaction
 
-/// One request that has to wait for something, and its answer: does what its `RequestMachine` decides.
+/// The driver of one request that cannot be answered at once: carries out the decisions of its `RequestMachine`.
 ///
-/// It knows its client by a `ClientStream` and its fetch by a number. What it waits for is one thing at a time (`Waiting`).
+/// Its client connection owns the exchange; all of it runs on the worker's thread. The exchange reaches its client through a
+/// `ClientStream` only, and its fetch through a number that stops resolving when the fetch ends. It waits for one thing at
+/// a time (`Waiting`). Threads of the store, leaders on other workers and helper threads never hold a reference to it: they
+/// post a job with its address (`ClientStream.Address`), and the job does nothing if the exchange has ended by then.
 final class Exchange: FetchListener {
-    /// What the exchange waits for, with what is needed to stop waiting.
+    /// What the exchange waits for, with the handle that cancels the wait.
     enum Waiting {
         case nothing
         /// The credentials are being checked on another thread.
         case identity
         case addresses(ResolverTicket)
-        /// The disk is being read, or loaded. `then`: what is done afterwards; nil: the store is asked again.
+        /// A thread of the back store reads, or the back store is still loading. `then` runs afterwards; nil: look up again.
         case disk(then: (() -> Void)?)
-        /// It leads a transfer that has not begun.
+        /// Leads a transfer, or is about to follow one; no fetch works on it for this exchange yet.
         case leading(Transfer)
         case leader(Transfer, FollowTicket, Timer)
         case fetch(ConnectionID)
         case tunnel(LinkOpener)
     }
 
-    /// What the store holds for the request, and how it was asked.
+    /// What the look-up in the store found, and how far it has gone.
     struct LookUp {
         var selected: StoredResponse?
-        /// The newest stored response under the key, of whatever variant, when the store was asked.
+        /// The newest stored response under the key, of any variant, at the time of the look-up. A transfer that publishes a
+        /// newer one makes the look-up out of date (`Leadership.lookAgain`).
         var newest: StoredRecord?
-        /// Other variants under the key that have validators: one of them may turn out to suit (RFC 9111 §4.3.1).
+        /// Other variants under the key that have validators: the origin may select one of them (RFC 9111 §4.3.1).
         var candidates: [StoredResponse] = []
-        /// The disk was asked for what memory does not hold.
+        /// The back store has been searched for responses that memory does not hold.
         var hasAskedDisk = false
-        /// The stored response whose body goes out from the disk without coming into memory.
+        /// The stored response whose body lies in the worker's disk buffer and goes out from there.
         var readDirectly: StoredResponse?
-        /// How often the disk had to be waited for, or did not have what it promised.
-        var losses = 0
+        /// How often the exchange waited for the disk, or found that a response had left it.
+        var diskAttempts = 0
     }
 
     let stream: ClientStream
     let worker: Worker
     let snapshot: Snapshot
-    /// Those of the snapshot, whatever a reload makes of them meanwhile.
+    /// The zones of `snapshot`. A reload does not change them for this request.
     private let zones: [Zone]
     let request: OwnedRequest
     var machine: RequestMachine
     var waiting = Waiting.nothing
     var lookUp = LookUp()
-    /// An origin waits for the request's body.
+    /// The fetch has sent the head and waits for the request's body.
     var isUploading = false
-    /// One of the tunnels that `limits.tunnels_max` bounds.
+    /// The place of this tunnel among those that `limits.tunnels_max` bounds; nil before a tunnel opens.
     var tunnelPlace: Occupancy.Place?
     var denial: Denial?
-    /// How the stored response came to be served that the answer is made of.
+    /// How the stored response that makes the answer came to be served.
     var service: Service = .hit
-    /// All of the answer is queued, or in the hands of a delivery.
+    /// The final head is queued. A `Delivery` sends the body, if there is one.
     var isAnswered = false
-    /// The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
+    /// The client may be waiting for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
     var awaitsContinue: Bool
 
     init(stream: ClientStream, request: OwnedRequest) {
@@ -89,16 +93,18 @@ final class Exchange: FetchListener {
 
     // MARK: the machine
 
-    /// Tells the machine what was found, and does what it returns.
+    /// Passes an event to the machine and performs the action that it returns.
     func feed(_ event: RequestMachine.Event) { perform(machine.on(event)) }
 
-    /// Carries out one action after the other until something has to be waited for.
+    /// Performs actions until the exchange waits for something or its answer has begun.
+    ///
+    /// A loop in place of recursion: a look-up that finds nothing and leads at once costs no stack.
     func perform(_ first: RequestMachine.Action) {
         var next: RequestMachine.Action? = first
         while let action = next { next = step(action) }
     }
 
-    /// - Returns: what comes next; nil: something is waited for, or the answer is on its way.
+    /// Performs one action. Returns the next one, or nil if the exchange now waits or its answer has begun.
     private func step(_ action: RequestMachine.Action) -> RequestMachine.Action? {
         switch action {
         case .identify: return identify()
@@ -108,7 +114,7 @@ final class Exchange: FetchListener {
         case .follow: follow()
         case .serve(_, let ttl): serveSelected(ttl: ttl)
         case .serveAndRevalidate(_, let ttl):
-            revalidateBehind()
+            revalidateInBackground()
             serveSelected(ttl: ttl)
         case .servePublished, .serveStale, .fillHole:
             preconditionFailure("whoever tells the machine of this serves it")
@@ -129,7 +135,7 @@ final class Exchange: FetchListener {
             waiting = .identity
             return nil
         case .known(let identity):
-            become(identity)
+            setIdentity(identity)
             return machine.on(.identified)
         case .refused(let refusal): return machine.on(.refused(refusal))
         }
@@ -141,13 +147,13 @@ final class Exchange: FetchListener {
         switch result {
         case .waiting: return
         case .known(let identity):
-            become(identity)
+            setIdentity(identity)
             feed(.identified)
         case .refused(let refusal): feed(.refused(refusal))
         }
     }
 
-    private func become(_ identity: Identity) {
+    private func setIdentity(_ identity: Identity) {
         request.identity = identity
         guard snapshot.cacheRules.dependOnUser else { return }
         request.applyRules(by: snapshot, zones: zones, worker.shared)
@@ -155,7 +161,7 @@ final class Exchange: FetchListener {
     }
 
     private func decide(resolved: Bool) -> RequestMachine.Action? {
-        // The ports of CONNECT are judged without rules, too, and before anything is looked up.
+        // The ports of CONNECT are restricted even if no rules are configured, and before any name is resolved.
         if snapshot.access.isOpen && request.method != .connect { return machine.on(.verdict(.allow(rule: nil))) }
         guard resolved else { return note(snapshot.access.decide(request.access, address: nil)) }
         switch HostAddresses.known(of: request.host, worker: worker) {
@@ -175,7 +181,8 @@ final class Exchange: FetchListener {
         return nil
     }
 
-    /// Where addresses decide, a request is allowed if one of them may be dialled. The others never are.
+    /// The verdict where a rule depends on the destination's address. The request is allowed if at least one address is;
+    /// `Opening` asks again for each address that it dials, so a forbidden address is never connected to.
     private func verdict(_ addresses: [SocketAddress]) -> Verdict {
         var last: Verdict = .deny(Denial(reason: .privateDestination, text: "the host has no address"))
         for address in addresses.compactMap(IPAddress.init) {
@@ -196,15 +203,15 @@ final class Exchange: FetchListener {
 
     // MARK: the store
 
-    /// No stored response suits.
-    func decide(among records: [StoredRecord]) -> RequestMachine.Action {
+    /// Reports that no stored response was selected, with the variants that the origin may select from.
+    func reportNoneSelected(among records: [StoredRecord]) -> RequestMachine.Action {
         guard lookUp.newest != nil else { return machine.on(.stored(nil)) }
         lookUp.candidates = records.compactMap { $0 as? StoredResponse }.filter(\.isCandidate)
         return machine.on(.variantMissing(hasValidators: !lookUp.candidates.isEmpty))
     }
 
-    /// One is selected, and its body is at hand.
-    func judge(_ selected: StoredResponse) -> RequestMachine.Action {
+    /// Reports the selected stored response. Its body must be in memory or in the worker's disk buffer, or be large.
+    func reportSelected(_ selected: StoredResponse) -> RequestMachine.Action {
         if isFarAhead(of: selected) { return machine.on(.farAhead) }
         let use = request.handling(of: selected, by: snapshot).use
         let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: worker.wallTime)
@@ -219,7 +226,7 @@ final class Exchange: FetchListener {
     private func serveSelected(ttl: Seconds) {
         guard let selected = lookUp.selected else { preconditionFailure("what is served was selected") }
         request.tier.touch(selected)
-        // Asked for a second time: what was kept from the disk until then goes there.
+        // `admission: second-hit` kept the response off the disk until this second request for it.
         if selected.storedID == nil, selected.storage != .session { request.tier.persist(selected) }
         serveRecord(selected, as: ttl > .zero ? .hit : .stale)
     }
@@ -247,18 +254,18 @@ final class Exchange: FetchListener {
             Wake { inbox.post { reference.value.exchange(at: address)?.leaderResolved(transfer) } },
             limit: snapshot.limits.followersPerTransferMax)
         guard let ticket else { return resolved(by: transfer) }
-        let timer = Timer { [weak self] in self?.waitedEnough() }
+        let timer = Timer { [weak self] in self?.collapseTimedOut() }
         waiting = .leader(transfer, ticket, timer)
         worker.loop.timers.schedule(timer, after: snapshot.configuration.timeouts.collapse)
     }
 
-    /// The leader takes too long: this request goes on its own.
-    private func waitedEnough() {
+    /// The leader took longer than `timeouts.collapse`: this request asks the origin itself.
+    private func collapseTimedOut() {
         guard case .leader(let transfer, let ticket, _) = waiting else { return }
         transfer.cancel(ticket)
         waiting = .nothing
         worker.counters.add(.collapseTimeouts)
-        feed(.waitedEnough)
+        feed(.collapseTimedOut)
     }
 
     private func leaderResolved(_ transfer: Transfer) {
@@ -276,7 +283,7 @@ final class Exchange: FetchListener {
             guard case .servePublished = action else { return perform(action) }
             serveRecord(record, as: .collapsed)
         case .failed(let code):
-            // The leader's wishes may have forbidden what this client's allow.
+            // The leader's request may have forbidden a stale response that this client accepts.
             let stale = lookUp.selected.flatMap { mayServeStaleOnError($0) ? $0 : nil }
             let refusal = Refusal(rawValue: UInt8(code)) ?? .internalError
             let action = machine.on(.leaderFailed(refusal, staleMayServe: stale != nil))
@@ -294,8 +301,10 @@ final class Exchange: FetchListener {
                 now: worker.wallTime)
     }
 
-    /// Whether what the leader got is for this request as well. Where the leader's origin failed, it publishes what was stored
-    /// before, as it was selected or marked as outdated: whether a stale response will do, each request decides for itself.
+    /// Whether this request may be answered with the response that the leader published.
+    ///
+    /// A leader whose origin failed publishes the response that was stored before, unchanged or marked as outdated. Each
+    /// follower then decides from its own directives whether a stale response will do.
     private func mayFollow(_ record: StoredResponse) -> Bool {
         guard isEligible(record.terms, for: request.cache) else { return false }
         return (record !== lookUp.selected && !record.terms.isOutdated) || mayServeStaleOnError(record)
@@ -313,28 +322,29 @@ final class Exchange: FetchListener {
                 stored: lookUp.selected, candidates: lookUp.candidates, transfer: transfer))
     }
 
-    /// Lets the fetch begin, in place of the one before it.
+    /// Detaches the fetch that worked for this exchange, if any, and starts `fetch` in its place.
     func listen(to fetch: Fetch) {
-        letFetchGo()
+        detachFetch()
         waiting = .fetch(fetch.enrol())
         fetch.begin()
     }
 
-    /// The fetch that works for this exchange; nil: there is none, or it is done.
+    /// The fetch that works for this exchange. Nil if there is none, or if it has ended.
     var fetch: Fetch? {
         guard case .fetch(let id) = waiting else { return nil }
         return worker.fetches[id]
     }
 
-    /// What the answer needs comes another way: the fetch goes on without this client, or ends.
-    func letFetchGo() {
+    /// Detaches the fetch, because the answer comes another way. The fetch goes on for the store and for others, or ends.
+    func detachFetch() {
         guard let fetch else { return }
         waiting = .nothing
         fetch.clientLeft()
     }
 
-    /// RFC 5861 §3: the client has its answer; the store gets a better one, once.
-    private func revalidateBehind() {
+    /// Validates the selected response without a client, after it was served stale (RFC 5861 §3). Does nothing if a transfer for
+    /// the key is already under way.
+    private func revalidateInBackground() {
         let led = request.zone.lead(request.key, request.keyBytes, knownNewest: lookUp.newest)
         guard case .lead(let transfer) = led else { return }
         let selected = lookUp.selected
@@ -349,23 +359,24 @@ final class Exchange: FetchListener {
 
     // MARK: the end
 
-    /// The answer is out.
+    /// The last byte of the answer is in the socket's buffer. The connection releases the exchange afterwards.
     func finished() {
         log()
         if let fetch {
             waiting = .nothing
             fetch.answerDelivered()
         }
-        leave()
+        stopWaiting()
     }
 
-    /// The answer broke off.
-    func broke() { stream.account.isBroken = true }
+    /// Records for the log that the answer broke off.
+    func markBroken() { stream.account.isBroken = true }
 
+    /// The connection closed. It is releasing its resources, so nothing here may write to it.
     func clientLeft() {
         if !stream.account.isLogged { stream.account.isBroken = true }
         log()
-        leave()
+        stopWaiting()
     }
 
     private func log() {
@@ -374,7 +385,9 @@ final class Exchange: FetchListener {
         if worker.log.isOn { worker.log.append(stream.account, request: request) }
     }
 
-    private func leave() {
+    /// Stops waiting, and releases what was waited for. A transfer that this exchange leads without a fetch is resolved here:
+    /// otherwise its followers would wait until their time limit.
+    private func stopWaiting() {
         let left = waiting
         waiting = .nothing
         switch left {

@@ -85,7 +85,7 @@ extension Fetch {
         if passing.invalidates { invalidate(response.fields, status: response.status) }
         if passing.updatesStored { updateStored(by: response, worker.wallTime) }
         transfer?.resolve(.notShared)
-        guard client != nil else { return feed(.clientLeft(othersGain: false)) }
+        guard client != nil else { return feed(.clientLeft(isStillNeeded: false)) }
         let head = RelayedHead(
             status: response.status, length: arrived.length, to: request.method,
             minorVersion: request.head.minorVersion, reason: reason, detail: passing.notStored)

@@ -9,11 +9,14 @@ import Routing
 import Storage
 import Transaction
 
-/// The stream to the origin: asking for one, sending the request on it, reading the response from it.
+/// The stream to the origin: requests one, sends the request on it, and reads the response from it.
+///
+/// The pools and the stream call `opened`, `openingFailed`, `readable`, `drained` and `writeFailed`. Each may end the fetch, and with
+/// it the loan of the stream; loops here check the link and the machine's phase after every call that can do so.
 extension Fetch {
     // MARK: opening
 
-    /// Asks for a stream, over the route to the origin.
+    /// Asks the pools for a stream to the origin. `opened` or `openingFailed` follows, at once or later.
     func acquire() {
         precondition(isIn(.opening), "a stream is asked for once")
         let plan = snapshot.routes.route(for: request.origin)
@@ -28,8 +31,8 @@ extension Fetch {
 
     private var mayReuseConnection: Bool { retrieval.mayReuseConnection && !bindsConnection }
 
-    /// The request proves who sends it for its whole connection, against the rules of HTTP (NTLM, Negotiate: RFC 4559 §6):
-    /// nobody else's request may go out on that connection.
+    /// True if the request authenticates its whole connection, which HTTP forbids but NTLM and Negotiate do (RFC 4559 §6).
+    /// No other request may use that connection, before or afterwards.
     private var bindsConnection: Bool {
         request.head.fields.present.contains(.authorization)
             && request.fields.all(.authorization).contains(where: Fetch.isBinding)
@@ -56,7 +59,7 @@ extension Fetch {
         }
     }
 
-    /// Sends the request, with the conditions that the machine wants.
+    /// Sends the request's head with the conditions that the machine sets, then lets the client's body follow.
     func send() {
         guard case .lent(let stream) = link else { preconditionFailure("a request goes out on a stream") }
         worker.counters.add(.originRequests)
@@ -77,7 +80,7 @@ extension Fetch {
 
     // MARK: the request's body
 
-    /// Sends a piece of the request's body. Returns false to hold the client back until `Exchange.mayUploadMore`.
+    /// Sends a piece of the request's body. Returns false if the client is to be paused until `Exchange.mayUploadMore`.
     func sendBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard case .lent(let stream) = link else { return true }
         if case .chunked = request.bodyLength {
@@ -104,7 +107,7 @@ extension Fetch {
 
     func drained() { notify { $0.mayUploadMore() } }
 
-    /// The origin may have answered before it closed: what it sent is still read.
+    /// Writing failed. The origin may have answered before it closed the connection, so the fetch goes on reading.
     func writeFailed() { incoming.persists = false }
 
     // MARK: reading
@@ -120,13 +123,13 @@ extension Fetch {
                 } else {
                     return
                 }
-                // It may have been given back by now.
+                // The read may have returned the stream to its pool.
                 guard case .lent(let held) = link, held.mustBeDrained else { return }
             } while !isPaused
         }
     }
 
-    /// - Returns: there may be more to read.
+    /// Returns true if there may be more to read.
     private func readHead(_ stream: OriginStream) -> Bool {
         switch unsafe stream.read(into: worker.readBuffer) {
         case .bytes(let count):
@@ -148,7 +151,7 @@ extension Fetch {
         }
     }
 
-    /// The connection ended before a final head.
+    /// The connection ended or failed before a final head.
     private func headEnded() { feed(.closed(headBegan: !incoming.head.isEmpty)) }
 
     private func parseHead(_ received: UnsafeRawBufferPointer) {
@@ -208,7 +211,7 @@ extension Fetch {
         guard isIn(.receiving) else { return }
         precondition(holdsStream, "a body is read from the stream on which its head came")
         unsafe consume(UnsafeRawBufferPointer(rebasing: rest[incoming.takenWithHead...]))
-        // Until now the time limit for the head holds. Most short bodies have come with it.
+        // Until here the time limit for the head applies. Most short bodies arrive together with their head.
         if isIn(.receiving) { worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle) }
         endOfRead()
     }
@@ -219,7 +222,7 @@ extension Fetch {
             && !(response.fields.contains(.wwwAuthenticate)
                 && response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding))
         incoming.keepAlive = snapshot.configuration.timeouts.originKeepAlive
-        // A second less, for the time that the request will be on its way.
+        // One second less: a request that is sent just before the limit is still on its way when the origin closes.
         if let announced = keepAliveTimeout(response.fields) {
             incoming.keepAlive = min(incoming.keepAlive, .seconds(max(0, announced.count - 1)))
         }
@@ -235,7 +238,7 @@ extension Fetch {
         return isIn(.receiving)
     }
 
-    /// - Returns: how many bytes came; nil: none, and where that was the end it is dealt with.
+    /// Returns the number of bytes read. Returns nil if there were none; the end of the connection has been reported by then.
     private func readPiece(_ stream: OriginStream, into room: UnsafeMutableRawBufferPointer) -> Int? {
         switch unsafe stream.read(into: room) {
         case .bytes(let count):
@@ -254,8 +257,8 @@ extension Fetch {
         }
     }
 
-    /// Room in the sink for bytes that are surely content. Returns nil where lines of the framing stand in between, the sink
-    /// has no pages, or it has no room.
+    /// Room in the sink that the next read may fill directly, no longer than the content that is certain to follow. Returns nil if
+    /// framing comes next, if the sink has no pages of its own, or if it has no room.
     private var writablePage: UnsafeMutableRawBufferPointer? {
         let limit = Int(clamping: min(incoming.body.readableDirectly, retrieval.roomLeft))
         guard limit > 0 else { return nil }
@@ -269,7 +272,7 @@ extension Fetch {
         return unsafe page.map { unsafe UnsafeMutableRawBufferPointer(rebasing: $0.prefix(limit)) }
     }
 
-    /// Reads straight into the page: the bytes are not copied again.
+    /// Reads into a page of the sink, which saves a copy.
     private func readIntoSink(_ stream: OriginStream, _ page: UnsafeMutableRawBufferPointer) -> Bool {
         guard let count = unsafe readPiece(stream, into: page) else { return false }
         guard case .deliver = retrieval.on(.received(count), now: worker.wallTime) else {
@@ -282,7 +285,7 @@ extension Fetch {
         case .none, .pass, .discard: preconditionFailure("this sink has no pages")
         }
         if incoming.body.isComplete {
-            // The room ended with the message. What the origin sent behind it would be read as the answer to the next request.
+            // The room ended with the message. Any byte behind it would be read as the answer to the next request.
             if incoming.persists, unsafe stream.read(into: worker.readBuffer) != .wouldBlock {
                 incoming.persists = false
             }
@@ -292,7 +295,7 @@ extension Fetch {
         return isIn(.receiving)
     }
 
-    /// Takes the content out of what came and hands it to the sink.
+    /// Takes the content out of the received bytes and passes it to the sink.
     private func consume(_ bytes: UnsafeRawBufferPointer) {
         let span = unsafe bytes.bindMemory(to: UInt8.self)
         var offset = 0
@@ -303,7 +306,7 @@ extension Fetch {
                     unsafe deliver(UnsafeRawBufferPointer(rebasing: bytes[range]), isAll: offset == bytes.count)
                 case .more: return
                 case .end:
-                    // What follows the message belongs to no request.
+                    // Bytes behind the message belong to no request.
                     if offset < bytes.count { incoming.persists = false }
                     feed(.ended(byClosing: false))
                 }
@@ -314,6 +317,8 @@ extension Fetch {
         }
     }
 
+    /// Passes content to the sink, once the machine has counted it.
+    ///
     /// - Parameter isAll: no more content follows in this read.
     private func deliver(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {
         let action = retrieval.on(.received(bytes.count), now: worker.wallTime)
@@ -336,15 +341,17 @@ extension Fetch {
     }
 
     private func pass(_ bytes: UnsafeRawBufferPointer, through body: Body, isAll: Bool) {
-        // The client is sent the bytes from where they were read; the window copies what its socket does not take. Where more
-        // pieces follow, they are gathered first.
+        // The client is sent the bytes straight from the read buffer, and the window copies those that the client's socket does not
+        // accept. If more pieces follow in this read, the window gathers them first. The client may fail while it is written to,
+        // and that ends this fetch: hence the second condition below.
         let result =
             unsafe isAll ? body.append(lending: bytes) { worker.readers.flush() } : body.append(bytes)
         precondition(
             result == .appended || !isIn(.receiving), "a window has room for what the machine lets through")
     }
 
-    /// The body is larger than the store takes: it leaves the store and streams through a window to those who read it.
+    /// The body is larger than the store accepts. Removes the response from the store, and streams the body through a window to
+    /// its present readers.
     private func outgrow(_ record: StoredResponse, _ bytes: UnsafeRawBufferPointer) {
         worker.counters.add(.storingRefused)
         record.body.abandonStorage(window: snapshot.limits.relayBufferBytesMax)
@@ -353,50 +360,51 @@ extension Fetch {
         feed(.sinkFull)
     }
 
-    /// After one read: readers on this worker send, and one that is too far behind holds the origin back.
+    /// Ends one read: lets the readers on this worker send, and pauses the origin if one of them is too far behind.
     private func endOfRead() {
         worker.readers.flush()
         switch sink {
         case .pass(let body, _): holdBack(body)
         case .store(let record):
-            if isIn(.receiving), isForNobody(record) { return feed(.cancelled) }
+            if isIn(.receiving), isUnneeded(record) { return feed(.cancelled) }
             holdBack(record.body)
         case .fill(let fill, _):
-            fill.body.isLeftByDisk ? passOn(fill) : holdBack(fill.body)
+            fill.body.isLeftByDisk ? streamThroughMemory(fill) : holdBack(fill.body)
         case .none, .discard: break
         }
     }
 
     // MARK: back-pressure
 
-    /// Pauses the origin while those who take the body are behind.
+    /// Pauses the origin until the body's readers have caught up. The reader that makes room may be on another worker, so the wake
+    /// finds this fetch by its number.
     private func holdBack(_ body: Body) {
         guard isIn(.receiving), body.writerShouldPause, let id else { return }
         pause()
         body.awaitRoom(worker.wake { $0.fetches[id]?.resume() })
     }
 
-    /// The disk stopped accepting blocks. The client that asked gets the body through memory, which has no room for all of it:
-    /// free what the client has read, and pause the origin while the client is behind.
-    private func passOn(_ fill: Fill) {
+    /// The disk stopped accepting blocks. Stream through memory: free what the client has read; pause the origin while it is
+    /// behind.
+    private func streamThroughMemory(_ fill: Fill) {
         guard isIn(.receiving) else { return }
         guard let client, let taken = worker.exchange(at: client)?.offsetTaken(of: fill.body) else {
             return feed(.sinkFull)
         }
         fill.discard(before: taken)
-        if fill.position - taken > Fetch.passedOnBytesMax { pause() }
+        if fill.position - taken > Fetch.aheadOfClientBytesMax { pause() }
     }
 
-    /// Bytes that the origin may be ahead of the client then.
-    private static let passedOnBytesMax = 1 << 20
+    /// How many bytes the origin may be ahead of the client in `streamThroughMemory`.
+    private static let aheadOfClientBytesMax = 1 << 20
 
-    /// The client took some of the body.
-    func clientTook() {
+    /// The client's socket accepted some bytes of the body.
+    func clientAcceptedBytes() {
         guard isPaused, let id, case .fill(let fill, _) = sink, fill.body.isLeftByDisk else { return }
         guard let client, let taken = worker.exchange(at: client)?.offsetTaken(of: fill.body),
-            fill.position - taken <= Fetch.passedOnBytesMax / 2
+            fill.position - taken <= Fetch.aheadOfClientBytesMax / 2
         else { return }
-        // Not from within the client's writing.
+        // Resume from the inbox: this is called while the client's connection is writing.
         worker.wake { $0.fetches[id]?.resume() }()
     }
 
@@ -417,7 +425,7 @@ extension Fetch {
 
     // MARK: giving it back
 
-    /// Gives the stream back: to be used again where the message is complete and both sides agreed to that.
+    /// Returns the stream to its pool. The connection is reused only if both messages are complete and both sides agreed to it.
     func releaseStream(isComplete: Bool) {
         let held = link
         link = .none

@@ -8,40 +8,43 @@ import Routing
 import Storage
 import Transaction
 
-/// Carries out one `Retrieval`: owns the stream to the origin, the sink of the body and the time limits, tells the machine
-/// what happens, and does what the machine returns.
+/// The driver of one `Retrieval`: owns the stream to the origin, the sink of the body and the time limits; reports events to the
+/// machine and performs the actions that it returns.
 ///
-/// A fetch belongs to the worker, not to a client. It knows its client by an address and tells it four things
-/// (`FetchListener`); bytes reach the client by the `Body` alone, which the fetch writes and a `Delivery` reads. When the client
-/// leaves, the retrieval goes on for the store, for followers and for other readers, or ends where nobody gains by it.
+/// The worker owns the fetch (`Worker.fetches`), no client does. The fetch finds its client by an address and makes four calls to it
+/// (`FetchListener`). Bytes reach the client through the `Body` alone: the fetch writes it, a `Delivery` reads it. When the client
+/// leaves, the retrieval goes on if the store, a follower or another reader needs the response; otherwise it ends.
+///
+/// Any call to a listener or to a body may run code that ends this fetch: a client that fails while it is written to may be the last
+/// one interested. `turn` delays such writes until the work under way is done. Code that goes on after a call checks `isIn(_:)` first.
 final class Fetch: TimedObject, OriginStreamOwner {
     enum Link {
         case none
-        /// A stream is being opened, or waits its turn.
+        /// A stream was requested: a connection is being opened, or the request waits for a free one.
         case waiting(StreamRequest)
         case lent(OriginStream)
     }
 
-    /// Where the bytes of the body go: what the machine decided, with the objects that belong to it.
+    /// Where the bytes of the body go: the machine's decision, with the objects that carry it out.
     enum Sink {
         case none
-        /// Through a window to the client that asked, and to nobody else.
+        /// Through a bounded window to the client that asked, and to nobody else.
         case pass(Body, TransientTrailers?)
         case store(StoredResponse)
         case fill(Fill, of: StoredResponse)
         case discard
     }
 
-    /// What has been read of the message under way.
+    /// The message that is being read from the origin.
     struct Incoming: ~Copyable {
-        /// The beginning of a head that is not complete.
+        /// The bytes of an incomplete head.
         var head: [UInt8] = []
         var progress = HeadProgress()
-        /// Nothing is to come until there is a final head.
+        /// Reads the body by its framing. Expects no bytes until a final head sets it.
         var body = BodyReader()
-        /// Bytes of the body that came in one read with the head, and went to the sink when it was made.
+        /// Body bytes that were read together with the head and were put into the sink when it was made. At most what was read.
         var takenWithHead = 0
-        /// The connection can be used again when the message is complete, for as long.
+        /// The connection can be reused once the message is complete, if it is idle for no longer than `keepAlive`.
         var persists = false
         var keepAlive: Duration = .zero
     }
@@ -50,34 +53,35 @@ final class Fetch: TimedObject, OriginStreamOwner {
     let snapshot: Snapshot
     let request: OwnedRequest
     let reason: CacheStatus.ForwardReason
-    /// The transfer that other requests follow; nil where this fetch does not lead.
+    /// The transfer that other requests follow. This fetch resolves it exactly once. Nil if this fetch does not lead.
     let transfer: Transfer?
     let retrieval: Retrieval
-    /// Whom the answer is for; nil: it left, or nobody waits.
+    /// The client that the answer is for. Nil if the client left, or if there never was one.
     var client: ClientStream.Address?
-    /// The stored response that is being validated, and that may stand in for an origin that fails.
+    /// The stored response that is validated, and that may be served stale if the origin fails.
     var stored: StoredResponse?
-    /// Other variants whose validators go along: the origin may say that one of them suits (RFC 9111 §4.3.1).
+    /// Other variants whose validators are sent: a 304 may select one of them (RFC 9111 §4.3.1).
     let candidates: [StoredResponse]
-    /// The bytes of a stored response that are being fetched.
+    /// The missing bytes of a stored response that this fetch retrieves; nil for an ordinary request.
     var hole: Hole?
-    /// Its place among the worker's fetches; nil before it starts and when it is over.
+    /// The number of this fetch among the worker's; nil before `enrol` and after `end`.
     private(set) var id: ConnectionID?
     var link = Link.none
     var sink = Sink.none
     var incoming: Incoming
-    /// All of the request has been sent.
+    /// The whole request, with its body, has been sent or queued.
     var requestIsSent = false
     var isPaused = false
-    /// Invalidations of the tier when the fetch began: a response from before one of them is not stored.
+    /// The tier's count of invalidations when the fetch began. If the count has grown, the response may be older than what
+    /// invalidated it, and is not stored (RFC 9111 §4.4).
     var invalidationsBefore: Int
     private let startedAt: MonotonicTime
 
     /// - Parameters:
-    ///   - client: nil where nobody waits for the answer.
+    ///   - client: nil if nobody waits for the answer.
     ///   - stored: the stored response that was selected.
-    ///   - hole: bytes to fetch in place of what the client asked for. The client of a hole has its head already where
-    ///     `isAnswered`.
+    ///   - hole: missing bytes of a stored response, which are retrieved in place of what the client asked for.
+    ///   - isAnswered: the client has its final head already. Only with `hole`.
     init(
         worker: Worker, snapshot: Snapshot, request: OwnedRequest, client: ClientStream.Address?, plan: RetrievalPlan,
         stored: StoredResponse? = nil, candidates: [StoredResponse] = [], transfer: Transfer? = nil, hole: Hole? = nil,
@@ -108,7 +112,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         }
     }
 
-    /// Takes a place among the worker's fetches, by which others find it.
+    /// Hands the fetch to the worker, and returns the number by which others find it.
     @discardableResult
     func enrol() -> ConnectionID {
         precondition(id == nil && !isIn(.finished), "a fetch has one life")
@@ -129,12 +133,13 @@ final class Fetch: TimedObject, OriginStreamOwner {
 
     // MARK: the machine
 
-    /// Tells the machine what happened, and does what it returns.
+    /// Reports an event to the machine and performs the action that it returns.
     func feed(_ event: Retrieval.Event) {
         perform(retrieval.on(event, now: worker.wallTime, staleMayServe: staleMayServe))
     }
 
-    /// What the machine waits for. Written out: `==` of another module's enumeration is a call by way of its witness table.
+    /// Whether the machine is in `phase`. Written out, because `==` on another module's enumeration is a call through its witness
+    /// table.
     func isIn(_ phase: Retrieval.Phase) -> Bool {
         switch (retrieval.phase, phase) {
         case (.ready, .ready), (.opening, .opening), (.asked, .asked), (.storing, .storing), (.receiving, .receiving),
@@ -145,8 +150,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
         }
     }
 
-    /// Whether the stored response can stand in for an origin that fails (RFC 9111 §4.2.4). One that misses bytes the client wants
-    /// cannot.
+    /// Whether the stored response may be served if the origin fails (RFC 9111 §4.2.4). It may not if bytes are missing that the client
+    /// asked for.
     var staleMayServe: Bool {
         guard let stored, hole == nil, stored.body.state != .failed, request.isCovered(by: stored, worker) else {
             return false
@@ -157,41 +162,41 @@ final class Fetch: TimedObject, OriginStreamOwner {
 
     // MARK: the client
 
-    /// Tells the exchange of the client that asked, if it is still there.
+    /// Calls the exchange that this fetch works for, if it is still under way.
     func notify(_ tell: (Exchange) -> Void) {
         guard let client, let exchange = worker.exchange(at: client) else { return }
         tell(exchange)
     }
 
-    /// The client is gone, or its answer needs nothing more from this fetch.
+    /// The client left, or its answer needs nothing more from this fetch.
     func clientLeft() {
         client = nil
-        let othersGain =
+        let isStillNeeded =
             switch sink {
-            case .store(let record): !isForNobody(record)
+            case .store(let record): !isUnneeded(record)
             case .fill(let fill, _): !fill.body.isLeftByDisk
             case .none: transfer.map { $0.followerCount > 0 } ?? false
             case .pass, .discard: false
             }
-        feed(.clientLeft(othersGain: othersGain))
+        feed(.clientLeft(isStillNeeded: isStillNeeded))
     }
 
-    /// The client has its whole answer. What the origin still sends is for the store and for others, or is nothing but the end of the
-    /// message, after which the connection can be used again.
+    /// The client has its whole answer. A response that is only passed on is read to its end all the same: only framing is left of it, and
+    /// the connection can be reused afterwards.
     func answerDelivered() {
         if case .pass = sink {
             client = nil
-            return feed(.clientLeft(othersGain: true))
+            return feed(.clientLeft(isStillNeeded: true))
         }
         clientLeft()
     }
 
-    /// It is no longer stored, and nobody reads it.
-    func isForNobody(_ record: StoredResponse) -> Bool { record.body.isWindowed && !record.body.hasReaders }
+    /// True if the response has left the store and no client reads its body.
+    func isUnneeded(_ record: StoredResponse) -> Bool { record.body.isWindowed && !record.body.hasReaders }
 
     // MARK: seen from outside
 
-    /// What the admin endpoint says about it.
+    /// What the admin endpoint reports about this fetch.
     var description: FetchDescription {
         var readers = client == nil ? 0 : 1
         if let transfer { readers += transfer.followerCount }
@@ -208,24 +213,24 @@ final class Fetch: TimedObject, OriginStreamOwner {
 
     override func timerFired() {
         if isPaused, isIn(.receiving) {
-            // The readers are behind, not the origin.
+            // The origin is paused because readers are behind, so the time limit does not apply to it.
             return worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
         }
         if !isIn(.pausing) { worker.counters.add(.timeouts) }
         turn { feed(.timedOut) }
     }
 
-    /// The worker stops.
+    /// Ends the fetch because the worker stops.
     func abort() { turn { feed(.cancelled) } }
 
-    /// Does some work in which bodies may grow or end, then lets those on this worker who read them send.
+    /// Runs work in which bodies may grow or end. Readers on this worker send afterwards, not from within the work.
     func turn(_ work: () -> Void) {
         worker.readers.hold()
         work()
         worker.readers.release()
     }
 
-    /// Ends its life on the worker; the machine has finished.
+    /// Removes the fetch from the worker. The machine has finished; no event reaches it from here on.
     func end() {
         worker.loop.timers.cancel(self)
         if let id { _ = worker.fetches.remove(id) }
@@ -234,27 +239,27 @@ final class Fetch: TimedObject, OriginStreamOwner {
     }
 }
 
-/// What an exchange hears from the fetch that works for it.
+/// The four calls that a fetch makes to the exchange that it works for.
 protocol FetchListener: AnyObject {
-    /// An interim head came, before any final head.
+    /// An interim head was received, before any final head.
     func fetchSentInterim(_ response: ReceivedResponse)
-    /// The final head came, and the body is on its way or complete. From here on the body says how it goes on.
+    /// The final head was received. The exchange reads everything that follows from the body.
     func fetchAnswered(_ answer: FetchedAnswer)
-    /// There is no answer; or there was, and its body cannot be completed.
+    /// The origin gave no answer, or the body of its answer cannot be completed.
     func fetchFailed(_ refusal: Refusal, denial: Denial?)
-    /// The origin switched protocols: its socket is the client's now.
+    /// The origin switched protocols. The listener owns its socket from here on. `early`: bytes that followed the 101.
     func fetchSwitched(_ response: ReceivedResponse, origin: consuming Descriptor, early: [UInt8])
 }
 
 enum FetchedAnswer {
-    /// From the store, where it is or where it is arriving.
-    /// - ownFields: all end-to-end fields as they came, where not all are stored and this client is the one they were sent to.
+    /// A stored response, complete or still arriving. `ownFields`: all end-to-end fields as received, if the store keeps only some
+    /// of them and this client is the one that they were sent to.
     case stored(StoredResponse, as: Service, ownFields: Fields?)
-    /// For this client alone. `body`: nil where no content follows the head.
+    /// A response for this client alone. Nil in place of the body if no content follows the head.
     case passed(RelayedHead, ReceivedResponse, Body?, TransientTrailers?)
 }
 
-/// Bytes of a stored response that nobody has fetched, and the claim on them.
+/// Missing bytes of a stored response, and the claim on them: nobody else fetches them while `fill` is held.
 struct Hole {
     let record: StoredResponse
     let fill: Fill

@@ -2,21 +2,21 @@ package import Disk
 import Glibc
 package import Storage
 
-/// The disk store as a back store: Storage's nouns on one side, Disk's on the other, and nothing decided in between.
+/// Makes the disk store a back store: it translates between the nouns of Storage and those of Disk, and decides nothing.
 package final class DiskBackStore: BackStore {
     private let store: DiskStore
 
     private init(_ store: DiskStore) {
-        precondition(Body.blockBytes == Disk.blockBytes, "both count in the same blocks")
+        precondition(Body.blockBytes == Disk.blockBytes, "bodies and disk have blocks of one length")
         self.store = store
     }
 
-    /// Opens the directory, or makes it. Blocks, but not for the size of the store.
+    /// Opens the store in a directory, or creates both. Blocks, but not for longer if the store is larger: the index is filled later.
     package static func open(_ settings: BackStoreSettings) throws(BackStoreRefusal) -> DiskBackStore {
         try open(settings, calls: SystemCalls())
     }
 
-    /// - Parameter calls: the calls of the kernel that it makes.
+    /// - Parameter calls: the system calls of the store. Tests make them fail.
     package static func open(
         _ settings: BackStoreSettings, calls: any DiskCalls
     ) throws(BackStoreRefusal) -> DiskBackStore {
@@ -146,7 +146,7 @@ package final class DiskBackStore: BackStore {
     }
 }
 
-/// A large object of the disk store as the blocks of a body.
+/// Makes a large object of the disk store the blocks of a body.
 private final class DiskBlocks: BodyBlocks {
     private let object: LargeObject
 
@@ -167,7 +167,7 @@ private final class DiskBlocks: BodyBlocks {
     func readAhead(from offset: Int, length: Int) { object.readAhead(from: offset, length: length) }
 }
 
-/// A body as the disk store's writer takes bytes of it: as long as it will be, whatever is there by now.
+/// Gives the writer of the disk store the bytes of a body. `length` is the expected length, even if the body is still growing.
 private final class BytesOfBody: BodyBytes {
     private let body: Body
 

@@ -2,10 +2,10 @@ import Disk
 import Glibc
 import Storage
 
-// Each noun of Storage's and its counterpart of Disk's.
+// The nouns of Storage and their counterparts in Disk.
 
 extension StorageKey {
-    /// What identifies the key in the disk store's index, while the process lives.
+    /// The hash of the key in the index of the disk store. Valid in this process only.
     var folded: UInt64 { high ^ low }
 }
 

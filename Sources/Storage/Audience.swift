@@ -1,5 +1,5 @@
-/// The readers of a body that is not whole: who is attached, who waits, and of a window how far the writer may be ahead.
-/// Under the body's lock (`Body.locked`).
+/// The readers of a body that is not complete: who is attached, who waits, and, for a window, how far the writer may be ahead.
+/// Protected by the lock of the body (`Body.locked`).
 final class Audience {
     private struct Wait {
         let ticket: WaitTicket
@@ -15,12 +15,12 @@ final class Audience {
     private var readers: [Reader] = []
     private var roomWake: Wake?
 
-    /// Bytes the writer may be ahead of the slowest reader; nil: the body is no window.
+    /// How many bytes the writer may be ahead of the slowest reader. Nil if the body is not a window.
     var window: Int?
-    /// Offset below which pages are freed.
+    /// Pages that end at or before this offset are freed.
     var freedEnd = 0
 
-    /// Nobody reads or waits, and nothing was freed: the body can do without it.
+    /// Nobody reads or waits, and no page was freed: the body does not need this object.
     var isIdle: Bool { waits.isEmpty && readers.isEmpty && roomWake == nil && window == nil }
 
     var readerCount: Int { readers.count }
@@ -31,7 +31,7 @@ final class Audience {
         waits.append(Wait(ticket: ticket, offset: offset, wake: wake))
     }
 
-    /// Returns the wake, to be released after the lock; nil where it was called already.
+    /// Returns the wake, which the caller releases without the lock. Returns nil if it was called already.
     @discardableResult
     func removeWait(_ ticket: WaitTicket) -> Wake? {
         guard let index = waits.firstIndex(where: { $0.ticket == ticket }) else { return nil }
@@ -47,7 +47,7 @@ final class Audience {
     // MARK: Readers
 
     func addReader(_ id: ReaderID, at offset: Int) {
-        precondition(offset >= freedEnd, "a reader does not want what is freed")
+        precondition(offset >= freedEnd, "a reader begins behind the freed pages")
         readers.append(Reader(id: id, offset: offset))
     }
 
@@ -58,7 +58,7 @@ final class Audience {
 
     func removeReader(_ id: ReaderID) { readers.removeAll { $0.id == id } }
 
-    /// nil: nobody reads.
+    /// Returns nil if nobody reads.
     var slowest: Int? { readers.map(\.offset).min() }
 
     // MARK: The writer's pause

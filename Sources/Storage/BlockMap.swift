@@ -1,27 +1,29 @@
-/// Which bytes of a partial body are there, and which are being fetched: pieces in order, to the byte. What lies between
-/// them is neither. Under the body's lock (`Body.locked`).
+/// Which bytes of a partial body are present and which are being fetched: pieces in increasing order, exact to the byte. Bytes
+/// between two pieces are neither. Protected by the lock of the body (`Body.locked`).
 final class BlockMap {
     private struct Piece {
         var start, end: Int
-        /// The bytes are there; otherwise a fill is fetching them, and stands at `start`.
+        /// The bytes are present. If false, a fill is fetching them, and its position is `start`.
         var isPublished: Bool
     }
-    /// Most pieces of one body: bounds the memory and time that requests for every other byte can cost.
+    /// The most pieces of one body. It bounds the memory and time that requests for every other byte can cost.
     static let piecesMax = 1024
     private static let piecesAtFirst = 8
 
-    /// Disjoint; published ones are never adjacent to each other.
+    /// In increasing order and disjoint. Two published pieces never touch.
     private var pieces: [Piece] = []
     private var claimCount = 0
-    /// Pieces that were charged to the budget.
+    /// How many pieces are charged to the budget.
     private var slots: Int
 
-    /// All of `0..<length` is there.
+    /// Makes a map in which `0..<length` is present.
     convenience init(published length: Int) { self.init(extents: length > 0 ? [0..<length] : []) }
 
-    /// These ranges are there: in order, never adjacent.
+    /// Makes a map in which these ranges are present. They are in increasing order and never touch.
     init(extents: [Range<Int>]) {
-        precondition(zip(extents, extents.dropFirst()).allSatisfy { $0.upperBound < $1.lowerBound }, "in order")
+        precondition(
+            zip(extents, extents.dropFirst()).allSatisfy { $0.upperBound < $1.lowerBound },
+            "ranges are in order and never touch")
         slots = Self.piecesAtFirst
         while slots < extents.count + 2 { slots *= 2 }
         pieces.reserveCapacity(slots)
@@ -33,7 +35,7 @@ final class BlockMap {
     enum Spot: Equatable {
         case published(end: Int)
         case claimed
-        /// Up to where the next piece begins; nil: no piece follows.
+        /// Neither present nor being fetched, up to `end`, where the next piece begins. Nil if no piece follows.
         case free(end: Int?)
     }
 
@@ -47,13 +49,13 @@ final class BlockMap {
 
     var extents: [Range<Int>] { pieces.filter(\.isPublished).map { $0.start..<$0.end } }
 
-    /// Bytes that are there from the first on.
+    /// How many bytes are present at the beginning of the body.
     var prefix: Int {
         guard let first = pieces.first, first.start == 0, first.isPublished else { return 0 }
         return first.end
     }
 
-    /// How far the fill is that will come to the byte at `offset`; nil: no fill will.
+    /// The position of the fill that will write the byte at `offset`. Nil if there is none.
     func fillPosition(before offset: Int) -> Int? {
         let index = index(at: offset)
         guard index < pieces.count, pieces[index].start <= offset, !pieces[index].isPublished else { return nil }
@@ -62,10 +64,10 @@ final class BlockMap {
 
     // MARK: Claims
 
-    /// Whether there is room for one more claim, and for the bytes that it leaves behind.
+    /// Whether there is space for one more claim, and for the piece of bytes that its fill publishes.
     var hasRoom: Bool { pieces.count + claimCount + 2 <= slots }
 
-    /// Returns nil where it must not grow further.
+    /// Returns nil if the map must not grow further.
     var slotsAfterGrowth: Int? { slots < Self.piecesMax ? slots * 2 : nil }
 
     func grow(to slots: Int) {
@@ -74,10 +76,10 @@ final class BlockMap {
         pieces.reserveCapacity(slots)
     }
 
-    /// Notes that a fill fetches the range, which is free.
+    /// Notes that a fill fetches the range. The range must be free.
     func claim(_ range: Range<Int>) {
-        precondition(hasRoom && !range.isEmpty, "there was room for a claim")
-        precondition(spot(at: range.lowerBound) != .claimed, "of two fills of one hole one is enough")
+        precondition(hasRoom && !range.isEmpty, "the caller made space for the claim")
+        precondition(spot(at: range.lowerBound) != .claimed, "a hole has one fill")
         let piece = Piece(start: range.lowerBound, end: range.upperBound, isPublished: false)
         pieces.insert(piece, at: index(at: range.lowerBound))
         claimCount += 1
@@ -87,7 +89,7 @@ final class BlockMap {
     func publish(_ count: Int, at position: Int) {
         var index = claim(at: position)
         let end = position + count
-        precondition(end <= pieces[index].end, "a fill writes into its hole")
+        precondition(end <= pieces[index].end, "a fill writes into its hole only")
         pieces[index].start = end
         if index > 0, pieces[index - 1].isPublished, pieces[index - 1].end == position {
             pieces[index - 1].end = end
@@ -103,7 +105,7 @@ final class BlockMap {
         }
     }
 
-    /// Makes a hole of bytes that are gone. No fill is under way in that range.
+    /// Makes a hole of bytes that no longer exist. No fill may be under way in that range.
     func unpublish(_ range: Range<Int>) {
         var kept: [Piece] = []
         for piece in pieces {
@@ -122,7 +124,7 @@ final class BlockMap {
         slots = max(slots, pieces.count + claimCount + 2)
     }
 
-    /// The fill at `position` fetches no further than `end`.
+    /// Ends the claim of the fill at `position` at `end`.
     func cut(at position: Int, to end: Int) {
         let index = claim(at: position)
         pieces[index].end = min(end, pieces[index].end)
@@ -130,7 +132,7 @@ final class BlockMap {
     }
 
     private func removeClaim(_ index: Int) {
-        precondition(claimCount > 0, "claims are counted")
+        precondition(claimCount > 0, "a claim that is removed was counted")
         pieces.remove(at: index)
         claimCount -= 1
     }
@@ -139,11 +141,11 @@ final class BlockMap {
         let index = index(at: position)
         precondition(
             index < pieces.count && pieces[index].start == position && !pieces[index].isPublished,
-            "a fill is where its claim begins")
+            "the position of a fill is where its claim begins")
         return index
     }
 
-    /// The first piece that ends beyond the offset.
+    /// The index of the first piece that ends beyond the offset.
     private func index(at offset: Int) -> Int {
         var low = 0
         var high = pieces.count
@@ -156,7 +158,7 @@ final class BlockMap {
 
     // MARK: Memory
 
-    /// Bytes of memory that it takes at most.
+    /// The most bytes of memory that the map takes.
     var footprint: Int { Self.footprint(slots: slots) }
 
     static func footprint(slots: Int) -> Int {

@@ -1,10 +1,10 @@
-/// What a locked section gives up. It is destroyed after the lock is released, because freeing memory takes time, and the
-/// deinitialiser of a response or body takes other locks.
+/// What a locked section removes. The caller destroys it after releasing the lock, because freeing memory takes time, and because
+/// the deinitialisers of responses and bodies take other locks.
 @safe struct Doomed {
-    /// Lists of variants taken out of the table, with the responses in them. Most often there is one: it stands alone.
+    /// Lists of variants that were removed from the table. Usually there is only one, which needs no array.
     private var list: [StoredRecord]?
     private var lists: [[StoredRecord]] = []
-    /// Raw memory without anything to destroy in it.
+    /// Raw memory with nothing in it that has to be deinitialised.
     var blocks: [UnsafeMutableRawPointer] = unsafe []
 
     mutating func add(_ variants: [StoredRecord]) {

@@ -1,24 +1,24 @@
-/// Fetches one hole of a partial body (`Body.claim`): the one writer of the bytes from `position` to the end of `range`.
-/// One thread at a time; other fills may write elsewhere in the same body at the same moment.
+/// The right to fill one hole of a partial body (`Body.claim`). It is the only writer of the bytes from `position` to the end of
+/// `range`. One thread at a time uses it; other fills may write to other holes of the same body at the same moment.
 ///
-/// What it has written can be read at once. What it has not written is free again when it ends, in whatever way: readers
-/// that wait for it look again, and the first of them claims what is left.
+/// Bytes that it has written can be read at once. When it ends, for whatever reason, the rest of the hole is free again: the readers
+/// that wait for it are woken, and the first of them claims the rest.
 @safe package final class Fill: @unchecked Sendable {
     package let body: Body
-    /// The hole, as offsets in the body. It ends earlier after `shrink`.
+    /// The hole, as offsets in the body. `shrink` makes it end earlier.
     package private(set) var range: Range<Int>
-    /// Offset of the next byte to be written.
+    /// The offset of the next byte to be written.
     package private(set) var position: Int
-    /// Offset up to which there are pages.
+    /// The offset up to which pages are allocated.
     private var capacity: Int
-    /// Bytes of pages taken beyond the budget.
+    /// Bytes of pages that were taken beyond the budget.
     private var overdrawn = 0
     private var hasEnded = false
-    /// Blocks that end before this were discarded.
+    /// Blocks that end at or before this offset were discarded.
     private var discardedEnd: Int
 
-    /// Bytes of pages one fill may take where the budget has no room even after evicting, so that the answer to a short
-    /// range is not broken off by what others hold.
+    /// How many bytes of pages one fill may take if the budget has no space even after evicting. Without them, the answer to a short
+    /// range would break off because of what others use.
     private static let overdraftMax = 1 << 20
 
     init(_ range: Range<Int>, of body: Body) {
@@ -32,10 +32,10 @@
 
     deinit { abandon() }
 
-    /// Appends all of the bytes or none. `.tooLarge`: they would go beyond the hole. `.full`: the budget has no room, or
-    /// the body holds as much as the longest body stored: abandon, and fetch on without storing.
+    /// Appends all of the bytes or none. Returns `.tooLarge` if they would exceed the hole. Returns `.full` if the budget has no space, or
+    /// the body has as many bytes as the longest body that is stored: abandon the fill, and continue without storing.
     package func append(_ bytes: UnsafeRawBufferPointer) -> Body.AppendResult {
-        precondition(!hasEnded, "a fill that ended does not go on")
+        precondition(!hasEnded, "a fill is not used after its end")
         guard bytes.count <= range.upperBound - position else { return .tooLarge }
         guard reserve(upTo: position + bytes.count) else { return .full }
         unsafe body.copy(bytes, to: position)
@@ -43,24 +43,26 @@
         return .appended
     }
 
-    /// Room to read(2) into, at most `hint` bytes, often less: up to the end of a page. Follow with `commit`. Returns nil
-    /// as `append` returns `.full`, and where the hole is filled.
+    /// Returns memory to read(2) into: at most `hint` bytes, and often fewer, because it ends with a page. Call `commit` afterwards.
+    /// Returns nil if `append` would return `.full`, or if the hole is filled.
     package func writable(_ hint: Int) -> UnsafeMutableRawBufferPointer? {
-        precondition(!hasEnded, "a fill that ended does not go on")
+        precondition(!hasEnded, "a fill is not used after its end")
         let wanted = min(hint, range.upperBound - position)
         guard wanted > 0, reserve(upTo: position + 1) else { return nil }
         return unsafe body.gap(from: position, limit: wanted)
     }
 
-    /// Publishes `count` bytes written into what `writable` gave.
+    /// Publishes `count` bytes that were written into the memory that `writable` returned.
     package func commit(_ count: Int) {
-        precondition(!hasEnded, "a fill that ended does not go on")
-        precondition(count >= 0 && position + count <= min(capacity, range.upperBound), "more than there was room for")
+        precondition(!hasEnded, "a fill is not used after its end")
+        precondition(
+            count >= 0 && position + count <= min(capacity, range.upperBound),
+            "the bytes fit into the memory that was returned")
         publish(count)
     }
 
-    /// Ends the hole at `end`, because the origin gives less than was claimed: the rest is free. No effect where it ends
-    /// there already, or before.
+    /// Ends the hole at `end`, because the origin sends less than was claimed. The rest is free again. Does nothing if the hole ends
+    /// there or earlier.
     package func shrink(to end: Int) {
         guard !hasEnded, end < range.upperBound else { return }
         let end = max(end, position)
@@ -77,13 +79,13 @@
         discardedEnd = end / Body.blockBytes * Body.blockBytes
     }
 
-    /// No more bytes follow. False: fewer came than the hole has; the rest of it is free again.
+    /// Ends the fill, because no more bytes follow. Returns false if the hole is not filled; the rest of it is free again.
     package func finish() -> Bool {
         abandon()
         return position == range.upperBound
     }
 
-    /// Ends it: what was written stays, the rest of the hole is free. No effect on a fill that has ended.
+    /// Ends the fill. Written bytes stay, and the rest of the hole is free again. Does nothing if the fill has ended.
     package func abandon() {
         guard !hasEnded else { return }
         hasEnded = true
@@ -93,7 +95,7 @@
 
     private func publish(_ count: Int) {
         guard count > 0 else { return }
-        precondition(position + count <= range.upperBound, "a fill writes into its hole")
+        precondition(position + count <= range.upperBound, "a fill writes into its hole only")
         position += count
         body.publish(count, at: position - count)
     }

@@ -1,22 +1,22 @@
-/// Keys last evicted from the small queue, the oldest forgotten first (the ghost queue of S3-FIFO): a key that comes back
-/// while it is remembered goes straight to the main queue.
+/// The ghost queue of S3-FIFO: it remembers the keys that were last evicted from the small queue, and forgets the oldest first. If a
+/// remembered key comes back, its response goes directly to the main queue.
 ///
-/// A set-associative table of 32-bit fingerprints with the time they were noted, eight bytes each: it forgets by age
-/// instead of by unlinking. A false match costs a place in the main queue, never a wrong answer.
+/// It is a set-associative table of 32-bit fingerprints with the time at which they were noted, eight bytes each. Entries expire by
+/// age and are never unlinked. A false match costs a place in the main queue; it never causes a wrong answer.
 @safe struct GhostQueue {
     private struct Mark {
         var fingerprint: UInt32 = 0
-        /// Number of the note; zero: free.
+        /// The value of `clock` when the key was noted. Zero if the entry is free.
         var noted: UInt32 = 0
     }
     private static let ways = 8
-    /// How many keys are remembered whatever the main queue holds.
+    /// The fewest keys that are remembered, however few responses the main queue has.
     static let countMin = 16
 
     private var marks: UnsafeMutablePointer<Mark>
     private var bucketCount: Int
     private var clock: UInt32 = 0
-    /// How many of the latest notes count.
+    /// How many of the latest keys are remembered.
     private var limit = GhostQueue.countMin
 
     init() {
@@ -27,7 +27,7 @@
 
     func free() { unsafe marks.deallocate() }
 
-    /// Remembers a key, and as many others before it as `limit` says.
+    /// Remembers a key. From now on the latest `limit` keys are remembered.
     mutating func note(_ key: StorageKey, limit: Int, into doomed: inout Doomed) {
         precondition(limit >= 0, "a limit is not negative")
         self.limit = max(limit, Self.countMin)
@@ -36,7 +36,7 @@
         place(Mark(fingerprint: fingerprint(key), noted: clock))
     }
 
-    /// Whether the key is remembered. Forgets it.
+    /// Returns whether the key was remembered, and forgets it.
     mutating func take(_ key: StorageKey) -> Bool {
         let wanted = fingerprint(key)
         for index in bucket(wanted) where unsafe marks[index].fingerprint == wanted && isValid(index) {
@@ -46,7 +46,7 @@
         return false
     }
 
-    /// How many keys are remembered. For tests and statistics: it looks at all of them.
+    /// How many keys are remembered. This examines the whole table: use it for tests and statistics only.
     var count: Int { (0..<bucketCount * Self.ways).count { isValid($0) } }
 
     private func fingerprint(_ key: StorageKey) -> UInt32 { UInt32(truncatingIfNeeded: key.low ^ (key.high >> 32)) }

@@ -1,4 +1,4 @@
-/// The large bodies in use, so that all requests for one share its body and its holes.
+/// The large bodies in use. All requests for one response share its body and its holes.
 final class LargeBodies: @unchecked Sendable {
     private struct Entry { weak var body: Body? }
     private let lock = LockBank(count: 1)
@@ -7,12 +7,12 @@ final class LargeBodies: @unchecked Sendable {
 
     func add(_ body: Body, _ id: StoredID) { lock.withLock(0) { put(body, id) } }
 
-    /// The body in use, or a new one.
+    /// Returns the body in use, or the one that `make` makes.
     func body(_ id: StoredID, make: () throws(BackStoreReadError) -> Body?) throws(BackStoreReadError) -> Body? {
         if let known = lock.withLock(0, { bodies[id]?.body }) { return known }
         guard let made = try make() else { return nil }
         return lock.withLock(0) {
-            // Of two threads that open it at once, the first wins.
+            // If two threads open the body at once, both use the first.
             if let known = bodies[id]?.body { return known }
             put(made, id)
             return made

@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// A row of mutexes, each on a cache line of its own. A lock is named by its index.
+/// A row of mutexes, each on a cache line of its own. An index identifies a lock.
 ///
-/// `pthread_mutex_t` because ThreadSanitizer sees it; it costs the same as `Synchronization.Mutex`.
+/// They are `pthread_mutex_t`, because ThreadSanitizer knows these, and they cost the same as `Synchronization.Mutex`.
 @safe final class LockBank: @unchecked Sendable {
     private static let stride = 128
     private let cells: UnsafeMutableRawPointer
     let count: Int
 
     init(count: Int) {
-        precondition(count > 0 && count & (count - 1) == 0, "an address picks a lock by its lower bits")
+        precondition(count > 0 && count & (count - 1) == 0, "the number of locks is a power of two")
         self.count = count
         unsafe cells = .allocate(byteCount: count * Self.stride, alignment: Self.stride)
         for index in 0..<count {
@@ -37,8 +37,8 @@ internal import Glibc
         return body()
     }
 
-    /// The lock of an object that has none of its own: objects share the row by address. Two objects may have the same, so
-    /// no two of these locks are ever held at once.
+    /// The index of the lock for an object that has no lock of its own: its address selects one. Two objects may have the same lock, so
+    /// a thread never holds two of these locks.
     func index(for object: AnyObject) -> Int {
         let address = UInt(bitPattern: ObjectIdentifier(object))
         return Int(truncatingIfNeeded: (address &* 0x9E37_79B9_7F4A_7C15) >> 40) & (count - 1)

@@ -1,18 +1,18 @@
 internal import Synchronization
 
-/// The memory tier: stored responses by key, in shards with a short lock each, within a strict budget, evicted by
-/// S3-FIFO (`Shard`). Used by all workers at once. It knows nothing of HTTP: keys and heads are bytes.
+/// The memory tier: stored responses by key, within a strict budget. It is divided into shards, each with a lock that is held only
+/// briefly, and evicts by S3-FIFO (`Shard`). All workers use it at once. It does not know HTTP: keys and heads are bytes.
 ///
-/// Everything counts against the budget: pages at their malloc size, heads, keys, objects, their share of the tables,
-/// and what was evicted but is still being sent.
+/// Everything counts against the budget: the pages of bodies with the size that malloc(3) gives them, heads, keys, objects, their
+/// share of the tables, and responses that were evicted and are still being sent.
 package final class MemoryTier: Sendable {
     let shelves: Shelves
 
     /// - Parameters:
-    ///   - budget: bytes.
+    ///   - budget: in bytes.
     ///   - shards: a power of two.
-    ///   - objectMax: longest body stored, in bytes.
-    ///   - variantsPerKeyMax: variants kept under one key; the oldest give way.
+    ///   - objectMax: the length of the longest body that is stored, in bytes.
+    ///   - variantsPerKeyMax: the most variants of one key. Beyond it the oldest are removed.
     package init(budget: Int, shards: Int = 64, objectMax: Int, variantsPerKeyMax: Int) {
         shelves = Shelves(
             budget: budget, shards: shards, objectMax: objectMax, variantsPerKeyMax: variantsPerKeyMax)
@@ -20,8 +20,8 @@ package final class MemoryTier: Sendable {
 
     deinit { removeAll() }
 
-    /// All variants stored under the key, newest first; [] where there are none. Compares the key bytes in full. Marks
-    /// nothing: call `touch` for the one that is served. Allocates nothing.
+    /// Returns all variants that are stored under the key, newest first. Compares the bytes of the key in full and allocates nothing.
+    /// It does not count as a use: call `touch` for the response that is served.
     package func lookup(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> [StoredRecord] {
         unsafe shelves.lookup(key, keyBytes)
     }
@@ -29,36 +29,35 @@ package final class MemoryTier: Sendable {
     /// Counts one use of a stored response.
     package func touch(_ record: StoredRecord) { record.markUsed() }
 
-    /// Makes a stored response visible, in place of the same variant; also while its body still grows, then from the
-    /// writer's thread. False: its body failed or became a window, or the budget has no room for it.
+    /// Makes a response visible, and replaces the same variant. Its body may still be growing; then only the thread of its writer may
+    /// call this. Returns false, and stores nothing, if the body failed or became a window, or if the budget has no space.
     package func insert(_ record: StoredRecord) -> Bool { shelves.insert(record) != nil }
 
-    /// Puts a stored response with a freshened head and the same body where `old` is. False: nothing changed, because
-    /// `old` is no longer there or the budget has no room.
+    /// Replaces `old` by a response with a freshened head and the same body. Returns false, and changes nothing, if `old` is no longer
+    /// stored or the budget has no space.
     package func replace(_ old: StoredRecord, with new: StoredRecord) -> Bool { shelves.replace(old, with: new) }
 
-    /// Removes a stored response; no effect where it is not there.
+    /// Removes a response. Does nothing if it is not stored.
     package func remove(_ record: StoredRecord) { shelves.remove(record) }
 
-    /// Removes all variants of a key; returns how many.
+    /// Removes all variants of a key. Returns how many there were.
     package func invalidate(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
         unsafe shelves.invalidate(key, keyBytes)
     }
 
-    /// A body to be stored. Returns nil where it is longer than `lengthMax`, or the budget has no room.
+    /// Makes a body to be stored. Returns nil if it is longer than `lengthMax`, or the budget has no space.
     /// - Parameters:
-    ///   - expectedLength: nil: not known.
-    ///   - lengthMax: bytes it may have; nil: `objectMax`.
+    ///   - expectedLength: the length in bytes. Nil if it is not known.
+    ///   - lengthMax: the most bytes of the body. Nil stands for `objectMax`.
     package func makeBody(expectedLength: Int?, lengthMax: Int? = nil) -> Body? {
         if let length = expectedLength, length < 0 || length > lengthMax ?? shelves.objectMax { return nil }
         let body = Body(expectedLength: expectedLength, lengthMax: lengthMax, shelves: shelves)
         return body.chargeObject() ? body : nil
     }
 
-    /// A body of which any ranges may be there (`Body.claim`). Only what is held counts, so it may be longer than
-    /// `objectMax`, but holds no more than that at once. Returns nil where it is longer than 1 TiB, or the budget has no
-    /// room.
-    /// - Parameter heldMax: in place of `objectMax`.
+    /// Makes a partial body, in which any range may be present (`Body.claim`). Only present bytes count: the body may be longer than
+    /// `objectMax`, but never holds more than that. Returns nil if it is longer than 1 TiB, or the budget has no space.
+    /// - Parameter heldMax: the most bytes that it holds, instead of `objectMax`.
     package func makeSparseBody(length: Int, heldMax: Int? = nil) -> Body? {
         guard (0...BodyLayout.sparseLengthMax).contains(length) else { return nil }
         let body = Body(expectedLength: length, isSparse: true, lengthMax: heldMax, shelves: shelves)
@@ -67,11 +66,11 @@ package final class MemoryTier: Sendable {
         return body.beginPartial() ? body : nil
     }
 
-    /// A body that is only passed on: it is never stored and never refused, evicts nothing, and holds what its one reader
-    /// has not taken yet. One thread writes and reads it; how, is said in Body+Passing.swift.
+    /// Makes a body that is only passed on. It is never stored and never refused, evicts nothing, and holds the bytes that its only
+    /// reader has not taken yet. One thread writes and reads it (Body+Passing.swift).
     /// - Parameters:
-    ///   - expectedLength: nil: not known. Any length will do.
-    ///   - window: bytes the writer may be ahead of the reader before it is to pause.
+    ///   - expectedLength: any length. Nil if it is not known.
+    ///   - window: how many bytes the writer may be ahead of the reader before it has to pause.
     package func makeWindow(expectedLength: Int?, window: Int) -> Body {
         precondition(window > 0 && expectedLength ?? 0 >= 0, "a window has room, and a body has a length")
         let body = Body(expectedLength: expectedLength, shelves: shelves)
@@ -80,15 +79,16 @@ package final class MemoryTier: Sendable {
         return body
     }
 
-    /// Sets the budget, in bytes, and evicts down to it.
+    /// Sets the budget in bytes, and evicts until it is kept.
     package func setBudget(_ budget: Int) {
         precondition(budget >= 0, "a budget is not negative")
         shelves.limit.store(budget, ordering: .relaxed)
         _ = shelves.charge(0)
     }
 
-    /// Decides who fetches what is not there: under the lock of the shard, so that one leads and all others follow.
-    /// - Parameter knownNewest: the first response that the look-up gave; nil where it gave none.
+    /// Decides who fetches a response that is not stored. The decision is made under the lock of the shard, so that one request leads
+    /// and all others follow.
+    /// - Parameter knownNewest: the first response that `lookup` returned. Nil if it returned none.
     package func lead(
         _ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer, knownNewest: StoredRecord?
     ) -> Leadership {
@@ -99,16 +99,17 @@ package final class MemoryTier: Sendable {
 // MARK: All stored responses
 
 extension MemoryTier {
-    /// Removes the responses for which `condition` holds; returns how many and their bytes. Asks outside the locks, shard by
-    /// shard, so it may miss responses that come meanwhile, but not those that get a new head meanwhile.
+    /// Removes the responses for which `condition` holds. Returns how many there were, and how many bytes they had. The condition is
+    /// evaluated without a lock, shard by shard: responses that are inserted meanwhile may be missed, but not those that are freshened
+    /// meanwhile.
     package func purge(dryRun: Bool, where condition: (StoredRecord) -> Bool) -> (records: Int, bytes: Int) {
         var purged = (records: 0, bytes: 0)
         for index in 0..<shelves.shardCount { while purge(shard: index, dryRun: dryRun, &purged, where: condition) {} }
         return purged
     }
 
-    /// - Returns: whether one that matched left in between: look again, because the same response may stand there under a
-    ///   new head.
+    /// - Returns: whether a matching response left the shard in between. Then look again, because the same response may be stored
+    ///   with a new head.
     private func purge(
         shard index: Int, dryRun: Bool, _ purged: inout (records: Int, bytes: Int),
         where condition: (StoredRecord) -> Bool
@@ -127,11 +128,11 @@ extension MemoryTier {
         return !dryRun && found.records < matching.count
     }
 
-    /// Counts invalidations and purges. Where it has changed since a request was sent, the response may be older than the
-    /// last of them. For fetches that lead no transfer; a transfer knows more exactly (`Transfer.isOutdated`).
+    /// The number of invalidations and purges so far. If it changed since a request was sent, its response may be older than the last
+    /// of them. Meant for fetches that lead no transfer; a transfer has exact knowledge (`Transfer.isOutdated`).
     package var invalidations: Int { shelves.invalidations.load(ordering: .acquiring) }
 
-    /// Before a purge: what transfers under way bring is not stored, whatever it is, nor shared with later requests.
+    /// To be called before a purge: responses of transfers under way are then neither stored nor shared with later requests.
     package func outdateTransfers() { shelves.outdateTransfers() }
 
     package func removeAll() {
@@ -139,15 +140,15 @@ extension MemoryTier {
         while shelves.dropSparePage() {}
     }
 
-    /// Visits every stored response, shard by shard, outside the locks.
+    /// Visits every stored response, shard by shard, without holding a lock.
     package func forEach(_ visit: (StoredRecord) -> Void) {
         for index in 0..<shelves.shardCount { shelves.records(inShard: index).forEach(visit) }
     }
 
-    /// The stored responses, a part of the tier at a time: for listings that hold little at once. A part may be empty.
-    /// Responses that come or go meanwhile may be missed.
-    /// - Parameter cursor: where the part before ended; nil: the beginning.
-    /// - Returns: the responses, and where the next part begins; nil: this was the last.
+    /// Lists stored responses, one part of the tier at a time, so that the caller holds few at once. A part may be empty. Responses that
+    /// are inserted or removed meanwhile may be missed.
+    /// - Parameter cursor: where the previous part ended. Nil begins the list.
+    /// - Returns: the responses, and where the next part begins. `next` is nil for the last part.
     package func page(after cursor: RecordCursor?) -> (records: [StoredRecord], next: RecordCursor?) {
         let index = cursor?.shard ?? 0
         precondition(index < shelves.shardCount, "a cursor is used with the tier that gave it")
@@ -166,7 +167,7 @@ extension MemoryTier {
     }
 }
 
-/// A place between two parts of a listing (`MemoryTier.page`). Valid for the tier that gave it.
+/// A position between two parts of a listing (`MemoryTier.page`). Valid only for the tier that returned it.
 package struct RecordCursor: Hashable, Sendable { let shard: Int }
 
 extension Shard {

@@ -1,25 +1,25 @@
-/// What the memory tier holds and has done, summed over its shards at slightly different moments.
+/// Numbers of the memory tier, summed over its shards at slightly different moments.
 package struct MemoryTierStatistics: Equatable, Sendable {
-    /// Bytes it may take.
+    /// The most bytes that the tier may take.
     package var budgetBytes = 0
-    /// Bytes in stored responses, including those that were evicted and are still being read, and in windows.
+    /// Bytes of stored responses, of evicted ones that are still being read, and of windows.
     package var usedBytes = 0
-    /// Bytes in pages kept for the next body: counted against the budget, given back when it is short.
+    /// Bytes of pages that are kept for the next body. They count against the budget, and are freed when it is short.
     package var spareBytes = 0
     package var recordCount = 0
     package var smallCount = 0
     package var smallBytes = 0
     package var mainCount = 0
     package var mainBytes = 0
-    /// Keys remembered after eviction.
+    /// Keys of evicted responses that are remembered.
     package var ghostCount = 0
     package var transferCount = 0
     /// Since the start.
     package var evictions = 0
     package var evictedBytes = 0
-    /// Times the budget had no room.
+    /// How often the budget had no space.
     package var refused = 0
-    /// Pages taken beyond the budget, by bodies that outgrew it.
+    /// Pages that bodies took beyond the budget, because their transfer would have broken off otherwise.
     package var overdrawn = 0
 
     package init() {}

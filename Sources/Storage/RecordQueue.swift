@@ -1,23 +1,23 @@
-/// One FIFO of S3-FIFO: stored responses linked through themselves, newest first. Under the lock of its shard.
+/// One FIFO of S3-FIFO: an intrusive list of stored responses, newest first. Protected by the lock of its shard.
 ///
-/// The table owns the responses and the queue points at them, unretained: a response leaves its queue before it leaves the
-/// table, or the queue would point at freed memory.
+/// The table owns the responses, and the queue has unretained pointers to them. A response must therefore leave its queue before it
+/// leaves the table: otherwise the queue would point to freed memory.
 @safe struct RecordQueue {
     private var newest: Unmanaged<StoredRecord>?
     private var oldest: Unmanaged<StoredRecord>?
     private(set) var count = 0
-    /// Sum of the weights of the records in here.
+    /// The sum of the weights of the responses in the queue.
     private(set) var bytes = 0
     private let place: StoredRecord.Place
 
     init(_ place: StoredRecord.Place) { self.place = place }
 
-    /// The next to be evicted.
+    /// The response that is evicted next.
     var last: StoredRecord? { unsafe oldest?.takeUnretainedValue() }
 
     mutating func push(_ record: StoredRecord) {
         precondition(record.weight >= 0, "a weight is not negative")
-        precondition(record.place == .nowhere, "a response is in one queue")
+        precondition(record.place == .nowhere, "a response is in one queue only")
         let reference = unsafe Unmanaged.passUnretained(record)
         unsafe record.newer = nil
         unsafe record.older = newest
@@ -52,7 +52,7 @@
         bytes -= record.weight
     }
 
-    /// Puts `new` where `old` stood.
+    /// Replaces `old` by `new`, at the same place.
     mutating func substitute(_ new: StoredRecord, for old: StoredRecord) {
         precondition(old.place == place && new.place == .nowhere, "a new one takes the place of one in the queue")
         let reference = unsafe Unmanaged.passUnretained(new)
@@ -75,7 +75,7 @@
         bytes += new.weight - old.weight
     }
 
-    /// The response weighs more or less than when it came.
+    /// Changes the weight of a response in this queue.
     mutating func reweigh(_ record: StoredRecord, to weight: Int) {
         precondition(record.place == place && weight >= 0, "a response of this queue has a weight")
         bytes += weight - record.weight

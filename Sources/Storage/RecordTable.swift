@@ -1,12 +1,12 @@
-/// Key → variants: open addressing with linear probing, at most half full. Under the lock of its shard.
+/// Maps keys to variants, by open addressing with linear probing, at most half full. Protected by the lock of its shard.
 ///
-/// A list of variants is immutable and shared: a look-up hands it out with one retain and allocates nothing.
+/// Lists of variants are immutable and shared: a look-up returns one with a single retain and allocates nothing.
 @safe struct RecordTable {
     @safe private struct Slot {
         var key: StorageKey
-        /// Newest first, never empty; nil: the slot is free.
+        /// Newest first, never empty. Nil if the slot is free.
         private(set) var variants: [StoredRecord]?
-        /// The first of them, to compare the key without a retain.
+        /// The first of the variants, so that the key can be compared without a retain. Unretained: `variants` owns it.
         private var newest: Unmanaged<StoredRecord>?
 
         init(_ key: StorageKey, _ variants: [StoredRecord]?) {
@@ -24,7 +24,7 @@
 
     private var slots: UnsafeMutablePointer<Slot>
     private var capacity: Int
-    /// Keys in here.
+    /// The number of keys.
     private(set) var count = 0
 
     init() {
@@ -38,14 +38,14 @@
         unsafe slots.deallocate()
     }
 
-    /// All variants under the key, newest first; nil where there are none.
+    /// Returns all variants under the key, newest first. Returns nil if there are none.
     @inline(__always)
     func variants(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> [StoredRecord]? {
         let index = unsafe find(key, keyBytes)
         return unsafe index < 0 ? nil : slots[index].variants
     }
 
-    /// Stores a list of variants under their key; an empty list frees the slot.
+    /// Stores a list of variants under their key. An empty list frees the slot.
     mutating func set(_ variants: [StoredRecord], _ key: StorageKey, _ keyBytes: [UInt8], into doomed: inout Doomed) {
         let index = unsafe keyBytes.withUnsafeBytes { unsafe find(key, $0) }
         if index < 0 {
@@ -56,7 +56,7 @@
         if variants.isEmpty { vacate(index) } else { unsafe slots[index] = Slot(key, variants) }
     }
 
-    /// The stored response with this body, found by the hash alone; nil where it has left.
+    /// Returns the response with this body, found by the hash alone. Returns nil if it is no longer stored.
     func record(carrying body: Body, _ key: StorageKey) -> StoredRecord? {
         var index = home(key)
         while let variants = unsafe slots[index].variants {
@@ -70,7 +70,7 @@
         for index in 0..<capacity { if let variants = unsafe slots[index].variants { body(variants) } }
     }
 
-    /// The slot of a key; negative where it has none.
+    /// Returns the slot of a key, or a negative number if it has none.
     @inline(__always)
     private func find(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
         var index = home(key)
@@ -97,7 +97,7 @@
         unsafe slots[index] = slot
     }
 
-    /// Frees a slot and moves those behind it forward, so that no probe ends early.
+    /// Frees a slot and moves the slots behind it forward, so that no probe ends early.
     private mutating func vacate(_ freed: Int) {
         let mask = capacity - 1
         var hole = freed
@@ -111,7 +111,7 @@
             index = (index + 1) & mask
         }
         unsafe slots[hole] = Slot(StorageKey(high: 0, low: 0), nil)
-        precondition(count > 0, "a slot that is freed was taken")
+        precondition(count > 0, "only a slot in use is freed")
         count -= 1
     }
 

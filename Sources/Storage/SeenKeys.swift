@@ -1,4 +1,4 @@
-/// The keys seen last, some thousands of them.
+/// Remembers the keys that were seen last, some thousands of them.
 @safe final class SeenKeys: @unchecked Sendable {
     private static let countMax = 16_384
     private let lock = LockBank(count: 1)
@@ -6,7 +6,7 @@
 
     deinit { keys.free() }
 
-    /// Whether the key is remembered. Forgets it then, and remembers it otherwise.
+    /// Returns true and forgets the key if it is remembered. Otherwise returns false and remembers it.
     func hasSeen(_ key: StorageKey) -> Bool {
         var doomed = Doomed()
         let isKnown = lock.withLock(0) {

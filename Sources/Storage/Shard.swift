@@ -1,4 +1,4 @@
-/// One part of the memory tier: its table, its queues, its transfers under way. Under one lock.
+/// One part of the memory tier, with its table, queues and transfers under way. One lock of `Shelves` protects it.
 ///
 /// Eviction is S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023), in bytes:
 ///
@@ -7,8 +7,8 @@
 ///               ▼                      ▼
 ///             ghost (keys only)      gone           a key in ghost that comes back enters main
 ///
-/// Unlike there, what is heavy must have been used more than once (`usesToKeep`). A response whose body still grows is
-/// passed over: evicting it would free nothing.
+/// In one point this differs from the paper: heavy responses must have been used more than once (`usesToKeep`). A response whose body
+/// still grows is skipped, because evicting it would free nothing.
 struct Shard {
     var table = RecordTable()
     private(set) var small = RecordQueue(.small)
@@ -17,10 +17,10 @@ struct Shard {
     var transfers: [StorageKey: TransferState] = [:]
     private(set) var evictions = 0
     private(set) var evictedBytes = 0
-    /// How often `admits` was asked.
+    /// How often `admits` was called.
     private var questions: UInt32 = 0
 
-    /// How many responses one call of `evict` looks at: keeps the time under the lock short.
+    /// How many responses one call of `evict` examines. This keeps the time under the lock short.
     private static let stepsMax = 32
 
     enum Eviction { case evicted, progressed, nothing }
@@ -33,8 +33,8 @@ struct Shard {
         ghost.free()
     }
 
-    /// Puts a response before the other variants of its key, in place of those that it replaces.
-    /// - Returns: those that it replaces, and those beyond the most variants of a key.
+    /// Puts a response before the other variants of its key, and removes the variants that it replaces.
+    /// - Returns: the removed variants: those that it replaces, and the oldest beyond `variantsMax`.
     mutating func insert(_ record: StoredRecord, variantsMax: Int, into doomed: inout Doomed) -> [StoredRecord] {
         let wasEvicted = ghost.take(record.key)
         guard var variants = unsafe record.keyBytes.withUnsafeBytes({ unsafe table.variants(record.key, $0) }) else {
@@ -62,8 +62,8 @@ struct Shard {
         return displaced
     }
 
-    /// Puts a response that was read from the back store behind the other variants of its key. False: the same variant is
-    /// there, or as many variants as a key may have.
+    /// Puts a response that was read from the back store behind the other variants of its key. Returns false if the same variant is in
+    /// memory, or `variantsMax` variants are.
     mutating func adopt(_ record: StoredRecord, variantsMax: Int, into doomed: inout Doomed) -> Bool {
         let variants = unsafe record.keyBytes.withUnsafeBytes { unsafe table.variants(record.key, $0) } ?? []
         guard variants.count < max(1, variantsMax), !variants.contains(where: { $0.replaces(record) }) else {
@@ -76,13 +76,13 @@ struct Shard {
     private mutating func put(
         _ record: StoredRecord, _ variants: [StoredRecord], toMain: Bool, into doomed: inout Doomed
     ) {
-        precondition(variants.contains { $0 === record }, "a response is among the variants of its key")
+        precondition(variants.contains { $0 === record }, "the list of variants contains the new response")
         record.weight = record.currentWeight
         if toMain { main.push(record) } else { small.push(record) }
         table.set(variants, record.key, record.keyBytes, into: &doomed)
     }
 
-    /// Puts `new` where `old` is. False: `old` is no longer here.
+    /// Replaces `old` by `new`, at the same place of its queue. Returns false if `old` is no longer in this shard.
     mutating func replace(_ old: StoredRecord, with new: StoredRecord, into doomed: inout Doomed) -> Bool {
         guard old.place != .nowhere, new.place == .nowhere else { return false }
         guard var variants = unsafe old.keyBytes.withUnsafeBytes({ unsafe table.variants(old.key, $0) }),
@@ -103,7 +103,7 @@ struct Shard {
         return true
     }
 
-    /// False: it was not here.
+    /// Returns false if the response was not in this shard.
     mutating func remove(_ record: StoredRecord, into doomed: inout Doomed) -> Bool {
         record.revoke()
         return takeOut(record, into: &doomed)
@@ -128,7 +128,7 @@ struct Shard {
         return variants.count
     }
 
-    /// Weighs a response again, after its body has ended.
+    /// Updates the weight of a response after its body has ended.
     mutating func reweigh(_ record: StoredRecord) {
         switch record.place {
         case .small: small.reweigh(record, to: record.currentWeight)
@@ -137,7 +137,7 @@ struct Shard {
         }
     }
 
-    /// Moves responses through the queues until one falls out, `stepsMax` at most.
+    /// Moves responses through the queues until one is evicted. Examines at most `stepsMax` of them.
     mutating func evict(into doomed: inout Doomed) -> Eviction {
         var growingInSmall = 0
         var growingInMain = 0
@@ -162,10 +162,12 @@ struct Shard {
         return progressed ? .progressed : .nothing
     }
 
-    /// Whether a body on the back store may replace one in memory: the next in line, and only if that was not used since the
-    /// last look at it. Every eighth question looks at one, and takes one use from it: what nobody asks for gives way after
-    /// some time, and where all are asked for alike nothing moves to and fro. Responses without a body in memory stay: they
-    /// take little, and reading their heads again costs as much as reading a body.
+    /// Whether a body of the back store may replace one in memory.
+    ///
+    /// It may if the next response in line was not used since it was last examined. Only every eighth call examines one and takes one
+    /// use from it. So a response that nobody requests is replaced after some time, and if all are requested equally often, bodies do
+    /// not move to and fro. Responses without a body in memory are skipped: they take little memory, and reading their heads again
+    /// costs as much as reading a body.
     mutating func admits() -> Bool {
         questions &+= 1
         guard questions & 7 == 0 else { return false }
@@ -182,9 +184,9 @@ struct Shard {
         return false
     }
 
-    /// How often a response must have been used since the last look at it, to stay. A heavy one takes the room of many
-    /// others, so it must be used more often (the bench's zipf load: 2 points more of the requests are hits, and 1 point less
-    /// of the bytes).
+    /// How often a response must have been used since it was last examined in order to stay. A heavy response takes the space of many
+    /// others, so it must be used more often. With the zipf load of the benchmark this gives 2 percentage points more hits by requests,
+    /// and 1 point less by bytes.
     private func usesToKeep(_ record: StoredRecord) -> UInt8 {
         let mean = bytes / max(1, recordCount)
         if record.weight <= 2 * mean { return 1 }
@@ -192,7 +194,7 @@ struct Shard {
     }
 
     private mutating func evict(_ victim: StoredRecord, into doomed: inout Doomed) {
-        precondition(victim.place != .nowhere, "what is evicted is here")
+        precondition(victim.place != .nowhere, "only a response in a queue is evicted")
         if victim.place == .small { ghost.note(victim.key, limit: main.count, into: &doomed) }
         evictions += 1
         evictedBytes += victim.weight
@@ -201,7 +203,7 @@ struct Shard {
 
     /// Moves a response that was used while it waited: from small to main, from main to main again.
     private mutating func keep(_ record: StoredRecord) {
-        precondition(record.frequency > 0, "a response that is kept was used")
+        precondition(record.frequency > 0, "only a response that was used is kept")
         record.setFrequency(record.place == .small ? 0 : record.frequency - 1)
         unlink(record)
         main.push(record)

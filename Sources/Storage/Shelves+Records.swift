@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// What the tier does with stored responses and transfers, each under the lock of one shard.
+// Operations on stored responses and transfers, each under the lock of one shard.
 extension Shelves {
     @inline(__always)
     func lookup(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> [StoredRecord] {
         read(shardIndex(key)) { shard in unsafe shard.table.variants(key, keyBytes) ?? [] }
     }
 
-    /// - Returns: the responses that it replaces; nil: it is not stored.
+    /// - Returns: the responses that were removed for it. Nil if the response was not stored.
     func insert(_ record: StoredRecord) -> [StoredRecord]? {
         guard record.body.state != .failed, !record.body.isWindowed, chargeOnce(record) else { return nil }
         switch record.body.state {
@@ -20,7 +20,7 @@ extension Shelves {
         }
     }
 
-    /// - Parameter isValid: asked under the lock.
+    /// - Parameter isValid: called under the lock. If it returns false, the response is not stored.
     func adopt(_ record: StoredRecord, isValid: () -> Bool) -> Bool {
         guard chargeOnce(record) else { return false }
         record.body.home = record.key
@@ -46,7 +46,7 @@ extension Shelves {
 
     private func invalidateNow(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
         change(shardIndex(key)) { shard, doomed in
-            // Requests from now on lead a transfer of their own.
+            // Later requests lead a transfer of their own.
             if let running = shard.transfers.removeValue(forKey: key) {
                 running.isOutdated.store(true, ordering: .releasing)
             }
@@ -54,7 +54,7 @@ extension Shelves {
         }
     }
 
-    /// Weighs the response with this body again, after the body has ended.
+    /// Updates the weight of the response with this body, after the body has ended.
     func reweigh(_ body: Body, _ key: StorageKey) {
         change(shardIndex(key)) { shard, _ in
             if let record = shard.table.record(carrying: body, key) { shard.reweigh(record) }
@@ -67,7 +67,7 @@ extension Shelves {
         }
     }
 
-    /// The stored responses of one shard, to be looked at outside its lock.
+    /// The stored responses of one shard, for use without its lock.
     func records(inShard index: Int) -> [StoredRecord] {
         read(index) { shard in
             var records: [StoredRecord] = []
@@ -100,7 +100,7 @@ extension Shelves {
                 let isSame = unsafe running.keyBytes.withUnsafeBytes {
                     unsafe $0.count == keyBytes.count && equalBytes($0, keyBytes)
                 }
-                // Another key with the same hash leads alone.
+                // A request for another key with the same hash leads, and nobody can join it.
                 if isSame { return .follow(Transfer(running, self, isLeader: false)) }
             }
             let state = unsafe TransferState(key: key, keyBytes: Array(keyBytes))
@@ -109,7 +109,7 @@ extension Shelves {
         }
     }
 
-    /// Closes the transfers under way to further followers, and keeps what they bring from being stored.
+    /// Closes the transfers under way to further followers, and marks them so that their responses are not stored.
     func outdateTransfers() {
         invalidations.add(1, ordering: .releasing)
         for index in 0..<shardCount {
@@ -120,7 +120,7 @@ extension Shelves {
         }
     }
 
-    /// Takes a transfer out of its shard.
+    /// Removes a transfer from its shard.
     func forget(_ transfer: TransferState) {
         read(shardIndex(transfer.key)) { shard in
             guard let index = shard.transfers.index(forKey: transfer.key),

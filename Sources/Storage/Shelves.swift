@@ -1,17 +1,17 @@
 internal import CLarder
 internal import Synchronization
 
-/// What bodies, stored responses and transfers share with the tier that made them: the shards, the budget, the spare
-/// pages. It lives until the last of them goes; the tier empties it when it goes itself.
+/// What bodies, stored responses and transfers share with their tier: the shards, the budget, the spare pages. It lives as long as
+/// the last of them. The tier empties it when the tier itself is destroyed.
 ///
-/// The budget is one count for all shards, charged before memory is allocated and released after it is freed, so it is
-/// never exceeded (but see `overdraw` and `take`). Where it does not suffice, responses are evicted, from shards that hold
-/// at least their share first: that keeps shards even, and a body of many pages from emptying one of them.
+/// The budget is one count for all shards. Memory is charged before it is allocated, and released after it is freed, so the budget is
+/// never exceeded, except by `overdraw` and `take`. If it does not suffice, responses are evicted, first from shards that have at
+/// least their share. This keeps the shards even, and no shard is emptied by one body with many pages.
 ///
-/// No two locks are ever held at once: not of two shards, nor of a shard and of a body.
+/// Locks: a thread never holds two locks of the tier at once, neither of two shards nor of a shard and a body.
 @safe final class Shelves: @unchecked Sendable {
     let limit: Atomic<Int>
-    /// Bytes charged, spare pages among them.
+    /// Bytes that are charged, including spare pages.
     let charged = Atomic<Int>(0)
     let refused = Atomic<Int>(0)
     let overdrawn = Atomic<Int>(0)
@@ -23,10 +23,10 @@ internal import Synchronization
     let variantsPerKeyMax: Int
     let objectMax: Int
     private let shards: UnsafeMutablePointer<Shard>
-    /// Bytes in each shard's queues, to be read without its lock.
+    /// The bytes in the queues of each shard, which can be read without its lock.
     private let shardBytes: UnsafeMutablePointer<Atomic<Int>>
     private let shardLocks: LockBank
-    /// Guard the readers of bodies and the followers of transfers. Each object uses the lock that its address picks.
+    /// The locks that protect the readers of bodies and the followers of transfers. The address of an object selects its lock.
     let waiting = LockBank(count: 64)
     let spare: SparePages
 
@@ -55,19 +55,19 @@ internal import Synchronization
         unsafe shardBytes.deallocate()
     }
 
-    /// A number no other reader or wait of this tier has.
+    /// Returns a number that no other reader or wait of this tier has.
     func nextID() -> UInt64 { lastID.add(1, ordering: .relaxed).newValue }
 
     @inline(__always)
     func shardIndex(_ key: StorageKey) -> Int { Int(truncatingIfNeeded: key.high) & (shardCount &- 1) }
 
-    /// Looks at a shard under its lock.
+    /// Calls `body` with a shard, under its lock.
     @inline(__always)
     func read<Result>(_ index: Int, _ body: (inout Shard) -> Result) -> Result {
         shardLocks.withLock(index) { unsafe body(&shards[index]) }
     }
 
-    /// Changes a shard under its lock. What the change gives up is destroyed after the lock is released.
+    /// Calls `body` with a shard, under its lock. What `body` adds to `Doomed` is destroyed after the lock is released.
     @inline(__always)
     func change<Result>(_ index: Int, _ body: (inout Shard, inout Doomed) -> Result) -> Result {
         var doomed = Doomed()
@@ -84,7 +84,8 @@ internal import Synchronization
 // MARK: The budget
 
 extension Shelves {
-    /// Takes `bytes` from the budget, evicting what it must. False: the budget has no room; nothing is charged.
+    /// Takes `bytes` from the budget, and evicts responses if necessary. Returns false, and charges nothing, if there is not enough
+    /// space.
     func charge(_ bytes: Int) -> Bool {
         precondition(bytes >= 0, "a charge is not negative")
         guard bytes <= limit.load(ordering: .relaxed) else { return refuse() }
@@ -95,27 +96,28 @@ extension Shelves {
             case .evicted, .progressed: idle = 0
             case .nothing: idle += 1
             }
-            // Every shard was asked twice, and holds only responses whose bodies still grow.
+            // Every shard was asked twice, and has only responses whose bodies still grow.
             if idle > 2 * shardCount { return refuse() }
         }
         return true
     }
 
-    /// Whether the body of a response may come into memory. Where there is room it may; a sixteenth is left for what is new.
+    /// Whether the body of a response may come into memory. It may if there is space, of which a sixteenth is kept for new responses.
     func admits(_ record: StoredRecord) -> Bool {
         let limit = limit.load(ordering: .relaxed)
         if charged.load(ordering: .relaxed) + record.body.length < limit - limit / 16 { return true }
         return read(shardIndex(record.key)) { shard in shard.admits() }
     }
 
-    /// Charges in spite of the limit: the few pages of a body that must go on or break its transfer.
+    /// Charges bytes beyond the limit: a few pages of a body whose transfer would break off without them.
     func overdraw(_ bytes: Int) {
         precondition(bytes >= 0, "a charge is not negative")
         charged.add(bytes, ordering: .relaxed)
         overdrawn.add(1, ordering: .relaxed)
     }
 
-    /// Charges, or gives back, the bytes of a body that is only passed on: without a limit, and evicting nothing.
+    /// Charges or releases (if `bytes` is negative) the bytes of a body that is only passed on. There is no limit, and nothing is
+    /// evicted.
     func take(_ bytes: Int) {
         let left = charged.add(bytes, ordering: .relaxed).newValue
         precondition(left >= 0, "what is given back was charged")
@@ -146,7 +148,7 @@ extension Shelves {
         change(shardToEvictFrom()) { shard, doomed in shard.evict(into: &doomed) }
     }
 
-    /// The next shard, in turn, that holds at least its share; where none does, the fullest. Every call moves on.
+    /// The next shard that has at least its share, or the fullest if none has. Each call begins one shard further.
     private func shardToEvictFrom() -> Int {
         let share = charged.load(ordering: .relaxed) / shardCount
         let start = cursor.add(1, ordering: .relaxed).oldValue

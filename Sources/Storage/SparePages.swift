@@ -1,10 +1,10 @@
 internal import CLarder
 internal import Glibc
 
-/// Whole pages that are free at the moment, kept for the next body: they stay mapped, so a large body costs neither
-/// `mmap` nor page faults. They stay charged to the budget, and are the first to go when it is short.
+/// Whole pages that no body uses, kept for the next body. They stay mapped, so a large body costs neither `mmap` nor page faults.
+/// They stay charged to the budget, and are freed first when it is short.
 @safe final class SparePages: @unchecked Sendable {
-    /// Bytes of the budget in a whole page.
+    /// How many bytes of the budget a whole page takes.
     static let pageSize = BodyLayout.pageBytes + 16
 
     private let lock = LockBank(count: 1)
@@ -12,7 +12,7 @@ internal import Glibc
     private let pages: UnsafeMutablePointer<UnsafeMutableRawPointer>
     private var count = 0
 
-    /// Keeps at most a sixteenth of the budget, and 64 pages (16 MiB).
+    /// Keeps at most a sixteenth of the budget, and at most 64 pages (16 MiB).
     init(budget: Int) {
         countMax = min(64, budget / 16 / BodyLayout.pageBytes)
         unsafe pages = .allocate(capacity: 64)
@@ -31,11 +31,11 @@ internal import Glibc
         }
     }
 
-    /// False: there are enough.
+    /// Returns false, and does not keep the page, if there are enough.
     func keep(_ page: UnsafeMutableRawPointer) -> Bool {
         lock.withLock(0) {
             guard count < countMax else { return false }
-            precondition(count < 64, "there is room for 64 pages")
+            precondition(count < 64, "there is space for 64 pages")
             unsafe pages[count] = page
             count += 1
             return true
@@ -48,16 +48,16 @@ internal import Glibc
 // MARK: Blocks of memory, charged
 
 extension Shelves {
-    /// Bytes that malloc(3) keeps in front of a block.
+    /// The bytes that malloc(3) has in front of a block.
     static let blockHeaderBytes = 8
 
-    /// What a block takes of memory, in bytes: what malloc(3) gave and its header.
+    /// How many bytes of memory a block takes: its usable size and the header of malloc(3).
     static func size(of block: UnsafeMutableRawPointer) -> Int {
         unsafe clarder_malloc_usable_size(block) + blockHeaderBytes
     }
 
-    /// A block of memory, charged to the budget. Returns nil where the budget has no room; with `overdraft` it is charged
-    /// all the same.
+    /// Allocates a block of memory and charges it to the budget. If the budget has no space, returns nil, or with `overdraft` exceeds
+    /// the budget.
     func allocate(_ bytes: Int, overdraft: Bool = false) -> UnsafeMutableRawPointer? {
         if bytes == BodyLayout.pageBytes, let page = unsafe spare.take() { return unsafe page }
         let most = chunkBytes(bytes)
@@ -69,7 +69,7 @@ extension Shelves {
             release(most)
             return nil
         }
-        // malloc(3) gives a little more than that at times, when what would be left is too small for a block.
+        // malloc(3) sometimes returns a little more, because the rest would be too small for a block.
         unsafe take(Self.size(of: block) - most)
         return unsafe block
     }
@@ -81,7 +81,7 @@ extension Shelves {
         release(size)
     }
 
-    /// False: there was none.
+    /// Returns false if there was none.
     func dropSparePage() -> Bool {
         guard let page = unsafe spare.take() else { return false }
         let size = unsafe Self.size(of: page)

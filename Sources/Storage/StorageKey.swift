@@ -1,5 +1,5 @@
-/// The 128-bit keyed hash of a cache key. It finds a stored response, and never decides what a client gets: the key bytes
-/// are compared in full as well.
+/// The 128-bit keyed hash of a cache key. The hash finds a stored response, but never decides what a client gets: the bytes of the
+/// key are compared in full.
 package struct StorageKey: Hashable, Sendable {
     package let high, low: UInt64
 

@@ -1,21 +1,22 @@
 internal import Synchronization
 
-/// One origin fetch that others may join before its head is known: the leader fetches, the followers wait for the
-/// outcome. The leader's handle resolves it. If that handle goes away first, all of them fetch alone.
+/// One fetch from an origin that other requests may join before its head is known (RFC 9111 §4, collapsed requests). The leader
+/// fetches, and the followers wait for the outcome. Each has a handle, which is an object of this class. The leader's handle resolves
+/// the transfer. If that handle is destroyed first, each follower fetches alone.
 package final class Transfer: @unchecked Sendable {
     package enum Outcome: Sendable {
-        /// The response is stored or being stored; after a 304, the freshened one.
+        /// The response is stored or being stored. After a 304 it is the freshened response.
         case published(StoredRecord)
         /// The response may not be shared: each follower fetches alone.
         case notShared
-        /// The origin could not be reached or broke off; the code is the leader's to define.
+        /// The origin could not be reached, or broke off. The leader defines the meaning of the code.
         case failed(code: Int32)
     }
 
     private let shelves: Shelves
     let shared: TransferState
     package let isLeader: Bool
-    /// The outcome is known. The leader's own.
+    /// The outcome is known. Only the leader uses this.
     private var isResolved = false
 
     init(_ shared: TransferState, _ shelves: Shelves, isLeader: Bool) {
@@ -26,11 +27,11 @@ package final class Transfer: @unchecked Sendable {
 
     deinit { if isLeader && !isResolved { abandon() } }
 
-    /// nil: not known yet.
+    /// Nil if the outcome is not known yet.
     package var outcome: Outcome? { locked { shared.outcome } }
 
-    /// Wakes once when the outcome is known; from within this call where it is known already. Returns nil where `limit`
-    /// others wait already: fetch alone.
+    /// Calls `wake` once when the outcome is known: from within this call if it is known already. Returns nil if `limit` others are
+    /// waiting: the caller fetches alone.
     package func follow(_ wake: Wake, limit: Int) -> FollowTicket? {
         var isKnown = false
         let ticket: FollowTicket? = locked {
@@ -41,21 +42,20 @@ package final class Transfer: @unchecked Sendable {
         return ticket
     }
 
-    /// Forgets a follower; one that is being woken at this moment may still be called.
+    /// Forgets a follower. If the follower is being woken at this moment, its wake may still be called.
     package func cancel(_ ticket: FollowTicket) {
         let forgotten = locked { shared.remove(ticket) }
         withExtendedLifetime(forgotten) {}
     }
 
-    /// How many wait.
+    /// How many followers are waiting.
     package var followerCount: Int { locked { shared.followerCount } }
 
-    /// What was stored under the key was invalidated or purged after the transfer began. Its response may be older than
-    /// that, and must not be stored.
+    /// The key was invalidated or purged after the transfer began. The response may be older than that, and must not be stored.
     package var isOutdated: Bool { shared.isOutdated.load(ordering: .acquiring) }
 
-    /// Makes the outcome known and wakes all followers. By the leader, and for `published` after the response is inserted:
-    /// later requests look at the cache or lead a transfer of their own. The first outcome stays.
+    /// Sets the outcome and wakes all followers. Only the leader calls this; for `published`, after it has inserted the response, because
+    /// later requests look into the cache or lead a transfer of their own. The first outcome stays.
     package func resolve(_ outcome: Outcome) {
         precondition(isLeader, "only the leader knows the outcome")
         if isResolved { return }
@@ -64,7 +64,7 @@ package final class Transfer: @unchecked Sendable {
         for wake in locked({ shared.settle(outcome) }) { wake() }
     }
 
-    /// Ends the transfer without a response to share: each follower fetches alone. No effect where the outcome is known.
+    /// Ends the transfer without a response to share: each follower fetches alone. Does nothing if the outcome is known.
     package func abandon() { resolve(.notShared) }
 
     private func locked<Result>(_ body: () -> Result) -> Result {
@@ -72,17 +72,17 @@ package final class Transfer: @unchecked Sendable {
     }
 }
 
-/// What a request that found nothing to serve does (RFC 9111 §4, collapsed requests).
+/// What a request does that found nothing to serve (RFC 9111 §4, collapsed requests).
 package enum Leadership: Sendable {
-    /// Fetch, and tell the others.
+    /// Fetch the response, and resolve the transfer.
     case lead(Transfer)
-    /// Another request fetches already.
+    /// Another request is fetching the response.
     case follow(Transfer)
-    /// The newest response changed since the look-up: look again.
+    /// The newest response changed since the look-up: look it up again.
     case lookAgain
 }
 
-/// What leader and followers of one transfer share. Under its lock among `Shelves.waiting`.
+/// What the leader and the followers of one transfer share. Protected by its lock in `Shelves.waiting`, except `isOutdated`.
 final class TransferState: @unchecked Sendable {
     let key: StorageKey
     let keyBytes: [UInt8]
@@ -106,13 +106,13 @@ final class TransferState: @unchecked Sendable {
         return FollowTicket(id: lastID)
     }
 
-    /// Returns the wake, to be released after the lock; nil where it was called already.
+    /// Returns the wake, which the caller releases without the lock. Returns nil if it was called already.
     func remove(_ ticket: FollowTicket) -> Wake? {
         guard let index = followers.firstIndex(where: { $0.ticket == ticket }) else { return nil }
         return followers.remove(at: index).wake
     }
 
-    /// Returns the wakes to call; none where it was settled before.
+    /// Returns the wakes to call, without the lock. Returns none if the outcome was set before.
     func settle(_ outcome: Transfer.Outcome) -> [Wake] {
         guard self.outcome == nil else { return [] }
         self.outcome = outcome

@@ -1,4 +1,4 @@
-/// Wakes one connection on one worker. Called on any thread, never under a lock of this module. It must not block.
+/// Wakes one connection on one worker. It is called on any thread, never while a lock of this module is held. It must not block.
 package struct Wake: Sendable {
     private let call: @Sendable () -> Void
 
@@ -7,11 +7,11 @@ package struct Wake: Sendable {
     package func callAsFunction() { call() }
 }
 
-/// Names one wait of one reader, to cancel it.
+/// Identifies one wait of a reader, so that it can be cancelled.
 package struct WaitTicket: Hashable, Sendable { let id: UInt64 }
 
-/// Names one reader of a growing body (`Body.attach`).
+/// Identifies one reader of a growing body (`Body.attach`).
 package struct ReaderID: Hashable, Sendable { let id: UInt64 }
 
-/// Names one follower of a transfer, to cancel it.
+/// Identifies one follower of a transfer, so that it can be cancelled.
 package struct FollowTicket: Hashable, Sendable { let id: UInt64 }

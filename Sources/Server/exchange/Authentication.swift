@@ -4,17 +4,20 @@ import Message
 import Passwords
 import Transaction
 
-/// Carries out what the `Authenticator` decides: takes what it looks at from the request, has questions answered off the worker,
-/// and counts.
+/// Authenticates a request as the `Authenticator` decides: reads the credentials, has helper threads answer questions that take
+/// long, and counts.
 enum Authentication {
     enum Result {
         case known(Identity)
         case refused(Refusal)
-        /// The result comes by the closure.
+        /// The closure gets the result later.
         case waiting
     }
 
-    /// - Parameter done: called on this worker's thread, only after `waiting`. It never gets `waiting`, unless a scheme asks twice.
+    /// Checks the credentials of a request.
+    ///
+    /// - Parameter done: called on this worker's thread if the result is `waiting`, and only then. It gets `waiting` itself if a scheme
+    ///   has a second question.
     static func check(
         _ request: OwnedRequest, worker: Worker, snapshot: Snapshot, _ done: @escaping (Result) -> Void
     ) -> Result {
@@ -27,12 +30,12 @@ enum Authentication {
         return conversation.carryOut(authenticator.examine(attempt, &worker.credentials))
     }
 
-    /// One request that proves who it is from. Helper threads hold a reference while they work and touch nothing of it: everything
-    /// happens on the worker's thread.
+    /// The authentication of one request. A helper thread holds a reference while it answers a question, but reads nothing of it: every
+    /// property is used on the worker's thread only. That is why the class is `@unchecked Sendable`.
     private final class Conversation: @unchecked Sendable {
         private let request: OwnedRequest
         private let worker: Worker
-        /// A reload between question and answer does not change who judges the answer.
+        /// The authenticator that asked the question also judges the answer, even if the configuration was reloaded in between.
         private let authenticator: Authenticator
         private let attempt: AuthenticationAttempt
         private let done: (Result) -> Void
@@ -79,7 +82,7 @@ enum Authentication {
     }
 }
 
-/// Answers a question of a scheme. Blocks; for a helper thread.
+/// Answers a question of a scheme. It may take a second (password hashes are slow on purpose), so a helper thread calls it.
 private func answer(_ question: AuthenticationQuestion) -> AuthenticationAnswer {
     switch question {
     case .password(let credentials, let hash):

@@ -7,14 +7,16 @@ import Message
 import Storage
 import Transaction
 
-/// The answers: from the store, passed on from the origin, or made here.
+/// Begins the answer: from the store, passed on from the origin, or made by Larder.
 extension Exchange {
     /// Serves a stored response, whole or in part.
     func serveRecord(_ record: StoredResponse, as service: Service) {
         record.body.state == .partial ? servePart(record, as: service) : serve(record, as: service)
     }
 
-    /// - Parameter ownFields: of the response that just came for this client, where they are more than what is stored.
+    /// Serves a stored response.
+    ///
+    /// - Parameter ownFields: all end-to-end fields of the response, if it was sent to this very client and not all are stored.
     func serve(_ record: StoredResponse, as service: Service, ownFields: Fields? = nil) {
         guard isReady(record, else: { [unowned self] in serve(record, as: service, ownFields: ownFields) }) else {
             return
@@ -30,7 +32,7 @@ extension Exchange {
         }
         if answer.endsWithConnection { stream.closeAfterwards(.endOfBody) }
         switch service {
-        // Of a response that is just arriving, the first bytes follow at once: head and body go out together.
+        // The response is just arriving: wait for the first bytes of the body, so that they go out together with the head.
         case .miss, .part: worker.readers.add(stream.address.connection)
         case .hit, .stale, .revalidated, .collapsed, .staleOnError: stream.flush()
         }
@@ -46,7 +48,7 @@ extension Exchange {
         }
     }
 
-    // MARK: what the fetch says
+    // MARK: calls from the fetch
 
     func fetchSentInterim(_ response: ReceivedResponse) {
         guard request.head.minorVersion >= 1 else { return }
@@ -63,7 +65,7 @@ extension Exchange {
             switch service {
             case .miss, .part: serve(record, as: service, ownFields: ownFields)
             case .hit, .stale, .collapsed, .revalidated, .staleOnError:
-                // The fetch has no more to say: what is missing of it is somebody else's to fetch.
+                // This fetch is done. If bytes of the response are missing, another fetch retrieves them.
                 waiting = .nothing
                 record.body.state == .partial
                     ? servePart(record, as: service) : serve(record, as: service, ownFields: ownFields)
@@ -110,20 +112,20 @@ extension Exchange {
             request: request)
     }
 
-    // MARK: content that cannot be decoded
+    // MARK: bodies that cannot be sent
 
-    /// Inflating the body of a stored response failed. From now on it is served only to those who take it as it is.
+    /// Marks a stored response whose body could not be inflated. From now on it is served only to clients that accept its coding.
     func markUndecodable(_ record: StoredResponse) {
         record.markUndecodable()
-        // What the disk has already gets the mark with a renewed head; what goes there later takes it along.
+        // A response on the disk gets the mark with a renewed head. One that is stored there later has the mark already.
         guard record.storedID != nil, record.body.state == .complete else { return }
         _ = request.tier.replace(record, with: record.renewed(times: record.cached, fields: record.fields))
     }
 
-    /// The body of the answer cannot be read to its end, and nothing of the answer is out.
+    /// Replaces an answer whose body cannot be read to its end. Nothing of the answer has been sent.
     ///
-    /// The origin is asked for this client, unless that has just been tried: where the body is the origin's answer to this very request,
-    /// or the transfer that it arrived with broke off, the origin is what failed.
+    /// The origin is asked, unless it has just failed this client: because the body is its answer to this very request, or because
+    /// the transfer of the body broke off.
     func replaceAnswer(of record: StoredResponse?, because breakage: Delivery.Breakage) {
         let isOwn =
             switch service {
@@ -138,7 +140,7 @@ extension Exchange {
         }
     }
 
-    /// What was to be served is gone, or cannot be served to this client: the origin is asked after all.
+    /// Asks the origin, because the stored response that was to be served is gone or cannot be decoded for this client.
     func refetch(_ reason: CacheStatus.ForwardReason = .uriMiss) {
         detachFetch()
         isAnswered = false
@@ -147,7 +149,7 @@ extension Exchange {
         feed(.bodyUnavailable(reason))
     }
 
-    // MARK: made here
+    // MARK: answers of Larder's own
 
     func answer(_ local: LocalAnswer) {
         switch local {
@@ -165,9 +167,10 @@ extension Exchange {
         }
     }
 
-    /// Answers with an error. Where the client has begun to get another answer, it must see that this one is not whole (RFC 9112 §8).
+    /// Answers with an error. If the client has bytes of another answer already, resets the connection instead, so that the client sees
+    /// that its answer is incomplete (RFC 9112 §8).
     func refuse(_ refusal: Refusal) {
-        // Either the origin failed, or it has the head of the request already.
+        // The request was forwarded if the origin failed, or if it has the head and was being sent the body.
         let wasForwarded = refusal.isOfOrigin || isUploading
         detachFetch()
         guard stream.takeBack() else {
@@ -180,7 +183,7 @@ extension Exchange {
         stream.account.status = refusal.status
         stream.account.outcome = refusal.isOfOrigin ? .failed : .refused
         stream.account.refusal = refusal
-        // After a refused CONNECT come bytes that were meant for the tunnel, or none: they are no requests.
+        // Bytes behind a refused CONNECT were meant for the tunnel. They must not be read as requests.
         let isRefusedTunnel =
             request.method == .connect && (refusal != .authenticationRequired || stream.hasUnreadBytes)
         if request.hasBody { stream.closeAfterwards(.requestUnread) }
@@ -197,9 +200,9 @@ extension Exchange {
         stream.flush()
     }
 
-    /// The client took some of its answer.
+    /// The client's socket accepted some bytes of the answer.
     func clientAcceptedBytes() { fetch?.clientAcceptedBytes() }
 
-    /// How far the client is in a body that is being fetched for it; nil where it gets another, or none.
+    /// The offset in `body` up to which the client has been sent bytes. Returns nil if the client is not being sent that body.
     func offsetTaken(of body: Body) -> Int? { stream.offsetTaken(of: body) }
 }

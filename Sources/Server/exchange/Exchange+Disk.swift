@@ -3,15 +3,15 @@ import EventLoop
 import Storage
 import Transaction
 
-/// What is stored for the request, in memory or on the back store.
+/// Looks for a stored response, in memory and then in the back store.
 ///
-/// Nothing here blocks the worker. What would block runs on a thread of the back store, and the exchange goes on
-/// (`diskHasRead`) when that is done.
+/// Nothing here blocks the worker. Work that would block runs on a thread of the back store, which holds no reference to the exchange;
+/// its job in the worker's inbox calls `diskHasRead`, if the exchange still exists.
 extension Exchange {
-    /// How often a response that was found on the back store may turn out to be gone before the origin is asked.
+    /// How often a response that the back store found may turn out to be gone before the origin is asked.
     private static let diskAttemptsMax = 4
 
-    /// Looks for a stored response that suits the request. Returns nil where the exchange waits for the back store.
+    /// Looks for a stored response that matches the request. Returns nil if the exchange now waits for the back store.
     func lookUpStored() -> RequestMachine.Action? {
         while true {
             let records = request.zone.lookup(request.key, request.keyBytes)
@@ -38,10 +38,10 @@ extension Exchange {
     private enum DiskStep {
         /// The back store has nothing to add.
         case nothing
-        /// Responses came into memory, or left: look again.
+        /// The responses in memory have changed: look again.
         case loaded
         case waiting
-        /// Too many wait for the back store already: the origin is quicker.
+        /// The back store's queue is full: ask the origin.
         case busy
     }
 
@@ -71,8 +71,8 @@ extension Exchange {
 
     // MARK: the body
 
-    /// Brings the body to hand where the request wants it, so that all that follows can rely on it: into memory, or into the
-    /// worker's buffer where it is not worth the memory.
+    /// Reads the body if the request needs it: into memory, or into the worker's disk buffer if the body is not worth the memory. All
+    /// code that follows relies on the body being in one of them.
     private func loadBody(of record: StoredResponse) -> DiskStep {
         guard needsLoading(record) else { return .nothing }
         if let range = rangeToReadDirectly(of: record) {
@@ -90,8 +90,8 @@ extension Exchange {
         !record.body.isResident && !record.body.isLarge && request.method != .head && record !== lookUp.readDirectly
     }
 
-    /// The range of the body that the request wants. Returns nil where it is longer than the buffer, goes out in another
-    /// coding, or the body is worth the memory.
+    /// The range of the body to read into the worker's disk buffer. Returns nil if it does not fit, if it is sent in another coding,
+    /// or if the body is worth the memory.
     private func rangeToReadDirectly(of record: StoredResponse) -> Range<Int>? {
         guard record.coding.isFixed(request.compression(of: record)), !request.tier.isWorthMemory(record) else {
             return nil
@@ -100,7 +100,7 @@ extension Exchange {
         return record.body.blocks(around: range).count <= Worker.diskBufferBytes ? range : nil
     }
 
-    /// Returns nil where the request wants all of the body, or several ranges.
+    /// The single range that the request asks for. Returns nil if it asks for the whole body or for several ranges.
     private func rangeWanted(of record: StoredResponse) -> Range<Int>? {
         guard request.cache.hasRange,
             case .single(let range) = selectRange(
@@ -114,14 +114,15 @@ extension Exchange {
         guard result != .done else { return .nothing }
         request.tier.removeUnreadable(record, after: result)
         lookUp.diskAttempts += 1
-        // It may have been moved: then the back store finds it in its new place.
+        // The reclaimer may have moved the response: search the back store again, which knows its new place.
         lookUp.hasAskedDisk = lookUp.diskAttempts > Exchange.diskAttemptsMax
         return .loaded
     }
 
-    /// Whether a stored response can be served now that came another way than by `lookUp`: one that was validated, or that a
-    /// leader published.
-    /// - Returns: false: `serve` is called when its body is there; where that is gone, the origin is asked.
+    /// Whether the body of a stored response is at hand. For a response that `lookUpStored` did not load: one that was validated, or
+    /// that a leader published.
+    ///
+    /// - Parameter serve: called later if this returns false and the body can be read. If it cannot, the origin is asked.
     func isReady(_ record: StoredResponse, else serve: @escaping () -> Void) -> Bool {
         guard needsLoading(record) else { return true }
         let read = record.body.load(waits: false)
@@ -140,7 +141,11 @@ extension Exchange {
 
     // MARK: waiting
 
-    /// - Parameter then: what is done afterwards; nil: the store is asked again.
+    /// Runs `work` on a thread of the back store and waits for it.
+    ///
+    /// - Parameters:
+    ///   - work: runs on another thread, so it captures nothing of the exchange.
+    ///   - then: runs afterwards on the worker; nil: look up again.
     private func waitForDisk(_ work: @escaping @Sendable () -> Void, then: (() -> Void)? = nil) -> DiskStep {
         let wake = wakeForDisk()
         let isAccepted = request.tier.backStore?.perform {
@@ -152,6 +157,7 @@ extension Exchange {
         return .waiting
     }
 
+    /// A wake for threads of the back store. It finds the exchange by its address and does nothing if the exchange has ended.
     private func wakeForDisk() -> Wake {
         let inbox = worker.loop.inbox
         let worker = WorkerReference(worker)

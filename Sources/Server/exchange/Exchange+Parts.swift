@@ -4,15 +4,16 @@ import Message
 import Storage
 import Transaction
 
-/// Answers from stored responses of which parts are missing: what is there is served, what is not is fetched on the way.
+/// Answers from stored responses that lack some of their bytes. Stored bytes are served; missing ones are fetched when the answer
+/// reaches them.
 extension Exchange {
-    /// Where the first byte is missing, the origin is asked before the head goes out: it may have another representation
-    /// by now, or none.
+    /// Serves a partial stored response. If the first requested byte is missing, the origin is asked before the head is sent, because
+    /// it may have another representation by now, or none.
     func servePart(_ record: StoredResponse, as service: Service) {
         guard let delivery = StoredAnswer(record, to: request, service: service, worker: worker).delivery,
             let end = delivery.endNeeded
         else { return serve(record, as: service) }
-        // What is missing would be more than the store keeps.
+        // The store cannot keep the missing bytes beside those it has.
         guard record.body.mayKeep(delivery.missing, lengthMax: request.objectSizeMax) else { return feed(.partNotKept) }
         switch record.body.claim(at: delivery.offset, limit: end) {
         case .available:
@@ -28,7 +29,8 @@ extension Exchange {
         }
     }
 
-    /// A hit, if all is there; otherwise the rest is on its way because of others, or will be because of this request.
+    /// How the response is served: as `service` says if no byte is missing; as collapsed if others are fetching the first missing
+    /// byte; otherwise as a part that this request fetches.
     private func kind(of delivery: Delivery, _ service: Service) -> Service {
         guard let missing = delivery.missing.first else { return service }
         return delivery.body.bytesBefore(missing.lowerBound) == nil ? .part(status: 0) : .collapsed
@@ -42,9 +44,21 @@ extension Exchange {
                 isAnswered: isAnswered))
     }
 
-    enum HoleFilling { case progressed, awaited, fetching, broken }
+    enum HoleFilling {
+        /// The bytes have arrived in the meantime.
+        case progressed
+        /// Another fetch is retrieving them.
+        case awaited
+        /// This exchange has started a fetch for them.
+        case fetching
+        /// They are unavailable: the answer must break off.
+        case broken
+    }
 
-    /// The delivery stands before bytes that nobody has fetched.
+    /// Starts a fetch for the missing bytes at the delivery's offset, unless another one is retrieving them.
+    ///
+    /// The fetch may fail at once. Then this exchange has replaced its answer or reset the connection by the time this returns, and
+    /// `delivery` may have ended.
     func fillHole(before delivery: Delivery) -> HoleFilling {
         guard let record = delivery.record, let end = delivery.endNeeded else { return .broken }
         switch delivery.body.claim(at: delivery.offset, limit: end) {
@@ -61,7 +75,8 @@ extension Exchange {
         }
     }
 
-    /// What the request wants of a response that is still arriving lies so far ahead that asking for it is quicker.
+    /// Whether the requested range of a response that is still arriving begins so far ahead that a request for it is faster than
+    /// waiting.
     func isFarAhead(of record: StoredResponse) -> Bool {
         let state = record.body.state
         guard request.cache.hasRange, state == .growing || state == .partial, request.mayForward,
@@ -76,12 +91,12 @@ extension Exchange {
         return before > Exchange.waitedForBytesMax
     }
 
-    /// A transfer of some megabytes takes about as long as a connection.
+    /// The most bytes ahead that are worth waiting for: a transfer of some megabytes takes about as long as opening a connection.
     private static let waitedForBytesMax = 4 << 20
 }
 
 extension OwnedRequest {
-    /// Everything this request wants of the stored response is there, or on its way.
+    /// Whether the stored response has every byte that this request asks for, or is complete or growing.
     func isCovered(by record: StoredResponse, _ worker: Worker) -> Bool {
         guard record.body.state == .partial else { return true }
         let answer = StoredAnswer(record, to: self, service: .hit, worker: worker)

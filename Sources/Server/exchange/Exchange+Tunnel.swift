@@ -15,8 +15,9 @@ extension Exchange: LinkOpenerOwner {
         if let failure = opener.begin() { openingFailed(failure) }
     }
 
-    /// Returns false where there are as many tunnels as there may be.
+    /// Takes a place among the tunnels. Returns false if `limits.tunnels_max` are open already.
     func takeTunnelPlace() -> Bool {
+        precondition(tunnelPlace == nil, "an exchange opens one tunnel")
         tunnelPlace = worker.shared.tunnels.take(limit: snapshot.limits.tunnelsMax)
         return tunnelPlace != nil
     }

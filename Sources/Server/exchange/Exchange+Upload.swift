@@ -2,25 +2,30 @@ import Framing
 import Message
 import Transaction
 
-/// The request's body on its way to the origin.
+/// Sends the request's body to the origin.
+///
+/// The session appends to the `InboundBody`, this takes from it and gives it to the fetch. The fetch may end in the middle of that, because
+/// the origin closed the connection or answered early; `isUploading` is false then.
 extension Exchange {
+    /// Begins. The fetch has sent the head.
     func upload(to fetch: Fetch) {
         isUploading = true
         stream.uploadSoon()
     }
 
-    /// The next move is the client's: it has a body to send and nothing to wait for.
+    /// Whether the client must send more of its body now. False while it may still be waiting for 100.
     var owesBody: Bool { isUploading && !awaitsContinue && stream.body?.isWhole == false }
 
-    /// The client stopped in the middle of its request.
+    /// The client sent nothing for too long in the middle of its request.
     func requestBodyTimedOut() {
         cancelUpload()
         refuse(.requestTimeout)
     }
 
-    /// The origin took what was sent.
+    /// The origin's socket has accepted everything that was sent.
     func mayUploadMore() { uploadMore() }
 
+    /// Sends the content that has been received, and pauses the client while the origin is behind.
     func uploadMore() {
         guard isUploading, let fetch, let body = stream.body else { return }
         do throws(FramingError) {
@@ -46,6 +51,6 @@ extension Exchange {
         detachFetch()
     }
 
-    /// The answer is out before the whole request was in: the connection cannot be used further.
+    /// Whether the answer was sent before the whole request was read. The connection cannot carry another request then.
     var leavesRequestUnread: Bool { stream.body?.isTaken == false }
 }

@@ -9,27 +9,30 @@ import Routing
 import Storage
 import Transaction
 
-/// A request that outlives the buffer it was read from: everything that waits for something works on this.
+/// A request with a copy of its head, so that it outlives the worker's read buffer.
+///
+/// Everything that may wait works on this: exchanges, fetches, log lines. It belongs to one worker; helper threads never touch it.
 final class OwnedRequest {
     let received: ReceivedRequest
     let cache: CacheRequest
-    /// The normalised target URI: identity in the log.
+    /// The normalised target URI, as the log shows it.
     let uri: [UInt8]
-    /// What identifies the response in the store: the URI, or what the rules make of it.
+    /// The cache key: the URI, or what the key rules make of it.
     private(set) var keyBytes: [UInt8]
     private(set) var key: StorageKey
     let client: IPAddress?
-    /// The cache it uses, and how.
+    /// The zone in which the request is looked up and its response is stored.
     private(set) var zone: Zone
+    /// What the rules say, as far as the request alone decides it.
     private(set) var handling: CacheHandling
     var tier: Tiers { zone.tier }
-    /// Who the client proved to be.
+    /// The user, once authentication has succeeded. Nil before, and where no authentication is configured.
     var identity: Identity?
-    /// The challenge of the scheme that wants another request from this client. Nil: a 407 offers all schemes.
+    /// The challenge of the scheme that needs another request from this client. Nil: a 407 offers all schemes.
     var challenge: [UInt8]?
-    /// What is worth compressing; nil where nothing is compressed for this request.
+    /// Which types and sizes are compressed. Nil if nothing is compressed for this request.
     private var compressionSettings: CompressionSettings?
-    /// The rules, where they look at the type of what is stored.
+    /// The snapshot whose rules look at the type of a response. Nil if none of its rules does.
     private var snapshotOfTypes: Snapshot?
     private var cachedAccess: AccessRequest?
 
@@ -53,23 +56,23 @@ final class OwnedRequest {
     var head: RequestHead { received.head }
     var options: ConnectionOptions { received.options }
     var bodyLength: BodyLength { received.bodyLength }
-    // Written out: the same of `received` would each be a call into another module.
+    // Built here and not taken from `received`, where each access would be a call into another module.
     var fields: Fields { Fields(bytes: received.bytes, section: received.head.fields) }
     var hasBody: Bool { received.hasBody }
     var method: Method { received.head.method }
     var methodText: ArraySlice<UInt8> { received.bytes[received.head.methodRange] }
 
-    /// Whether the request may be sent again where its connection turns out to be dead: it is idempotent (RFC 9110 §9.2.2), whatever
-    /// method the origin makes of it, and it has no body that is already consumed.
+    /// Whether the request may be sent again after its connection turned out to be dead: its method is idempotent (RFC 9110 §9.2.2)
+    /// and not overridden by a field, and it has no body, which would have been consumed.
     var isReplayable: Bool { head.method.isIdempotent && !cache.overridesMethod && !hasBody }
 
-    /// Where it goes; nil for a host that is none (400).
+    /// The host and port of the target. Nil if the host is invalid, which is refused with 400.
     let destination: Destination?
 
-    /// The host as one looks it up: lower case or a canonical address, without brackets.
+    /// The host in the form in which it is resolved: a name in lower case or a canonical address, without brackets.
     var host: String { destination?.text ?? "" }
 
-    /// The request as Access judges it.
+    /// The request as Access sees it. Traps if the request has no valid host.
     var access: AccessRequest {
         if let cachedAccess, cachedAccess.identity == identity { return cachedAccess }
         guard let destination else { preconditionFailure("a request without a host goes nowhere") }
@@ -82,9 +85,10 @@ final class OwnedRequest {
         return made
     }
 
-    /// Asks the rules of the cache; again when the user is known, where that matters to them.
+    /// Applies the cache rules: sets the handling, the zone and the cache key. Called again once the user is known, if any rule
+    /// depends on the user. Not called after a look-up, because the look-up used the key.
     ///
-    /// - Parameter zones: those of the snapshot.
+    /// - Parameter zones: the zones that belong to `snapshot`.
     func applyRules(by snapshot: Snapshot, zones: [Zone], _ shared: Shared) {
         guard destination != nil, method != .connect else { return }
         let rules = snapshot.cacheRules
@@ -94,14 +98,14 @@ final class OwnedRequest {
         let compresses = handling.compression != .no || rules.dependOnType
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
         let keyRules = rules.keyRules(for: handling)
-        // The rules of an earlier asking may have made it.
+        // If the key is not the URI here, the key rules of an earlier call made it.
         if keyRules == nil && keyBytes == uri { return }
         keyBytes = uri
         keyRules?.apply(to: &keyBytes)
         key = shared.key(of: keyBytes)
     }
 
-    /// The same for its response; the zone and the key stay.
+    /// The handling of a response with these fields. Rules that depend on its type apply now; zone and key do not change.
     func handling(of fields: Fields, by snapshot: Snapshot) -> CacheHandling {
         guard snapshot.cacheRulesDependOnType, destination != nil else { return handling }
         let rules = snapshot.cacheRules
@@ -110,7 +114,7 @@ final class OwnedRequest {
             clientPolicy: clientPolicy(rules))
     }
 
-    /// The same for a stored response.
+    /// The handling of a stored response.
     func handling(of record: StoredResponse, by snapshot: Snapshot) -> CacheHandling {
         handling(of: record.fields, by: snapshot)
     }
@@ -120,7 +124,7 @@ final class OwnedRequest {
         return fields.joined(.larderPolicy).flatMap { LarderPolicy.parse($0) }
     }
 
-    /// Whether and when such a response is compressed for this client, by the rules.
+    /// Whether and when the rules say that this stored response is compressed for the client.
     func compression(of record: StoredResponse) -> CompressionUse {
         guard let settings = compressionSettings else { return .no }
         let handling = snapshotOfTypes.map { self.handling(of: record, by: $0) } ?? handling
@@ -132,22 +136,20 @@ final class OwnedRequest {
 
     var compressedLengthMin: UInt64 { compressionSettings?.sizeMin ?? Caching.compressedLengthMin }
 
-    /// Bytes of the largest body that is stored for it, as far as is known without a response.
+    /// The largest body in bytes that is stored for the request, before the type of the response is known.
     var objectSizeMax: Int { objectSizeMax(handling) }
 
-    /// - Parameter handling: with what the rules say of the response's type.
+    /// The largest body in bytes that is stored. `handling`: that of the response.
     func objectSizeMax(_ handling: CacheHandling) -> Int {
         handling.objectSizeMax.map { Int(clamping: $0) } ?? zone.objectSizeMax
     }
 
-    /// The same of what memory alone takes.
-    ///
-    /// - Parameter handling: as above.
+    /// The largest body in bytes that is stored in memory alone. `handling`: that of the response.
     func memoryObjectSizeMax(_ handling: CacheHandling) -> Int {
         min(objectSizeMax(handling), zone.memoryObjectSizeMax ?? .max)
     }
 
-    /// What its machine has to know.
+    /// What the request's machine needs to know.
     func forMachine(_ snapshot: Snapshot) -> RequestMachine.Request {
         RequestMachine.Request(
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
@@ -157,21 +159,21 @@ final class OwnedRequest {
             storesParts: handling.ranges != .pass)
     }
 
-    /// What its retrieval has to know.
+    /// What the request's retrieval needs to know.
     func forRetrieval(_ snapshot: Snapshot) -> Retrieval.Request {
         Retrieval.Request(
             cache: cache, isUpgrade: isUpgrade, postTarget: method == .post ? TargetURI(uri) : nil,
             policy: snapshot.cachePolicy, limits: snapshot.limits)
     }
 
-    /// It asks for another protocol that is passed on.
+    /// Whether the request asks for a protocol that Larder passes on (RFC 9110 §7.8).
     private var isUpgrade: Bool {
         method == .get && head.minorVersion >= 1 && ForwardedHead.isUpgrade(options, fields)
     }
 
-    /// Whether the origin may be asked on its behalf at all.
+    /// Whether the origin may be asked for this request.
     var mayForward: Bool { !cache.directives.onlyIfCached && !handling.use.contains(.cacheOnly) }
 
-    /// Where it goes.
+    /// The origin that the target names.
     var origin: Origin { Origin(head.target.scheme, Endpoint(host: host, port: head.target.port)) }
 }

@@ -4,13 +4,15 @@ import Framing
 import Message
 import Transaction
 
-/// How a response ends, and how the connection does.
+/// Ends responses and connections.
 extension ClientConnection {
-    /// The connection stays open after the response under way.
+    /// Whether the connection stays open after the present response.
     var persists: Bool { closing == nil }
 
+    /// Ends a response whose last byte has been sent: the connection closes, or goes on with the next request.
     func finishResponse() {
         guard phase == .answering else { return }
+        precondition(delivery == nil && unsentBytes == 0, "a response ends behind its last byte")
         if let exchange {
             exchange.finished()
             if exchange.leavesRequestUnread { closing = closing ?? .requestUnread }
@@ -23,12 +25,13 @@ extension ClientConnection {
         if !isProcessing { continueReading() }
     }
 
-    /// The client does not get its whole answer, and must be able to tell: the connection ends without one.
+    /// Closes the connection in the middle of an answer, so that the client sees that the answer is incomplete (RFC 9112 §8).
     func abort(_ reason: CloseReason) {
         exchange?.markBroken()
         close(reason)
     }
 
+    /// Refuses a head that violates HTTP, and closes the connection: nothing behind such a head can be interpreted.
     func refuse(violation: FramingError) {
         worker.counters.count(violation)
         beginRefusal(.malformedRequest, status: violation.requestStatus)
@@ -39,13 +42,13 @@ extension ClientConnection {
         flush()
     }
 
-    /// The head of a request is not whole after its time.
+    /// Refuses a request whose head was not complete within `timeouts.client_head`.
     func refuseLateHead() {
         worker.counters.add(.timeouts)
         refuse(.requestTimeout, closing: .headTimeout)
     }
 
-    /// A request whose head cannot be answered otherwise.
+    /// Refuses a request without an exchange, and closes the connection.
     func refuse(_ refusal: Refusal, closing reason: CloseReason) {
         worker.counters.refusals.add(Int(refusal.rawValue), 1)
         beginRefusal(reason, status: refusal.status)
@@ -57,7 +60,7 @@ extension ClientConnection {
         flush()
     }
 
-    /// An answer to what never became a request: there is no exchange for it.
+    /// Begins the answer to a head for which there is no exchange. The caller writes its log line.
     private func beginRefusal(_ reason: CloseReason, status: UInt16) {
         worker.counters.add(.requests)
         worker.counters.add(.refused)
@@ -69,12 +72,13 @@ extension ClientConnection {
         phase = .answering
     }
 
-    /// Our side is closed; what the client still sends is read and dropped for a moment, since a reset would destroy
-    /// the answer on its way (RFC 9112 §9.6).
+    /// Closes Larder's side, and discards what the client still sends for two seconds. Closing the socket while unread bytes arrive would
+    /// send a reset, which may destroy the answer before the client reads it (RFC 9112 §9.6).
     func linger(_ reason: CloseReason) {
         guard phase != .closed, phase != .lingering else { return }
+        precondition(delivery == nil && unsentBytes == 0, "a connection lingers when its answer has been sent")
         if closeReason == nil { closeReason = reason }
-        // There is nothing left to read, so no reset either.
+        // No byte can arrive any more, so closing sends no reset.
         if hasInputEnded { return close() }
         phase = .lingering
         inbound = []
@@ -84,13 +88,15 @@ extension ClientConnection {
         worker.loop.timers.schedule(self, after: .seconds(2))
     }
 
-    /// The exchange has a connection for the body that it waits to send: once this turn's bytes are put by.
+    /// Starts sending the request's body, unless `received` is about to do so with more bytes of it.
     func uploadSoon() { if !isProcessing { exchange?.uploadMore() } }
 
+    /// Bytes that a lingering connection discards before it closes.
     static let lingerBytesMax = 1 << 20
 
-    /// The socket goes to somebody else; this connection is over.
+    /// Gives the socket to a tunnel, and ends this connection. Returns nil, and closes, if there is TLS.
     func surrender() -> SurrenderedSocket? {
+        precondition(phase == .answering, "a tunnel begins in place of an answer")
         readEvent.clear()
         writeEvent.clear()
         let unread = inbound
@@ -104,12 +110,13 @@ extension ClientConnection {
         return SurrenderedSocket(descriptor, unread: unread)
     }
 
-    /// The connection lingered, and is closed for the reason that it did.
+    /// Closes a connection that lingers, for the reason for which it lingers.
     func close() {
         guard let closeReason else { preconditionFailure("a connection that lingers has its reason") }
         close(closeReason)
     }
 
+    /// Closes the connection. Does nothing if it is closed already, so that every path that finds a failure may call it.
     func close(_ reason: CloseReason) {
         guard phase != .closed else { return }
         phase = .closed
@@ -120,12 +127,15 @@ extension ClientConnection {
         release(reason)
     }
 
-    /// It closes before the end of a body that the end of the connection ends (HTTP/1.0): only a reset tells the client.
+    /// Whether the connection closes within a body that only the end of the connection ends (HTTP/1.0). A normal close would look like the
+    /// end of the body, so the client gets a reset.
     private var isCut: Bool {
         delivery?.endsWithConnection ?? false
     }
 
+    /// Releases everything that the connection holds, in an order that lets the exchange see a connection that cannot be written to.
     private func release(_ reason: CloseReason) {
+        precondition(phase == .closed || phase == .tunnelling, "a connection is released when its socket is gone")
         let reason = closeReason ?? reason
         closeReason = reason
         worker.counters.closes.add(Int(reason.rawValue), 1)

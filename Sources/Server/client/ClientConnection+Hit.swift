@@ -8,8 +8,15 @@ import Message
 import Storage
 import Transaction
 
-/// The shortest way: from a head to a complete stored response in one turn.
+/// The short path of a hit: from a request's head to a complete stored response within one callback.
+///
+/// Everything here counts instructions: no allocation, no closure, and nothing is read that a plain GET does not need. Whatever is not
+/// plain takes the longer path through `answerWithCare` or `begin`.
 extension ClientConnection {
+    /// Answers one request, or begins an exchange for it.
+    ///
+    /// - Parameter bytes: the head, in the read buffer or in a copy of `inbound`. `Worker.scratch` has its parsed form, which the next
+    ///   parse overwrites.
     func answer(_ bytes: UnsafeBufferPointer<UInt8>) {
         worker.counters.add(.requests)
         requestsAnswered += 1
@@ -40,14 +47,15 @@ extension ClientConnection {
         unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
     }
 
-    /// Nil where the connection may stay open after the request that begins.
+    /// Why the connection closes after the request that begins now; nil if it may stay open.
     var reasonToClose: CloseReason? {
         if worker.isDraining { return .draining }
         let limit = unsafe worker.scratch.pointee.limits.requestsPerConnectionMax
         return limit == 0 || requestsAnswered < limit ? nil : .requestLimitReached
     }
 
-    /// A GET or HEAD that says nothing but what it wants, on a connection that stays: what nearly all hits are.
+    /// Whether the request is a GET or HEAD of HTTP/1.1 in absolute-form without any field that needs care, on a connection that persists.
+    /// Nearly all hits are.
     func isPlain(_ bytes: UnsafeBufferPointer<UInt8>, _ scratch: UnsafeMutablePointer<Worker.Scratch>) -> Bool {
         let method = unsafe scratch.pointee.requestHead.method
         guard method == .get || method == .head, unsafe scratch.pointee.requestHead.minorVersion == 1,
@@ -59,6 +67,7 @@ extension ClientConnection {
         return unsafe FieldsOfConcern.onlyKeepsAlive(scratch.pointee.requestHead.fields, bytes)
     }
 
+    /// Writes the normalised URI into `scratch.keyBytes`, and returns its hash.
     func readKey(_ bytes: UnsafeBufferPointer<UInt8>) -> StorageKey {
         let scratch = unsafe worker.scratch
         unsafe scratch.pointee.keyBytes.removeAll(keepingCapacity: true)
@@ -66,7 +75,7 @@ extension ClientConnection {
         return unsafe worker.shared.key(of: scratch.pointee.keyBytes)
     }
 
-    /// Requests with fields that say something about the connection, the framing, or who is asking.
+    /// Answers a request that is not plain: its fields concern the connection, the framing, the cache or the user.
     func answerWithCare(_ bytes: UnsafeBufferPointer<UInt8>) {
         if let origin = context.fixedOrigin {
             switch unsafe origin.complete(worker.scratch.pointee.requestHead.target, bytes.span) {
@@ -90,12 +99,14 @@ extension ClientConnection {
         }
     }
 
+    /// Begins an exchange for the request. It may have answered, or even closed the connection, when this returns.
     func begin(
         _ bytes: UnsafeBufferPointer<UInt8>, _ cache: CacheRequest, options: ConnectionOptions, bodyLength: BodyLength,
         key: StorageKey
     ) {
         let scratch = unsafe worker.scratch
         let owned = unsafe Array(bytes)
+        precondition(phase == .idle && exchange == nil && delivery == nil, "a connection answers one request at a time")
         let destination = unsafe worker.destinations.destination(owned[scratch.pointee.requestHead.target.hostRange])
         let request = unsafe OwnedRequest(
             received: ReceivedRequest(
@@ -114,8 +125,8 @@ extension ClientConnection {
         exchange.start()
     }
 
-    /// The body of a record that is on the disk, in the worker's buffer; nil: it takes the longer way, because it is not in the
-    /// page cache, too long for the buffer, damaged, or worth the memory.
+    /// Reads a body from the disk into the worker's disk buffer. Returns nil if that would block, or if the body is too long, damaged, or
+    /// worth the memory; an exchange deals with these cases.
     private func bodyFromDisk(_ record: StoredResponse, _ zone: Zone) -> UnsafeRawBufferPointer? {
         let body = record.body
         guard !body.isLarge, body.length <= Worker.diskBufferBytes, !zone.tier.isWorthMemory(record) else {
@@ -125,7 +136,7 @@ extension ClientConnection {
         return unsafe worker.heldFromDisk(body, from: 0)
     }
 
-    /// A hit whose body was read from the disk just now.
+    /// Writes a hit whose body lies in the worker's disk buffer.
     private func writeHit(
         _ record: StoredResponse, _ body: UnsafeRawBufferPointer, age: Seconds, ttl: Seconds,
         request: UnsafeBufferPointer<UInt8>
@@ -138,7 +149,7 @@ extension ClientConnection {
         unsafe hitSent(sent, headBytes: headBytes, length: body.count, record, request)
     }
 
-    /// Writes the head into the worker's buffer.
+    /// Writes the head into the worker's output buffer.
     private func beginHit(_ record: StoredResponse, age: Seconds, ttl: Seconds, length: Int) -> OutputCursor {
         var out = unsafe OutputCursor(worker.outBuffer)
         out.append(record.head)
@@ -153,7 +164,7 @@ extension ClientConnection {
         return out
     }
 
-    /// Head and body of a complete stored response in one system call, and nothing else.
+    /// Writes head and body of a complete stored response with one system call.
     @inline(__always)
     private func writeHit(
         _ record: StoredResponse, age: Seconds, ttl: Seconds, isHead: Bool, request: UnsafeBufferPointer<UInt8>
@@ -180,9 +191,10 @@ extension ClientConnection {
         unsafe hitSent(sent, headBytes: headBytes, length: length, record, request)
     }
 
-    /// Up to here a body is copied behind its head: one short write costs less than a gathering one.
+    /// Bodies of up to so many bytes are copied behind their head: one short `write` costs less than a `writev`.
     static let copiedBodyMax = 4096
 
+    /// Ends a hit, or makes a delivery of the bytes that the socket did not accept.
     func hitSent(
         _ result: IOResult, headBytes: Int, length: Int, _ record: StoredResponse, _ request: UnsafeBufferPointer<UInt8>
     ) {
@@ -193,7 +205,7 @@ extension ClientConnection {
         case .closed, .failed: return close(.clientLeft)
         }
         worker.counters.add(.bytesToClients, written)
-        // What the socket does not take now is counted when it goes out.
+        // Bytes that the socket did not accept are counted when they are sent.
         worker.counters.add(.bytesFromCache, max(0, written - headBytes))
         if worker.log.isOn {
             unsafe worker.log.append(account, head: worker.scratch.pointee.requestHead, request, client: context.peer)
@@ -203,13 +215,14 @@ extension ClientConnection {
             if let closing { linger(closing) }
             return
         }
-        // The socket is full: the rest goes when it has room. The line for the log is written already.
+        precondition(written < headBytes + length, "the socket accepted more bytes than it was offered")
+        // The socket is full: the rest is sent when it has room. The log line has been written already.
         phase = .answering
         account.isLogged = true
         if written < headBytes {
             unsafe output.append(UnsafeRawBufferPointer(rebasing: worker.outBuffer[written..<headBytes]))
         }
-        // What was read into the worker's buffer is gone by then.
+        // The disk buffer is overwritten by the next read, so copy what it holds unless the body can be loaded into memory.
         guard record.body.isResident || record.body.load(waits: false) == .done else {
             unsafe output.append(
                 UnsafeRawBufferPointer(rebasing: worker.diskBuffer[max(0, written - headBytes)..<length]))

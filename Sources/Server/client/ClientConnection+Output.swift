@@ -7,42 +7,21 @@ import Message
 import Storage
 import Transaction
 
-/// What goes out: bytes that are queued, and a stored body behind them.
+/// Sends what is queued, and the body behind it.
+///
+/// Everything here may find out that the client is gone, and close the connection: callers check `phase` before they go on. While
+/// `writeEvent` waits for room in the socket, nothing is written; `onWritable` goes on.
 extension ClientConnection {
-    /// Bytes that the client has not taken yet.
+    /// Queued bytes that the socket has not accepted yet.
     var unsentBytes: Int { output.count }
 
-    /// Adds bytes to what goes out next; `flush` sends.
-    func queue(_ bytes: UnsafeRawBufferPointer) { unsafe output.append(bytes) }
+    /// Queues the bytes that `write` appends. `flush` sends them.
     func queue(_ write: (inout [UInt8]) -> Void) { output.append(write) }
 
-    /// Sends what is queued and these bytes at once; what the socket does not take is kept.
-    func send(_ bytes: UnsafeRawBufferPointer) {
-        guard !writeEvent.isAdded else { return unsafe queue(bytes) }
-        let queued = unsentBytes
-        let result = unsafe output.gather(into: worker.vectors) { vectors in
-            unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: bytes.baseAddress), iov_len: bytes.count)
-            return 1
-        } send: { count in
-            unsafe transport?.writev(worker.vectors.baseAddress!, count) ?? .closed
-        }
-        var sent = 0
-        switch result {
-        case .bytes(let count): sent = count
-        case .wouldBlock: break
-        case .closed, .failed: return close(.clientLeft)
-        }
-        worker.counters.add(.bytesToClients, sent)
-        answerBytesSent += sent
-        output.advance(by: min(sent, queued))
-        let ofBytes = max(0, sent - queued)
-        if ofBytes < bytes.count { unsafe queue(UnsafeRawBufferPointer(rebasing: bytes[ofBytes...])) }
-        if unsentBytes > 0 { waitForRoom() }
-    }
-
+    /// Waits until the socket accepts bytes again, for at most `timeouts.idle`.
     func waitForRoom() {
         guard phase != .closed else { return }
-        // One that reads nothing of a body that streams through a window holds up all who read the same.
+        // A client that does not read holds up all other readers of the same window.
         let isInTheWay = delivery.map { $0.body.isWindowed && $0.body.readerCount > 1 } ?? false
         worker.loop.timers.schedule(
             self, after: isInTheWay ? .seconds(5) : worker.snapshot.configuration.timeouts.idle)
@@ -64,14 +43,14 @@ extension ClientConnection {
         flush()
     }
 
-    /// Sends as much as the socket takes; goes on by itself when it has room or the body grows.
+    /// Sends as much as the socket accepts. Goes on by itself when the socket has room again or the body grows.
     func flush() {
         guard !writeEvent.isAdded else { return }
         var made = 0
         while phase == .answering {
             switch step() {
             case .progressed:
-                // Making another coding takes time that is others' as well.
+                // Compressing and inflating take time from other connections of this worker.
                 if delivery?.isTranscoded == true { made += 1 }
                 guard made < ClientConnection.codingStepsPerTurnMax else { return flushLater() }
             case .blocked:
@@ -84,15 +63,17 @@ extension ClientConnection {
         }
     }
 
+    /// Steps of compressing or inflating for one client before others have their turn (`Transcoder.stepBytesMax` each).
     static let codingStepsPerTurnMax = 8
 
-    /// When there is room again, what goes out from the disk may stand elsewhere, for its segment was reclaimed: it comes into memory
-    /// while it is at hand. Where it is not, it is read when it is wanted, as long as it stands there.
+    /// Loads a body that is sent from the disk into memory, if that does not block. By the time the client has room, its segment may have
+    /// been reclaimed. If loading would block, the bytes are read when they are needed, and the answer breaks off if they are gone.
     private func keepForSlowClient() {
         guard let delivery, !delivery.body.isResident, !delivery.body.isLarge else { return }
         _ = delivery.body.load(waits: false)
     }
 
+    /// Goes on sending in the next turn of the loop, unless the connection has closed by then.
     private func flushLater() {
         let inbox = worker.loop.inbox
         let worker = WorkerReference(worker)
@@ -101,16 +82,25 @@ extension ClientConnection {
     }
 
     enum Step {
-        case progressed, blocked, waiting, done
+        /// Bytes were sent or made: go on.
+        case progressed
+        /// The socket accepts no more bytes.
+        case blocked
+        /// The body has no bytes yet. A wake follows.
+        case waiting
+        /// Everything queued has been sent, and the body has ended.
+        case done
+        /// The connection must be closed.
         case failed(CloseReason)
     }
 
+    /// Makes and sends the next bytes.
     func step() -> Step {
         guard let delivery else {
             guard unsentBytes > 0 else { return .done }
             return write(bodyBytes: 0)
         }
-        // The head waits for the first piece: where none can be made, an error takes its place.
+        // Hold the head back until the first piece has been made: if none can be, an error replaces the head.
         if delivery.isTranscoded && unsentBytes > 0 && answerBytesSent > 0 { return write(bodyBytes: 0) }
         switch output.append({ delivery.next(framing: &$0) }) {
         case .bytes(let count):
@@ -131,8 +121,8 @@ extension ClientConnection {
         }
     }
 
-    /// The body cannot be read to its end. Where nothing of the answer is out, the exchange answers otherwise; if some of it is, the
-    /// client must see by the end of the connection that its answer is not whole (RFC 9112 §8).
+    /// Handles a body that cannot be read to its end. If nothing of the answer has been sent, the exchange replaces it. Otherwise the
+    /// connection closes, so that the client sees that its answer is incomplete (RFC 9112 §8).
     private func breakDelivery(_ broken: Delivery, _ breakage: Delivery.Breakage) -> Step {
         if case .undecodable = breakage, let record = broken.record { exchange?.markUndecodable(record) }
         guard let exchange, exchange.stream.takeBack() else {
@@ -149,7 +139,7 @@ extension ClientConnection {
         if bodyBytes > 0, let delivery, !delivery.body.isResident {
             switch pieceFromDisk(delivery, limit: bodyBytes) {
             case .bytes(let bytes): unsafe piece = unsafe bytes
-            // What is queued goes out first.
+            // Send what is queued first.
             case .wouldBlock where queued == 0: return awaitDisk(delivery)
             case .nothing where queued == 0: return delivery.body.isLarge ? awaitBody() : breakDamaged(delivery)
             case .wouldBlock, .nothing: break
@@ -175,6 +165,7 @@ extension ClientConnection {
             let ofBody = max(0, count - queued)
             if ofBody > 0 {
                 account.bodyBytes += ofBody
+                precondition(ofBody <= bodyBytes, "the socket accepted more bytes than it was offered")
                 if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
                 if let delivery { output.append { delivery.advance(by: ofBody, framing: &$0) } }
             }
@@ -195,7 +186,8 @@ extension ClientConnection {
         return unsafe delivery.piece(limit: limit, room: worker.diskBuffer)
     }
 
-    /// What was right when the head went out can not be read any more: the client must see that (RFC 9112 §8).
+    /// Handles a stored body that turned out to be damaged while it was being sent: removes the stored response, and replaces the answer or
+    /// closes the connection, as `breakDelivery` does.
     private func breakDamaged(_ delivery: Delivery) -> Step {
         if let record = delivery.record { exchange?.request.tier.removeUnreadable(record, after: .damaged) }
         guard let exchange, exchange.stream.takeBack() else {
@@ -206,7 +198,8 @@ extension ClientConnection {
         return .progressed
     }
 
-    /// The bytes are on the disk: somebody who may block reads them.
+    /// Has a thread of the back store read the next bytes. That thread gets the `DiskReading`, never the connection: the job that it posts
+    /// finds the connection by its number, and does nothing if the connection has closed.
     private func awaitDisk(_ delivery: Delivery) -> Step {
         if delivery.isReading { return .waiting }
         let reading = delivery.beginReading()
@@ -224,7 +217,7 @@ extension ClientConnection {
         return .waiting
     }
 
-    /// The body is not there yet: its writer, on whatever thread, will say when there is more.
+    /// Waits until the body has more bytes. Its writer, on any thread, wakes this connection through its number.
     func awaitBody() -> Step {
         guard let delivery, delivery.ticket == nil else { return .waiting }
         if delivery.isBeforeHole {
@@ -236,7 +229,7 @@ extension ClientConnection {
                 return .failed(.answerIncomplete)
             }
         }
-        // A fetch that failed at once has put an error in place of this delivery, or has closed the connection.
+        // A fetch that failed at once has replaced this delivery by an error, or has closed the connection.
         guard self.delivery === delivery else { return .waiting }
         guard let ticket = delivery.body.await(beyond: delivery.offset, worker.wakeReader(id)) else {
             return .progressed
@@ -245,17 +238,19 @@ extension ClientConnection {
         return .waiting
     }
 
+    /// Goes on sending, because the body has grown or ended.
     func bodyGrew() {
         delivery?.ticket = nil
         flush()
     }
 
+    /// Ends the delivery: no reader and no wake of it remains with the body.
     func endDelivery() {
         delivery?.end(cancelling: true)
         delivery = nil
     }
 
-    /// Everything queued is out. Where that was an interim head, the answer is still to come.
+    /// Everything queued has been sent. After an interim head the final one is still to come; otherwise the response ends.
     func outputDone() {
         if let exchange, !exchange.isAnswered { return }
         finishResponse()

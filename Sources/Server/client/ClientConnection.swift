@@ -6,8 +6,8 @@ import Message
 import Storage
 import Transaction
 
-/// One client's connection, and the session of HTTP/1 on it: reads requests, one after the other, and writes their answers in order
-/// (RFC 9112 §9.3).
+/// One client's connection and the HTTP/1 session on it: reads requests one after the other, and writes their answers in the same
+/// order (RFC 9112 §9.3).
 ///
 /// ```
 /// idle ─head─▶ answering ─last byte─▶ idle
@@ -16,43 +16,58 @@ import Transaction
 ///   └──▶ closed
 /// ```
 ///
-/// A hit begins and ends within one callback: one read, one write. Whatever has to wait lives in an `Exchange`, which knows this
-/// connection as its `ClientStream` alone.
+/// A hit begins and ends within one callback: one read, one write. A request that has to wait gets an `Exchange`, which knows this
+/// connection only as its `ClientStream`.
+///
+/// Ownership: the worker's slab owns the connection; the connection owns its transport, its exchange and its delivery. All of it runs on
+/// the worker's thread. Almost every call can end in `close`: the socket fails, a limit is reached, an exchange resets. `close` clears the
+/// events, closes the socket and takes the connection out of the slab at once, but the object lives until the end of the turn, because one
+/// of its methods may be running. So code that goes on after such a call checks `phase` first.
 final class ClientConnection: TimedObject {
     let worker: Worker
     let id: ConnectionID
     let context: ClientContext
-    enum Phase { case idle, answering, tunnelling, lingering, closed }
+    enum Phase {
+        /// No request is under way. At most a part of a head has been received.
+        case idle
+        /// A request is being answered. Further requests wait in `inbound`.
+        case answering
+        /// The socket belongs to a tunnel.
+        case tunnelling
+        /// Larder has closed its side. What the client still sends is discarded.
+        case lingering
+        case closed
+    }
     var phase: Phase = .idle
-    /// Nil once it is closed or surrendered. No method of a transport calls back, so the unchecked access is exclusive.
+    /// Nil once it is closed or surrendered. The access is unchecked, but exclusive: no method of a transport calls back.
     @exclusivity(unchecked) var transport: Transport?
     var readEvent = IOEvent()
     var writeEvent = IOEvent()
-    /// Bytes received and not yet understood: part of a head, pipelined requests. A body goes to its `InboundBody`.
+    /// Bytes received but not parsed yet: part of a head, or pipelined requests. Bytes of a body go to its `InboundBody`.
     var inbound: [UInt8] = []
     var progress = HeadProgress()
-    /// Heads and framing that the socket did not take yet.
+    /// Heads and framing that the socket has not accepted yet. They precede the bytes of `delivery`.
     var output = OutputQueue()
-    /// A stored body that goes out behind what is queued.
+    /// The body that is sent behind the queued bytes.
     var delivery: Delivery?
     var exchange: Exchange?
-    /// Counts the exchanges, to tell one from the next.
+    /// The number of the present or last exchange. It makes jobs for an earlier exchange find nothing.
     var exchangeNumber: UInt32 = 0
-    /// Why the connection closes after the response under way; nil where it stays open.
+    /// Why the connection closes after the present response; nil if it stays open.
     var closing: CloseReason?
-    /// Why it closed, or is about to.
+    /// Why the connection closed or lingers. The first reason stays.
     var closeReason: CloseReason?
     var isProcessing = false
-    /// Requests that are here already wait for the connection's next turn.
+    /// Requests in `inbound` wait for the next turn, because this turn has handled `limits.requests_per_turn_max`.
     private var awaitsTurn = false
-    /// The client has sent its last byte (FIN). It may wait for answers still.
+    /// The client has sent its last byte (FIN). It may still be waiting for answers.
     private(set) var hasInputEnded = false
     var requestsAnswered = 0
-    /// Bytes that the socket took since the final head was queued.
+    /// Bytes sent since the final head was queued, queued interim heads included.
     var answerBytesSent = 0
     var lingerBytes = 0
     var account = Account()
-    /// One of the connections that `limits.clients_max` bounds.
+    /// The place of this connection among those that `limits.clients_max` bounds.
     private let place: Occupancy.Place
 
     init(worker: Worker, id: ConnectionID, context: ClientContext, place: Occupancy.Place) {
@@ -62,10 +77,10 @@ final class ClientConnection: TimedObject {
         self.place = place
     }
 
-    /// The exchange under way, if it is still the one of that number.
+    /// The present exchange, if it has this number.
     func exchange(_ number: UInt32) -> Exchange? { number == exchangeNumber ? exchange : nil }
 
-    /// No request has begun; at most a part of a head is there.
+    /// Whether no request is under way.
     var isIdle: Bool { phase == .idle }
 
     // MARK: reading
@@ -89,12 +104,14 @@ final class ClientConnection: TimedObject {
         unsafe transport?.read(into: buffer) ?? .closed
     }
 
+    /// Parses and answers, or keeps, bytes that were read. `bytes` lie in the worker's read buffer, which the next read of any connection
+    /// of this worker overwrites: what is not used here is copied.
     func received(_ bytes: UnsafeRawBufferPointer) {
         switch phase {
         case .idle:
             if inbound.isEmpty {
                 let consumed = unsafe process(bytes)
-                // Most requests are hits: nothing is left of them, and nobody takes a body.
+                // Most requests are hits: no byte is left over, and no exchange takes a body.
                 if consumed == bytes.count, exchange == nil { return }
                 if consumed < bytes.count { unsafe keep(UnsafeRawBufferPointer(rebasing: bytes[consumed...])) }
             } else {
@@ -116,16 +133,17 @@ final class ClientConnection: TimedObject {
         }
     }
 
-    /// The client has sent its last byte. What it sent before is answered; that the client itself is gone shows when it resets the
-    /// connection or does not take its answer.
+    /// The client has sent its last byte (FIN). Requests that it sent before are still answered. Whether the client itself is gone shows
+    /// only when it resets the connection or accepts no bytes, so `timerFired` looks for a reset once a second.
     private func endInput() {
+        precondition(!hasInputEnded, "the input of a connection ends once")
         hasInputEnded = true
         readEvent.remove()
         switch phase {
         case .idle:
             if !awaitsTurn { close(inbound.isEmpty ? .clientClosed : .clientLeft) }
         case .answering:
-            // A body that ends before its end makes no request, unless its answer has come already.
+            // A request whose body is cut off is not answered, unless its answer has begun already.
             let isCut = exchange?.stream.isAwaiting == true && exchange?.stream.body?.isWhole == false
             if isCut || isClientGone { return close(.clientLeft) }
             worker.loop.timers.schedule(self, after: ClientConnection.presenceInterval)
@@ -136,38 +154,42 @@ final class ClientConnection: TimedObject {
         }
     }
 
-    /// A client that has sent its last byte cannot be watched by reading: it is asked for at intervals whether it is still there.
+    /// How often to look whether a client that has sent its last byte has reset the connection. No read event would tell.
     private static let presenceInterval: Duration = .seconds(1)
 
-    /// The connection was reset, so nobody will take the answer.
+    /// Whether the connection was reset, so that nobody receives the answer.
     private var isClientGone: Bool { unsafe transport?.isReset ?? true }
 
+    /// Keeps bytes that cannot be parsed now: gives those of a body to the body, and the rest to `inbound`.
     func keep(_ bytes: UnsafeRawBufferPointer) {
         guard phase != .closed && phase != .lingering else { return }
         let ofBody = unsafe appendToBody(bytes)
         unsafe inbound.append(contentsOf: bytes[ofBody...])
-        // An incomplete head has its time from the first byte on, however slowly the rest drips in.
+        // The time limit for a head starts with its first byte, however slowly the rest arrives.
         if phase == .idle {
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
         }
     }
 
-    /// Returns how many of the bytes belong to the body of the request under way.
+    /// Gives bytes to the body of the present request. Returns how many of them belong to it.
     private func appendToBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard phase == .answering, let body = exchange?.stream.body, !body.isWhole else { return 0 }
-        return unsafe body.receive(bytes)
+        let used = unsafe body.receive(bytes)
+        precondition(used >= 0 && used <= bytes.count, "a body takes no more bytes than were received")
+        return used
     }
 
-    /// The client has sent more than the request under way.
+    /// Whether the client has sent bytes beyond the present request.
     var hasUnreadBytes: Bool { hasMoreInTurn || !inbound.isEmpty }
+    /// More requests follow in the bytes that `process` is looking at.
     var hasMoreInTurn = false
 
-    /// Room for a head that is not whole, or for requests that wait for their turn.
+    /// How many bytes `inbound` may hold before reading pauses: at least a whole head.
     var inboundBytesMax: Int {
         max(worker.snapshot.limits.pipelinedBytesMax, worker.snapshot.limits.headBytesMax)
     }
 
-    /// Enough is here that nobody has taken yet.
+    /// Stops reading if the bytes that nobody has taken reach `inboundBytesMax`.
     private func pauseWhereFull() {
         if max(inbound.count, exchange?.stream.body?.waitingBytes ?? 0) >= inboundBytesMax { pauseReading() }
     }
@@ -175,24 +197,27 @@ final class ClientConnection: TimedObject {
     func pauseReading() { readEvent.remove() }
     func resumeReading() { if !hasInputEnded && (phase == .answering || phase == .idle) { readEvent.add() } }
 
+    /// Parses and answers the requests in `inbound`.
     func processInbound() {
         let bytes = inbound
         inbound = []
         let consumed = unsafe bytes.withUnsafeBytes { unsafe process($0) }
+        precondition(consumed <= bytes.count, "requests use no more bytes than were received")
         guard consumed < bytes.count, phase != .closed, phase != .lingering else { return }
-        // A new head has begun, behind a request that was whole: it has its own time.
+        // A new head has begun behind a complete request: its own time limit starts.
         if consumed > 0, phase == .idle {
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
         }
         let ofBody = unsafe bytes.withUnsafeBytes {
             unsafe appendToBody(UnsafeRawBufferPointer(rebasing: $0[consumed...]))
         }
-        // What came meanwhile is behind what is kept.
+        // Answering may have read more, which belongs behind the bytes that are kept here.
         inbound = bytes[(consumed + ofBody)...] + inbound
     }
 
-    /// Answers the requests in `bytes` as long as each is done at once.
-    /// - Returns: how many bytes are used up.
+    /// Parses and answers the requests in `bytes`, until one of them has to wait or the turn is over.
+    ///
+    /// - Returns: how many bytes were used. A head that violates HTTP uses all: nothing behind it can be interpreted.
     func process(_ bytes: UnsafeRawBufferPointer) -> Int {
         isProcessing = true
         defer { isProcessing = false }
@@ -225,7 +250,8 @@ final class ClientConnection: TimedObject {
         return consumed
     }
 
-    /// Goes on with what was received while an answer was under way.
+    /// Goes on with bytes that were received while an answer was under way. Called at the end of an answer, and for requests that were left
+    /// for the next turn.
     func continueReading() {
         guard phase == .idle, !isProcessing else { return }
         awaitsTurn = false
@@ -249,7 +275,7 @@ final class ClientConnection: TimedObject {
             if isClientGone { return close(.clientLeft) }
             worker.loop.timers.schedule(self, after: ClientConnection.presenceInterval)
         case .answering where !(readEvent.isAdded && owesBody):
-            // The origin is taking its time, and has its own limit.
+            // The client waits for the origin, which has its own time limit.
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
         case .answering where exchange?.stream.isAwaiting == true:
             worker.counters.add(.timeouts)

@@ -1,19 +1,19 @@
 import Framing
 import Message
 
-/// What is known of a client for as long as its connection lasts, whatever requests it sends.
+/// What is known of a client for the whole life of its connection. It does not change.
 struct ClientContext {
-    /// Nil for a client of a Unix socket.
+    /// The client's address; nil for a client of a Unix socket.
     let peer: IPAddress?
-    /// False: the client is not among those who may use the proxy at all. It is told so, and gets nothing else.
+    /// False if this client may not use the proxy at all. Every request of it is refused with 403.
     let isAdmitted: Bool
-    /// Plain hits need no further look at who asks and for what.
+    /// Whether plain requests may be answered without an exchange (`ClientConnection.answer`).
     let takesShortWay: Bool
-    /// Who the client's certificate says it is; nil without one.
+    /// The subject of the client's certificate; nil without one.
     let certificateSubject: String?
-    /// Who the client proved to be once for all requests of its connection; nil where each request says so itself.
+    /// The user that was authenticated for the whole connection. Nil if each request carries its own credentials.
     let boundUser: String?
-    /// Where requests in origin-form go: set for a connection that was a tunnel to that origin and was opened up.
+    /// The origin to which requests in origin-form go. Set for an intercepted tunnel to that origin, nil otherwise.
     let fixedOrigin: FixedOrigin?
 
     init(

@@ -3,13 +3,15 @@ import Framing
 import Glibc
 import Transaction
 
-/// Where a connection begins: its first bytes tell what the client speaks, once.
+/// Recognises the client's protocol by the first bytes of a connection.
 ///
-/// HTTP/1 goes on to the session; the event that announced the first bytes is led there, so that later reads do not pass here. Every other
-/// protocol has its case, and is refused for now: TLS docks here with a handshake, HTTP/2 with a session of its own, SOCKS and the PROXY
-/// protocol with what they say of the way (a target, a peer) before a session begins.
+/// A connection that speaks HTTP/1 goes on as a session: its read event is redirected there, so later reads do not pass here. Every other
+/// protocol is refused for now. This is where they would begin: TLS with a handshake, HTTP/2 with a session of its own, SOCKS and
+/// the PROXY protocol with the target or peer that they name.
 extension ClientConnection {
+    /// Takes the transport and waits for the client's first bytes, for at most `timeouts.client_head`.
     func start(over transport: consuming Transport) {
+        precondition(unsafe self.transport == nil && phase == .idle, "a connection starts once")
         unsafe self.transport = consume transport
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe self.transport!.assign(
@@ -38,7 +40,7 @@ extension ClientConnection {
         let bytes = unsafe UnsafeRawBufferPointer(start: worker.readBuffer.baseAddress, count: count)
         switch unsafe recognise(bytes.bindMemory(to: UInt8.self).span) {
         case .http1: unsafe received(bytes)
-        // The alert `handshake_failure` in a record of its own (RFC 8446 §6): the client's own words for what went wrong.
+        // The alert `handshake_failure` in a record of its own (RFC 8446 §6), which every TLS client understands.
         case .tls: refuse(.tlsNotOffered, reply: [0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x28])
         // None of the methods is acceptable (RFC 1928 §3).
         case .socks5: refuse(.protocolNotOffered, reply: [0x05, 0xFF])
@@ -49,7 +51,7 @@ extension ClientConnection {
         }
     }
 
-    /// What the client speaks is nothing that this listener offers: it is told so in its own words.
+    /// Refuses a protocol that this listener does not offer, in that protocol's own terms, then closes the connection.
     private func refuse(_ reason: CloseReason, reply: [UInt8]) {
         account = Account(worker.log)
         account.outcome = .refused

@@ -1,49 +1,52 @@
 import Framing
 import Message
 
-/// The body of one request: whoever forwards it takes its content here, decoded, and nowhere else.
+/// The body of one request. The session puts in the bytes that follow the request's head; the exchange takes out the decoded content.
 ///
-/// The session gives it what comes from the client behind the request's head, up to the end of the body. What nobody has taken is kept, and
-/// the session reads no more from the client while that is a lot.
+/// Content that nobody has taken is kept, and the session stops reading from the client while there is much of it. So a body never takes
+/// more memory than `ClientConnection.inboundBytesMax` and one read.
 final class InboundBody {
     private var decoder: RequestBodyDecoder
     /// Content that nobody has taken yet.
     private var content: [UInt8] = []
-    /// What came breaks the framing; nothing behind it can be understood.
+    /// Set once the client violates the framing. Nothing behind the violation can be interpreted.
     private(set) var violation: FramingError?
 
     init(_ length: BodyLength, limits: Limits) { decoder = RequestBodyDecoder(length, limits: limits) }
 
-    /// The client has sent all of it.
+    /// Whether the client has sent the whole body.
     var isWhole: Bool { decoder.isWhole }
-    /// All of it was taken.
+    /// Whether the whole body has been taken.
     var isTaken: Bool { isWhole && content.isEmpty }
-    /// Nil where the body had none, or is not whole.
+    /// The trailers; nil if there are none, or if the body is not complete yet.
     var trailers: Fields? { decoder.trailers }
-    /// Bytes that wait to be taken.
+    /// Decoded bytes that have not been taken.
     var waitingBytes: Int { content.count }
 
-    /// Takes in what the client sent.
+    /// Decodes bytes from the client.
     ///
-    /// - Returns: how many of the bytes belong to the body.
+    /// - Returns: how many of the bytes belong to the body. After a violation, all of them.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard violation == nil else { return bytes.count }
         do throws(FramingError) {
-            return unsafe try decoder.decode(bytes.bindMemory(to: UInt8.self).span, into: &content)
+            let used = unsafe try decoder.decode(bytes.bindMemory(to: UInt8.self).span, into: &content)
+            precondition(used <= bytes.count, "a body uses no more bytes than it was given")
+            precondition(used == bytes.count || decoder.isWhole, "bytes are left only behind the end of the body")
+            return used
         } catch {
             violation = error
             return bytes.count
         }
     }
 
-    /// Hands over the content that has come, at most once all of it; what was wrong with the framing is thrown behind what was right.
+    /// Hands over the content received so far. Throws a violation of the framing only after the content before it was handed over.
     ///
-    /// - Parameter consume: returns whether more is wanted at once.
-    /// - Returns: true where more may be read from the client.
+    /// - Parameter consume: gets all of the content in one piece; not called if there is none. Returns whether it wants more at once.
+    /// - Returns: whether the session may read more from the client.
     func take(_ consume: (UnsafeRawBufferPointer) -> Bool) throws(FramingError) -> Bool {
         var wantsMore = true
         if !content.isEmpty {
-            // What is taken may lead to more being received: it must find an empty buffer.
+            // `consume` may cause more to be received, which must find an empty buffer.
             var taken: [UInt8] = []
             swap(&taken, &content)
             wantsMore = unsafe taken.withUnsafeBytes { unsafe consume($0) }

@@ -2,16 +2,17 @@ import EventLoop
 import Glibc
 import Message
 
-/// Accepts connections for one worker; each worker has its own listener on the same address (`SO_REUSEPORT`).
+/// Accepts connections for one worker. Each worker has its own listener on the same address (`SO_REUSEPORT`).
 final class Listener {
     enum Kind { case tcp, unix }
     private unowned let worker: Worker
     private let descriptor: Descriptor
     private let kind: Kind
     private var event = IOEvent()
+    /// Runs while accepting is paused.
     private var pause: Timer?
 
-    /// Accepted in one turn at most, so that a flood of connections does not starve those that exist.
+    /// Connections accepted in one turn at most, so that a flood of them does not starve those that exist.
     private static let acceptsPerTurn = 64
 
     init(worker: Worker, descriptor: consuming Descriptor, kind: Kind) {
@@ -40,15 +41,15 @@ final class Listener {
             case .aborted:
                 continue
             case .outOfDescriptors:
-                return rest()
+                return pauseAccepting()
             case .failed:
-                return rest()
+                return pauseAccepting()
             }
         }
     }
 
-    /// Without descriptors the listener would be ready for ever: it is looked at again a moment later.
-    private func rest() {
+    /// Stops accepting for half a second. Without free descriptors the listener stays readable, and the loop would spin.
+    private func pauseAccepting() {
         event.remove()
         let timer = Timer { [unowned self] in
             pause = nil

@@ -1,8 +1,9 @@
 import Glibc
 
-/// Writes a head into a worker's output buffer: bare stores, for the path of a hit.
+/// Writes a head into a worker's output buffer with plain stores, for hits.
 ///
-/// Nothing is checked but that the buffer is not left; a head is bounded far below it (`Limits.headBytesMax`).
+/// Traps if the head does not fit. It always does: stored heads are bounded far below the size of the buffer
+/// (`StoredResponse.isPlain`).
 @safe struct OutputCursor {
     private let buffer: UnsafeMutableRawBufferPointer
     private(set) var count = 0

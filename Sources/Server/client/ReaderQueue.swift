@@ -1,13 +1,13 @@
 import EventLoop
 
-/// Client connections of one worker for which there is something to send: a body that grew, a head that was queued.
+/// The client connections of one worker that have something to send: a body that grew, or a queued head.
 ///
-/// Whoever writes a body does not send it from within its own work. It tells the readers, and they send when the writer's turn is
-/// over, or, where bytes are only lent to the body, before the loan ends. So the writer never meets the consequences of a client that
-/// fails while it is in the middle of something, and one system call carries all that came in a turn.
+/// The writer of a body does not send to clients from within its own work. It adds the readers here, and they send when the writer's turn
+/// is over, or, if bytes are only lent to the body, before the loan ends. So a client that fails cannot end a fetch in the
+/// middle of its work, and one system call carries everything that arrived in a turn.
 final class ReaderQueue {
     private var waiting: [ConnectionID] = []
-    /// Room for those that are added while others send.
+    /// An empty array whose capacity is used for connections that are added while others send.
     private var spare: [ConnectionID] = []
     private var turns = 0
     private var isFlushing = false
@@ -20,22 +20,23 @@ final class ReaderQueue {
         self.send = send
     }
 
-    /// Begins a turn of a writer; turns may be nested.
+    /// Begins a writer's turn. Turns may be nested.
     func hold() { turns += 1 }
 
-    /// Ends it: at the end of the outermost turn the readers send.
+    /// Ends a writer's turn. At the end of the outermost turn the readers send.
     func release() {
         precondition(turns > 0, "a turn ends once")
         turns -= 1
         if turns == 0 { flush() }
     }
 
+    /// Adds a connection. It sends at the end of the writer's turn, or of the loop's turn if no writer has one.
     func add(_ id: ConnectionID) {
         waiting.append(id)
         if turns == 0, !isFlushing, waiting.count == 1 { loop.afterTurn { [unowned self] in flush() } }
     }
 
-    /// Lets all that wait send. Those that are added meanwhile have their turn as well.
+    /// Lets all connections in the queue send, those included that are added meanwhile.
     func flush() {
         guard !isFlushing else { return }
         isFlushing = true

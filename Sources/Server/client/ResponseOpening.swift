@@ -1,16 +1,18 @@
 import Framing
 
-/// The right to send heads in answer to one request: any number of interim heads, then one final head (RFC 9110 §15.2).
+/// Permission to send the heads that answer one request: any number of interim heads, then one final head (RFC 9110 §15.2).
 ///
-/// There is one for each request. It cannot be copied, and `begin` consumes it, so an interim head behind a final one is nothing that
-/// has to be checked for: there is no value left to send it with. Heads are queued here; `ClientConnection.flush` sends them.
+/// Each request has exactly one. It cannot be copied, and `begin` consumes it, so no interim head can follow a final one: no value is
+/// left to send it with. Heads are only queued here; `ClientConnection.flush` sends them.
 struct ResponseOpening: ~Copyable {
     private let session: ClientConnection
 
     init(_ session: ClientConnection) { self.session = session }
 
+    /// Queues an interim head.
     borrowing func interim(_ head: (inout [UInt8]) -> Void) { session.queue(head) }
 
+    /// Queues the final head. Interim heads may still be queued before it.
     consuming func begin(_ head: (inout [UInt8]) -> Void) -> BegunResponse {
         let interimBytes = session.unsentBytes
         session.answerBytesSent = 0
@@ -19,10 +21,10 @@ struct ResponseOpening: ~Copyable {
     }
 }
 
-/// A response whose final head is queued or sent: from here on there is only its body.
+/// A response whose final head is queued or sent. Only its body may follow.
 struct BegunResponse: ~Copyable {
     private let session: ClientConnection
-    /// Bytes of interim heads that were still queued when the final head joined them.
+    /// Bytes of interim heads that were queued but not sent when the final head was queued behind them.
     private let interimBytesUnsent: Int
 
     fileprivate init(_ session: ClientConnection, interimBytesUnsent: Int) {
@@ -31,10 +33,10 @@ struct BegunResponse: ~Copyable {
         self.interimBytesUnsent = interimBytesUnsent
     }
 
-    /// No byte of the final head has been sent.
+    /// Whether no byte of the final head has been sent. `answerBytesSent` counts from the moment it was queued, interim heads included.
     var isUnsent: Bool { session.answerBytesSent <= interimBytesUnsent }
 
-    /// Drops the final head and whatever is queued behind it, so that another answer can take its place.
+    /// Removes the final head and everything behind it from the queue, so that another answer can take its place. Interim heads stay.
     consuming func takeBack() -> ResponseOpening {
         precondition(isUnsent, "bytes that the client has cannot be taken back")
         session.output.truncate(to: interimBytesUnsent - session.answerBytesSent)
@@ -42,7 +44,7 @@ struct BegunResponse: ~Copyable {
     }
 }
 
-/// How far the answer to one request is.
+/// The state of the answer to one request.
 ///
 /// ```
 /// awaiting ─begin─▶ begun ─end─▶ ended
@@ -52,7 +54,7 @@ struct BegunResponse: ~Copyable {
 enum AnswerState: ~Copyable {
     case awaiting(ResponseOpening)
     case begun(BegunResponse)
-    /// The answer is complete, or the connection is no longer HTTP.
+    /// The connection is no longer HTTP.
     case ended
 
     mutating func begin(_ head: (inout [UInt8]) -> Void) {
@@ -63,7 +65,7 @@ enum AnswerState: ~Copyable {
         }
     }
 
-    /// Returns false where bytes of the final head have been sent, or the answer has ended.
+    /// Makes room for another final head. Returns false if bytes of the present one have been sent, or if the answer has ended.
     mutating func takeBack() -> Bool {
         switch consume self {
         case .awaiting(let opening):

@@ -1,11 +1,11 @@
-/// Whether a shared cache may store, and reuse, the answer to a request with `Authorization` (RFC 9111 §3.5).
+/// Whether a shared cache may store and reuse the response to a request with `Authorization` (RFC 9111 §3.5).
 package func allowsAuthorization(_ directives: ResponseDirectives) -> Bool {
     directives.mustRevalidate || directives.isPublic || directives.sMaxAge != nil
 }
 
-/// That, under a handling. To override the origin's word is not enough to hand out what it gave to one user: `must-revalidate`
-/// does not count where it is not respected, and only who also writes a `ttl` of his own for the same rule says that he knows the answers
-/// to be the same for everybody.
+/// The same under a handling. If `Cache-Control` is not respected, `must-revalidate` does not count, and overriding the origin is not
+/// enough to share what the origin gave to one user. The rule must also set a `ttl`: that shows that its author knows the responses to be
+/// the same for every user.
 func allowsAuthorization(_ directives: ResponseDirectives, _ handling: CacheHandling) -> Bool {
     allowsAuthorization(directives) || (!handling.respectsCacheControl && handling.ttl != nil)
 }

@@ -1,4 +1,4 @@
-/// The few bytes that the field values of caching are made of, by name.
+/// The names of the few bytes from which field values of caching are made.
 enum Byte {
     static let quote: UInt8 = 0x22
     static let asterisk: UInt8 = 0x2A

@@ -1,82 +1,84 @@
 package import Message
 
-/// How requests use the cache: the cache policies, which may be combined. None of them is the default: what is fresh is
-/// served, what is stale is validated (`revalidate-when-stale`).
+/// The cache policies of a request, which can be combined. Without any, fresh responses are served and stale ones are validated
+/// (`revalidate-when-stale`).
 package struct CacheUse: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// A conditional request every time.
+    /// Validate the stored response every time.
     package static let revalidateAlways = CacheUse(rawValue: 1 << 0)
-    /// Whatever is stored is served, stale or not, but for errors that are stale; the origin is asked only for what is missing.
+    /// Serve a stored response, fresh or stale, except stale errors. Ask the origin only if nothing is stored.
     package static let cacheFirst = CacheUse(rawValue: 1 << 1)
-    /// What is stored is served, otherwise 504; the origin is never asked.
+    /// Serve a stored response, or answer with 504. Never ask the origin.
     package static let cacheOnly = CacheUse(rawValue: 1 << 2)
-    /// Nothing is served from the store.
+    /// Serve nothing from the cache.
     package static let noRead = CacheUse(rawValue: 1 << 3)
-    /// Nothing is stored.
+    /// Store nothing.
     package static let noWrite = CacheUse(rawValue: 1 << 4)
-    /// Where the origin fails, what is stored is served, however stale, unless it forbids that.
+    /// If the origin fails, serve the stored response, however stale it is, unless the response forbids that.
     package static let staleOnError = CacheUse(rawValue: 1 << 5)
 }
 
-/// How long a response is kept.
+/// How long a response is stored.
 package enum StoragePolicy: String, CaseIterable, Sendable {
-    /// In memory; gone when the process ends.
+    /// In memory, until the process ends.
     case session
-    /// Survives restarts; evicted only for space.
+    /// On the disk, where it survives restarts. It is evicted only for space.
     case permanent
-    /// As permanent, and not evicted until it is purged.
+    /// On the disk, where it stays until it is purged.
     case pinned
 }
 
-/// What goes to the disk of what may go there.
+/// Which of the responses that may go to the disk are written there.
 package enum AdmissionUse: String, CaseIterable, Sendable {
     case all
-    /// What is asked for a second time; until then it is in memory only. Keeps what is wanted once from wearing the disk.
+    /// Those that are requested a second time. Until then a response is in memory only. This saves writes of responses that are
+    /// requested once.
     case secondHit = "second-hit"
 }
 
-/// What becomes of requests for parts (RFC 9110 §14).
+/// How requests for ranges are handled (RFC 9110 §14).
 package enum RangeUse: String, CaseIterable, Sendable {
-    /// Parts are stored as they come, and what is missing is fetched when it is asked for.
+    /// Store parts as they arrive, and fetch missing bytes when they are requested.
     case sparse
-    /// As `sparse`, and what is missing of the whole is fetched behind the client's back.
+    /// Like `sparse`, and also fetch the rest in the background.
     case whole
-    /// Parts are passed on and not stored.
+    /// Pass parts on without storing them.
     case pass
 }
 
-/// When what is stored without a content coding is sent compressed.
+/// Whether a response that is stored without a content coding is sent compressed.
 package enum CompressionUse: String, CaseIterable, Sendable {
     case no
-    /// For each client anew, while it goes out.
+    /// Compress it for each client while it is sent.
     case onTheFly = "on-the-fly"
-    /// Once, in the background; until then as it is.
+    /// Compress it once, in the background. Until the copy is ready, send the response as it is stored.
     case once
 }
 
-/// What the default settings, the zone, the rules and the client's `Larder-Policy` say about one request and its response.
+/// The settings for one request and its response, from the defaults, the zone, the rules and the client's `Larder-Policy`.
 package struct CacheHandling: Sendable, Equatable {
-    /// Number of the rule that decided, from 1; nil: none, what the zone says holds.
+    /// The number of the rule that decided, from 1. Nil if no rule matched, and the settings of the zone apply.
     package var rule: Int?
-    /// Index of the zone; 0 is the default one.
+    /// The index of the zone. 0 is the default zone.
     package var zone = 0
-    /// Number of the rule that says how the key is made (`CacheRules.keyRules`); nil: it is the URI.
+    /// The number of the rule that says how the key is made (`CacheRules.keyRules`). Nil if the key is the URI.
     package var keyRule: Int?
     package var use: CacheUse = []
     package var storage: StoragePolicy = .session
-    /// Of what `storage` sends to the disk.
+    /// Which of the responses that `storage` allows on the disk are written there.
     package var admission: AdmissionUse = .all
-    /// Takes the place of the lifetime the origin gave; nil: that holds.
+    /// Replaces the lifetime that the origin gave. Nil if the origin's lifetime applies.
     package var ttl: Seconds?
-    /// False: stored and reused in spite of `no-store`, `private`, `no-cache`, `must-revalidate`, `Vary: *` excepted.
+    /// If false, responses are stored and reused in spite of `no-store`, `private`, `no-cache` and `must-revalidate`. `Vary: *` still
+    /// prevents reuse.
     package var respectsCacheControl = true
-    /// Lifetime of a 404 or 410 for which the origin gave none; zero: as RFC 9111 says.
+    /// The lifetime of a 404 or 410 for which the origin gave none. With zero, RFC 9111 decides.
     package var negativeTTL: Seconds = .zero
-    /// Answers with `Set-Cookie` are stored with any explicit lifetime, not only with `public` or `s-maxage`.
+    /// Store responses with `Set-Cookie` if they have any explicit lifetime, not only with `public` or `s-maxage`.
     package var storesCookies = false
-    /// Targeted fields are heeded (RFC 9213).
+    /// Obey targeted fields (RFC 9213).
     package var heedsTargetedFields = false
     /// The largest body that is stored, in bytes. Nil: the zone's limit applies.
     package var objectSizeMax: UInt64?

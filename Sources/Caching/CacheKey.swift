@@ -1,6 +1,6 @@
-/// 128 bits that stand for a primary cache key, the normalised URI (RFC 9111 §2).
+/// A 128-bit hash of a primary cache key, which is a normalised URI (RFC 9111 §2).
 ///
-/// Finds; never decides: whoever finds something by it compares the URI as well.
+/// The hash finds a response but does not decide: whoever looks something up by it compares the URI as well.
 package struct CacheKey: Hashable, Sendable {
     package let high, low: UInt64
 
@@ -9,19 +9,20 @@ package struct CacheKey: Hashable, Sendable {
         self.low = low
     }
 
-    /// The bits are mixed already: one word of them is hash enough for a dictionary.
+    /// The bits are well mixed, so one word of them is a sufficient hash for a dictionary.
     package func hash(into hasher: inout Hasher) { hasher.combine(low) }
 }
 
-/// Hashes keys under a secret, so that nobody outside can choose URIs that collide.
+/// Hashes keys with a secret, so that nobody outside can choose URIs that collide.
 ///
-/// Two lanes of multiply-and-fold over blocks of 16 bytes, in the manner of wyhash: fast on short keys, no cryptographic
-/// strength. The last block overlaps its predecessor rather than being padded; the length tells such inputs apart.
+/// The hash has two lanes of multiply-and-fold over blocks of 16 bytes, similar to wyhash: it is fast on short keys and has no
+/// cryptographic strength. The last block is not padded but overlaps the one before. The length, which is part of the hash, tells such
+/// inputs apart.
 package struct CacheKeyHasher: Sendable {
     private let secret: (UInt64, UInt64)
 
     package init(secret: (UInt64, UInt64)) {
-        // Spread, so that even a poor secret such as zero gives four words with many ones.
+        // Spread the bits, so that even a poor secret such as zero gives four words with many ones.
         let a = fold(secret.0 ^ 0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93)
         let b = fold(secret.1 ^ 0xC2B2_AE3D_27D4_EB4F, 0xA5CB_9243_F2CE_D9AD)
         self.secret = (secret.0 ^ b ^ 0x8BB8_4B93_962E_ACC9, secret.1 ^ a ^ 0x2D35_8DCC_AA6C_78A5)
@@ -51,7 +52,7 @@ package struct CacheKeyHasher: Sendable {
         b = fold(y ^ previous ^ secret.0, x ^ b ^ 0x5899_65CC_7537_4CC3)
     }
 
-    /// The last 16 bytes; of fewer, both ends, which overlap.
+    /// The last 16 bytes. If there are fewer, both ends, which overlap.
     @inline(__always)
     private func lastBlock(_ bytes: RawSpan, _ count: Int) -> (UInt64, UInt64) {
         if count >= 16 { return (word(bytes, count - 16), word(bytes, count - 8)) }
@@ -62,14 +63,14 @@ package struct CacheKeyHasher: Sendable {
     }
 }
 
-/// The 128-bit product, its halves folded into one word.
+/// Multiplies to 128 bits and folds both halves into one word.
 @inline(__always)
 private func fold(_ a: UInt64, _ b: UInt64) -> UInt64 {
     let product = a.multipliedFullWidth(by: b)
     return product.high ^ product.low
 }
 
-/// Bounds are checked; "unsafe" is only that any bits are taken for a number, which they are.
+/// Bounds are checked. It is "unsafe" only because any bits are taken for a number, which is right here.
 @inline(__always)
 private func word(_ bytes: RawSpan, _ offset: Int) -> UInt64 {
     unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)

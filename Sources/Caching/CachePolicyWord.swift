@@ -1,4 +1,4 @@
-/// The names of the cache policies, as files and `Larder-Policy` write them.
+/// The names of the cache policies in configuration files and in `Larder-Policy`.
 package enum CachePolicyWord: String, CaseIterable, Sendable {
     case revalidateWhenStale = "revalidate-when-stale"
     case revalidateAlways = "revalidate-always"
@@ -8,7 +8,7 @@ package enum CachePolicyWord: String, CaseIterable, Sendable {
     case noWrite = "no-write"
     case staleOnError = "stale-on-error"
 
-    /// The default adds nothing: it takes away what a zone or a rule said.
+    /// The default policy is the empty set: naming it removes the policies of a zone or rule.
     package var use: CacheUse {
         switch self {
         case .revalidateWhenStale: []
@@ -21,8 +21,9 @@ package enum CachePolicyWord: String, CaseIterable, Sendable {
         }
     }
 
-    /// Which of them say the opposite of it: at most one may say whether and when what is stored is served. `cache-only`
-    /// is `cache-first` and more; `no-write` and `stale-on-error` say something else, but nothing is served under `no-read`.
+    /// The policies that contradict this one. Only one policy may say whether and when a stored response is served. `cache-only`
+    /// includes `cache-first`. `no-write` and `stale-on-error` are about other questions, but with `no-read` nothing can be served
+    /// stale.
     fileprivate var contradicted: [CachePolicyWord] {
         switch self {
         case .revalidateWhenStale: [.revalidateAlways, .cacheFirst, .cacheOnly, .noRead]
@@ -33,7 +34,7 @@ package enum CachePolicyWord: String, CaseIterable, Sendable {
     }
 }
 
-/// Two policies that can not hold together.
+/// Two policies that contradict each other.
 package struct CachePolicyContradiction: Error, Equatable, Sendable {
     package let one, other: CachePolicyWord
 }
@@ -49,7 +50,7 @@ extension CacheUse {
         }
     }
 
-    /// The words for it, in the order of the manual; the default for none.
+    /// The names of the policies in the order of the manual. The default policy if the set is empty.
     package var words: [CachePolicyWord] {
         isEmpty ? [.revalidateWhenStale] : CachePolicyWord.allCases.filter { !$0.use.isEmpty && contains($0.use) }
     }

@@ -2,13 +2,14 @@ package import Message
 
 /// What a request asks of a cache, parsed once.
 ///
-/// Made for every request, so where none of the fields concerned is there it costs one test of a mask.
+/// It is made for every request. If none of the fields in question is present, it costs one test of a bit mask.
 package struct CacheRequest: Sendable, Equatable {
     package var method: Method
     package var directives: RequestDirectives
-    /// GET with content: means nothing (RFC 9110 §9.3.1), but some origins answer to it. Set by whoever knows the framing.
+    /// The request is a GET with content, which has no defined meaning (RFC 9110 §9.3.1), but some origins use it. The caller sets
+    /// this, because it knows the framing.
     package var hasBody = false
-    /// Those of the fields concerned that are there.
+    /// Those of the fields in question that are present.
     private let fields: FieldNameSet
 
     package init(method: Method, fields: FieldSection, bytes: borrowing Span<UInt8>) {
@@ -25,24 +26,24 @@ package struct CacheRequest: Sendable, Equatable {
 
     package var hasAuthorization: Bool { fields.contains(.authorization) }
     package var hasRange: Bool { fields.contains(.range) }
-    /// The client has a part already; the answer may leave out what it knows (RFC 9110 §15.3.7).
+    /// The client already has a part, and the response may omit fields that the client knows (RFC 9110 §15.3.7).
     package var hasIfRange: Bool { fields.contains(.ifRange) }
-    /// Any of the conditional fields but `If-Range`, which is part of a range (RFC 9110 §13.1).
+    /// Any conditional field except `If-Range`, which belongs to `Range` (RFC 9110 §13.1).
     package var hasPreconditions: Bool { !fields.isDisjoint(with: .preconditions) }
 
     /// A field asks the origin to carry out another method than the one in the request line.
     ///
-    /// No RFC defines these fields, but many frameworks heed them. What the response means, and whether it may be repeated, depends
-    /// on a method that is not part of the cache key, so the request neither reads nor writes the store.
+    /// No RFC defines these fields, but many frameworks obey them. The meaning of the response, and whether the request may be repeated,
+    /// then depend on a method that is not part of the cache key. So the request neither reads nor writes the store.
     package var overridesMethod: Bool { !fields.isDisjoint(with: .methodOverrides) }
-    /// Safe by its method (RFC 9110 §9.2.1), and no field asks for another.
+    /// The method is safe (RFC 9110 §9.2.1), and no field asks for another.
     package var isSafe: Bool { method.isSafe && !overridesMethod }
 
-    /// Nothing but a GET or HEAD that takes whatever is fresh.
+    /// The request is a GET or HEAD that accepts any fresh response.
     package var isPlain: Bool { fields.bits == 0 && !hasBody && (method == .get || method == .head) }
 }
 
-// Computed, so that the compiler folds each to one constant.
+// These are computed so that the compiler folds each into one constant.
 extension FieldNameSet {
     fileprivate static var directives: FieldNameSet { FieldNameSet(.cacheControl, .pragma) }
     fileprivate static var preconditions: FieldNameSet {

@@ -1,16 +1,16 @@
 package import Rules
 
-/// One line of `cache.rules`: for which requests and responses it holds, and what becomes of them.
+/// One rule of `cache.rules`: which requests and responses it matches, and how they are handled.
 package struct CacheRule: Sendable, Equatable {
     package var conditions: RuleConditions
-    /// Name of the zone they go to; nil: the default one.
+    /// The name of the zone for these requests. Nil stands for the default zone.
     package var zone: String?
     package var changes: HandlingChanges
-    /// How their key is made; nil: it is the URI.
+    /// How the key of these requests is made. Nil if it is the URI.
     package var key: KeyRules?
-    /// Position in the list, from 1: what logs and `Cache-Status` call the rule.
+    /// The position in the list, from 1. Logs and `larder explain` use it.
     package var number: Int
-    /// Line in the configuration file; 0 where it came from none.
+    /// The line in the configuration file. Zero if the rule does not come from a file.
     package var line: Int
 
     package init(
@@ -26,17 +26,17 @@ package struct CacheRule: Sendable, Equatable {
     }
 }
 
-/// A cache of its own: a budget, and what holds for all that goes there unless a rule says otherwise.
+/// A separate cache: its memory and disk, and the settings for all of its requests unless a rule overrides them.
 package struct CacheZone: Sendable, Equatable {
-    /// `[a-z0-9-]`: stands in `Cache-Status` and in counters.
+    /// Matches `[a-z0-9-]`. It is shown in `Cache-Status` and in counters.
     package var name: String
-    /// Bytes in memory, heads and bookkeeping included.
+    /// The bytes in memory, including heads and bookkeeping.
     package var memory: UInt64
     package var changes: HandlingChanges
-    /// Directory and bytes of its disk tier, for when there is one; 0 bytes: memory only.
+    /// The directory of the disk tier, and the most bytes that it may take. With zero bytes there is memory only.
     package var diskPath: String?
     package var diskSize: UInt64
-    /// Line in the configuration file; 0 where it came from none.
+    /// The line in the configuration file. Zero if the zone does not come from a file.
     package var line: Int
 
     package init(
@@ -51,9 +51,9 @@ package struct CacheZone: Sendable, Equatable {
         self.line = line
     }
 
-    /// The zone that is always there; its budget is `cache.memory`.
+    /// The name of the zone that always exists. Its memory is `cache.memory`.
     package static let defaultName = "default"
 
-    /// Bytes of the largest body that is stored here: as said, else an eighth of the budget.
+    /// The largest body that is stored in the zone, in bytes. If no setting says otherwise, an eighth of memory.
     package var objectSizeMax: UInt64 { changes.objectSizeMax ?? memory / 8 }
 }

@@ -1,30 +1,30 @@
 package import Message
 package import Rules
 
-/// The rules of the cache, ready to be asked. Immutable; a reload makes a new one.
+/// The rules of the cache, prepared for look-ups. Immutable; a reload makes a new value.
 ///
 /// The default handling, the zone, the rule and a trusted client's `Larder-Policy` apply in this order. Each overrides those
 /// before it, setting by setting.
 ///
-/// Asked twice: when a request is read, and when there is a response, stored or from the origin, whose type is known then.
-/// The zone and the key are those of the first time: the store was looked at with them.
+/// The rules are consulted twice: when a request is read, and when a response is known, stored or from the origin, because only then
+/// the type is known. Zone and key stay those of the first time, because the look-up has already used them.
 package struct CacheRules: Sendable, Equatable {
     package let rules: [CacheRule]
-    /// Names, by index; the first is the default one.
+    /// The names of the zones by index. The first is the default zone.
     package let zoneNames: [String]
-    /// What holds in each zone without a rule.
+    /// The handling in each zone if no rule matches.
     private let zoneHandlings: [CacheHandling]
     private let zoneOfRule: [Int]
     private let policyClients: [AddressRange]
 
-    /// True if every request gets the default handling and its URI is its key. Then nothing else here has to be asked.
+    /// True if every request gets the default handling and its URI is its key. Then no other member has to be consulted.
     package let isTrivial: Bool
-    /// Any of them has a `type` condition: what is found in the store has a type, so ask again with it.
+    /// A rule has a `type` condition: consult the rules again when the type of a stored response is known.
     package let dependOnType: Bool
-    /// Any of them has a `user` condition: the user must be known before they are asked.
+    /// A rule has a `user` condition: find out the user before the rules are consulted.
     package let dependOnUser: Bool
 
-    /// - Parameter zones: without the default one. Rules may name these and `default` only.
+    /// - Parameter zones: all zones except the default one. Rules may name only these and `default`.
     package init(
         defaultHandling: CacheHandling = .init(), zones: [CacheZone] = [], rules: [CacheRule] = [],
         policyClients: [AddressRange] = []
@@ -48,9 +48,9 @@ package struct CacheRules: Sendable, Equatable {
     /// The handling of a request to which no rule applies.
     package var defaultHandling: CacheHandling { zoneHandlings[0] }
 
-    /// The first rule that holds, among those without a `type` condition.
+    /// Applies the first rule that matches, among those without a `type` condition.
     ///
-    /// - Parameter clientPolicy: what the client's `Larder-Policy` says, where it is heeded.
+    /// - Parameter clientPolicy: the client's `Larder-Policy`, if the client is trusted with it.
     package func handling(of request: RuleRequest, clientPolicy: HandlingChanges? = nil) -> CacheHandling {
         guard
             let index = rules.firstIndex(where: {
@@ -62,11 +62,11 @@ package struct CacheRules: Sendable, Equatable {
         return applying(clientPolicy, to: handling)
     }
 
-    /// The first rule that holds, now that there is a response.
+    /// Applies the first rule that matches, now that the response is known.
     ///
     /// - Parameters:
-    ///   - responseType: the value of its `Content-Type`; nil where it has none.
-    ///   - requested: the handling of the request: its zone and its key stay.
+    ///   - responseType: the value of its `Content-Type`. Nil if it has none.
+    ///   - requested: the handling of the request. Its zone and its key stay.
     package func handling(
         of request: RuleRequest, responseType: ArraySlice<UInt8>?, keeping requested: CacheHandling,
         clientPolicy: HandlingChanges? = nil
@@ -80,12 +80,13 @@ package struct CacheRules: Sendable, Equatable {
         return applying(clientPolicy, to: result)
     }
 
-    /// How the key of such a request is made; nil: it is the URI.
+    /// How the key of such a request is made. Returns nil if it is the URI.
     package func keyRules(for handling: CacheHandling) -> KeyRules? {
         handling.keyRule.flatMap { rules[$0 - 1].key }
     }
 
-    /// - Parameter client: nil for a client of a Unix socket, who is never heeded.
+    /// Whether the `Larder-Policy` of this client is obeyed.
+    /// - Parameter client: nil for a client of a Unix socket, which is never trusted.
     package func heedsPolicy(of client: IPAddress?) -> Bool {
         client.map { client in policyClients.contains { $0.contains(client) } } ?? false
     }
@@ -99,7 +100,7 @@ package struct CacheRules: Sendable, Equatable {
 }
 
 extension CacheZone {
-    /// What holds in it without a rule.
+    /// The handling in the zone if no rule matches.
     fileprivate func handling(index: Int, defaultHandling: CacheHandling) -> CacheHandling {
         var handling = defaultHandling
         changes.apply(to: &handling)

@@ -3,15 +3,15 @@ package import Message
 /// How a request was handled, for the `Cache-Status` field (RFC 9211): `larder; hit; ttl=42`.
 package struct CacheStatus: Sendable, Equatable {
     package enum Outcome: Sendable, Equatable {
-        /// Answered from the store, without the origin.
+        /// Answered from the store, without asking the origin.
         case hit
-        /// Went towards the origin, and why.
+        /// Sent towards the origin, for this reason.
         case forwarded(ForwardReason)
-        /// Larder made the answer itself and forwarded nothing: neither `hit` (§2.1) nor `fwd` (§2.2) is said.
+        /// Larder gave the answer itself and forwarded nothing. The field then has neither `hit` (§2.1) nor `fwd` (§2.2).
         case local
     }
 
-    /// RFC 9211 §2.2; the raw value is the token.
+    /// Why a request was sent towards the origin (RFC 9211 §2.2). The raw value is the token.
     package enum ForwardReason: String, CaseIterable, Sendable {
         case bypass = "bypass"
         case method = "method"
@@ -22,7 +22,7 @@ package struct CacheStatus: Sendable, Equatable {
         case stale = "stale"
         case partial = "partial"
 
-        /// How the member for this cache begins.
+        /// The beginning of the list member of this cache.
         fileprivate var member: StaticString {
             switch self {
             case .bypass: "larder; fwd=bypass"
@@ -38,22 +38,22 @@ package struct CacheStatus: Sendable, Equatable {
     }
 
     package var outcome: Outcome
-    /// Status the origin gave, where it differs from what the client gets or it is worth telling (§2.3).
+    /// The status that the origin sent, if it differs from that of the answer or is worth telling (§2.3).
     package var forwardStatus: UInt16?
-    /// What is left of the lifetime; negative where stale (§2.4).
+    /// The rest of the lifetime. Negative if the response is stale (§2.4).
     package var ttl: Seconds?
-    /// The response went into the store (§2.5).
+    /// The response was stored (§2.5).
     package var isStored = false
-    /// The request joined another's on its way (§2.6).
+    /// The request joined a fetch for another request (§2.6).
     package var isCollapsed = false
-    /// The cache key (§2.7), where it is to be told.
+    /// The cache key (§2.7). Nil if it is not to be told.
     package var key: [UInt8]?
-    /// More, such as the reason why it was not stored (§2.8): a token, as the raw values of our reasons are.
+    /// A detail, such as the reason why the response was not stored (§2.8): a token, like the raw values of our reasons.
     package var detail: String?
 
     package init(_ outcome: Outcome) { self.outcome = outcome }
 
-    /// Appends the member for this cache, without a line end. A hit with its `ttl` allocates nothing but room in `bytes`.
+    /// Appends the list member of this cache, without a line end. For a hit with `ttl`, nothing is allocated except space in `bytes`.
     package func append(to bytes: inout [UInt8]) {
         switch outcome {
         case .hit: append("larder; hit", to: &bytes)
@@ -66,7 +66,7 @@ package struct CacheStatus: Sendable, Equatable {
         }
         if let ttl {
             append("; ttl=", to: &bytes)
-            // RFC 9651 §3.3.1: an integer has fifteen digits at most.
+            // RFC 9651 §3.3.1: an integer has at most fifteen digits.
             appendDecimal(min(max(ttl.count, -999_999_999_999_999), 999_999_999_999_999), to: &bytes)
         }
         if isStored { append("; stored", to: &bytes) }
@@ -77,7 +77,7 @@ package struct CacheStatus: Sendable, Equatable {
         }
         if var detail {
             append("; detail=", to: &bytes)
-            // As a buffer: the characters of a string are slow to visit one by one.
+            // Use a buffer: visiting the characters of a string one by one is slow.
             detail.withUTF8 { text in
                 if unsafe isToken(text) {
                     unsafe bytes.append(contentsOf: text)
@@ -93,13 +93,13 @@ package struct CacheStatus: Sendable, Equatable {
     }
 }
 
-/// An sf-token (RFC 9651 §3.3.4): starts with a letter or "*".
+/// Whether this is an sf-token (RFC 9651 §3.3.4), which starts with a letter or "*".
 private func isToken(_ text: some Collection<UInt8>) -> Bool {
     guard let first = text.first, isAlpha(first) || first == Byte.asterisk else { return false }
     return text.allSatisfy { isTchar($0) || $0 == 0x3A || $0 == 0x2F }
 }
 
-/// An sf-string (RFC 9651 §3.3.3): visible ASCII and spaces; what else there is goes percent-encoded.
+/// Appends an sf-string (RFC 9651 §3.3.3): visible ASCII and spaces. All other bytes are percent-encoded.
 private func appendStructuredString(_ text: some Collection<UInt8>, to bytes: inout [UInt8]) {
     bytes.append(Byte.quote)
     for byte in text {
@@ -116,7 +116,7 @@ private func appendStructuredString(_ text: some Collection<UInt8>, to bytes: in
 
 private func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
 
-/// Digits without a String, since it is on every hit.
+/// Appends digits without making a String, because this is on the way of every hit.
 private func appendDecimal(_ value: Int64, to bytes: inout [UInt8]) {
     if value < 0 { bytes.append(0x2D) }
     Message.appendDecimal(value.magnitude, to: &bytes)

@@ -1,33 +1,34 @@
 package import Message
 
-/// What Caching knows of a stored response: a value, computed when it is stored and again when it is freshened.
+/// What Caching knows about a stored response: a value that is computed when the response is stored, and again when it is freshened.
 package struct CachedResponse: Sendable, Equatable {
     package let status: UInt16
-    /// Those that count: from `Cache-Control` or a targeted field, without what the handling overrides.
+    /// The directives that count: those of `Cache-Control` or a targeted field, without what the handling overrides.
     package let directives: ResponseDirectives
     package private(set) var lifetime: FreshnessLifetime
-    /// Value of `Date`, or the second of arrival where it has none or none that is valid (RFC 9110 §6.6.1).
+    /// The value of `Date`. The second of arrival if there is none, or none that is valid (RFC 9110 §6.6.1).
     package private(set) var date: WallTime
-    /// Value of `Age`, zero where it has none: age_value of RFC 9111 §4.2.3.
+    /// The value of `Age`, or zero: age_value in RFC 9111 §4.2.3.
     package private(set) var ageValue: Seconds
     package private(set) var requestTime: WallTime
     package let eTag: EntityTag?
     package let lastModified: WallTime?
-    /// `Last-Modified` as it came: what goes back in `If-Modified-Since`; empty where it has none that is valid.
+    /// `Last-Modified` as it was received, for `If-Modified-Since`. Empty if there is none that is valid.
     package let lastModifiedBytes: [UInt8]
     package let vary: Vary
-    /// `Content-Encoding`, lower case, its lines joined; empty where there is none.
+    /// `Content-Encoding` in lower case, with its lines joined. Empty if there is none.
     package let contentEncoding: [UInt8]
-    /// `Accept-Ranges: none` (RFC 9110 §14.3).
+    /// The response says `Accept-Ranges: none` (RFC 9110 §14.3).
     package let refusesRanges: Bool
-    /// All that `reuse` looks at, in integers: copied without retaining anything.
+    /// Everything that `reuse` looks at, in integers: it can be copied without retaining anything.
     package private(set) var terms: ReuseTerms
-    /// `directives` are those of `Cache-Control`, all of them.
+    /// `directives` are exactly those of `Cache-Control`.
     let hasOriginDirectives: Bool
 
     /// - Parameters:
-    ///   - fields: as they are stored, `Age` among them.
-    ///   - requestTime: when the request that brought them, or freshened them, was sent; `responseTime`: when the head came.
+    ///   - fields: the stored fields, including `Age`.
+    ///   - requestTime: when the request that brought or freshened the fields was sent.
+    ///   - responseTime: when the head of the response arrived.
     package init(
         status: UInt16, fields: Fields, requestTime: WallTime, responseTime: WallTime, policy: CachePolicy,
         handling: CacheHandling = CacheHandling()
@@ -59,8 +60,8 @@ package struct CachedResponse: Sendable, Equatable {
         terms = times.terms
     }
 
-    /// The same response with renewed fields, where those changed that say when, and none that says what or for whom;
-    /// nil: all has to be worked out anew.
+    /// Returns the response with renewed fields if only those changed that say when, and none that says what or for whom. Returns nil if
+    /// everything has to be computed again.
     package func renewed(
         _ renewed: FreshenedFields, requestTime: WallTime, responseTime: WallTime, policy: CachePolicy,
         handling: CacheHandling
@@ -81,13 +82,13 @@ package struct CachedResponse: Sendable, Equatable {
         return result
     }
 
-    /// The fields that say what the content is, and for whom; any we do not know may.
+    /// The fields that say what the content is and for whom. A field that Larder does not know may do so, too.
     private static let lastingFields: FieldNameSet = [
         .other, .acceptRanges, .cacheControl, .cdnCacheControl, .contentEncoding, .contentRange, .contentType, .eTag,
         .lastModified, .surrogateControl, .surrogateKey, .vary,
     ]
 
-    /// What can not be told from the fields, and what was decided when it came: by rules that may be others by now.
+    /// Writes what cannot be derived from the fields, and what was decided when the response arrived: the rules may have changed since.
     package func write(to form: inout StoredFormWriter) {
         form.write(status)
         directives.write(to: &form)
@@ -99,7 +100,7 @@ package struct CachedResponse: Sendable, Equatable {
         terms.write(to: &form)
     }
 
-    /// - Parameter fields: those it was made from.
+    /// - Parameter fields: the fields from which the value was made.
     package init(from form: inout StoredFormReader, fields: Fields) throws(StoredFormError) {
         status = try form.read()
         directives = try ResponseDirectives(from: &form)
@@ -122,11 +123,11 @@ package struct CachedResponse: Sendable, Equatable {
 
     package func currentAge(_ now: WallTime) -> Seconds { terms.currentAge(now) }
     package func isFresh(_ now: WallTime) -> Bool { terms.isFresh(now) }
-    /// Negative by as much as it is stale.
+    /// The rest of the lifetime. Negative by the time for which the response has been stale.
     package func remainingLifetime(_ now: WallTime) -> Seconds { terms.remainingLifetime(now) }
 
-    /// The same response, stale from now on, as after a soft purge or a HEAD that says so (§4.3.5): not served without
-    /// validation, whatever the client takes, but where the origin fails or the policy says `cache-first`.
+    /// The same response, stale from now on, as after a soft purge or a HEAD that shows another representation (§4.3.5). It is not served
+    /// without validation, whatever the client accepts, unless the origin fails or the policy says `cache-first`.
     package func outdated() -> CachedResponse {
         var result = self
         result.terms = terms.outdated()
@@ -134,7 +135,7 @@ package struct CachedResponse: Sendable, Equatable {
     }
 }
 
-/// What the fields alone say of the content.
+/// What the fields alone say about the content.
 private struct FieldsDescribingContent {
     let eTag: EntityTag?
     let lastModified: WallTime?

@@ -1,13 +1,13 @@
 import Message
 
-/// What of a stored response every validation moves: when it was made, how old it came, how long it will do.
+/// The times of a stored response that every validation changes: when it was made, how old it arrived, and its lifetime.
 struct CachedTimes {
     let date: WallTime
     let ageValue: Seconds
     let lifetime: FreshnessLifetime
     let terms: ReuseTerms
 
-    /// - Parameter countsExpires: false where a targeted field takes its place (RFC 9213 §2.2).
+    /// - Parameter countsExpires: false if a targeted field replaces `Expires` (RFC 9213 §2.2).
     init(
         status: UInt16, fields: Fields, directives: ResponseDirectives, countsExpires: Bool, lastModified: WallTime?,
         requestTime: WallTime, responseTime: WallTime, policy: CachePolicy, handling: CacheHandling
@@ -22,7 +22,7 @@ struct CachedTimes {
         lifetime = adjustedLifetime(given, status: status, isPublic: directives.isPublic, handling: handling)
         var initialAge = correctedInitialAge(
             age: ageValue, date: date, requestTime: requestTime, responseTime: responseTime)
-        // Then the lifetime is to end exactly so many seconds after the arrival.
+        // Such a lifetime ends exactly this many seconds after the arrival.
         if lifetime.countsFromArrival { initialAge = initialAge.wholeSeconds }
         terms = ReuseTerms(
             directives, status: status,

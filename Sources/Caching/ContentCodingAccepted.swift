@@ -1,11 +1,11 @@
 package import Message
 
-/// The content codings a client accepts, each with its weight (RFC 9110 §12.5.3).
+/// The content codings that a client accepts, each with its weight (RFC 9110 §12.5.3).
 ///
-/// A request without the field accepts anything, says the RFC, as does one where it is empty but for codings. In truth who
-/// does not send it can not decode: such a client counts as one that wants the content as it is.
+/// By the RFC, a request without the field accepts every coding, and a request with an empty field accepts none. In practice, a client
+/// that does not send the field cannot decode: it counts as one that wants the content without a coding.
 package struct AcceptedCodings: Sendable, Equatable {
-    /// Ten bits for each coding: thousandths.
+    /// Ten bits for each coding: its weight in thousandths.
     private var weights: UInt64 = 0
 
     package init(_ request: FieldSection, bytes: borrowing Span<UInt8>) {
@@ -18,12 +18,12 @@ package struct AcceptedCodings: Sendable, Equatable {
         for (token, weight) in qualityValues(value[...]) {
             if token.elementsEqual([Byte.asterisk]) { anyOther = max(anyOther ?? 0, weight) }
             guard let coding = ContentCoding(name: token) else { continue }
-            // Listed twice, once as x-gzip perhaps: the kinder word holds.
+            // If a coding is listed twice, perhaps once as x-gzip, the greater weight counts.
             set(coding, listed & 1 << coding.index != 0 ? max(weight, self.weight(of: coding)) : weight)
             listed |= 1 << coding.index
         }
         for coding in ContentCoding.allCases where listed & 1 << coding.index == 0 {
-            // Unless excluded, no coding at all is always acceptable, after whatever is listed.
+            // Unless it is excluded, sending no coding is always acceptable, after everything that is listed.
             set(coding, anyOther ?? (coding == .identity ? 1 : 0))
         }
     }
@@ -34,18 +34,18 @@ package struct AcceptedCodings: Sendable, Equatable {
 
     package init(_ request: Fields) { self.init(request.section, bytes: request.bytes.span) }
 
-    /// In thousandths; 0: not acceptable.
+    /// The weight in thousandths. Zero if the coding is not acceptable.
     package func weight(of coding: ContentCoding) -> Int { Int(weights >> coding.shift & 0x3FF) }
 
     package func accepts(_ coding: ContentCoding) -> Bool { weight(of: coding) > 0 }
 
-    /// Nothing is liked better.
+    /// Whether no other coding has a greater weight.
     func likesBest(_ coding: ContentCoding) -> Bool {
         let own = weight(of: coding)
         return own > 0 && ContentCoding.allCases.allSatisfy { weight(of: $0) <= own }
     }
 
-    /// Every coding acceptable here was acceptable there; `identity` apart.
+    /// Whether `other` accepts every coding that this accepts, apart from `identity`.
     func isCovered(by other: AcceptedCodings) -> Bool {
         ContentCoding.allCases.allSatisfy { $0 == .identity || !accepts($0) || other.accepts($0) }
     }

@@ -1,29 +1,29 @@
 import Message
 
-/// In which form a client gets a stored response.
+/// The form in which a client gets a stored response.
 package enum CodingChoice: Sendable, Equatable, CaseIterable {
     case asStored
-    /// Stored as gzip, inflated while it goes out.
+    /// Stored as gzip, and decompressed while it is sent.
     case inflated
-    /// Stored as it is, compressed while it goes out.
+    /// Stored without a coding, and compressed while it is sent.
     case gzipped
-    /// The copy that was compressed in the background. Where there is none yet: as stored, and now is the time to make it.
+    /// The copy that was compressed in the background. If there is none yet, the response is sent as it is stored and the copy is made.
     case gzippedCopy
 
-    /// The content differs from what is stored: `codedFields` are its head.
+    /// The content differs from the stored one. `codedFields` makes the head.
     package var isTransformed: Bool { self != .asStored }
 }
 
-/// Shorter content is not compressed: less than fits into one packet gains nothing.
+/// Content that is shorter than this is not compressed: it fits into one packet anyway.
 package let compressedLengthMin: UInt64 = 1024
 
-/// Which form this client gets (RFC 9110 §12.5.3): what is stored, unless it likes the other form better.
+/// Chooses the form for a client (RFC 9110 §12.5.3): the stored one, unless the client prefers the other.
 ///
-/// Ranges are of the stored form (§14.2): a request for one gets that where it accepts it, and otherwise the whole in the
-/// other form, for which `Range` is to be ignored. A HEAD is answered as the GET would be (§9.3.2).
+/// Ranges are ranges of the stored form (§14.2). A request for a range gets the stored form if it accepts that. Otherwise it gets the
+/// whole in the other form, and `Range` is ignored. A HEAD is answered as the GET would be (§9.3.2).
 /// - Parameters:
-///   - length: of the stored content, in bytes; nil: not known yet.
-///   - lengthMin: below that nothing is compressed.
+///   - length: the length of the stored content in bytes. Nil if it is not known yet.
+///   - lengthMin: shorter content is not compressed.
 package func chooseCoding(
     of stored: CodingTerms, length: UInt64?, for accepted: AcceptedCodings, _ request: CacheRequest,
     compression: CompressionUse, lengthMin: UInt64 = compressedLengthMin

@@ -1,13 +1,13 @@
 package import Message
 
-/// The head of a stored response in another coding than it is stored in.
+/// The head of a stored response that is sent in another coding than it is stored in.
 ///
-/// - `ETag`: another representation may not have the same strong tag (RFC 9110 §8.8.3.3). It becomes weak: still good for
-///   `If-None-Match`, which compares weakly, so a client's copy in either coding is confirmed by 304; no longer good for ranges
-///   and `If-Match`, as it should be.
-/// - `Accept-Ranges` goes: ranges of it are not served. So do the length and the digests of bytes that are not sent
-///   (`Content-Digest`, `Repr-Digest`: RFC 9530 §2, §3; `Digest`, `Content-MD5`: their forerunners).
-/// - `Vary` names `Accept-Encoding` (§12.5.5), for caches behind this one.
+/// - `ETag`: another representation must not have the same strong tag (RFC 9110 §8.8.3.3), so the tag becomes weak. `If-None-Match`
+///   compares weakly, so a 304 still confirms a client's copy in either coding. Ranges and `If-Match` compare strongly and do not match,
+///   which is right.
+/// - `Accept-Ranges` is removed, because ranges of this form are not served. So are the length and the digests of the bytes that are
+///   not sent (`Content-Digest`, `Repr-Digest`: RFC 9530 §2, §3; `Digest` and `Content-MD5`, their predecessors).
+/// - `Vary` names `Accept-Encoding` (§12.5.5), for caches between Larder and the client.
 package func codedFields(of stored: Fields, _ choice: CodingChoice) -> Fields {
     guard choice.isTransformed else { return stored }
     let tag = stored.first(.eTag).flatMap { EntityTag(parsing: $0) }
@@ -24,8 +24,8 @@ package func codedFields(of stored: Fields, _ choice: CodingChoice) -> Fields {
     return fields
 }
 
-/// Whether a response sent as stored needs a line `Vary: Accept-Encoding` of ours, because another client would get
-/// another form of it (RFC 9110 §12.5.5).
+/// Whether Larder adds `Vary: Accept-Encoding` to a response that is sent as it is stored, because another client would get it in
+/// another form (RFC 9110 §12.5.5).
 package func needsVary(_ terms: CodingTerms, _ stored: Vary, compression: CompressionUse) -> Bool {
     !terms.isFixed(compression) && stored != .star && !stored.nominatesAcceptEncoding
 }

@@ -1,14 +1,14 @@
 package import Message
 
-/// The coding that stored content is in (RFC 9110 §8.4).
+/// The coding of stored content (RFC 9110 §8.4).
 package enum StoredCoding: Sendable, Equatable {
-    /// As it is: no `Content-Encoding`.
+    /// No coding: there is no `Content-Encoding`.
     case identity
     case single(ContentCoding)
-    /// Several in a row, or one that Larder does not know: passed on, never touched.
+    /// Several codings, or one that Larder does not know. The content is passed on unchanged.
     case opaque
 
-    /// `identity` among the members says nothing (§8.4.1 reserves the word for `Accept-Encoding`).
+    /// `identity` as a list member has no meaning here (§8.4.1 reserves the word for `Accept-Encoding`).
     package init(of fields: Fields) {
         guard let value = fields.joined(.contentEncoding) else {
             self = .identity
@@ -26,22 +26,22 @@ package enum StoredCoding: Sendable, Equatable {
 
 private func isText(_ fields: Fields) -> Bool { fields.first(.contentType).map(isCompressibleType) ?? false }
 
-/// What may be done about the coding of one stored response: computed when it is stored, whoever asks for it later.
+/// Which changes of coding a stored response allows. Computed when the response is stored, for all clients.
 ///
-/// Other codings of it are made by this proxy, so it must not say `no-transform` (RFC 9110 §7.7), and it must be the whole:
-/// a part of compressed content is nothing that can be read by itself.
+/// A change of coding requires that the response does not say `no-transform` (RFC 9110 §7.7), and that it is whole: a part of
+/// compressed content cannot be decoded on its own.
 package struct CodingTerms: Sendable, Equatable {
     package let coding: StoredCoding
-    /// It is gzip, and clients that do not accept that get it inflated.
+    /// The content is gzip, and clients that do not accept gzip get it decompressed.
     package private(set) var isInflatable: Bool
-    /// It says that it is gzip, and inflating it failed: it is served only as it is, to those who accept gzip.
+    /// The head says gzip, but decompressing failed. Only clients that accept gzip get the response, as it is.
     package private(set) var isUndecodable = false
-    /// It is as it is; whether its type gets smaller, the rules know.
+    /// The content has no coding. The rules know whether its type is worth compressing.
     package let isCompressible: Bool
 
     /// - Parameters:
     ///   - fields: the stored fields.
-    ///   - uri: of the request it answered; its path tells files that *are* gzip (`.tar.gz`) from those sent as gzip.
+    ///   - uri: the URI of the request. Its path tells files that *are* gzip (`.tar.gz`) from files that were sent as gzip.
     package init(_ stored: CachedResponse, fields: Fields, uri: some Collection<UInt8>) {
         coding = StoredCoding(of: fields)
         let isWhole = stored.status != 206 && !fields.contains(.contentRange)
@@ -54,7 +54,7 @@ package struct CodingTerms: Sendable, Equatable {
         isCompressible = mayChange && coding == .identity
     }
 
-    /// The same after inflating failed.
+    /// The terms after decompressing failed.
     package var undecodable: CodingTerms {
         var result = self
         result.isInflatable = false
@@ -62,10 +62,10 @@ package struct CodingTerms: Sendable, Equatable {
         return result
     }
 
-    /// Whether the client takes the stored form. Others have to be asked for at the origin where it cannot be decoded.
+    /// Whether the client accepts the stored form. If the stored form cannot be decoded, Larder asks the origin for other clients.
     package func suits(_ accepted: AcceptedCodings) -> Bool { !isUndecodable || accepted.accepts(.gzip) }
 
-    /// Everybody gets the stored bytes: nothing is to be chosen. Tested before anything else of this, on every hit.
+    /// Every client gets the stored bytes, so there is nothing to choose. Every hit tests this first.
     package func isFixed(_ compression: CompressionUse) -> Bool {
         !isInflatable && (compression == .no || !isCompressible)
     }

@@ -1,12 +1,12 @@
 import Message
 
-/// Media types that gzip makes smaller (RFC 9110 §8.3). Pictures, sound, archives are compressed by what they are.
+/// Whether gzip makes content of this media type smaller (RFC 9110 §8.3). Images, sound and archives are compressed already.
 ///
-/// - Parameter contentType: the field's value, parameters and all.
+/// - Parameter contentType: the value of the field, including parameters.
 package func isCompressibleType(_ contentType: ArraySlice<UInt8>) -> Bool {
     let end = contentType.firstIndex(of: 0x3B) ?? contentType.endIndex
     let type = String(decoding: trimOWS(contentType[..<end]).map(asciiLowercased), as: UTF8.self)
-    // An event stream is for the moment: what waits in a compressor comes too late.
+    // The events of an event stream must arrive at once, and a compressor would delay them.
     if type.hasPrefix("text/") { return type != "text/event-stream" }
     return type.hasSuffix("+json") || type.hasSuffix("+xml") || compressibleTypes.contains(type)
 }
@@ -18,9 +18,9 @@ private let compressibleTypes: Set<String> = [
     "font/otf", "font/ttf", "image/bmp", "image/vnd.microsoft.icon", "image/x-icon",
 ]
 
-/// Whether the path names a file that is gzip by itself. Servers with `AddEncoding x-gzip .gz` send such files with
-/// `Content-Encoding: gzip` to everybody, and clients that know nothing of codings store them as they come; inflated they
-/// would not be what was asked for, and no checksum would fit.
+/// Whether the path names a file that is itself gzip. Servers with `AddEncoding x-gzip .gz` send such files with `Content-Encoding: gzip`
+/// to everybody, and clients that do not know codings store them as they arrive. If Larder decompressed them, such clients would get a
+/// file that they did not request, and no checksum would match.
 func namesGzipFile(_ uri: some Collection<UInt8>) -> Bool {
     let path = uri.prefix { $0 != 0x3F && $0 != 0x23 }
     guard let dot = Array(path.suffix(8)).lastIndex(of: 0x2E) else { return false }

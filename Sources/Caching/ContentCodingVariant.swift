@@ -1,16 +1,16 @@
 package import Message
 
-/// How one stored variant serves requests whose `Accept-Encoding` is not the one it was selected by.
+/// Decides whether a stored variant serves a request whose `Accept-Encoding` differs from that of the request it was stored for.
 ///
-/// RFC 9111 §4.1 lets a cache match what it knows to mean the same. Here that goes further than by spelling: three browsers
-/// with three lists share the one variant that all of them accept, and a gzip variant serves those who accept no gzip at all.
+/// RFC 9111 §4.1 lets a cache match fields that it knows to mean the same. This goes further than spelling: browsers with different lists
+/// share one variant that all of them accept, and a gzip variant serves clients that do not accept gzip.
 package struct CodingVariant: Sendable, Equatable {
-    /// All that `Vary` nominates but `Accept-Encoding`.
+    /// The fields that `Vary` names, except `Accept-Encoding`.
     private let others: SecondaryKey
-    /// What the origin could choose from.
+    /// The codings from which the origin could choose.
     private let offered: AcceptedCodings
 
-    /// nil where `Accept-Encoding` is not nominated: then the secondary key says all there is.
+    /// Returns nil if `Vary` does not name `Accept-Encoding`. The secondary key is sufficient then.
     package init?(_ vary: Vary, request: Fields) {
         guard case .names(let names) = vary, vary.nominatesAcceptEncoding else { return nil }
         others = SecondaryKey(.names(names.filter { $0.name != .acceptEncoding }), request: request)
@@ -27,7 +27,7 @@ package struct CodingVariant: Sendable, Equatable {
         offered = try AcceptedCodings(from: &form)
     }
 
-    /// Whether the variant, stored under these terms, may be used for the request; `chooseCoding` then says in what form.
+    /// Whether the variant, which is stored under these terms, may be used for the request. `chooseCoding` then chooses the form.
     package func serves(_ fields: Fields, _ request: CacheRequest, _ terms: CodingTerms) -> Bool {
         others.matches(fields) && suits(AcceptedCodings(fields), request, terms)
     }
@@ -35,7 +35,7 @@ package struct CodingVariant: Sendable, Equatable {
     private func suits(_ accepted: AcceptedCodings, _ request: CacheRequest, _ terms: CodingTerms) -> Bool {
         switch terms.coding {
         case .identity:
-            // The origin could have chosen whatever this client accepts, and did not.
+            // The origin could have chosen any coding that this client accepts, and chose none.
             return accepted.accepts(.identity) && accepted.isCovered(by: offered)
         case .single(let coding):
             return accepted.likesBest(coding)

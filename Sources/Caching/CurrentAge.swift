@@ -1,14 +1,14 @@
 package import Message
 
-/// The age a response had when it arrived here: the larger of what its `Date` and its `Age` say (RFC 9111 §4.2.3).
+/// The age that a response had when it arrived: the greater of the ages that follow from `Date` and from `Age` (RFC 9111 §4.2.3).
 ///
-/// Our own clock has fractions of a second; `Date` and `Age` are whole seconds, rounded down by whoever wrote them. So where what
-/// `Date` says is larger by less than a second, that says nothing, and what `Age` says holds. Otherwise a response that is passed on at
-/// once would leave a second older than it came, whenever our second turned in between.
+/// Our clock has fractions of a second, but `Date` and `Age` are whole seconds, rounded down. If the age by `Date` is greater by less than
+/// one second, that means nothing, and the age by `Age` counts. Otherwise a response that is passed on at once could leave one second
+/// older than it arrived, whenever our clock reaches the next second in between.
 ///
 /// - Parameters:
-///   - age: value of the `Age` field, zero where it has none.
-///   - requestTime: when the request was sent: the response has aged since then, not only since its arrival.
+///   - age: the value of the `Age` field, or zero.
+///   - requestTime: when the request was sent. The response has aged since then, not only since its arrival.
 package func correctedInitialAge(
     age: Seconds, date: WallTime, requestTime: WallTime, responseTime: WallTime
 ) -> TimeSpan {
@@ -17,14 +17,14 @@ package func correctedInitialAge(
     return apparentAge - correctedAgeValue >= TimeSpan(Seconds(1)) ? apparentAge : correctedAgeValue
 }
 
-/// That and the time it has been here, rounded down, as `Age` says it. A clock that was set back does not make it younger.
+/// The age of a response now, rounded down to what `Age` says. It never becomes younger, even if the clock is set back.
 ///
-/// Since a lifetime is whole seconds, it is longer than the age exactly where it is longer than the age rounded down.
+/// A lifetime is whole seconds, so it exceeds the exact age if and only if it exceeds the age rounded down.
 package func currentAge(correctedInitialAge: TimeSpan, responseTime: WallTime, now: WallTime) -> Seconds {
     (correctedInitialAge + max(now.span(since: responseTime), .zero)).seconds
 }
 
-/// The `Age` field (§5.1): of several members or lines the first counts; what is not delta-seconds is no age.
+/// The value of the `Age` field (§5.1). The first of several members or lines counts. A value that is not delta-seconds counts as zero.
 package func ageField(_ fields: Fields) -> Seconds {
     guard let line = fields.lines.first(where: { $0.name == .age }) else { return .zero }
     let value = fields.value(of: line)

@@ -1,6 +1,6 @@
 import Message
 
-/// `delta-seconds = 1*DIGIT` (RFC 9111 §1.2.2); too large a number is 2^31, anything else than digits is nil.
+/// Parses `delta-seconds = 1*DIGIT` (RFC 9111 §1.2.2). A number that is too large counts as 2^31. Returns nil for anything else.
 func parseDeltaSeconds(_ bytes: borrowing Span<UInt8>, in range: Range<Int>) -> Seconds? {
     guard !range.isEmpty else { return nil }
     var value: Int64 = 0

@@ -1,6 +1,6 @@
 import Message
 
-/// The directives Larder knows, of requests and responses alike.
+/// The directives of requests and responses that Larder knows.
 enum DirectiveName: String, CaseIterable {
     case noCache = "no-cache"
     case noStore = "no-store"
@@ -28,16 +28,16 @@ enum DirectiveName: String, CaseIterable {
             false
         }
     }
-    /// The argument is a list of field names, in responses.
+    /// In responses, the argument is a list of field names.
     var takesNames: Bool { self == .noCache || self == .isPrivate }
 
-    /// By their length: few have the same.
+    /// The spellings by length, because few directives have the same length.
     private static let spellings: [[(name: DirectiveName, bytes: [UInt8])]] = (0...lengthMax).map { length in
         allCases.map { ($0, Array($0.rawValue.utf8)) }.filter { $1.count == length }
     }
     private static let lengthMax = allCases.map(\.rawValue.utf8.count).max()!
 
-    /// The directive spelled there, in any case (RFC 9111 §5.2), or nil.
+    /// Finds the directive that is spelled there, in upper or lower case (RFC 9111 §5.2). Returns nil if it is unknown.
     init?(_ range: Range<Int>, of bytes: borrowing Span<UInt8>) {
         guard range.count < Self.spellings.count else { return nil }
         for spelling in Self.spellings[range.count] {
@@ -55,13 +55,13 @@ enum DirectiveName: String, CaseIterable {
 }
 
 extension Directive {
-    /// The argument as delta-seconds, token or quoted (§5.2: recipients accept both); nil where it is missing or malformed.
+    /// The argument as delta-seconds, as a token or quoted (§5.2: recipients accept both). Returns nil if it is missing or malformed.
     func seconds(_ bytes: borrowing Span<UInt8>) -> Seconds? {
         guard isWellFormed, let argument else { return nil }
         return parseDeltaSeconds(bytes, in: argument)
     }
 
-    /// The argument as a list of field names, lower case; empty where there is none or it is not such a list.
+    /// The argument as a list of field names in lower case. Empty if there is none, or if it is not such a list.
     func fieldNames(_ bytes: borrowing Span<UInt8>) -> [[UInt8]] {
         guard isWellFormed, let argument else { return [] }
         var list: [UInt8] = []
@@ -70,7 +70,7 @@ extension Directive {
     }
 }
 
-/// A list of field names, lower case; empty where it is not such a list.
+/// Parses a list of field names, and returns them in lower case. Returns an empty array if it is not such a list.
 func fieldNameList(_ list: [UInt8]) -> [[UInt8]] {
     var names: [[UInt8]] = []
     var areNames = true
@@ -81,5 +81,5 @@ func fieldNameList(_ list: [UInt8]) -> [[UInt8]] {
     return areNames ? names : []
 }
 
-/// Of repeated directives the strictest counts.
+/// If a directive is repeated, the strictest value counts.
 func shorter(_ known: Seconds?, _ other: Seconds) -> Seconds { min(known ?? other, other) }

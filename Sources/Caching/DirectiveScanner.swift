@@ -3,18 +3,17 @@ import Message
 /// One member of a `Cache-Control` list: `token [ "=" ( token / quoted-string ) ]` (RFC 9111 §5.2), as ranges into the head.
 struct Directive: Equatable {
     var name: Range<Int>
-    /// What follows "=", without the quotes; nil where there is no "=".
+    /// What follows "=", without quotes. Nil if there is no "=".
     var argument: Range<Int>?
     var isQuoted: Bool
-    /// False where the member strays from the grammar: white space around "=", text behind the argument, a quote left open.
+    /// False if the member violates the grammar: white space around "=", text behind the argument, or a quote that is not closed.
     var isWellFormed: Bool
 }
 
-/// Walks the members of one `Cache-Control` field value.
+/// Scans the members of one `Cache-Control` field value.
 ///
-/// Lenient in what it finds, so that a directive that restricts is never overlooked: empty members are skipped, a member
-/// that is malformed still has its name. A quote that is never closed ends at the next comma: what follows is read again
-/// as directives, rather than swallowed.
+/// It is lenient, so that it never overlooks a directive that restricts: it skips empty members, and returns the name even of a malformed
+/// member. A quoted string that is never closed ends at the next comma, and the rest is read as directives again.
 struct DirectiveScanner {
     private var position: Int
     private let end: Int
@@ -34,8 +33,8 @@ struct DirectiveScanner {
         return nil
     }
 
-    /// The comma that ends the member, or the end of the value; commas in quoted strings do not count. Only behind "="
-    /// does a quote open a string: within a token it hides nothing.
+    /// The comma that ends the member, or the end of the value. Commas in quoted strings do not count. A quote opens a string only behind
+    /// "=": within a token it hides nothing.
     private func memberEnd(_ bytes: borrowing Span<UInt8>, from start: Int) -> Int {
         var index = start
         var isBehindEquals = false
@@ -73,7 +72,7 @@ struct DirectiveScanner {
     }
 }
 
-/// The quote that closes the one at `open`, or nil. A backslash quotes the next byte (RFC 9110 §5.6.4).
+/// The index of the quote that closes the one at `open`. Returns nil if there is none. A backslash quotes the next byte (RFC 9110 §5.6.4).
 private func closingQuote(_ bytes: borrowing Span<UInt8>, after open: Int, before end: Int) -> Int? {
     var index = open + 1
     while index < end {

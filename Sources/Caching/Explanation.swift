@@ -1,6 +1,6 @@
 package import Message
 
-/// One line of an explanation: a quantity by the name that RFC 9111 gives it, and its value, with units and where it comes from.
+/// One line of an explanation: the name that RFC 9111 gives a quantity, and its value with unit and source.
 package struct ExplanationLine: Sendable, Equatable {
     package let name: String
     package let value: String
@@ -11,7 +11,7 @@ package struct ExplanationLine: Sendable, Equatable {
     }
 }
 
-/// The freshness arithmetic of RFC 9111 §4.2 for one stored response, line by line, and what comes of it for the request.
+/// The freshness calculation of RFC 9111 §4.2 for one stored response, line by line, and the decision for the request.
 package func explainFreshness(
     _ stored: CachedResponse, for request: CacheRequest, use: CacheUse = [], now: WallTime
 ) -> [ExplanationLine] {
@@ -23,7 +23,7 @@ package func explainFreshness(
     ]
 }
 
-/// §4.2.3.
+/// The age (§4.2.3).
 private func ageLines(_ stored: CachedResponse, _ now: WallTime) -> [ExplanationLine] {
     let apparentAge = max(stored.responseTime.span(since: stored.date), .zero)
     let responseDelay = max(stored.responseTime.span(since: stored.requestTime), .zero)
@@ -51,12 +51,14 @@ private func ageLines(_ stored: CachedResponse, _ now: WallTime) -> [Explanation
     ]
 }
 
-/// §4.2.1, §4.2.4, RFC 5861.
+/// The lifetime and how stale the response may be served (§4.2.1, §4.2.4, RFC 5861).
 private func lifetimeLines(_ stored: CachedResponse, _ now: WallTime) -> [ExplanationLine] {
     let terms = stored.terms
     let left = stored.remainingLifetime(now)
     var lines = [ExplanationLine("freshness_lifetime", text(of: stored.lifetime, stored))]
-    if terms.isOutdated { lines.append(ExplanationLine("outdated", "purged softly, or a HEAD showed another")) }
+    if terms.isOutdated {
+        lines.append(ExplanationLine("outdated", "purged softly, or a HEAD showed another representation"))
+    }
     lines.append(
         ExplanationLine(
             "response_is_fresh",
@@ -74,24 +76,24 @@ private func text(of lifetime: FreshnessLifetime, _ stored: CachedResponse) -> S
     case .explicit(let seconds, by: .expires): return "Expires - Date = " + count(seconds)
     case .explicit(let seconds, by: let source): return source.rawValue + " = " + count(seconds)
     case .heuristic(let seconds): return "heuristic, a share of Date - Last-Modified (§4.2.2) = " + count(seconds)
-    case .unknown: return "0 s: the origin gave nothing to go on"
+    case .unknown: return "0 s: the origin gave no lifetime, and no heuristic applies"
     }
 }
 
 private func text(of decision: Reuse) -> String {
     switch decision {
     case .serve: "serve: fresh"
-    case .serveStale: "serve stale: the client or the policy takes it"
-    case .serveStaleAndRevalidate: "serve stale, and validate behind the client's back"
+    case .serveStale: "serve stale: the client or the policy allows it"
+    case .serveStaleAndRevalidate: "serve stale, and validate in the background"
     case .validate(let reason): "validate: " + reason.rawValue
     case .fetch(let reason): "fetch: " + reason.rawValue
-    case .refuse: "refuse with 504: the origin may not be asked"
+    case .refuse: "refuse with 504: the origin must not be asked"
     }
 }
 
 private func count(_ seconds: Seconds) -> String { "\(seconds.count) s" }
 
-/// With the fraction where there is one, in thousandths.
+/// With a fraction in thousandths, if there is one.
 private func count(_ span: TimeSpan) -> String {
     let thousandths = (span - span.wholeSeconds).ticks * 1000 / ticksPerSecond
     guard thousandths > 0 else { return count(span.seconds) }

@@ -3,14 +3,14 @@ package import Message
 /// Stored fields after an update (RFC 9111 §3.2).
 package struct FreshenedFields: Sendable {
     package let fields: Fields
-    /// The names whose value is another than before; nil: more than values may have changed.
+    /// The names of the fields whose values changed. Nil if more than values may have changed.
     package let changed: FieldNameSet?
 }
 
-/// The stored fields with the values of the update, where each line of it finds its only counterpart, of the same spelling
-/// and with a value of the same length: as a rule only `Date` differs. Nil: they have to be merged.
+/// Puts the values of the update into the stored fields. This is possible if each line of the update has exactly one counterpart, of the
+/// same spelling and with a value of the same length; usually only `Date` differs. Returns nil if the fields have to be merged.
 ///
-/// The lines are not moved, so the offsets stay what they are and all that is made is one copy of the bytes.
+/// The lines do not move, so their offsets stay valid, and the only allocation is one copy of the bytes.
 func patched(_ stored: Fields, of response: CachedResponse?, by update: Fields) -> FreshenedFields? {
     guard mayPatch(stored, by: update), !hasFieldLists(stored, response) else { return nil }
     var bytes = stored.bytes
@@ -24,7 +24,7 @@ func patched(_ stored: Fields, of response: CachedResponse?, by update: Fields) 
         let (old, new) = (stored.lines[index].valueRange, line.valueRange)
         guard old.count == new.count else { return nil }
         if isEqual(stored, old, update, new) { continue }
-        // Its lists may name fields that are stored.
+        // Its lists may name stored fields.
         if line.name == .cacheControl { return nil }
         changed.insert(line.name)
         for offset in 0..<new.count { bytes[old.lowerBound + offset] = update.bytes[new.lowerBound + offset] }
@@ -33,7 +33,7 @@ func patched(_ stored: Fields, of response: CachedResponse?, by update: Fields) 
         fields: changed.bits == 0 ? stored : Fields(bytes: bytes, section: stored.section), changed: changed)
 }
 
-/// Nothing is left out of either, and what is found can be remembered in one word.
+/// Whether no field of either is left out, and one word can remember the lines that were found.
 private func mayPatch(_ stored: Fields, by update: Fields) -> Bool {
     stored.lines.count <= 64 && !update.contains(.connection) && (!stored.contains(.age) || update.contains(.age))
 }
@@ -43,7 +43,7 @@ private func hasFieldLists(_ stored: Fields, _ response: CachedResponse?) -> Boo
     return ResponseDirectives(stored).hasFieldLists
 }
 
-/// The one stored line of that name, spelled alike; nil: there is none, or more than one, or it is spelled otherwise.
+/// The only stored line with the same name in the same spelling. Returns nil if there is none, or several, or another spelling.
 private func counterpart(of line: FieldLine, _ update: Fields, in stored: Fields) -> Int? {
     var result: Int?
     for index in stored.lines.indices where stored.lines[index].name == line.name {

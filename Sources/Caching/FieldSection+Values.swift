@@ -1,7 +1,7 @@
 import Message
 
 extension FieldSection {
-    /// The values of all lines of that name as one, joined by ", " (RFC 9110 §5.3), or nil where there is none.
+    /// The values of all lines with this name, joined by ", " (RFC 9110 §5.3). Returns nil if there is none.
     func joined(_ name: FieldName, _ bytes: borrowing Span<UInt8>) -> [UInt8]? {
         guard present.contains(name) else { return nil }
         var result: [UInt8] = []

@@ -1,18 +1,18 @@
 package import Message
 
-/// The stored fields, updated from a 304 (RFC 9111 §4.3.4) or from the answer to a HEAD (§4.3.5), as §3.2 says.
+/// Updates the stored fields from a 304 (RFC 9111 §4.3.4) or from the response to a HEAD (§4.3.5), by the rules of §3.2.
 ///
-/// Each field of the new response replaces all stored lines of its name, at the place of the first; new names come
-/// last. Kept as stored are those that are never stored, `Content-Length`, and what tells how the stored bytes are to be read
-/// (`Content-Encoding`, `Content-Range`). `Age` goes, unless the new response brings one: it spoke of the old one.
+/// Each field of the new response replaces all stored lines with its name, at the place of the first. New names are appended. These
+/// fields stay as stored: fields that are never stored from a response, `Content-Length`, and those that say how the stored bytes are to
+/// be read (`Content-Encoding`, `Content-Range`). `Age` is removed unless the new response has one, because it was about the old one.
 ///
-/// - Parameter received: when the 304 came: its `Date` where it has none (RFC 9110 §6.6.1); nil: the stored one stays.
+/// - Parameter received: when the 304 arrived, which stands for a missing `Date` (RFC 9110 §6.6.1). If nil, the stored `Date` stays.
 package func freshened(_ stored: Fields, by notModified: Fields, received: WallTime? = nil) -> Fields {
     freshening(stored, by: notModified, received: received).fields
 }
 
-/// The same, and what changed. Where that is the value of some field only, the lines stay where they are.
-/// - Parameter response: what is known of the stored one.
+/// Does the same, and says what changed. If only values of fields changed, the lines stay where they are.
+/// - Parameter response: what is known about the stored response.
 package func freshening(
     _ stored: Fields, of response: CachedResponse? = nil, by notModified: Fields, received: WallTime? = nil
 ) -> FreshenedFields {
@@ -40,7 +40,7 @@ private func merged(_ stored: Fields, by notModified: Fields, _ received: WallTi
     return droppingListed(result)
 }
 
-/// Fields on which the stored bytes depend (§3.2).
+/// Whether the stored bytes depend on this field (§3.2).
 func isKept(_ name: FieldName) -> Bool {
     switch name {
     case .contentLength, .contentEncoding, .contentRange: true

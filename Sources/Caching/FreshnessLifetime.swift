@@ -1,26 +1,26 @@
 package import Message
 
-/// How long a stored response stays fresh, and which rule said so (RFC 9111 §4.2.1).
+/// How long a stored response stays fresh, and which rule decided (RFC 9111 §4.2.1).
 package enum FreshnessLifetime: Equatable, Sendable {
     case explicit(Seconds, by: Source)
     case heuristic(Seconds)
-    /// The origin gave nothing to go on and no heuristic applies: stale from the start.
+    /// The origin gave no lifetime, and no heuristic applies: the response is stale from the beginning.
     case unknown
 
     package enum Source: String, Sendable {
         case sMaxAge = "s-maxage"
         case maxAge = "max-age"
         case expires = "Expires"
-        /// `ttl` of the rule or the zone; counts from arrival.
+        /// The `ttl` of the rule or zone. It counts from the arrival.
         case policy = "ttl"
-        /// `negative_ttl` of the rule or the zone; counts from arrival.
+        /// The `negative_ttl` of the rule or zone. It counts from the arrival.
         case negative = "negative_ttl"
 
-        /// The origin said so.
+        /// The origin gave the lifetime.
         package var isOrigin: Bool { self == .sMaxAge || self == .maxAge || self == .expires }
     }
 
-    /// In this order they are numbered where they are stored; new ones come last.
+    /// The stored form numbers the sources in this order. Append new ones at the end.
     private static let storedSources: [Source] = [.sMaxAge, .maxAge, .expires, .policy, .negative]
 
     func write(to form: inout StoredFormWriter) {
@@ -53,13 +53,13 @@ package enum FreshnessLifetime: Equatable, Sendable {
         }
     }
 
-    /// The origin gave a lifetime itself.
+    /// The origin itself gave a lifetime.
     package var isByOrigin: Bool {
         if case .explicit(_, let source) = self { source.isOrigin } else { false }
     }
 
-    /// Counted from the age it had when it came, not from when the origin made it: who writes `ttl: 1h` means an hour
-    /// here, whatever clock or cache stands before us.
+    /// The lifetime counts from the arrival, and not from when the origin made the response: an operator who writes `ttl: 1h` means one
+    /// hour here, whatever the origin's clock says, and however long caches on the way had the response.
     var countsFromArrival: Bool {
         if case .explicit(_, let source) = self { !source.isOrigin } else { false }
     }
@@ -68,8 +68,8 @@ package enum FreshnessLifetime: Equatable, Sendable {
 /// The first rule that applies, for a shared cache.
 ///
 /// - Parameters:
-///   - expiresMinusDate: `Expires` − `Date`; zero when `Expires` is not a valid date (§5.3); nil when there is none.
-///   - heuristic: what §4.2.2 gives; nil where it allows none.
+///   - expiresMinusDate: `Expires` − `Date`. Zero if `Expires` is not a valid date (§5.3), nil if there is none.
+///   - heuristic: the lifetime by §4.2.2. Nil if that does not allow one.
 package func freshnessLifetime(
     _ directives: ResponseDirectives, expiresMinusDate: Seconds?, heuristic: Seconds?
 ) -> FreshnessLifetime {
@@ -80,9 +80,9 @@ package func freshnessLifetime(
     return .unknown
 }
 
-/// That, under a handling. `ttl` takes the place of what the origin gave, and gives successes that may be reused by
-/// heuristics what it did not; never an error or a 302, whose lifetime must be the origin's word (docs/decisions/0009).
-/// `negativeTTL` is for a 404 or 410 without such a word.
+/// The lifetime under a handling. `ttl` replaces the lifetime that the origin gave. It also gives one to successes that may be reused by
+/// heuristics, but never to an error or a 302, for which only the origin may do so (docs/decisions/0009). `negativeTTL` is for a 404 or
+/// 410 without a lifetime from the origin.
 func adjustedLifetime(
     _ given: FreshnessLifetime, status: UInt16, isPublic: Bool, handling: CacheHandling
 ) -> FreshnessLifetime {

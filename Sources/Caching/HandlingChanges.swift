@@ -2,14 +2,14 @@ package import Message
 
 /// The settings of a `CacheHandling` that a zone, a rule or a client's `Larder-Policy` overrides. A nil setting is not overridden.
 package struct HandlingChanges: Sendable, Equatable {
-    /// All policies at once: who names any names all.
+    /// All policies together: naming any of them replaces all.
     package var use: CacheUse?
     package var storage: StoragePolicy?
     package var admission: AdmissionUse?
     package var ttl: Seconds?
     package var respectsCacheControl: Bool?
     package var negativeTTL: Seconds?
-    /// Bytes.
+    /// In bytes.
     package var objectSizeMax: UInt64?
     package var storesCookies: Bool?
     package var ranges: RangeUse?

@@ -1,19 +1,19 @@
 import Message
 
 extension CacheHandling {
-    /// All that `Cache-Control` says counts, and nothing takes its place.
+    /// Everything in `Cache-Control` counts, and nothing replaces it.
     var heedsOriginDirectives: Bool { respectsCacheControl && !heedsTargetedFields }
 }
 
-/// The directives that count for a response, under the handling it gets.
+/// The directives of a response that count under its handling.
 struct HeededDirectives {
     var directives: ResponseDirectives
-    /// A targeted field said so: `Expires` does not count (RFC 9213 §2.2).
+    /// The directives are from a targeted field, so `Expires` does not count (RFC 9213 §2.2).
     var isTargeted = false
 
-    /// With `respectsCacheControl` off the prohibitions go: `no-store`, `private` and `no-cache` without field lists,
-    /// `must-revalidate`, `proxy-revalidate`. Lifetimes stay (`ttl` is there to change them), and so do field lists, which are
-    /// there for what is one client's own (docs/decisions/0009).
+    /// If `respectsCacheControl` is false, these prohibitions do not count: `no-store`, `must-revalidate`, `proxy-revalidate`, and
+    /// `private` and `no-cache` without field lists. Lifetimes still count, because `ttl` can change them. Field lists still count, because
+    /// they protect what belongs to one client (docs/decisions/0009).
     init(_ fields: Fields, _ handling: CacheHandling) {
         if handling.heedsTargetedFields, let targeted = targetedDirectives(fields) {
             directives = targeted

@@ -1,15 +1,15 @@
 package import Message
 
-/// Whether a request with that response invalidates what is stored for its target (RFC 9111 §4.4): its method is unsafe or of
-/// unknown safety, as every overridden method is, and the response is no error.
+/// Whether a request with this response invalidates the stored responses for its target (RFC 9111 §4.4): the method is unsafe or its
+/// safety is unknown, which includes overridden methods, and the response is not an error.
 package func invalidates(_ request: CacheRequest, status: UInt16) -> Bool {
     !request.isSafe && request.method != .connect && (200...399).contains(status)
 }
 
-/// What to invalidate then: the target, and where it says so, `Location` and `Content-Location`.
+/// The URIs to invalidate: the target, and those in `Location` and `Content-Location`.
 ///
-/// Of these only what has the target's origin (scheme, host, port): no host can empty another's cache. Empty where
-/// the status is an error's.
+/// Only URIs with the same origin as the target (scheme, host, port) are returned, so no host can remove the responses of another.
+/// Returns an empty array if the status is an error.
 package func invalidatedURIs(target: TargetURI, status: UInt16, fields: Fields) -> [TargetURI] {
     guard (200...399).contains(status) else { return [] }
     var result = [target]

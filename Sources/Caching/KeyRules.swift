@@ -1,15 +1,15 @@
 package import Message
 
-/// How the URI of a request becomes the key of what is stored for it, where the URI alone tells apart what is the same:
-/// tracking parameters, parameters in any order, mirrors of one archive.
+/// How a key is made from the URI of a request, if different URIs mean the same: tracking parameters, parameters in any order, mirrors of
+/// one archive.
 ///
-/// Applied to the normalised URI (`appendNormalisedURI`). Twice is the same as once. The scheme always stays, so that what came
-/// over `http` is never taken for what came over `https`; without `host` so does the host.
+/// It is applied to the normalised URI (`appendNormalisedURI`). Applying it twice has no further effect. The scheme always stays, so that
+/// a response that came over `http` is never served for `https`. Without `host`, the host stays as well.
 package struct KeyRules: Sendable, Equatable {
     package var query: QuerySelection
-    /// Parameters in the order of their names; those of one name stay in theirs, which may mean something.
+    /// Sorts parameters by name. Parameters with the same name keep their order, which may have a meaning.
     package var sortsQuery: Bool
-    /// Takes the place of host and port: all that the rule matches share one key per path. In lower case.
+    /// Replaces host and port, in lower case: all hosts that the rule matches share one key for each path.
     package var host: String?
 
     package init(query: QuerySelection = .all, sortsQuery: Bool = false, host: String? = nil) {
@@ -18,7 +18,7 @@ package struct KeyRules: Sendable, Equatable {
         self.host = host
     }
 
-    /// Changes the normalised URI that begins at `start` into the key. Allocates nothing unless it sorts or names a host.
+    /// Changes the normalised URI that begins at `start` into the key. Allocates nothing unless it sorts or replaces a host.
     package func apply(to uri: inout [UInt8], from start: Int = 0) {
         if let mark = uri[start...].firstIndex(of: UInt8(ascii: "?")) {
             selectParameters(&uri, after: mark)
@@ -28,7 +28,7 @@ package struct KeyRules: Sendable, Equatable {
     }
 }
 
-/// Which parameters of the query are part of the key.
+/// Which query parameters are part of the key.
 package enum QuerySelection: Sendable, Equatable {
     case all
     case dropping([ParameterPattern])
@@ -43,13 +43,13 @@ package enum QuerySelection: Sendable, Equatable {
     }
 }
 
-/// The name of a parameter, `fbclid`, or all names that begin so, `utm_*`. Compared byte by byte, as sent.
+/// Matches the name of a parameter, `fbclid`, or all names with a prefix, `utm_*`. Names are compared byte by byte, as sent.
 package struct ParameterPattern: Sendable, Hashable, CustomStringConvertible {
     private let name: [UInt8]
     private let isPrefix: Bool
 
-    /// Nil where the text could be no name in a query (`&`, `=`, `#`, spaces, other than ASCII), or has an asterisk
-    /// elsewhere than at its end.
+    /// Returns nil if the text cannot be a name in a query (`&`, `=`, `#`, spaces, bytes outside of ASCII), or has an asterisk that is not
+    /// at its end.
     package init?(_ text: String) {
         isPrefix = text.hasSuffix("*")
         name = Array(text.utf8.dropLast(isPrefix ? 1 : 0))
@@ -65,7 +65,7 @@ package struct ParameterPattern: Sendable, Hashable, CustomStringConvertible {
     package var description: String { String(decoding: name, as: UTF8.self) + (isPrefix ? "*" : "") }
 }
 
-/// The key of a request: the normalised URI, and what the rule makes of it.
+/// Appends the key of a request: the normalised URI, changed by the rule.
 package func appendKey(
     _ target: RequestTarget, of bytes: borrowing Span<UInt8>, rules: KeyRules?, to key: inout [UInt8]
 ) {
@@ -77,7 +77,7 @@ package func appendKey(
 // MARK: - The query, in place
 
 extension KeyRules {
-    /// Moves what stays to the front. Where something went and nothing is left, the question mark goes as well.
+    /// Moves the parameters that stay to the front. If none is left, the question mark is removed as well.
     private func selectParameters(_ uri: inout [UInt8], after mark: Int) {
         if query == .all { return }
         var write = mark + 1
@@ -113,7 +113,7 @@ extension KeyRules {
         uri.append(contentsOf: order.map { parameters[$0] }.joined(separator: [ampersand]))
     }
 
-    /// In `scheme://host/path`.
+    /// Replaces the host in `scheme://host/path`.
     private func replaceHost(_ uri: inout [UInt8], from start: Int, with host: String) {
         guard let colon = uri[start...].firstIndex(of: UInt8(ascii: ":")), colon + 3 <= uri.count else { return }
         let from = colon + 3

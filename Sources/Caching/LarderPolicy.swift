@@ -1,16 +1,16 @@
 import Message
 
-/// `Larder-Policy`, a request field of ours: what a client that is trusted with it wants the cache to do for this request.
+/// `Larder-Policy`, a request field of Larder's own: how a trusted client wants the cache to handle this request.
 ///
-/// A dictionary (RFC 9651 §3.2): `cache-first, stale-on-error, ttl=60, storage=session`. The names are those of the configuration,
-/// with "-" for "_". It says nothing of zone and key. Never forwarded, whether heeded or not.
+/// It is a dictionary (RFC 9651 §3.2): `cache-first, stale-on-error, ttl=60, storage=session`. The names are those of the configuration,
+/// with "-" instead of "_". It cannot change zone and key. It is never forwarded, even if it is not obeyed.
 package enum LarderPolicy {
     package static let fieldName = "Larder-Policy"
 
-    /// What the field says. Members that are not known, or have a value that makes no sense, are passed over. Nil where it is no
-    /// dictionary, or its policies contradict each other: then all of it is passed over (RFC 9651 §4.2).
+    /// Parses the field. Unknown members and members with a value that makes no sense are ignored. Returns nil if the field is not a
+    /// dictionary or its policies contradict each other; then all of it is ignored (RFC 9651 §4.2).
     ///
-    /// - Parameter value: of all its lines, joined by commas.
+    /// - Parameter value: the values of all its lines, joined by commas.
     package static func parse(_ value: some Collection<UInt8>) -> HandlingChanges? {
         guard let dictionary = parseStructuredDictionary(value) else { return nil }
         var changes = HandlingChanges()
@@ -30,7 +30,7 @@ package enum LarderPolicy {
         return changes
     }
 
-    /// The members beside the policies.
+    /// The members that are not policies.
     private enum Member: String {
         case storage, admission, ttl, ranges, compress
         case respectCacheControl = "respect-cache-control"
@@ -62,7 +62,7 @@ private func choice<Choice: RawRepresentable<String>>(_ item: StructuredItem) ->
     }
 }
 
-/// Whole seconds; what is larger than a lifetime can be is the largest (RFC 9111 §1.2.2).
+/// Whole seconds. A number beyond the longest lifetime counts as that lifetime (RFC 9111 §1.2.2).
 private func seconds(_ item: StructuredItem) -> Seconds? {
     guard case .integer(let count) = item, count >= 0 else { return nil }
     return min(Seconds(count), .deltaMax)

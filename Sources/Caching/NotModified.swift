@@ -1,7 +1,7 @@
 package import Message
 
-/// The fields of a stored response that its 304 carries (RFC 9110 §15.4.5): all but those that describe the content that
-/// is not sent, and `Last-Modified` where an `ETag` says it better.
+/// The fields of a stored response that its 304 carries (RFC 9110 §15.4.5): all except those that describe the content, which is not
+/// sent, and except `Last-Modified` if there is an `ETag`.
 package func notModifiedFields(of stored: Fields) -> Fields {
     let hasETag = stored.contains(.eTag)
     return stored.dropping { line in

@@ -1,14 +1,14 @@
 package import Message
 
-/// A part of a response that may be stored (RFC 9111 §3.3), and what is known of the whole.
+/// A part of a response that may be stored (RFC 9111 §3.3), and what is known about the whole.
 package struct StorablePart: Sendable, Equatable {
-    /// As though the whole had come: status 200.
+    /// The response as if the whole had arrived, with status 200.
     package let whole: CachedResponse
-    /// Those of the whole that are stored: without `Content-Range` and `Content-Length`.
+    /// The fields of the whole that are stored, without `Content-Range` and `Content-Length`.
     package let fields: Fields
-    /// The bytes that the part carries; never empty, within `total`.
+    /// The bytes in the part. Never empty, and always within `total`.
     package let range: Range<UInt64>
-    /// Length of the whole in bytes.
+    /// The length of the whole in bytes.
     package let total: UInt64
 }
 
@@ -19,8 +19,8 @@ package enum PartStoring: Sendable {
 
 /// Whether a 206 to a GET with `Range` may be stored as a part of the whole (RFC 9111 §3.3, RFC 9110 §15.3.7).
 ///
-/// What may be stored at all is decided as for a 200 with the same fields. A part must besides say where it belongs, in a
-/// whole of known length, and have a strong validator, since one part alone is of little use (§3.4).
+/// The general rules are those for a 200 with the same fields. In addition, the part must say where in a whole of known length it
+/// belongs, and it must have a strong validator, because a part that cannot be combined is of little use (§3.4).
 package func decideStoringPart(
     of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy,
     handling: CacheHandling = CacheHandling(), requestTime: WallTime, responseTime: WallTime
@@ -29,7 +29,7 @@ package func decideStoringPart(
     guard handling.ranges != .pass else { return .doNotStore(.policy) }
     guard !isMultipart(fields) else { return .doNotStore(.partMultiple) }
     guard let (range, total) = placedRange(fields) else { return .doNotStore(.partUnplaced) }
-    // To an If-Range the fields that describe the whole may be left out (RFC 9110 §15.3.7): without them it is not whole.
+    // A response to If-Range may omit the fields that describe the whole (RFC 9110 §15.3.7). Without them it cannot stand for the whole.
     if request.hasIfRange, !fields.contains(.contentType) { return .doNotStore(.partUnplaced) }
     let whole = fields.dropping { $0.name == .contentRange || $0.name == .contentLength }
     let decision = decideStoring(
@@ -44,14 +44,14 @@ package func decideStoringPart(
         StorablePart(whole: cached, fields: storedFields(of: whole, as: cached), range: range, total: total))
 }
 
-/// Whether the part is of the same representation as what is stored (RFC 9111 §3.4): the same strong validator, and the
-/// same coding, since deployed servers give one tag to all codings. That the totals are the same is for whoever knows them.
+/// Whether the part and the stored response are of the same representation (RFC 9111 §3.4): the strong validators are equal, and so are
+/// the codings, because deployed servers give all codings one tag. The caller compares the total lengths.
 package func combines(part: StorablePart, with stored: CachedResponse) -> Bool {
     guard stored.status == 200, let validator = part.whole.strongValidator else { return false }
     return validator == stored.strongValidator && part.whole.contentEncoding == stored.contentEncoding
 }
 
-/// The one `Content-Range`, with known total, that agrees with `Content-Length`.
+/// The range and total of the only `Content-Range`. Returns nil if the total is unknown or `Content-Length` contradicts it.
 func placedRange(_ fields: Fields) -> (range: Range<UInt64>, total: UInt64)? {
     let values = fields.all(.contentRange)
     guard values.count == 1, let contentRange = ContentRange(parsing: values[0]), let range = contentRange.range,
@@ -64,15 +64,15 @@ func placedRange(_ fields: Fields) -> (range: Range<UInt64>, total: UInt64)? {
 
 /// How many bytes of content the head of a 206 promises.
 package enum PartPromise: Equatable, Sendable {
-    /// Several parts, or no `Content-Range` that can be read: only the framing says how long the body is.
+    /// There are several parts, or no `Content-Range` that can be parsed. Only the framing tells how long the body is.
     case none
     case bytes(UInt64)
-    /// `Content-Range` and `Content-Length` disagree, so nobody knows which bytes these are.
+    /// `Content-Range` and `Content-Length` disagree, so it is unknown which bytes these are.
     case contradictory
 }
 
-/// What a response promises to carry by its `Content-Range` (RFC 9110 §14.4). A body of another length is an error, however it is
-/// framed: it must not be stored, nor reach a client as though it were whole.
+/// How many bytes a response promises with its `Content-Range` (RFC 9110 §14.4). A body of another length is an error, however it is
+/// framed: it must neither be stored nor reach a client as if it were complete.
 package func promisedPart(status: UInt16, fields: Fields) -> PartPromise {
     guard status == 206, !isMultipart(fields) else { return .none }
     let values = fields.all(.contentRange)
@@ -81,7 +81,7 @@ package func promisedPart(status: UInt16, fields: Fields) -> PartPromise {
     return fields.all(.contentLength).allSatisfy { parseDecimal($0) == count } ? .bytes(count) : .contradictory
 }
 
-/// `multipart/byteranges`: several parts, or one in a wrapping of its own (RFC 9110 §14.6).
+/// Whether the type is `multipart/byteranges`, which has several parts, or one part in an envelope (RFC 9110 §14.6).
 func isMultipart(_ fields: Fields) -> Bool {
     guard let type = fields.first(.contentType) else { return false }
     let essence = trimOWS(type.prefix { $0 != 0x3B })

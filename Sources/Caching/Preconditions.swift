@@ -1,26 +1,26 @@
 package import Message
 
-/// What a request's conditional fields come to when the stored response answers them (RFC 9110 §13.2.2, RFC 9111 §4.3.2).
+/// The result of evaluating a request's conditional fields against a stored response (RFC 9110 §13.2.2, RFC 9111 §4.3.2).
 package enum Precondition: Sendable, Equatable, CaseIterable {
-    /// It has none that apply.
+    /// There is no condition that applies.
     case none
-    /// 304: the client has it already.
+    /// The client already has the response: answer with 304.
     case notModified
-    /// `If-Match` or `If-Unmodified-Since` does not hold of the stored response. A cache may not say 412 for the
-    /// origin (§13.1.1 leaves these two to it): forward the request as it is.
+    /// `If-Match` or `If-Unmodified-Since` is false for the stored response. A cache must not answer 412 for the origin (§13.1.1 leaves
+    /// these two to it): forward the request unchanged.
     case failed
-    /// They hold: answer as though they were not there.
+    /// The conditions are true: answer as if there were none.
     case passed
 }
 
 /// - Parameters:
-///   - request: the request's fields, offsets into `bytes`.
-///   - stored: fresh, or just validated; selected by the request's key and variant.
-///   - now: for two-digit years.
+///   - request: the fields of the request, as offsets into `bytes`.
+///   - stored: a response that is fresh or was just validated, selected by key and variant.
+///   - now: needed for years with two digits.
 package func evaluate(
     _ request: FieldSection, bytes: borrowing Span<UInt8>, method: Method, against stored: CachedResponse, now: WallTime
 ) -> Precondition {
-    // §13.2.1: conditions are ignored where the answer without them is not a success.
+    // §13.2.1: conditions are ignored if the response without them would not be a success.
     guard (200...299).contains(stored.status), method == .get || method == .head else { return .none }
     let origin = evaluateForOrigin(request, bytes, stored, now)
     guard origin != .failed else { return .failed }
@@ -28,7 +28,7 @@ package func evaluate(
         return isNoneMatch(EntityTagList(parsing: value), stored) ? .passed : .notModified
     }
     if let since = request.joined(.ifModifiedSince, bytes).flatMap({ parseHTTPDate($0, now: now) }) {
-        // §4.3.2: where nothing says when it changed, its Date stands in.
+        // §4.3.2: if it is not known when the response was modified, its Date counts instead.
         return (stored.lastModified ?? stored.date) <= since ? .notModified : .passed
     }
     return origin
@@ -53,7 +53,7 @@ private func evaluateForOrigin(
     guard let since = request.joined(.ifUnmodifiedSince, bytes).flatMap({ parseHTTPDate($0, now: now) }) else {
         return .none
     }
-    // §13.1.4: without a modification date there is nothing to compare.
+    // §13.1.4: without a modification date the condition is ignored.
     guard let lastModified = stored.lastModified else { return .none }
     return lastModified <= since ? .passed : .failed
 }

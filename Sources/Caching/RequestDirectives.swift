@@ -1,16 +1,16 @@
 package import Message
 
-/// How stale a response a client will take (`max-stale`, RFC 9111 §5.2.1.2).
+/// How stale a response may be for the client to accept it (`max-stale`, RFC 9111 §5.2.1.2).
 package enum MaxStale: Sendable, Equatable {
     case any
     case upTo(Seconds)
 }
 
-/// What a request's `Cache-Control` asks (RFC 9111 §5.2.1), and its `Pragma` where there is no `Cache-Control` (§5.4).
+/// The directives in a request's `Cache-Control` (RFC 9111 §5.2.1), or in its `Pragma` if there is no `Cache-Control` (§5.4).
 ///
-/// A directive that says less than it should counts as strictly as it could have been meant: a `max-age` without a valid
-/// number is 0, a `min-fresh` without one is the longest there is, a leave (`max-stale=x`, `stale-if-error=x`) is none.
-/// Of repeated ones the strictest counts.
+/// A malformed directive has the strictest meaning that it could have: `max-age` without a valid number is 0, `min-fresh` without one is
+/// the longest time, and a permission (`max-stale=x`, `stale-if-error=x`) permits nothing. If a directive is repeated, its strictest
+/// value counts.
 package struct RequestDirectives: Sendable, Equatable {
     package var noCache = false
     package var noStore = false
@@ -31,7 +31,7 @@ package struct RequestDirectives: Sendable, Equatable {
             var scanner = DirectiveScanner(line.valueRange)
             while let directive = scanner.next(bytes) {
                 let known = DirectiveName(directive.name, of: bytes)
-                // Of Pragma, no-cache is all that was ever defined.
+                // no-cache is the only directive of Pragma that was ever defined.
                 if name == .cacheControl || known == .noCache { apply(known, directive, bytes) }
             }
         }

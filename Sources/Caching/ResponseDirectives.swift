@@ -1,19 +1,19 @@
 package import Message
 
-/// What a response's `Cache-Control` allows and forbids (RFC 9111 §5.2.2, RFC 5861, RFC 8246).
+/// The directives in a response's `Cache-Control` (RFC 9111 §5.2.2, RFC 5861, RFC 8246).
 ///
-/// Malformed counts as strict: `max-age` or `s-maxage` without a valid number is 0, so that the response is stale
-/// (§4.2.1 encourages it); of repeated ones the smallest counts; `no-cache` and `private` with an empty or
-/// malformed field list are without one; a leave without a valid number is none.
+/// A malformed directive counts as strict: `max-age` or `s-maxage` without a valid number is 0, so that the response is stale (§4.2.1
+/// encourages it). `no-cache` and `private` with an empty or malformed field list count as if they had none. A permission without a valid
+/// number permits nothing. If a directive is repeated, its smallest value counts.
 package struct ResponseDirectives: Sendable, Equatable {
     package var noStore = false
-    /// Without a field list: nothing may be reused unvalidated (§5.2.2.4).
+    /// Without a field list: the response must not be reused without validation (§5.2.2.4).
     package var noCache = false
-    /// `no-cache="…"`: only these fields may not; lower case.
+    /// `no-cache="…"`: only these fields must not be reused without validation. In lower case.
     package var noCacheFields: [[UInt8]] = []
-    /// Without a field list: not for a shared cache (§5.2.2.7).
+    /// Without a field list: the response is not for a shared cache (§5.2.2.7).
     package var isPrivate = false
-    /// `private="…"`: only these fields are not; lower case.
+    /// `private="…"`: only these fields are not for a shared cache. In lower case.
     package var privateFields: [[UInt8]] = []
     package var isPublic = false
     package var mustRevalidate = false
@@ -29,7 +29,7 @@ package struct ResponseDirectives: Sendable, Equatable {
     /// RFC 5861 §4.
     package var staleIfError: Seconds?
 
-    /// Some fields are for the first client alone, or not to be reused without validation.
+    /// Some fields are only for the first client, or must not be reused without validation.
     package var hasFieldLists: Bool { !privateFields.isEmpty || !noCacheFields.isEmpty }
 
     package init() {}
@@ -73,8 +73,8 @@ package struct ResponseDirectives: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - seconds: the argument of those that take a time; zero where it is malformed.
-    ///   - names: the argument of those that take a field list; empty: without one, or malformed.
+    ///   - seconds: the argument of a directive that takes a time. Zero if it is malformed.
+    ///   - names: the argument of a directive that takes a field list. Empty if there is none, or if it is malformed.
     mutating func apply(_ name: DirectiveName, seconds: Seconds, names: [[UInt8]]) {
         switch name {
         case .noStore: noStore = true
@@ -94,8 +94,8 @@ package struct ResponseDirectives: Sendable, Equatable {
         }
     }
 
-    /// Whether a stored response can do without these fields. Where a cache needs one of them itself, to read the content or to
-    /// decide, the directive counts as one without a list: stricter, and never wrong.
+    /// Whether a response can be stored without these fields. If the cache itself needs one of them, to read the content or to decide, the
+    /// directive counts as if it had no list, which is stricter and never wrong.
     private func isLeftOut(_ names: [[UInt8]]) -> Bool {
         !names.isEmpty && names.allSatisfy { !FieldNameSet.neededByCache.contains(FieldName(spelling: $0)) }
     }

@@ -1,17 +1,18 @@
 package import Message
 
-/// What the answer to a request for the rest of a response means.
+/// What a response means that should bring the rest of another response.
 package enum ResumeAnswer: Equatable, Sendable {
-    /// These bytes of the same representation come now; perhaps not all that were asked for.
+    /// It brings these bytes of the same representation, perhaps fewer than were requested.
     case goesOn(Range<Int>, total: Int)
-    /// The representation is another by now: what came so far can not be completed.
+    /// The origin has another representation now: what has arrived cannot be completed.
     case changed
-    /// It says nothing of it: an error, or an answer that can not be placed. Another try may go better.
+    /// It is an error, or says nothing that can be used. Another attempt may succeed.
     case refused
 }
 
-/// The fields that ask for the bytes of a stored response from `start` up to `end` (nil: to its end), if it still is the same
-/// (RFC 9110 §13.1.5). nil where that can not be asked: it has no strong validator, says `Accept-Ranges: none` (§14.3), or there is nothing left.
+/// The fields that request the bytes of a stored response from `start` to `end` (nil: to its end), provided that it did not change
+/// (RFC 9110 §13.1.5). Returns nil if that cannot be requested: the response has no strong validator, says `Accept-Ranges: none` (§14.3),
+/// or nothing is left.
 package func partConditions(
     for stored: CachedResponse, from start: Int, to end: Int?
 ) -> [(FieldName, [UInt8])]? {
@@ -25,11 +26,11 @@ package func partConditions(
     return [(.range, range), (.ifRange, validator)]
 }
 
-/// The `Accept-Encoding` to ask for missing bytes of a stored response with, in place of the client's own. Returns nil if the
+/// The `Accept-Encoding` with which missing bytes of a stored response are requested, instead of the client's own. Returns nil if the
 /// response does not vary by it.
 ///
-/// A variant serves clients whose fields differ from those that it was fetched with: a gzip everybody, a plain one whoever
-/// takes plain. With the client's own field the origin might give a part of another variant.
+/// A variant also serves clients that sent other fields: a gzip serves everybody, and content without a coding serves all who accept it.
+/// With the field of such a client, the origin could send a part of another variant.
 package func codingOfParts(of stored: CachedResponse) -> (FieldName, [UInt8])? {
     guard case .names(let names) = stored.vary, names.contains(where: { $0.name == .acceptEncoding }) else {
         return nil
@@ -37,11 +38,12 @@ package func codingOfParts(of stored: CachedResponse) -> (FieldName, [UInt8])? {
     return (.acceptEncoding, stored.contentEncoding.isEmpty ? Array("identity".utf8) : stored.contentEncoding)
 }
 
-/// Judges the answer to such a request.
+/// Judges the response to such a request.
 ///
 /// - Parameters:
-///   - start, end: as asked for.
-///   - total: length of the whole where it is known; nil: the answer says it.
+///   - start: the first byte that was requested.
+///   - end: the end of the request. Nil if it was the end of the content.
+///   - total: the length of the whole. Nil if it is not known; the response says it then.
 package func continues(
     status: UInt16, fields: Fields, stored: CachedResponse, from start: Int, to end: Int?, total: Int?
 ) -> ResumeAnswer {
@@ -55,10 +57,10 @@ package func continues(
         guard first == start, last <= end ?? whole else { return .refused }
         return .goesOn(first..<last, total: whole)
     case 200:
-        // §13.1.5: the whole, since If-Range does not hold; or ranges are not for this server, and the start comes again.
+        // §13.1.5: this is the whole, because If-Range is false, or because the server ignores ranges.
         return .changed
     case 416:
-        // §14.4: it may say how long it is by now.
+        // §14.4: the response may say how long the content is now.
         let length = fields.first(.contentRange).flatMap { ContentRange(parsing: $0) }?.completeLength
         guard let length, let total else { return .refused }
         return length == UInt64(total) ? .refused : .changed
@@ -69,9 +71,9 @@ package func continues(
     }
 }
 
-/// The answer must carry the tag that `If-Range` named (§15.3.7: a 206 has the `ETag` a 200 would have). A date may be
-/// left out there, and then `If-Range` vouches for it. The coding may be left out as well (§15.3.7), but deployed servers
-/// give one tag to all codings: without it nothing tells a part of the gzip form from one of the plain form.
+/// Whether the response is of the stored representation. It must carry the tag that `If-Range` named (§15.3.7: a 206 has the `ETag` that
+/// a 200 would have). It may omit a date, because the origin compared `If-Range`. It may omit the coding as well (§15.3.7), but deployed
+/// servers give all codings one tag, and without the coding a part of the gzip form cannot be told from one of the plain form.
 private func isSameRepresentation(_ fields: Fields, _ stored: CachedResponse) -> Bool {
     let coding = fields.joined(.contentEncoding)?.map(asciiLowercased)
     guard (coding ?? []) == stored.contentEncoding else { return false }

@@ -2,17 +2,17 @@ package import Message
 
 /// What to do with a stored response that matches a request by key and variant (RFC 9111 §4).
 package enum Reuse: Equatable, Sendable {
-    /// - age: for the `Age` field; ttl: what is left of the lifetime.
+    /// - age: for the `Age` field; ttl: the rest of the lifetime.
     case serve(age: Seconds, ttl: Seconds)
-    /// Stale, but the client allows it (`max-stale`); `ttl` is zero or negative.
+    /// Serve it stale: the client allows it (`max-stale`). `ttl` is zero or negative.
     case serveStale(age: Seconds, ttl: Seconds)
-    /// Stale, but the origin allows it while it is validated behind the client's back (RFC 5861 §3).
+    /// Serve it stale: the origin allows it while the response is validated in the background (RFC 5861 §3).
     case serveStaleAndRevalidate(age: Seconds, ttl: Seconds)
-    /// Ask the origin, with `conditionalFields` where there is a validator.
+    /// Ask the origin, with `conditionalFields` if there is a validator.
     case validate(ValidateReason)
-    /// The stored response is not for this request: forward it as it is.
+    /// The stored response is not for this request: forward the request unchanged.
     case fetch(FetchReason)
-    /// 504: the client wants nothing from the origin (`only-if-cached`, §5.2.1.7).
+    /// Answer with 504: the client does not want the origin to be asked (`only-if-cached`, §5.2.1.7).
     case refuse
 }
 
@@ -22,12 +22,12 @@ package enum ValidateReason: String, CaseIterable, Sendable {
     case requestNoCache = "request-no-cache"
     case requestMaxAge = "request-max-age"
     case requestMinFresh = "request-min-fresh"
-    /// Purged softly, or a HEAD told that it is another by now.
+    /// The response was purged softly, or a HEAD showed another representation.
     case outdated
-    /// `revalidate-always`.
+    /// The policy says `revalidate-always`.
     case policy
 
-    /// What `Cache-Status` says of it (RFC 9211 §2.2).
+    /// What `Cache-Status` says (RFC 9211 §2.2).
     package var forwardReason: CacheStatus.ForwardReason {
         switch self {
         case .stale, .responseNoCache, .outdated, .policy: .stale
@@ -41,14 +41,14 @@ package enum FetchReason: String, CaseIterable, Sendable {
     case method
     /// A field asks for another method than the one in the request line.
     case methodOverride = "method-override"
-    /// A GET with content.
+    /// The request is a GET with content.
     case requestBody = "request-body"
-    /// Credentials, and the response does not say that it is for everybody (§3.5).
+    /// The request has credentials, and the response does not say that it is for everybody (§3.5).
     case authorization
-    /// `no-read`.
+    /// The policy says `no-read`.
     case policy
 
-    /// What `Cache-Status` says of it (RFC 9211 §2.2).
+    /// What `Cache-Status` says (RFC 9211 §2.2).
     package var forwardReason: CacheStatus.ForwardReason {
         switch self {
         case .method, .methodOverride: .method
@@ -58,12 +58,13 @@ package enum FetchReason: String, CaseIterable, Sendable {
     }
 }
 
-/// The one decision, for a response that was stored under the request's key and variant.
+/// Decides about a response that was stored under the key and variant of the request. This is the only place that decides it.
 ///
-/// Runs for every hit: integers only.
+/// It runs for every hit, so it uses integers only.
 ///
-/// - Parameter use: of the policies `no-read` and `cache-only` go before `revalidate-always`, and that before `cache-first`. `cache-only`
-///   and `cache-first` serve whatever is stored, `no-cache` and `must-revalidate` notwithstanding: who sets them says so (docs/decisions/0009).
+/// - Parameter use: the policies. `no-read` and `cache-only` take precedence over `revalidate-always`, which takes precedence over
+///   `cache-first`. `cache-only` and `cache-first` serve any stored response, even with `no-cache` or `must-revalidate`: that is what an
+///   operator who sets them wants (docs/decisions/0009).
 package func reuse(
     of stored: CachedResponse, for request: CacheRequest, use: CacheUse = [], now: WallTime
 ) -> Reuse {
@@ -85,12 +86,12 @@ package func reuse(of terms: ReuseTerms, for request: CacheRequest, use: CacheUs
 }
 
 extension CacheUse {
-    /// Even what is fresh may have to be validated or fetched.
+    /// With these policies, even a fresh response may have to be validated or fetched.
     fileprivate static var againstFresh: CacheUse {
         CacheUse(rawValue: CacheUse.revalidateAlways.rawValue | CacheUse.noRead.rawValue)
     }
 
-    /// Whatever is stored will do; `cache-first` holds on to no error that is stale.
+    /// Whether these policies serve any stored response. `cache-first` does not serve stale errors.
     fileprivate func takes(_ terms: ReuseTerms, ttl: Seconds) -> Bool {
         contains(.cacheOnly)
             || (contains(.cacheFirst) && !contains(.revalidateAlways) && (!terms.isError || ttl > .zero))
@@ -116,7 +117,7 @@ private func considered(
     return considerStale(terms, request, age: age, ttl: ttl, wanted: wanted)
 }
 
-/// Past the lifetime that the origin gave, or past the age that the client wants.
+/// Decides about a response that is older than its lifetime, or than the client wants.
 private func considerStale(
     _ terms: ReuseTerms, _ request: CacheRequest, age: Seconds, ttl: Seconds, wanted: Seconds?
 ) -> Reuse {
@@ -133,16 +134,16 @@ private func considerStale(
     return .validate(.stale)
 }
 
-/// The age up to which the client takes it (`max-age`, §5.2.1.1); nil where any will do.
+/// The age up to which the client accepts the response (`max-age`, §5.2.1.1). Returns nil if it accepts any.
 ///
-/// `max-age=0` is how a client says "reload": not even a response of this second will do, so it is −1. What is
-/// fresh and `immutable` needs no such validation (RFC 8246 §2.1): only `no-cache` asks for it.
+/// Clients say `max-age=0` for "reload". Not even a response of this second is acceptable then, so the result is −1. A response that is
+/// fresh and `immutable` needs no such validation (RFC 8246 §2.1): only `no-cache` demands it.
 private func wantedLifetime(_ terms: ReuseTerms, _ request: CacheRequest) -> Seconds? {
     guard !terms.immutable, let maxAge = request.directives.maxAge else { return nil }
     return maxAge > .zero ? maxAge : Seconds(-1)
 }
 
-/// Why the response is not for this request at all, or nil.
+/// Why the response is not for this request. Returns nil if it is.
 private func ineligibility(_ terms: ReuseTerms, for request: CacheRequest) -> FetchReason? {
     guard request.method == .get || request.method == .head else { return .method }
     if request.overridesMethod { return .methodOverride }
@@ -151,7 +152,7 @@ private func ineligibility(_ terms: ReuseTerms, for request: CacheRequest) -> Fe
     return nil
 }
 
-/// Whether the response is for this request at all, however fresh it is.
+/// Whether the response is for this request, regardless of its age.
 package func isEligible(_ terms: ReuseTerms, for request: CacheRequest) -> Bool {
     ineligibility(terms, for: request) == nil
 }

@@ -1,25 +1,25 @@
 package import Message
 
-/// What decides on reuse, and nothing else: integers and flags, no references.
+/// What decides about reuse: integers and flags, without references.
 package struct ReuseTerms: Sendable, Equatable {
     package let lifetime: Seconds
     package let correctedInitialAge: TimeSpan
     package let responseTime: WallTime
-    /// How long past its lifetime it may be served while it is validated (RFC 5861 §3); zero: not at all.
+    /// How long after its lifetime the response may be served while it is validated (RFC 5861 §3). Zero if not at all.
     package let staleWhileRevalidate: Seconds
-    /// How long past its lifetime it may be served when the origin fails (RFC 9111 §4.2.4, RFC 5861 §4); zero: not at all.
+    /// How long after its lifetime it may be served if the origin fails (RFC 9111 §4.2.4, RFC 5861 §4). Zero if not at all.
     package let staleOnError: Seconds
-    /// `no-cache` without a field list: never without validation.
+    /// `no-cache` without a field list: never serve it without validation.
     package let noCache: Bool
-    /// `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache`: never stale (§4.2.4).
+    /// `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache`: never serve it stale (§4.2.4).
     package let forbidsStale: Bool
     package let allowsAuthorization: Bool
     package let immutable: Bool
-    /// 4xx or 5xx: what will be there tomorrow may be missing today, so `cache-first` does not hold on to it.
+    /// The status is 4xx or 5xx. The resource may exist tomorrow, so `cache-first` does not serve the response stale.
     let isError: Bool
-    /// Purged softly, or told to be outdated by a HEAD: stale whatever its lifetime says.
+    /// The response was purged softly, or a HEAD showed another representation: it is stale, whatever its lifetime.
     package private(set) var isOutdated = false
-    /// `noCache` or `isOutdated`: one test on the path of a hit.
+    /// `noCache` or `isOutdated`. Both are one test on the way of a hit.
     private(set) var needsValidation: Bool
 
     init(
@@ -30,7 +30,7 @@ package struct ReuseTerms: Sendable, Equatable {
         self.lifetime = lifetime
         self.correctedInitialAge = correctedInitialAge
         self.responseTime = responseTime
-        // What s-maxage implies of staleness is overridden with the rest.
+        // What s-maxage implies about staleness is overridden as well.
         let forbidsStale = handling.respectsCacheControl && Caching.forbidsStale(directives)
         self.forbidsStale = forbidsStale
         staleWhileRevalidate = forbidsStale ? .zero : directives.staleWhileRevalidate ?? .zero
@@ -44,8 +44,8 @@ package struct ReuseTerms: Sendable, Equatable {
 
     func write(to form: inout StoredFormWriter) {
         form.write(lifetime)
-        // Whole seconds: the second of arrival, and the age then, rounded up. So the age never goes back when the response is read
-        // again, and is ahead by less than a second.
+        // Whole seconds: the second of arrival, and the age at that time, rounded up. So the age never decreases when the response is
+        // read again, and is ahead by less than one second.
         let ageThen = correctedInitialAge - responseTime.fraction
         form.write(max((ageThen + TimeSpan(ticks: ticksPerSecond - 1)).seconds, .zero))
         form.write(responseTime)
@@ -73,13 +73,13 @@ package struct ReuseTerms: Sendable, Equatable {
         return result
     }
 
-    /// When its lifetime ends.
+    /// When the lifetime ends.
     package var expiry: WallTime { responseTime + TimeSpan(lifetime) - correctedInitialAge }
 
     package func currentAge(_ now: WallTime) -> Seconds {
         Caching.currentAge(correctedInitialAge: correctedInitialAge, responseTime: responseTime, now: now)
     }
-    /// RFC 9111 §4.2: at the very second its lifetime ends it is stale.
+    /// RFC 9111 §4.2: a response is stale in the very second in which its lifetime ends.
     package func isFresh(_ now: WallTime) -> Bool { remainingLifetime(now) > .zero }
     package func remainingLifetime(_ now: WallTime) -> Seconds { left(age: currentAge(now)) }
 

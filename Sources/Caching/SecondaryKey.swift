@@ -1,18 +1,18 @@
 package import Message
 
-/// The values, in the request a response answered, of the fields its `Vary` nominates (RFC 9111 §4.1).
+/// The values of the fields that `Vary` names, in the request that a response answered (RFC 9111 §4.1).
 ///
-/// Two values match when they mean the same: lines joined, white space around members gone, and what
-/// `normalisedValue` knows of the field. A field that was absent matches only where it is absent again.
+/// Two values match if they mean the same: lines are joined, white space around members is removed, and `normalisedValue` applies the
+/// syntax of the field. A field that was absent matches only if it is absent again.
 package struct SecondaryKey: Sendable, Equatable {
     private let selections: [Selection]
     private let matchesNothing: Bool
 
     private struct Selection: Sendable, Equatable {
         let name: VaryName
-        /// As it came, where it came on one line: compared first, since clients of a kind send the same bytes.
+        /// The value as it was received, if it was on one line. It is compared first, because clients of one kind send the same bytes.
         let received: [UInt8]?
-        /// nil: the field was not there.
+        /// Nil if the field was absent.
         let normalised: [UInt8]?
 
         static func == (a: Selection, b: Selection) -> Bool { a.name == b.name && a.normalised == b.normalised }
@@ -56,7 +56,7 @@ package struct SecondaryKey: Sendable, Equatable {
         self.selections = selections
     }
 
-    /// No field was nominated: any request matches.
+    /// `Vary` named no field, so every request matches.
     package var isEmpty: Bool { selections.isEmpty && !matchesNothing }
 
     package func matches(_ request: FieldSection, bytes: borrowing Span<UInt8>) -> Bool {
@@ -76,7 +76,7 @@ package struct SecondaryKey: Sendable, Equatable {
             : selection.normalised == normalisedValue(of: selection.name.name, values)
     }
 
-    /// One line of that name with exactly those bytes: allocates nothing.
+    /// Whether there is one line with this name and exactly these bytes. Allocates nothing.
     private func isSame(
         _ name: VaryName, _ received: [UInt8], _ request: FieldSection, _ bytes: borrowing Span<UInt8>
     ) -> Bool {

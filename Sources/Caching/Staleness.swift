@@ -1,18 +1,18 @@
 package import Message
 
-/// Whether the origin forbids serving it stale, to whomever and whatever happens (RFC 9111 §4.2.4).
-/// `s-maxage` speaks for `proxy-revalidate` as well (§5.2.2.10).
+/// Whether the origin forbids serving the response stale under all circumstances (RFC 9111 §4.2.4). `s-maxage` implies `proxy-revalidate`
+/// (§5.2.2.10).
 package func forbidsStale(_ directives: ResponseDirectives) -> Bool {
     directives.mustRevalidate || directives.proxyRevalidate || directives.sMaxAge != nil || directives.noCache
 }
 
-/// Whether a stored response may stand in where the origin can not be reached or answers with a 5xx (RFC 9111 §4.2.4,
-/// §4.3.3; `stale-if-error`, RFC 5861 §4).
+/// Whether a stored response may be served if the origin cannot be reached or answers with 5xx (RFC 9111 §4.2.4, §4.3.3;
+/// `stale-if-error`, RFC 5861 §4).
 ///
-/// The client's wishes bind as well: `no-cache` means no unvalidated response at all; `max-age` and `min-fresh` that it takes no
-/// stale one (§5.2.1.1, §5.2.1.3), unless `max-stale` or `stale-if-error` says how stale.
+/// The client's directives count as well. With `no-cache`, no response is served without validation. With `max-age` or `min-fresh`, none
+/// is served stale (§5.2.1.1, §5.2.1.3), unless `max-stale` or `stale-if-error` says how stale it may be.
 ///
-/// - Parameter use: `stale-on-error` lifts the bound in time and nothing else; with `no-read` nothing is served at all.
+/// - Parameter use: `stale-on-error` removes the time limit and nothing else. With `no-read` nothing is served.
 package func mayServeStaleOnError(
     _ stored: CachedResponse, for request: CacheRequest, use: CacheUse = [], now: WallTime
 ) -> Bool {

@@ -4,7 +4,7 @@ package enum Storability: Equatable, Sendable {
     case doNotStore(NotStoredReason)
 }
 
-/// The raw value is what `Cache-Status` and the log say.
+/// Why a response is not stored. The raw value is `detail` in `Cache-Status` and in the log.
 package enum NotStoredReason: String, CaseIterable, Sendable {
     case policy = "policy"
     case method = "method"
@@ -30,25 +30,25 @@ package enum NotStoredReason: String, CaseIterable, Sendable {
     package var text: String {
         switch self {
         case .policy: "the policy says so"
-        case .method: "only answers to GET are stored, and what a POST says that a GET would get"
-        case .methodOverride: "a field of the request asks for another method than its request line"
+        case .method: "only responses to GET are stored, and responses to POST that a GET would get too"
+        case .methodOverride: "a field of the request asks for another method than the request line"
         case .requestBody: "the request had content"
         case .requestNoStore: "the request says no-store"
         case .interimStatus: "the response is not final"
-        case .partialContent: "the response is a part, and none was asked for"
-        case .partMultiple: "several parts in one response are passed on only"
-        case .partUnplaced: "it does not say rightly which part of what it is"
-        case .partWeak: "parts without a strong validator can not be put together"
-        case .notModified: "a 304 updates, it is not stored"
-        case .aboutRequest: "the status speaks of this one request, not of the resource"
-        case .statusNotUnderstood: "must-understand, and the status is not one we know"
+        case .partialContent: "the response is a part, but the request had no Range"
+        case .partMultiple: "the response has several parts; such responses are passed on"
+        case .partUnplaced: "the response does not say, or says wrongly, which part it is"
+        case .partWeak: "a part without a strong validator cannot be combined with others"
+        case .notModified: "a 304 renews a stored response and is not stored itself"
+        case .aboutRequest: "the status says something about this request, not about the resource"
+        case .statusNotUnderstood: "the response says must-understand, and Larder does not know the status"
         case .noStore: "the response says no-store"
         case .isPrivate: "the response says private"
         case .authorization: "the request had credentials, and the response does not say that it is for everybody"
         case .setCookie: "the response sets a cookie, and does not say that it is for everybody"
-        case .varyStar: "no later request can match its Vary"
-        case .notCacheable: "neither its status nor its fields allow it"
-        case .neverReusable: "it is stale at once and has no validator"
+        case .varyStar: "no later request can match the response's Vary"
+        case .notCacheable: "neither the status nor the fields of the response allow it"
+        case .neverReusable: "the response is stale at once and has no validator"
         }
     }
 }

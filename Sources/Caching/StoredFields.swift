@@ -1,13 +1,11 @@
 package import Message
 
-/// What of a response's fields goes into the store (RFC 9111 §3.1): all in their order, but for those of the connection,
-/// those for the proxy itself, and those that `private="…"` (§5.2.2.7) or `no-cache="…"` (§5.2.2.4) names.
+/// The fields of a response that are stored (RFC 9111 §3.1): all of them in their order, except those of the connection, those for the
+/// proxy itself, and those that `private="…"` (§5.2.2.7) or `no-cache="…"` (§5.2.2.4) names.
 ///
-/// A field that may not be reused without validation is left out for good: a validation brings it anew.
-///
-/// Where the result has fewer lines than the end-to-end fields had, the first client still gets them all: what is left
-/// out is its own.
-/// - Parameter response: what is known of it, where that is known: its directives may come from a targeted field.
+/// A field that must not be reused without validation is never stored: each validation brings it again. If fields are left out, the first
+/// client still gets all of them, because they are meant for it.
+/// - Parameter response: what is known about the response, if anything: its directives may come from a targeted field.
 package func storedFields(of fields: Fields, as response: CachedResponse? = nil) -> Fields {
     var unwanted = response?.directives ?? ResponseDirectives(fields)
     for value in fields.all(.connection) {
@@ -20,7 +18,7 @@ package func storedFields(of fields: Fields, as response: CachedResponse? = nil)
     }
 }
 
-/// Those that a list in the stored `Cache-Control` names, which an update without `Cache-Control` may have brought.
+/// Removes the fields that a list in the stored `Cache-Control` names. An update without `Cache-Control` may have brought them.
 func droppingListed(_ fields: Fields) -> Fields {
     let directives = ResponseDirectives(fields)
     guard directives.hasFieldLists else { return fields }

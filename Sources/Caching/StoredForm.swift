@@ -1,7 +1,7 @@
 package import Message
 
-/// Writes values in the form in which they outlive the process: little-endian, lengths first. What is written is read by
-/// `StoredFormReader` in the same order.
+/// Encodes values so that they can outlive the process: numbers are little-endian, and lengths come first. `StoredFormReader` reads them
+/// in the same order.
 package struct StoredFormWriter: Sendable {
     package private(set) var bytes: [UInt8] = []
 
@@ -36,13 +36,13 @@ package struct StoredFormWriter: Sendable {
         for value in values.prefix(Int(UInt16.max)) { write(value) }
     }
 
-    /// Bits from the lowest on.
+    /// Writes flags as bits, beginning with the lowest.
     package mutating func write(flags: Bool...) {
         write(flags.enumerated().reduce(into: UInt16(0)) { $0 |= $1.element ? 1 << UInt16($1.offset) : 0 })
     }
 }
 
-/// The bytes are no such form: cut short, or of another version.
+/// The bytes are not such an encoding: they are cut short, or were written by another version.
 package struct StoredFormError: Error, Equatable, Sendable { package init() {} }
 
 package struct StoredFormReader: Sendable {
@@ -109,7 +109,7 @@ package struct StoredFlags: Sendable {
 // MARK: fields
 
 extension Fields {
-    /// The lines in their order and spelling.
+    /// Writes the lines in their order and spelling.
     package func write(to form: inout StoredFormWriter) {
         form.write(UInt16(clamping: lines.count))
         for line in lines.prefix(Int(UInt16.max)) {

@@ -1,17 +1,19 @@
 package import Message
 
-/// Whether a response is stored, together with what is known of it then: it is worked out once.
+/// Whether a response is stored, together with what is known about it, which is computed only once.
 package enum StoringDecision: Sendable {
     case store(CachedResponse)
     case doNotStore(NotStoredReason)
 }
 
-/// The rules of §3 in their order, then ours. The cheap ones come first: most of what is not stored says so itself.
+/// Applies the rules of §3 in their order, then Larder's own. Cheap rules come first: most responses that are not stored say so themselves.
 ///
 /// - Parameters:
-///   - status, fields: of the response as it came from the origin.
-///   - requestTime: when the request went out; `responseTime`: when the head of the response came.
-///   - target: of the request; where it is given, the answer to a POST may be stored too: `answersGet`.
+///   - status: the status of the response as it came from the origin.
+///   - fields: the fields of the response as they came from the origin.
+///   - requestTime: when the request was sent.
+///   - responseTime: when the head of the response arrived.
+///   - target: the target of the request. Without it, the response to a POST is not stored (`answersGet`).
 package func decideStoring(
     of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy,
     handling: CacheHandling = CacheHandling(), requestTime: WallTime, responseTime: WallTime,
@@ -19,7 +21,7 @@ package func decideStoring(
 ) -> StoringDecision {
     if handling.use.contains(.noWrite) { return .doNotStore(.policy) }
     if let reason = objectionOfRequest(request, status, fields, target) { return .doNotStore(reason) }
-    // Every validation that finds nothing new ends here.
+    // Every validation that brings nothing new ends here.
     if status == 304 { return .doNotStore(.notModified) }
     let heeded = HeededDirectives(fields, handling)
     let early =
@@ -31,12 +33,12 @@ package func decideStoring(
         policy: policy, handling: handling)
     guard isCacheable(response) else { return .doNotStore(.notCacheable) }
     if let reason = objectionOfOurs(response, fields, handling) { return .doNotStore(reason) }
-    // RFC 9110 §9.3.3: only with a lifetime that the origin gave.
+    // RFC 9110 §9.3.3: the response to a POST is stored only with a lifetime from the origin.
     if request.method == .post, !response.lifetime.isByOrigin { return .doNotStore(.method) }
     return .store(response)
 }
 
-/// The decision alone.
+/// Returns only the decision.
 package func storability(
     of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy,
     handling: CacheHandling = CacheHandling(), now: WallTime, target: TargetURI? = nil
@@ -62,8 +64,8 @@ private func objectionOfRequest(
     return request.directives.noStore ? .requestNoStore : nil
 }
 
-/// Whether the answer to a POST is what a GET of its target would get now (RFC 9110 §9.3.3): its `Content-Location` is
-/// the target. Only a 200 or 203 says so of its own content: another status would be a strange answer to a GET.
+/// Whether the response to a POST is what a GET of its target would return now (RFC 9110 §9.3.3): its `Content-Location` is the target.
+/// Only 200 and 203 are accepted: no other status would make sense in a response to that GET.
 private func answersGet(_ status: UInt16, _ fields: Fields, _ target: TargetURI?) -> Bool {
     guard status == 200 || status == 203, let target else { return false }
     let locations = fields.all(.contentLocation)
@@ -75,8 +77,8 @@ private func objectionOfStatus(_ status: UInt16, _ directives: ResponseDirective
     case ..<200: .interimStatus
     case 206: .partialContent
     case 304: .notModified
-    // 428, 429, 431, 511 "MUST NOT be stored by a cache" (RFC 6585); the others answer conditions, ranges, expectations and
-    // credentials that are no part of the key: whoever asks next has others.
+    // 428, 429, 431 and 511 "MUST NOT be stored by a cache" (RFC 6585). The others are about conditions, ranges, expectations and
+    // credentials, which are not part of the key: other requests have others.
     case 407, 412, 416, 417, 428, 429, 431, 511: .aboutRequest
     default: directives.mustUnderstand && !isUnderstood(status) ? .statusNotUnderstood : nil
     }
@@ -91,18 +93,18 @@ private func objectionOfDirectives(
 }
 
 private func objectionOfOrigin(_ directives: ResponseDirectives) -> NotStoredReason? {
-    // §5.2.2.3: where the status is understood, must-understand takes no-store back: it is for those who know neither.
+    // §5.2.2.3: a cache that understands the status ignores no-store beside must-understand, which is meant for caches that do not.
     if directives.noStore, !directives.mustUnderstand { return .noStore }
     return directives.isPrivate ? .isPrivate : nil
 }
 
-/// Why a stored response may not stay, now that a 304 or the answer to a HEAD has brought these fields (§4.3.4): the origin takes
-/// back that it may be stored. Nil: it stays.
+/// Why a stored response must not stay, given the fields of a 304 or of the response to a HEAD (§4.3.4): the origin withdraws the
+/// permission to store it. Returns nil if it may stay.
 package func objectionToKeeping(_ fields: Fields, handling: CacheHandling) -> NotStoredReason? {
     objectionOfOrigin(HeededDirectives(fields, handling).directives)
 }
 
-/// §3, last rule: something says that it may be reused. A status unknown to us will do where it is explicit.
+/// §3, last rule: something says that the response may be reused. If Larder does not know the status, that must be explicit.
 private func isCacheable(_ response: CachedResponse) -> Bool {
     if response.directives.isPublic || isHeuristicallyCacheable(response.status) { return true }
     switch response.lifetime {
@@ -111,14 +113,14 @@ private func isCacheable(_ response: CachedResponse) -> Bool {
     }
 }
 
-/// What the RFC would allow and we do not do.
+/// Responses that the RFC allows to store and Larder does not.
 private func objectionOfOurs(
     _ response: CachedResponse, _ fields: Fields, _ handling: CacheHandling
 ) -> NotStoredReason? {
     if fields.contains(.setCookie), !maySetCookie(response, handling) { return .setCookie }
     if response.vary == .star { return .varyStar }
-    // Stale at once, or never to be reused unvalidated, with nothing to validate by: room for nothing, but for who wants
-    // whatever there is.
+    // The response is stale at once, or must never be reused without validation, and nothing can validate it. It is only useful for a
+    // policy that serves any stored response.
     let isUseless = response.directives.noCache || response.lifetimeSeconds <= .zero
     if !response.hasValidator, isUseless, handling.use.isDisjoint(with: [.cacheFirst, .cacheOnly, .staleOnError]) {
         return .neverReusable
@@ -126,8 +128,9 @@ private func objectionOfOurs(
     return nil
 }
 
-/// A cookie is mostly one client's own: shared only where the origin means a shared cache, or where a rule says so and
-/// there is an explicit lifetime, the rule's own `ttl` included. What `private="Set-Cookie"` keeps out of the store does no harm.
+/// Whether a response may set a cookie. Most cookies belong to one client, so the response is shared only if the origin means shared
+/// caches, or if a rule allows it and there is an explicit lifetime, which includes the rule's `ttl`. A `Set-Cookie` that
+/// `private="Set-Cookie"` keeps out of the store does no harm.
 package func maySetCookie(_ response: CachedResponse, _ handling: CacheHandling) -> Bool {
     let directives = response.directives
     if directives.isPublic || directives.sMaxAge != nil { return true }
@@ -139,8 +142,8 @@ package func maySetCookie(_ response: CachedResponse, _ handling: CacheHandling)
     return source != .negative
 }
 
-/// The statuses whose rules for caches we follow (RFC 9110 §15): all that it defines but 206, which only an answer to a
-/// range is, and 304.
+/// The statuses whose caching rules Larder follows (RFC 9110 §15): all that the RFC defines except 206, which is only a response to a
+/// range, and 304.
 private func isUnderstood(_ status: UInt16) -> Bool {
     switch status {
     case 200...205, 300...303, 305, 307, 308, 400...417, 421, 422, 426, 500...505: true

@@ -1,10 +1,10 @@
 import Message
 
-/// What a targeted field says (RFC 9213): it takes the place of `Cache-Control` and `Expires` for the caches it names.
+/// The directives of a targeted field (RFC 9213), which replaces `Cache-Control` and `Expires` for the caches that it names.
 ///
-/// Our target list (§2.2): `Larder-Cache-Control`, then `CDN-Cache-Control`. The first that is there and can be read is the only
-/// one that counts; one that is empty, or no structured dictionary, is as if it was not there. Parameters are ignored. A member
-/// of the wrong type counts as strictly as in `Cache-Control`; one that is false is absent.
+/// Larder's target list (§2.2) is `Larder-Cache-Control`, then `CDN-Cache-Control`. Only the first one that is present and can be parsed
+/// counts. A field that is empty or not a structured dictionary counts as absent. Parameters are ignored. A member of the wrong type counts
+/// as strictly as in `Cache-Control`, and a member that is false counts as absent.
 func targetedDirectives(_ fields: Fields) -> ResponseDirectives? {
     directives(ownTargetedField(fields)) ?? directives(fields.joined(.cdnCacheControl))
 }
@@ -31,7 +31,7 @@ private func names(_ value: StructuredMember.Value) -> [[UInt8]] {
     }
 }
 
-/// All lines of `Larder-Cache-Control` as one; nil where there is none.
+/// All lines of `Larder-Cache-Control` joined. Returns nil if there is none.
 private func ownTargetedField(_ fields: Fields) -> [UInt8]? {
     let lines = fields.lines.filter {
         $0.name == .other && equalsIgnoringCase(fields.name(of: $0), "larder-cache-control")

@@ -1,9 +1,9 @@
 package import Message
 
-/// The fields that ask the origin whether a stored response still holds (RFC 9111 §4.3.1): every validator it has.
+/// The fields that ask the origin whether a stored response is still valid (RFC 9111 §4.3.1): every validator that it has.
 ///
-/// They replace the client's own conditional fields, which are answered from what comes of it. Empty where the
-/// response has no validator: the request goes out without condition.
+/// They replace the client's own conditional fields, which Larder evaluates after the validation. Empty if the response has no validator;
+/// the request is then sent without a condition.
 package func conditionalFields(for stored: CachedResponse) -> [(FieldName, [UInt8])] {
     var fields: [(FieldName, [UInt8])] = []
     if let eTag = stored.eTag { fields.append((.ifNoneMatch, eTag.wire)) }
@@ -11,22 +11,22 @@ package func conditionalFields(for stored: CachedResponse) -> [(FieldName, [UInt
     return fields
 }
 
-/// The same where none of several stored responses matches the request (§4.3.1): the origin may say that one does after
-/// all. All their tags, each once; no date, which would speak of one of them only. Empty where none has a tag.
+/// The same if none of several stored responses matches the request (§4.3.1): the origin may say that one of them does after all. Contains
+/// each tag once, and no date, which would be about only one of them. Empty if none has a tag.
 package func conditionalFields(forOneOf stored: [CachedResponse]) -> [(FieldName, [UInt8])] {
     var tags: [[UInt8]] = []
     for tag in stored.compactMap({ $0.eTag?.wire }) where !tags.contains(tag) { tags.append(tag) }
     return tags.isEmpty ? [] : [(.ifNoneMatch, Array(tags.joined(separator: [Byte.comma, 0x20])))]
 }
 
-/// The request fields that must go when `conditionalFields` are put in, `Range` with them: a whole response is wanted.
+/// The request fields that `conditionalFields` replace. `Range` is among them, because a whole response is wanted.
 package let replacedByConditionalFields: FieldNameSet = [
     .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince, .ifRange, .range,
 ]
 
-/// Whether a 304 speaks of this stored response (RFC 9111 §4.3.4): its validator, where it has one, is the same.
+/// Whether a 304 is about this stored response (RFC 9111 §4.3.4): if it has a validator, that is the same.
 ///
-/// A 304 without any validator answers the one response whose validators were sent; deployed origins do so.
+/// A 304 without any validator answers for the one response whose validators were sent; deployed origins do so.
 package func selects(_ notModified: Fields, _ stored: CachedResponse, received: WallTime) -> Bool {
     if let eTag = notModified.first(.eTag).flatMap({ EntityTag(parsing: $0) }) {
         guard let storedTag = stored.eTag else { return false }
@@ -36,11 +36,11 @@ package func selects(_ notModified: Fields, _ stored: CachedResponse, received: 
     return modified.time == stored.lastModified
 }
 
-/// Whether a 304 confirms the stored response whose validators went out: it selects it, or it carries the tag that was
-/// sent, weak or strong.
+/// Whether a 304 confirms the stored response whose validators were sent: it selects the response, or it has the tag that was sent, weak
+/// or strong.
 ///
-/// Wider than §4.3.4 for one deployed server: nginx weakens the tag of a response that it compresses on the way, but its
-/// 304 to that very tag carries the strong one. Whoever answers 304 to `W/"x"` with `"x"` means what we hold.
+/// This is wider than §4.3.4 because of nginx, which weakens the tag of a response that it compresses on the fly, but sends the strong
+/// tag in the 304 for the weak one. An origin that answers `W/"x"` with a 304 and `"x"` means the stored response.
 package func confirms(_ notModified: Fields, _ stored: CachedResponse, received: WallTime) -> Bool {
     if selects(notModified, stored, received: received) { return true }
     guard let eTag = notModified.first(.eTag).flatMap({ EntityTag(parsing: $0) }), let sent = stored.eTag else {
@@ -49,9 +49,9 @@ package func confirms(_ notModified: Fields, _ stored: CachedResponse, received:
     return eTag.weakMatches(sent)
 }
 
-/// Which of several stored responses a 304 updates (RFC 9111 §4.3.4), as indices: all with its strong validator; with a
-/// weak one the most recent that matches; without any the only one there is, if that has none either. None: it speaks
-/// of nothing we hold, and updates nothing.
+/// The indices of the stored responses that a 304 updates (RFC 9111 §4.3.4). With a strong validator: all that have it. With a weak one:
+/// the most recent that matches. Without any: the only response, if that has no validator either. If there are none, the 304 is about
+/// nothing that is stored, and updates nothing.
 package func selected(by notModified: Fields, among stored: [CachedResponse], received: WallTime) -> [Int] {
     let matching = stored.indices.filter { selects(notModified, stored[$0], received: received) }
     if let eTag = notModified.first(.eTag).flatMap({ EntityTag(parsing: $0) }) {

@@ -1,11 +1,12 @@
 import Message
 
-/// One value for all that mean the same, as far as the field's own syntax tells (RFC 9111 §4.1).
+/// Gives all values the same form that mean the same by the syntax of their field (RFC 9111 §4.1).
 ///
-/// `Accept-Encoding`: case, order and `q=1` do not matter. `Accept-Language`: case and `q=1` do not, the order among equal weights
-/// does, since servers go by it. Other fields known to be lists: white space between the members. The rest as it is.
+/// In `Accept-Encoding`, case, order and `q=1` do not matter. In `Accept-Language`, case and `q=1` do not matter, but the order among equal
+/// weights does, because servers use it. In other known lists, white space between members does not matter. All other values stay
+/// unchanged.
 ///
-/// - Parameter lines: the field's values, a line each, without the white space around them; at least one.
+/// - Parameter lines: the values of the field, one for each line, without surrounding white space. At least one.
 func normalisedValue(of name: FieldName, _ lines: [[UInt8]]) -> [UInt8] {
     let joined = Array(lines.joined(separator: [Byte.comma, 0x20]))
     switch name {
@@ -22,7 +23,7 @@ private func normalisedList(_ value: [UInt8]) -> [UInt8] {
     return Array(members.joined(separator: [Byte.comma]))
 }
 
-/// `gzip;q=1.0, BR` → `br,gzip`; the weight is written in thousandths where it is not 1.
+/// `gzip;q=1.0, BR` → `br,gzip`. A weight other than 1 is written in thousandths.
 private func normalisedPreferences(_ value: [UInt8], sortsEqualWeights: Bool) -> [UInt8] {
     let preferences = qualityValues(value[...]).enumerated().map { position, preference in
         (token: codingName(preference.token.map(asciiLowercased)), weight: preference.weight, position: position)

@@ -1,14 +1,14 @@
 package import Message
 
-/// The request fields a response was selected by (RFC 9110 §12.5.5).
+/// The request fields by which the origin selected a response (RFC 9110 §12.5.5).
 package enum Vary: Sendable, Equatable {
-    /// No `Vary`: any request will do.
+    /// There is no `Vary`: the response is for every request.
     case none
     case names([VaryName])
-    /// `*` in any place, or a value that can not be read or is too long: no later request matches (RFC 9111 §4.1).
+    /// There is a `*`, or a value that cannot be parsed or is too long: no later request matches (RFC 9111 §4.1).
     case star
 
-    /// More names than that are taken for `*`: each costs a search through every later request.
+    /// More names than this count as `*`, because each costs a search through every later request.
     package static let namesMax = 16
 
     package init(_ fields: Fields) {
@@ -21,7 +21,7 @@ package enum Vary: Sendable, Equatable {
         for value in fields.all(.vary) {
             forEachListElement(value) { element in
                 let name = VaryName(element)
-                // "*" is a tchar, but no field name.
+                // "*" is a tchar, but not a field name.
                 isReadable = isReadable && !element.contains(Byte.asterisk) && element.allSatisfy(isTchar)
                 if !names.contains(name) { names.append(name) }
             }
@@ -34,10 +34,10 @@ package enum Vary: Sendable, Equatable {
     }
 }
 
-/// One name that `Vary` lists.
+/// A field name in `Vary`.
 package struct VaryName: Sendable, Equatable {
     package let name: FieldName
-    /// Lower case.
+    /// In lower case.
     package let spelling: [UInt8]
 
     package init(_ spelling: some Collection<UInt8>) {

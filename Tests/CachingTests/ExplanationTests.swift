@@ -49,20 +49,20 @@ struct ExplanationTests {
             "freshness_lifetime: heuristic, a share of Date - Last-Modified (§4.2.2) = 100 s",
             ["Last-Modified: \(date(-1000))"], [], "X: y"
         ),
-        ("freshness_lifetime: 0 s: the origin gave nothing to go on", ["ETag: \"a\""], [], "X: y"),
+        ("freshness_lifetime: 0 s: the origin gave no lifetime, and no heuristic applies", ["ETag: \"a\""], [], "X: y"),
         ("stale on error: forbidden", ["Cache-Control: must-revalidate, max-age=9"], [], "X: y"),
         ("response_is_fresh: no, since 20 s", ["ETag: \"a\""], [], "X: y"),
         ("decision: validate: stale", ["ETag: \"a\""], [], "X: y"),
         ("decision: validate: policy", ["Cache-Control: max-age=99"], .revalidateAlways, "X: y"),
         ("decision: fetch: policy", ["Cache-Control: max-age=99"], .noRead, "X: y"),
         ("decision: fetch: authorization", ["Cache-Control: max-age=99"], [], "Authorization: Basic x"),
-        ("decision: serve stale: the client or the policy takes it", ["ETag: \"a\""], .cacheFirst, "X: y"),
+        ("decision: serve stale: the client or the policy allows it", ["ETag: \"a\""], .cacheFirst, "X: y"),
         (
-            "decision: serve stale, and validate behind the client's back",
+            "decision: serve stale, and validate in the background",
             ["Cache-Control: max-age=1, stale-while-revalidate=99"], [], "X: y"
         ),
         (
-            "decision: refuse with 504: the origin may not be asked", ["ETag: \"a\""], [],
+            "decision: refuse with 504: the origin must not be asked", ["ETag: \"a\""], [],
             "Cache-Control: only-if-cached"
         ),
         ("if the origin fails: may not be served", ["Cache-Control: no-cache"], [], "X: y"),
@@ -80,7 +80,7 @@ struct ExplanationTests {
             Self.explained(handled, after: 0).contains(
                 "freshness_lifetime: ttl 3600 s + corrected_initial_age = 3607 s"))
         let outdated = Self.explained(stored("Cache-Control: max-age=99").outdated(), after: 0)
-        #expect(outdated.contains("outdated: purged softly, or a HEAD showed another"))
+        #expect(outdated.contains("outdated: purged softly, or a HEAD showed another representation"))
         #expect(outdated.contains("decision: validate: outdated"))
     }
 }

@@ -2,7 +2,7 @@ import Caching
 import Message
 import Rules
 
-/// `cache.rules`: a list of `match: { conditions }` with what becomes of the requests that match.
+/// `cache.rules`: a list of `match: { conditions }` with the handling of the requests that match.
 extension SettingKind where Value == [CacheRule] {
     static var rules: SettingKind {
         .elements("rules", allowed: "a list of match: { … } with what applies then", read: readRule)
@@ -55,7 +55,7 @@ private func readZone(_ node: ConfigurationNode, number: Int, _ problems: inout 
     return WrittenZone(zone, diskPinned: disk?.pinned)
 }
 
-/// What rules and zones can say alike.
+/// Reads the keys that rules and zones have in common.
 private func readChanges(_ reader: inout MappingReader) -> HandlingChanges {
     var changes = HandlingChanges()
     changes.use = reader.value("policy", .policies)

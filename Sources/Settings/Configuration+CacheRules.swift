@@ -1,8 +1,7 @@
 package import Caching
 
 extension Configuration {
-    /// The rules of the cache, ready to be asked. For a configuration that was loaded without errors, or one like it: rules
-    /// name zones that are there.
+    /// The rules of the cache, prepared for look-ups. The configuration must have been validated: its rules name zones that exist.
     package var cacheRules: CacheRules {
         CacheRules(
             defaultHandling: cache.handling, zones: cache.zones.map(\.withUsualStorage), rules: cache.rules,
@@ -11,7 +10,7 @@ extension Configuration {
 }
 
 extension CacheSettings {
-    /// What holds where neither a zone nor a rule says anything.
+    /// The handling if neither a zone nor a rule says anything.
     var handling: CacheHandling {
         var handling = CacheHandling()
         handling.negativeTTL = negativeTTL
@@ -22,7 +21,7 @@ extension CacheSettings {
 }
 
 extension CacheZone {
-    /// What is left out follows from its disk, not from that of the default zone.
+    /// The zone with the storage policy that follows from its own disk, if it names none.
     fileprivate var withUsualStorage: CacheZone {
         var zone = self
         zone.changes.storage = changes.storage ?? usualStorage(diskSize: diskSize)
@@ -31,5 +30,5 @@ extension CacheZone {
     }
 }
 
-/// Where no rule says how long a thing is kept: on the disk if there is one.
+/// The storage policy if no zone or rule names one: on the disk if there is one.
 private func usualStorage(diskSize: UInt64) -> StoragePolicy { diskSize > 0 ? .permanent : .session }

@@ -5,7 +5,8 @@ package import Rules
 
 /// Every setting as a typed value. A request keeps the configuration that it started with.
 ///
-/// `Configuration()` is what Larder does without a file, once a directory for the disk tier was chosen (`DefaultDisk`). Meanings, bounds and defaults are declared in `Settings`.
+/// `Configuration()` is what Larder does without a file, once a directory for the disk tier was chosen (`DefaultDisk`). Meanings, bounds
+/// and defaults are declared in `Settings`.
 package struct Configuration: Sendable, Equatable {
     package var listen: [ListenAddress] = [.tcp(IPAddress(v4: 0x7F00_0001), port: 3128)]
     package var workers: Workers = .auto
@@ -21,40 +22,40 @@ package struct Configuration: Sendable, Equatable {
     package init() {}
 }
 
-/// How many worker threads.
+/// The number of worker threads.
 package enum Workers: Sendable, Equatable {
-    /// One per core this process may run on.
+    /// One for each core that this process may run on.
     case auto
     case count(Int)
 }
 
 package struct AdminSettings: Sendable, Equatable {
-    /// Nil: the admin server does not listen on TCP. Never `.unix`.
+    /// Nil if the admin server does not listen on TCP. Never `.unix`.
     package var address: ListenAddress? = .tcp(IPAddress(v4: 0x7F00_0001), port: 3129)
-    /// The path of the Unix socket that the commands use. Nil: there is none.
+    /// The path of the Unix socket that the commands use. Nil if there is none.
     package var socket: String? = "/run/larder/admin.sock"
-    /// The file whose first line is the token that allows changes over TCP. Nil: no changes over TCP.
+    /// The file whose first line is the token that allows changes over TCP. Nil if changes over TCP are not allowed.
     package var tokenFile: String?
 }
 
 package struct CacheSettings: Sendable, Equatable {
-    /// Bytes.
+    /// In bytes.
     package var memory: UInt64 = 256 << 20
-    /// `cache.disk.path` as written; nil if it is left out.
+    /// `cache.disk.path` as written. Nil if it is left out.
     package var writtenDiskPath: String?
-    /// `cache.disk.size` in bytes as written; nil if it is left out. 0: memory only.
+    /// `cache.disk.size` in bytes, as written. Nil if it is left out. Zero means memory only.
     package var writtenDiskSize: UInt64?
-    /// Holds for path and size if they are left out.
+    /// Path and size that apply if they are left out.
     package var defaultDisk = DefaultDisk.notChosen
-    /// `cache.disk.pinned` in bytes as written; nil if it is left out.
+    /// `cache.disk.pinned` in bytes, as written. Nil if it is left out.
     package var writtenDiskPinned: UInt64?
     /// How often stored responses are forced to the disk, in every zone with a disk.
     package var diskSync: Duration = .seconds(2)
     package var collapse = true
-    /// `cache.object_size_max` in bytes as written; nil if it is left out.
+    /// `cache.object_size_max` in bytes, as written. Nil if it is left out.
     package var writtenObjectSizeMax: UInt64?
     package var heuristicLifetimeMax: Duration = .seconds(86_400)
-    /// How long a 404 or 410 is fresh if the origin does not say. Zero: as RFC 9111 says.
+    /// How long a 404 or 410 is fresh if the origin does not say. With zero, RFC 9111 decides.
     package var negativeTTL: Seconds = Seconds(5)
     /// Whether targeted fields replace `Cache-Control` (RFC 9213).
     package var targetedFields = false
@@ -73,18 +74,18 @@ package struct CacheSettings: Sendable, Equatable {
 
     package var diskPath: String { writtenDiskPath ?? defaultDisk.path }
 
-    /// Bytes; 0: memory only.
+    /// In bytes. Zero means memory only.
     package var diskSize: UInt64 { writtenDiskSize ?? defaultDisk.size }
 
-    /// Bytes of the largest body that is stored.
+    /// The largest body that is stored, in bytes.
     package var objectSizeMax: UInt64 { writtenObjectSizeMax ?? max(memory, diskSize) / 8 }
 }
 
 /// What is compressed if a rule says `compress`.
 package struct CompressionSettings: Sendable, Equatable {
-    /// As written; nil if they are not: the types that compress well by experience.
+    /// The types as written. Nil if they are left out: then the types that are known to compress well.
     package var writtenTypes: [MediaTypePattern]?
-    /// Bytes of the smallest body.
+    /// The smallest body that is compressed, in bytes.
     package var sizeMin: UInt64 = 1 << 10
 
     package var types: [MediaTypePattern] { writtenTypes ?? Self.usualTypes }
@@ -103,7 +104,7 @@ package struct LogSettings: Sendable, Equatable {
 
 package enum AccessLogTarget: Sendable, Equatable {
     case stdout, off
-    /// Path.
+    /// The path of a file.
     case file(String)
 }
 
@@ -114,7 +115,7 @@ package struct TimeoutSettings: Sendable, Equatable {
     package var clientIdle: Duration = .seconds(60)
     package var connect: Duration = .seconds(10)
     package var firstByte: Duration = .seconds(60)
-    /// Between two reads of an origin's body, and between two writes of a client that does not read.
+    /// Between two reads of an origin's body, and between two writes to a client that does not read.
     package var idle: Duration = .seconds(60)
     /// For the head of a response that another request is already fetching.
     package var collapse: Duration = .seconds(30)
@@ -129,7 +130,7 @@ package enum TLSVersion: String, CaseIterable, Sendable {
 }
 
 package struct TLSSettings: Sendable, Equatable {
-    /// Path of a PEM bundle of the authorities to trust; nil: the system's.
+    /// The path of a PEM file with the authorities to trust. Nil stands for the system's.
     package var caFile: String?
     package var minVersion: TLSVersion = .v1_2
 }

@@ -1,12 +1,12 @@
-/// One thing wrong with a configuration, or worth a warning: `larder.yaml:12: cache.memroy: unknown key; did you mean cache.memory?`
+/// One error or warning about a configuration: `larder.yaml:12: cache.memroy: unknown key; did you mean cache.memory?`
 package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
     package let file: String
-    /// From 1; 0 if it is about the file as a whole.
+    /// From 1. Zero if the error is about the file as a whole.
     package let line: Int
-    /// The path of the key, `access.rules[2].allow.port`; empty if it is about no key.
+    /// The path of the key, `access.rules[2].allow.port`. Empty if the error is about no key.
     package let key: String
     package let message: String
-    /// What to do about it; nil if the message says it all.
+    /// What to do about it. Nil if the message is sufficient.
     package let hint: String?
 
     package init(file: String, line: Int, key: String, message: String, hint: String? = nil) {

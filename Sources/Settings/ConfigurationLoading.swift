@@ -1,12 +1,12 @@
 import Caching
 
-/// What reading a configuration came to.
+/// The result of reading a configuration.
 package struct LoadedConfiguration: Sendable {
     /// Nil if there are errors.
     package let configuration: Configuration?
     /// In the order of lines.
     package let errors: [ConfigurationError]
-    /// In the order of lines. They stop nothing.
+    /// In the order of lines. Warnings do not prevent a start.
     package let warnings: [ConfigurationError]
     private let file: String
     private let root: ConfigurationNode?
@@ -22,7 +22,7 @@ package struct LoadedConfiguration: Sendable {
         self.warnings = warnings.sorted { $0.line < $1.line }
     }
 
-    /// What turned out later about a setting, with the line of its key or of the nearest section around it.
+    /// A problem with a setting that was found later. It has the line of the key, or of the nearest section around it.
     package func problem(_ key: String, _ message: String, hint: String? = nil) -> ConfigurationError {
         ConfigurationError(file: file, line: root?.line(at: key) ?? 0, key: key, message: message, hint: hint)
     }
@@ -30,13 +30,14 @@ package struct LoadedConfiguration: Sendable {
 
 /// Reads and validates the tree of a file.
 ///
-/// - Parameter root: nil for an empty file, which means the defaults.
-/// - Parameter file: the name that messages begin with.
+/// - Parameters:
+///   - root: nil for an empty file, which means the defaults.
+///   - file: the name at the beginning of messages.
 package func loadConfiguration(_ root: ConfigurationNode?, file: String) -> LoadedConfiguration {
     LoadedConfiguration(root, file: file)
 }
 
-/// The keys of settings that differ and take effect at the next start only.
+/// The keys of settings that differ and whose changes take effect only at the next start.
 package func changesNeedingRestart(from old: Configuration, to new: Configuration) -> [String] {
     Settings.all.filter { $0.reload == .restart && $0.differs(old, new) }.map(\.key)
         + diskChangesNeedingRestart(from: old.cache, to: new.cache)
@@ -53,7 +54,7 @@ private func diskChangesNeedingRestart(from old: CacheSettings, to new: CacheSet
     return keys
 }
 
-/// Every setting with the value that holds, for `larder check -v`.
+/// Every setting with the value that is in effect, for `larder check -v`.
 package func effectiveSettings(_ configuration: Configuration) -> [(key: String, value: String)] {
     Settings.all.map { ($0.key, $0.effectiveText(in: configuration)) }
 }

@@ -1,7 +1,7 @@
 /// A configuration file as a tree, whatever language it was written in. Lines and columns count from 1.
 package struct ConfigurationNode: Sendable {
     package enum Value: Sendable {
-        /// - Parameter isQuoted: a quoted scalar is always text, never null.
+        /// - Parameter isQuoted: a quoted scalar is always text and never null.
         case scalar(String, isQuoted: Bool)
         case list([ConfigurationNode])
         case mapping([Entry])
@@ -29,13 +29,13 @@ package struct ConfigurationNode: Sendable {
         self.column = column
     }
 
-    /// Nothing was written: an empty plain scalar, `~` or `null`.
+    /// The value is empty: an empty plain scalar, `~` or `null`.
     package var isNull: Bool {
         guard case .scalar(let text, isQuoted: false) = value else { return false }
         return text.isEmpty || text == "~" || text == "null"
     }
 
-    /// What stands there, for messages: `"12q"`, `a list`.
+    /// The value as messages show it: `"12q"`, `a list`.
     var found: String {
         switch value {
         case .scalar(let text, _): isNull ? "nothing" : "\"\(text)\""
@@ -46,8 +46,8 @@ package struct ConfigurationNode: Sendable {
 }
 
 extension ConfigurationNode {
-    /// The line of what a path leads to, `cache.rules[2].zone`, or of the nearest thing around it that is there. Nil where its
-    /// first key is not.
+    /// The line of the node at a path, such as `cache.rules[2].zone`, or of the nearest existing node around it. Returns nil if the first
+    /// key of the path does not exist.
     func line(at path: String) -> Int? {
         var node = self
         var line: Int?

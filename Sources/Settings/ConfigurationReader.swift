@@ -4,7 +4,7 @@ struct ConfigurationReader {
     private var root: ConfigurationNode?
     private(set) var configuration = Configuration()
     private(set) var errors: [ConfigurationError] = []
-    /// The lines of the keys that were there, sections included.
+    /// The lines of the keys in the file, including sections.
     private(set) var lines: [String: Int] = [:]
 
     init(file: String) { self.file = file }
@@ -33,7 +33,7 @@ struct ConfigurationReader {
         return ConfigurationError(file: file, line: line, key: key, message: message, hint: hint)
     }
 
-    /// Whether anything is wrong with a key or what stands in its value.
+    /// Whether there is an error about a key or about something in its value.
     func hasErrors(in key: String) -> Bool { errors.contains { $0.key.hasPrefix(key) } }
 
     private mutating func readSection(_ node: ConfigurationNode, path: String, line: Int) {
@@ -61,7 +61,7 @@ struct ConfigurationReader {
         }
     }
 
-    /// What may stand in a section.
+    /// Describes what a section contains.
     private static func expectation(_ path: String) -> String {
         let names = children(of: path)
         return names.count == 1 ? "the key \(names[0])" : "the keys \(names.joined(separator: ", "))"
@@ -78,7 +78,7 @@ struct ConfigurationReader {
         return names
     }
 
-    /// The nearest neighbour, else the nearest name elsewhere.
+    /// Names the most similar key of the section, or else the most similar key of any section.
     private static func hint(forUnknown name: String, in path: String) -> String? {
         let prefix = path.isEmpty ? "" : path + "."
         if settings[prefix + name] != nil { return "keys are nested, not dotted" }

@@ -6,7 +6,7 @@ import Caching
 /// stores the result in `CacheSettings.defaultDisk`.
 package struct DefaultDisk: Sendable, Equatable {
     package var path: String
-    /// Bytes; 0: memory only.
+    /// In bytes. Zero means memory only.
     package var size: UInt64
 
     package init(path: String, size: UInt64) {
@@ -14,7 +14,7 @@ package struct DefaultDisk: Sendable, Equatable {
         self.size = size
     }
 
-    /// The value until the command line has looked at the machine.
+    /// The value before the command line has examined the machine.
     package static let notChosen = DefaultDisk(path: systemDirectory, size: 0)
 
     package static let systemDirectory = "/var/lib/larder"

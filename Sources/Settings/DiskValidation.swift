@@ -24,7 +24,7 @@ func normalisedPath(_ path: String) -> [Substring] {
 }
 
 private func sharedDirectoryErrors(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
-    // A directory that is left out is chosen later, with regard to those of the zones.
+    // If a directory is left out, it is chosen later, and the directories of zones are avoided.
     let known = cache.isDiskLeftOut ? cache.disks : cache.expectedDisks
     let disks = known.map { (disk: $0, parts: normalisedPath($0.path)) }
     return disks.enumerated().compactMap { index, own in
@@ -61,7 +61,7 @@ extension CacheSettings {
     }
 }
 
-/// Responses that shall survive a restart, in a zone without a disk.
+/// Warns about responses that are meant to survive a restart in a zone without a disk.
 private func storageWarnings(_ cache: CacheSettings, _ reader: ConfigurationReader) -> [ConfigurationError] {
     places(in: cache).compactMap { place in
         guard let storage = place.changes.storage, storage != .session else { return nil }
@@ -108,7 +108,7 @@ private func places(in cache: CacheSettings) -> [ChangesPlace] {
     return zones
         + rules.map { rule in
             let zone = rule.zone ?? CacheZone.defaultName
-            // A rule with a type holds in the zone that was chosen before it: any of them.
+            // A rule with a type does not choose the zone, so it applies to responses of all zones.
             let isOfAnyZone = !rule.conditions.types.isEmpty
             return ChangesPlace(
                 key: "cache.rules[\(rule.number)]", zone: zone, changes: rule.changes,

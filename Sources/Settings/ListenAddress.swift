@@ -1,15 +1,16 @@
 package import Message
 
-/// Where to listen: `127.0.0.1:3128`, `[::1]:3128`, `localhost:3128` or `unix:/run/larder/proxy.sock`.
+/// An address to listen on: `127.0.0.1:3128`, `[::1]:3128`, `localhost:3128` or `unix:/run/larder/proxy.sock`.
 package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
     case tcp(IPAddress, port: UInt16)
     case unix(String)
 
-    /// Nil if the text is none of these. Port 0 is any free one, which the line of readiness tells; a name other than localhost is not looked up.
+    /// Returns nil if the text is none of these. With port 0 the kernel chooses a free port, and the line of readiness shows it. The only
+    /// name is localhost: others are not looked up.
     package init?(_ text: String) {
         if text.hasPrefix("unix:") {
             let path = String(text.dropFirst(5))
-            // sun_path of sockaddr_un holds 107 bytes and a NUL.
+            // `sun_path` of `sockaddr_un` has space for 107 bytes and a NUL.
             guard path.hasPrefix("/"), path.utf8.count <= 107, !path.utf8.contains(0) else { return nil }
             self = .unix(path)
             return
@@ -45,7 +46,7 @@ package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ListenAddress {
-    /// Port 0: two such listeners are not the same.
+    /// The port is 0. Two such listeners are not the same.
     var isAnyPort: Bool {
         if case .tcp(_, port: 0) = self { return true }
         return false

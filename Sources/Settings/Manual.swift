@@ -20,7 +20,7 @@ private func row(_ setting: any SettingDeclaration) -> String {
     return "| " + cells.map(escapeCell).joined(separator: " | ") + " |\n"
 }
 
-/// A bar would end the cell.
+/// A vertical bar would end the cell.
 private func escapeCell(_ text: String) -> String {
     text.split(separator: "|", omittingEmptySubsequences: false).joined(separator: "\\|")
 }

@@ -1,14 +1,14 @@
-/// Reads a mapping inside a value, whose keys are known: those that are asked for. All that is wrong is told at the end.
+/// Reads a mapping inside of a value. The keys that the caller reads are the known ones; `finish` reports all others.
 struct MappingReader {
     private let entries: [ConfigurationNode.Entry]
     private let node: ConfigurationNode
-    /// What is wrong with each entry.
+    /// The problems of each entry.
     private var problems: [[SettingProblem]]
     private var isKnown: [Bool]
     private var known: [String] = []
     private var missing: [SettingProblem] = []
 
-    /// - Parameter expected: what a mapping here looks like, for whoever wrote none. Nothing at all is an empty mapping.
+    /// - Parameter expected: describes the mapping, for the message if the node is none. An empty node counts as an empty mapping.
     init?(_ node: ConfigurationNode, expected: String, problems: inout [SettingProblem]) {
         if case .mapping(let entries) = node.value {
             self.entries = entries
@@ -23,7 +23,7 @@ struct MappingReader {
         isKnown = entries.map { _ in false }
     }
 
-    /// Nil if the key is not there, or its value is wrong.
+    /// Returns nil if the key is missing or its value is wrong.
     mutating func value<Value>(_ key: String, _ kind: SettingKind<Value>) -> Value? {
         known.append(key)
         guard let index = find(key) else { return nil }
@@ -33,14 +33,14 @@ struct MappingReader {
         return value
     }
 
-    /// As `value`, but the key must be there.
+    /// Like `value`, but the key must be present.
     mutating func requiredValue<Value>(_ key: String, _ kind: SettingKind<Value>) -> Value? {
         let value = value(key, kind)
         if find(key) == nil { missing.append(SettingProblem(node, message: "\(key) is missing")) }
         return value
     }
 
-    /// Where a key must not stand that has a meaning elsewhere.
+    /// Reports a key that has a meaning elsewhere but not here.
     mutating func refuse(_ key: String, _ message: String, hint: String? = nil) {
         guard let index = find(key) else { return }
         problems[index].append(
@@ -48,7 +48,7 @@ struct MappingReader {
     }
 
     /// - Parameter noun: what a key is called here: `key`, `condition`.
-    /// - Returns: whether all was right.
+    /// - Returns: whether there was no problem.
     func finish(_ noun: String, into all: inout [SettingProblem]) -> Bool {
         let unknown = entries.indices.filter { !isKnown[$0] }
         let found = entries.indices.flatMap {
@@ -73,7 +73,7 @@ struct MappingReader {
 }
 
 extension SettingKind {
-    /// A list whose elements are read by their number, from 1: rules, zones.
+    /// Reads a list whose elements are numbered from 1: rules, zones.
     ///
     /// - Parameter noun: what the elements are called, in the plural.
     static func elements<Element: Sendable & Equatable>(

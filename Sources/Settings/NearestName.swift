@@ -1,6 +1,6 @@
-/// The name somebody probably meant: the nearest of `names` by edit distance, or nil if none is near.
+/// The name that was probably meant: the most similar of `names` by edit distance. Returns nil if none is similar.
 ///
-/// Near is a third of the letters at most, and never all of a short name.
+/// A name is similar if at most a third of its letters differ, and never all letters of a short name.
 package func nearestName(to name: String, among names: some Sequence<String>) -> String? {
     let bound = max(1, name.utf8.count / 3)
     var best: (name: String, distance: Int)?
@@ -12,7 +12,7 @@ package func nearestName(to name: String, among names: some Sequence<String>) ->
     return best?.name
 }
 
-/// Insertions, deletions, substitutions and swaps of neighbours that lead from one to the other, letters in any case.
+/// The number of insertions, deletions, substitutions and swaps of neighbours that lead from one to the other. Case is ignored.
 package func editDistance(_ a: String, _ b: String) -> Int {
     let (a, b) = (Array(a.lowercased().utf8), Array(b.lowercased().utf8))
     var beforeLast: [Int] = []

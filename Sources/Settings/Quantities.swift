@@ -1,14 +1,14 @@
 /// Sizes and durations as people write them: a whole number and a unit.
 
-/// `256MiB`, `10GiB`, `64kB`, or plain bytes. Binary units to a power of 1024, decimal ones to a power of 1000; the case
-/// does not matter. Nil if it is none, or more than 2^63 bytes.
+/// Parses `256MiB`, `10GiB`, `64kB`, or plain bytes. Binary units are powers of 1024, decimal units powers of 1000. Case is ignored.
+/// Returns nil if the text is not a size, or more than 2^63 bytes.
 package func parseSize(_ text: String) -> UInt64? {
     guard let (number, unit) = splitQuantity(text), let factor = sizeUnits[unit.lowercased()] else { return nil }
     let (bytes, overflow) = number.multipliedReportingOverflow(by: factor)
     return overflow || bytes > 1 << 63 ? nil : bytes
 }
 
-/// The shortest exact spelling.
+/// Renders the size in its shortest exact spelling.
 package func renderSize(_ bytes: UInt64) -> String {
     guard bytes > 0 else { return "0" }
     for (unit, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)] where bytes.trailingZeroBitCount >= shift
@@ -18,7 +18,8 @@ package func renderSize(_ bytes: UInt64) -> String {
     return "\(bytes)"
 }
 
-/// `500ms`, `30s`, `5m`, `1h`, `2d`; a number without a unit is none, but for `0`. Nil above some 290 years.
+/// Parses `500ms`, `30s`, `5m`, `1h`, `2d`. A number needs a unit, except for `0`. Returns nil if the text is not a duration, or more than
+/// about 290 years.
 package func parseDuration(_ text: String) -> Duration? {
     guard let (number, unit) = splitQuantity(text) else { return nil }
     if unit.isEmpty { return number == 0 ? .zero : nil }
@@ -28,7 +29,7 @@ package func parseDuration(_ text: String) -> Duration? {
     return .milliseconds(count)
 }
 
-/// The shortest exact spelling down to milliseconds.
+/// Renders the duration in its shortest exact spelling, down to milliseconds.
 package func renderDuration(_ duration: Duration) -> String {
     let (seconds, attoseconds) = duration.components
     let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
@@ -45,7 +46,7 @@ private let sizeUnits: [String: UInt64] = [
 
 private let durationUnits: [String: UInt64] = ["ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000]
 
-/// Digits, perhaps one space, and what follows them.
+/// Splits a text into digits and the unit behind them. One space may be in between.
 private func splitQuantity(_ text: String) -> (number: UInt64, unit: String)? {
     let digits = text.utf8.prefix { (0x30...0x39).contains($0) }
     guard !digits.isEmpty, let number = UInt64(String(decoding: digits, as: UTF8.self)) else { return nil }
@@ -54,7 +55,7 @@ private func splitQuantity(_ text: String) -> (number: UInt64, unit: String)? {
     return (number, String(decoding: unit, as: UTF8.self))
 }
 
-/// A decimal number without sign; nil if it is not one or out of `bounds`.
+/// Parses a decimal number without a sign. Returns nil if the text is not such a number, or not within `bounds`.
 func parseCount(_ text: String, in bounds: ClosedRange<Int>) -> Int? {
     guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text) else { return nil }
     return bounds.contains(number) ? number : nil

@@ -1,8 +1,8 @@
 import Rules
 
-/// The conditions of a rule: one grammar for `access.rules` and `cache.rules`.
+/// Reads the conditions of a rule. `access.rules` and `cache.rules` share this grammar.
 ///
-/// - Parameter reader: of the mapping they stand in; it is asked for nothing else here.
+/// - Parameter reader: reads the mapping with the conditions. Nothing else of the mapping is read here.
 func readConditions(_ reader: inout MappingReader, of side: RuleSide) -> RuleConditions {
     var conditions = RuleConditions()
     conditions.hosts = reader.value("host", SettingKind<HostPattern>.hostPattern.list()) ?? []
@@ -26,5 +26,5 @@ func readConditions(_ reader: inout MappingReader, of side: RuleSide) -> RuleCon
     return conditions
 }
 
-/// Whose rules.
+/// Which rules the conditions belong to.
 enum RuleSide { case access, cache }

@@ -3,8 +3,8 @@ package import Caching
 import Message
 import Rules
 
-// Rules as `larder check` shows them: one line each, the same words in the same order however they were written. The parts are
-// the same as names and values, for JSON.
+// Rules as `larder check` shows them: one line each, with the same words in the same order, however they were written. `parts` has the
+// same as names and values, for JSON.
 
 extension AccessRule {
     /// `allow: host *.example.org; port 80, 443`, `deny: everything ("not on the list")`.
@@ -22,7 +22,7 @@ extension CacheRule {
         "\(conditions) → " + (parts.isEmpty ? "as without rules" : lineText(parts))
     }
 
-    /// What it says beside its conditions.
+    /// The settings of the rule, without its conditions.
     package var parts: [(name: String, values: [String])] {
         (zone.map { [("zone", [$0])] } ?? []) + changes.parts + (key?.parts ?? [])
     }
@@ -37,7 +37,7 @@ extension WrittenZone {
 }
 
 extension CacheSettings {
-    /// The zone that is always there, in the same words.
+    /// The default zone in the same form.
     package var defaultZoneText: String {
         "\(CacheZone.defaultName): \(lineText([("memory", [renderSize(memory)])] + diskParts(disk)))"
     }

@@ -1,6 +1,6 @@
 /// `conf/larder.yaml`: every setting with its meaning and default, rendered from the declarations.
 ///
-/// Loading it gives `Configuration()`. A setting without a default that could be written is there as a comment.
+/// Loading the file gives `Configuration()`. A setting whose default cannot be written is a comment.
 package func renderSampleFile() -> String {
     var lines = sampleHead
     for section in Settings.sections {

@@ -16,8 +16,8 @@ struct Setting<Value: Sendable & Equatable>: SettingDeclaration {
     /// - Parameters:
     ///   - written: the default as the sample file shows it, for values that nobody would write on one line.
     ///   - example: what the sample file shows as a comment, for settings whose default cannot be written.
-    ///   - defaultMeaning: what the default means if its value does not say it.
-    ///   - inEffect: the value that takes the place of one that is left out.
+    ///   - defaultMeaning: what the default means, if its value does not say so.
+    ///   - inEffect: the value that applies if the setting is left out.
     init(
         _ key: String, _ place: any WritableKeyPath<Configuration, Value> & Sendable, _ kind: SettingKind<Value>,
         reload: Reload, _ meaning: String, written: [String] = [], example: [String] = [],
@@ -63,18 +63,18 @@ protocol SettingDeclaration: Sendable {
     var written: [String] { get }
     var example: [String] { get }
     var defaultMeaning: String? { get }
-    /// The value as YAML on one line; empty if the configuration leaves it out.
+    /// The value as YAML on one line. Empty if the configuration leaves it out.
     func text(in configuration: Configuration) -> String
-    /// The same, with what holds instead of a value that is left out.
+    /// The same, but with the value that applies if the setting is left out.
     func effectiveText(in configuration: Configuration) -> String
     func differs(_ a: Configuration, _ b: Configuration) -> Bool
-    /// Stores the value in the configuration, or says what is wrong with it.
+    /// Stores the value in the configuration, or reports what is wrong with it.
     func read(_ node: ConfigurationNode, into configuration: inout Configuration) -> [SettingProblem]
 }
 
 /// When a change to a setting takes effect.
 enum Reload: String, CaseIterable, Sendable {
-    /// At SIGHUP, for requests that start after it.
+    /// At SIGHUP, for requests that start afterwards.
     case live
     /// At the next start.
     case restart

@@ -3,7 +3,7 @@ import Message
 import Rules
 
 extension SettingKind where Value == Seconds {
-    /// A duration in whole seconds: HTTP knows no smaller ones.
+    /// A duration in whole seconds: HTTP has no smaller unit.
     static func seconds(_ bounds: ClosedRange<Duration>) -> SettingKind {
         .scalar(
             "a duration of whole seconds from \(renderDuration(bounds.lowerBound)) to \(renderDuration(bounds.upperBound))",
@@ -92,7 +92,7 @@ extension SettingKind where Value == String {
             }, render: { $0 })
     }
 
-    /// A host as it stands in a URI.
+    /// A host as it is written in a URI.
     static var keyHost: SettingKind {
         .scalar(
             "a host name or an address, without a port",
@@ -108,9 +108,9 @@ extension SettingKind where Value == String {
 /// `disk` of a zone, as written.
 struct WrittenDisk: Sendable, Equatable {
     var path: String
-    /// Bytes.
+    /// In bytes.
     var size: UInt64
-    /// Bytes; nil if it is left out.
+    /// In bytes. Nil if it is left out.
     var pinned: UInt64?
 }
 

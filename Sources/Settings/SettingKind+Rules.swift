@@ -8,7 +8,7 @@ extension SettingKind where Value == AddressRange {
             render: { $0.first.isV4 ? "\($0)" : "\"\($0)\"" }, hint: networkHint)
     }
 
-    /// The usual slips: bits beyond the prefix, a name.
+    /// Explains the usual mistakes: bits beyond the prefix, or a name.
     @Sendable private static func networkHint(_ text: String) -> String? {
         let parts = text.split(separator: "/", maxSplits: 1)
         guard let address = parts.first.flatMap({ IPAddress(strict: $0.utf8) }) else {
@@ -22,7 +22,7 @@ extension SettingKind where Value == AddressRange {
 }
 
 extension AddressRange {
-    /// The range of that length around an address. Nil if the length is out of bounds.
+    /// The range with a prefix of this length around an address. Returns nil if the length is out of bounds.
     fileprivate init?(containing address: IPAddress, prefixLength: Int) {
         if let v4 = address.v4 {
             self.init(IPAddress(v4: v4 & (~0 << UInt32(32 - prefixLength))), prefixLength: prefixLength)
@@ -65,7 +65,7 @@ extension SettingKind where Value == HostPattern {
 }
 
 extension SettingKind where Value == String {
-    /// A method (RFC 9110 §9.1): case-sensitive, and all that are registered are upper case.
+    /// A method (RFC 9110 §9.1). Methods are case-sensitive, and all registered ones are in upper case.
     static var method: SettingKind {
         .scalar(
             "a method in upper case", parse: { text in isMethod(text) ? text : nil }, render: { $0 },

@@ -1,7 +1,7 @@
 import Message
 
 extension SettingKind where Value == UInt64 {
-    /// - Parameter bounds: bytes.
+    /// - Parameter bounds: in bytes.
     static func size(_ bounds: ClosedRange<UInt64>) -> SettingKind {
         .scalar(
             "a size from \(renderSize(bounds.lowerBound)) to \(renderSize(bounds.upperBound))",
@@ -10,7 +10,7 @@ extension SettingKind where Value == UInt64 {
 }
 
 extension SettingKind where Value == UInt64 {
-    /// The bytes of a disk tier; 0 is none.
+    /// The size of a disk tier in bytes. Zero turns it off.
     static var diskSize: SettingKind {
         let bounds = diskSizeMin...1 << 50
         return .scalar(
@@ -36,7 +36,7 @@ extension SettingKind where Value == Int {
             render: { "\($0)" })
     }
 
-    /// Bytes that fit an `Int`.
+    /// Bytes that fit into an `Int`.
     static func bytes(_ bounds: ClosedRange<Int>) -> SettingKind {
         .scalar(
             "a size from \(renderSize(UInt64(bounds.lowerBound))) to \(renderSize(UInt64(bounds.upperBound)))",
@@ -77,14 +77,14 @@ extension SettingKind where Value == String {
             "the path of \(what)", parse: { $0.isEmpty || $0.utf8.contains(0) ? nil : $0 }, render: { $0 })
     }
 
-    /// A path of a socket: absolute, at most 107 bytes (`sun_path`).
+    /// The path of a socket: absolute, at most 107 bytes (`sun_path`).
     static var socketPath: SettingKind {
         .scalar(
             "an absolute path of at most 107 bytes",
             parse: { $0.hasPrefix("/") && $0.utf8.count <= 107 && !$0.utf8.contains(0) ? $0 : nil }, render: { $0 })
     }
 
-    /// Something to show, on one line.
+    /// Text on one line that is shown to people.
     static func text(_ lengthMax: Int) -> SettingKind {
         .scalar(
             "text of 1 to \(lengthMax) bytes without control characters",
@@ -110,7 +110,7 @@ extension SettingKind where Value == Workers {
 }
 
 extension SettingKind where Value == AccessLogTarget {
-    /// A file is told from a slip of the pen by its slash.
+    /// `stdout`, `off`, or a file. The slash tells a file from a misspelt word.
     static var logTarget: SettingKind {
         .scalar(
             "stdout, off, or a file with a / in its path",
@@ -147,7 +147,7 @@ extension SettingKind where Value == ListenAddress {
             }, render: { "\($0)" })
     }
 
-    /// `{ address: … }`: a listener is a mapping, so that it can say more one day.
+    /// `{ address: … }`: a listener is a mapping, so that more keys can be added later.
     static var listener: SettingKind {
         let address = listenAddress
         return SettingKind(

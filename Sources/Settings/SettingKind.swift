@@ -1,17 +1,17 @@
-/// How the value of a setting is written: what is allowed, how it is read, how it is shown.
+/// How the value of a setting is written: which values are allowed, how they are read, and how they are shown.
 struct SettingKind<Value: Sendable & Equatable>: Sendable {
-    /// For people, to follow "expected": `a size from 1MiB to 16TiB`.
+    /// Describes the allowed values, to follow "expected": `a size from 1MiB to 16TiB`.
     let allowed: String
-    /// Nil if there was a problem; all of them are appended.
+    /// Returns nil if there was a problem. Appends all problems.
     let read: @Sendable (ConfigurationNode, inout [SettingProblem]) -> Value?
-    /// As YAML on one line; reading it gives the value again.
+    /// Renders the value as YAML on one line. Reading that gives the same value.
     let render: @Sendable (Value) -> String
 }
 
-/// What is wrong with a value, before it is known whose value it is.
+/// What is wrong with a value. It is not known yet to which key the value belongs.
 struct SettingProblem: Sendable {
     let line: Int
-    /// Where inside the value, to follow the key: `[2].allow.port`; empty: all of it.
+    /// The place inside of the value, to follow the key: `[2].allow.port`. Empty if it is the whole value.
     let place: String
     let message: String
     let hint: String?
@@ -27,14 +27,14 @@ struct SettingProblem: Sendable {
         self.hint = hint
     }
 
-    /// The same problem seen from a value that holds the value it was found in.
+    /// The same problem, as seen from the value around the one in which it was found.
     func inside(_ outer: String) -> SettingProblem {
         SettingProblem(line: line, place: outer + place, message: message, hint: hint)
     }
 }
 
 extension SettingKind {
-    /// One piece of text; `parse` gives nil for what is not allowed.
+    /// A value that is one piece of text. `parse` returns nil for text that is not allowed.
     static func scalar(
         _ allowed: String, parse: @escaping @Sendable (String) -> Value?,
         render: @escaping @Sendable (Value) -> String, hint: @escaping @Sendable (String) -> String? = { _ in nil }
@@ -53,7 +53,7 @@ extension SettingKind {
             }, render: render)
     }
 
-    /// The kind with one word more, which means nil.
+    /// The kind with one more word, which means nil.
     func or(_ word: String) -> SettingKind<Value?> {
         let allowed = "\(allowed), or \(word)"
         return SettingKind<Value?>(
@@ -79,7 +79,7 @@ extension SettingKind {
             render: { $0.map(render) ?? "" })
     }
 
-    /// A list of such values; one value alone is a list of one.
+    /// A list of such values. A single value counts as a list with one element.
     func list(isEmptyAllowed: Bool = false) -> SettingKind<[Value]> {
         SettingKind<[Value]>(
             allowed: "a list of: \(allowed)",

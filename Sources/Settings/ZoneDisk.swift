@@ -3,9 +3,9 @@ package import Caching
 /// The disk tier of one zone, with the values that are in effect.
 package struct ZoneDisk: Sendable, Equatable {
     package var zone: String
-    /// Its directory, as written.
+    /// The directory, as written.
     package var path: String
-    /// Bytes of all its files; never 0.
+    /// The most bytes that all files take together. Never 0.
     package var size: UInt64
     /// How many of these bytes pinned responses may take.
     package var pinned: UInt64
@@ -24,7 +24,7 @@ package struct ZoneDisk: Sendable, Equatable {
 /// A zone as it is written in the file.
 package struct WrittenZone: Sendable, Equatable {
     package var zone: CacheZone
-    /// `disk.pinned` in bytes as written; nil if it is left out.
+    /// `disk.pinned` in bytes, as written. Nil if it is left out.
     package var diskPinned: UInt64?
 
     package init(_ zone: CacheZone, diskPinned: UInt64? = nil) {
@@ -34,9 +34,9 @@ package struct WrittenZone: Sendable, Equatable {
 }
 
 extension WrittenZone {
-    /// Nil if the zone has none.
+    /// Nil if the zone has no disk.
     ///
-    /// - Parameter sync: `cache.disk.sync`, which holds for all zones.
+    /// - Parameter sync: `cache.disk.sync`, which applies to all zones.
     func disk(sync: Duration) -> ZoneDisk? {
         guard let path = zone.diskPath, zone.diskSize > 0 else { return nil }
         let pinned = diskPinned ?? pinnedLeftOut(of: zone.diskSize)
@@ -45,7 +45,7 @@ extension WrittenZone {
 }
 
 extension CacheSettings {
-    /// Of the default zone; nil if it has none.
+    /// The disk of the default zone. Nil if it has none.
     package var disk: ZoneDisk? { disk(size: diskSize) }
 
     private func disk(size: UInt64) -> ZoneDisk? {
@@ -56,17 +56,17 @@ extension CacheSettings {
         return ZoneDisk(zone: CacheZone.defaultName, path: diskPath, size: size, pinned: pinned, sync: diskSync)
     }
 
-    /// Of all zones that have one, the default one first.
+    /// The disks of all zones that have one. The default zone comes first.
     package var disks: [ZoneDisk] {
         (disk.map { [$0] } ?? []) + writtenZones.compactMap { $0.disk(sync: diskSync) }
     }
 
-    /// As `disks`, before the machine was looked at: the default zone has a disk of unknown size unless the configuration turns it off.
+    /// Like `disks`, before the machine was examined: the default zone has a disk of unknown size unless the configuration turns it off.
     var expectedDisks: [ZoneDisk] {
         (disk(size: writtenDiskSize ?? .max).map { [$0] } ?? []) + writtenZones.compactMap { $0.disk(sync: diskSync) }
     }
 
-    /// Nil if the zone has none, or there is no such zone.
+    /// Nil if the zone has no disk, or does not exist.
     package func disk(ofZone name: String) -> ZoneDisk? { disks.first { $0.zone == name } }
 }
 

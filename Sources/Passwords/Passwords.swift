@@ -37,14 +37,14 @@ package enum PasswordError: Error, Sendable, Equatable, CaseIterable {
 /// The work factor of bcrypt: 2^10 rounds, about 50 ms.
 private let bcryptCost: CUnsignedLong = 10
 
-/// A `$2b$` setting with random salt from the system; nil if crypt(3) cannot make one.
+/// Makes a `$2b$` setting with a random salt from the system. Returns nil if crypt(3) cannot make one.
 private func makeSetting() -> String? {
     guard let setting = unsafe crypt_gensalt_ra("$2b$", bcryptCost, nil, 0) else { return nil }
     defer { unsafe free(setting) }
     return unsafe String(cString: setting)
 }
 
-/// crypt(3); nil where it fails. Its working memory is wiped before it is given back.
+/// Calls crypt(3). Returns nil if it fails. Its working memory is wiped before it is freed.
 private func crypt(_ password: [UInt8], setting: String) -> [UInt8]? {
     guard !password.contains(0) else { return nil }
     var memory: UnsafeMutableRawPointer?

@@ -6,19 +6,19 @@ struct YAMLEvent {
         case scalar(String, isQuoted: Bool)
         case sequenceStart, sequenceEnd, mappingStart, mappingEnd
         case alias
-        /// Of the stream.
+        /// The end of the stream.
         case end
     }
     let kind: Kind
     let isAnchored: Bool
     let isTagged: Bool
-    /// From 1.
+    /// Counted from 1.
     let line, column: Int
 
     func error(_ message: String) -> YAMLError { YAMLError(line: line, column: column, message: message) }
 }
 
-/// The events of one text in order. Sole owner of libyaml's parser and of the text it reads.
+/// The events of a text in order. It is the only owner of libyaml's parser, and of the text that the parser reads.
 @safe
 struct YAMLEvents: ~Copyable {
     private let parser: UnsafeMutablePointer<yaml_parser_t>
@@ -29,8 +29,8 @@ struct YAMLEvents: ~Copyable {
         _ = unsafe text.initialize(from: bytes)
         unsafe parser = .allocate(capacity: 1)
         unsafe parser.initialize(to: yaml_parser_t())
-        // Fails for want of memory only, as any allocation of ours would.
-        precondition(unsafe yaml_parser_initialize(parser) == 1, "libyaml could not start")
+        // This fails only for lack of memory, as any other allocation would.
+        precondition(unsafe yaml_parser_initialize(parser) == 1, "libyaml has memory to start")
         unsafe yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
         unsafe yaml_parser_set_input_string(parser, text.baseAddress, bytes.count)
     }
@@ -41,7 +41,7 @@ struct YAMLEvents: ~Copyable {
         unsafe text.deallocate()
     }
 
-    /// The next event that says something; starts of stream and document are passed over. After `.end` comes `.end`.
+    /// The next event with content. Starts of stream and document are skipped. After `.end`, it returns `.end` again.
     mutating func next() throws(YAMLError) -> YAMLEvent {
         while true {
             var raw = unsafe yaml_event_t()
@@ -84,7 +84,7 @@ struct YAMLEvents: ~Copyable {
             column: raw.start_mark.column + 1)
     }
 
-    /// What libyaml complains about, where it does.
+    /// The error that libyaml reports, with its line.
     private func syntaxError() -> YAMLError {
         var message = unsafe parser.pointee.problem.map { unsafe String(cString: $0) } ?? "not YAML"
         if let context = unsafe parser.pointee.context.map({ unsafe String(cString: $0) }) {

@@ -1,12 +1,12 @@
-/// A YAML document as a tree: scalars, sequences and mappings, each with where it stands. Lines and columns count from 1.
+/// A YAML document as a tree of scalars, sequences and mappings, each with its position. Lines and columns count from 1.
 ///
-/// The part of YAML 1.1 that configuration needs. Anchors, aliases, tags and further documents are refused.
+/// It has the part of YAML 1.1 that configuration needs. Anchors, aliases, tags and further documents are refused.
 package struct YAMLNode: Sendable, Equatable {
     package enum Value: Sendable, Equatable {
-        /// - Parameter isQuoted: by quotes or as a block; a plain one may mean a number, a flag or nothing.
+        /// - Parameter isQuoted: in quotes or a block. A plain scalar may stand for a number, a flag or null.
         case scalar(String, isQuoted: Bool)
         case sequence([YAMLNode])
-        /// In the order of the file; no key twice.
+        /// In the order of the file. No key occurs twice.
         case mapping([Entry])
     }
 
@@ -33,9 +33,9 @@ package struct YAMLNode: Sendable, Equatable {
     }
 }
 
-/// Why a text is no configuration.
+/// Why a text is not a YAML document that Larder accepts.
 package struct YAMLError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// From 1; 0 if the parser does not say.
+    /// Counted from 1. Zero if the parser does not know the line.
     package let line: Int
     package let column: Int
     package let message: String

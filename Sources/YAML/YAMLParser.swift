@@ -1,18 +1,18 @@
-/// What one text may make us hold.
+/// The most that one text can make the parser hold.
 package struct YAMLBounds: Sendable {
     package var textBytesMax = 4 << 20
-    /// Sequences and mappings inside each other.
+    /// How deep sequences and mappings can be nested.
     package var depthMax = 32
     package var nodeCountMax = 200_000
     package init() {}
 }
 
-/// The tree of a YAML text (UTF-8); nil for a document without content.
+/// Parses a YAML text in UTF-8. Returns nil for a document without content.
 package func parseYAML(_ text: [UInt8], bounds: YAMLBounds = YAMLBounds()) throws(YAMLError) -> YAMLNode? {
     guard text.count <= bounds.textBytesMax else {
         throw YAMLError(line: 0, column: 0, message: "longer than \(bounds.textBytesMax) bytes")
     }
-    // libyaml would take UTF-16 for what it is; whoever edits the file would not see that.
+    // libyaml would accept UTF-16 as well, but a person who edits the file would not notice it.
     guard String(validating: text, as: UTF8.self) != nil else {
         let line = lineOfFirstInvalidByte(text)
         throw YAMLError(line: line, column: 1, message: "not UTF-8 text")
@@ -27,7 +27,7 @@ private func lineOfFirstInvalidByte(_ text: [UInt8]) -> Int {
     return 1 + (lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0)
 }
 
-/// Builds the tree by descending with the events; the recursion is bounded by `depthMax`.
+/// Builds the tree by recursive descent along the events. `depthMax` bounds the recursion.
 private struct YAMLTreeBuilder {
     private let bounds: YAMLBounds
     private var nodeCount = 0
@@ -58,7 +58,7 @@ private struct YAMLTreeBuilder {
         case .sequenceStart: value = .sequence(try sequence(&events, depth: depth))
         case .mappingStart: value = .mapping(try mapping(&events, depth: depth))
         case .alias: throw event.error("aliases are not supported; write the value itself")
-        case .sequenceEnd, .mappingEnd, .end: preconditionFailure("libyaml closed what it had not opened")
+        case .sequenceEnd, .mappingEnd, .end: preconditionFailure("libyaml closes only what it has opened")
         }
         return YAMLNode(value, line: event.line, column: event.column)
     }

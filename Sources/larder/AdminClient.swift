@@ -4,13 +4,13 @@ import Glibc
 import Message
 import Settings
 
-/// One request to the running proxy over its admin socket. Blocks; gives up when nothing happens for `secondsMax`.
+/// Sends requests to the running proxy over its admin socket. Blocks. Gives up if nothing arrives for `secondsMax`.
 struct AdminClient {
     private static let secondsMax = 30
     /// The longest answer is `/transfers` of a busy proxy.
     private static let answerBytesMax = 64 << 20
 
-    /// The sockets to try; the first one that accepts a connection is used.
+    /// The sockets to try. The first one that accepts a connection is used.
     var paths: [String]
 
     enum Failure: Error, Equatable {
@@ -38,7 +38,7 @@ struct AdminClient {
         var body: [UInt8]
     }
 
-    /// - Parameter body: JSON; empty for none.
+    /// - Parameter body: JSON. Empty if the request has none.
     func ask(_ method: String, _ path: String, body: [UInt8] = []) throws(Failure) -> Answer {
         let connection = try begin(method, path, body: body)
         let bytes = try readToEnd(connection)
@@ -46,9 +46,9 @@ struct AdminClient {
         return answer
     }
 
-    /// Requests lines and passes them on as they arrive, so that they need not all be in memory.
+    /// Requests lines and passes each on as it arrives, so that not all of them are in memory at once.
     ///
-    /// - Returns: nil when all lines have arrived; the answer if it is something else, such as a refusal.
+    /// - Returns: nil when all lines have arrived. If the server answers with something else, such as a refusal, returns that answer.
     func lines(_ path: String, _ each: (ArraySlice<UInt8>) -> Void) throws(Failure) -> Answer? {
         let connection = try begin("GET", path, body: [])
         var reader = LineReader()
@@ -140,7 +140,7 @@ struct AdminClient {
         throw .notAnAnswer(path: path)
     }
 
-    /// Head and body of a complete response; nil if it is cut off or is not a response.
+    /// Head and body of a complete response. Returns nil if it is cut off or is not a response.
     static func parse(_ bytes: [UInt8]) -> Answer? {
         var head = ResponseHead()
         var progress = HeadProgress()

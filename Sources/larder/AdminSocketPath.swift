@@ -1,10 +1,10 @@
 import Glibc
 import Settings
 
-/// Where the admin socket may be, in the order in which `serve` tries to open it there and the other commands ask.
+/// The paths of the admin socket: `serve` tries to create it there in this order, and the other commands try to connect in this order.
 ///
-/// The configured path comes first. Who may not write there (the default, /run/larder, belongs to root) gets one in a
-/// directory of their own, so that a Larder started by hand can be steered by hand.
+/// The configured path comes first. A user who cannot write there (the default, /run/larder, belongs to root) gets a socket in a directory
+/// of their own, so that they can also control a Larder that they started by hand.
 /// - Returns: empty if the configuration turns the socket off.
 func adminSocketPaths(_ settings: AdminSettings, environment: (String) -> String?) -> [String] {
     guard let configured = settings.socket else { return [] }
@@ -17,7 +17,7 @@ func adminSocketPaths(_ settings: AdminSettings, environment: (String) -> String
     return [configured]
 }
 
-/// A variable of the process' environment; nil if it is not set or empty.
+/// The value of an environment variable. Returns nil if it is not set or empty.
 func environmentVariable(_ name: String) -> String? {
     guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
     return unsafe String(cString: value)

@@ -1,4 +1,4 @@
-/// What is wrong with a command line, and a hint at what may have been meant.
+/// An error in a command line, with a hint at what may have been meant.
 struct UsageError: Error, Equatable {
     var message: String
     var hint: String?
@@ -8,7 +8,7 @@ struct UsageError: Error, Equatable {
         self.hint = hint
     }
 
-    /// - Parameter kind: what the word should have named.
+    /// - Parameter kind: what the word should have been.
     static func unknown(_ kind: String, _ word: String, among known: [String]) -> UsageError {
         let nearest = nearestWord(to: word, among: known)
         return UsageError(
@@ -17,14 +17,14 @@ struct UsageError: Error, Equatable {
     }
 }
 
-/// The words after a command, sorted into options and the rest.
+/// The words after a command, divided into options and other words.
 struct Arguments: Equatable {
     private(set) var words: [String] = []
     private var values: [Option: [String]] = [:]
 
     init() {}
 
-    /// `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`; options may stand anywhere, `--` ends them.
+    /// Accepts `--name VALUE`, `--name=VALUE`, `-n VALUE` and `-nVALUE`. Options can be anywhere; `--` ends them.
     init(_ arguments: ArraySlice<String>, for command: Command) throws(UsageError) {
         var rest = arguments
         while let word = rest.popFirst() {
@@ -42,13 +42,13 @@ struct Arguments: Equatable {
 
     func has(_ option: Option) -> Bool { values[option] != nil }
 
-    /// The value given with the option; nil if it was not given.
+    /// The value of the option. Nil if the option was not given.
     subscript(_ option: Option) -> String? { values[option]?.first }
 
-    /// All values of an option that may be given more than once, in their order.
+    /// All values of an option that can be given more than once, in their order.
     func all(_ option: Option) -> [String] { values[option] ?? [] }
 
-    /// The value as a whole number; nil if the option was not given.
+    /// The value as a whole number. Nil if the option was not given.
     func number(_ option: Option, in bounds: ClosedRange<Int>) throws(UsageError) -> Int? {
         guard let text = self[option] else { return nil }
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text), bounds.contains(number)
@@ -74,7 +74,7 @@ struct Arguments: Equatable {
         values[option, default: []].append(value)
     }
 
-    /// The option that a word names, and the value that hangs on it.
+    /// The option that a word names, and its value if the word contains it.
     private func option(of word: String, for command: Command) throws(UsageError) -> (Option, attached: String?) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { String($0) }
         if let option = command.options.first(where: { $0.long == parts[0] || $0.short == parts[0] }) {
@@ -88,14 +88,14 @@ struct Arguments: Equatable {
     }
 }
 
-/// The known word that is a few slips of the finger away; nil if none is near.
+/// The known word that is most similar to a misspelt one. Returns nil if none is similar.
 func nearestWord(to word: String, among known: [String]) -> String? {
     let bound = max(1, word.utf8.count / 3)
     let distances = known.map { (word: $0, distance: editDistance(Array(word.utf8), Array($0.utf8))) }
     return distances.filter { $0.distance <= bound }.min { $0.distance < $1.distance }?.word
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment).
+/// The number of insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment).
 func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
     var rows = [Array(0...b.count)]
     for (i, byte) in a.enumerated() {

@@ -2,11 +2,11 @@ import Glibc
 import Settings
 
 extension ConfigurationReading {
-    /// Decides what the configuration leaves out about the disk tier of the default zone: its directory and its size.
+    /// Decides about the disk tier of the default zone as far as the configuration does not: its directory and its size.
     ///
-    /// Looks at the machine and changes nothing there. If there is no place for a disk tier, a warning says so and Larder stores
+    /// This examines the machine and changes nothing on it. If there is no place for a disk tier, it adds a warning, and Larder stores
     /// responses in memory only.
-    /// - Parameter running: the settings in force, for a reload: the choice made at the start holds.
+    /// - Parameter running: the settings in effect, for a reload: the choice that was made at the start stays.
     mutating func chooseDisk(
         like running: CacheSettings? = nil, environment: (String) -> String? = environmentVariable
     ) {
@@ -25,7 +25,7 @@ extension ConfigurationReading {
         if cache.writtenDiskSize == 0 { return }
         let directories = cache.writtenDiskPath.map { [$0] } ?? DefaultDisk.directories(environment: environment)
         guard let path = directories.first(where: { canBeWritten($0) }) else {
-            // Where a size is written, opening the disk tier fails and says why.
+            // If a size is configured, opening the disk tier will fail and say why.
             if cache.isDiskLeftOut {
                 warn("none of \(directories.joined(separator: ", ")) can be written")
             }
@@ -47,7 +47,7 @@ extension ConfigurationReading {
     }
 }
 
-/// The directory exists and this process may write there, or the process may create it.
+/// Whether the directory exists and this process may write there, or this process may create it.
 private func canBeWritten(_ path: String) -> Bool {
     unsafe access(nearestExisting(path), R_OK | W_OK | X_OK) == 0
 }
@@ -62,16 +62,16 @@ private func nearestExisting(_ path: String) -> String {
     return path.isEmpty ? "/" : path
 }
 
-/// What this process may still write to the file system of a path; 0 if the system does not say.
+/// How many bytes this process can still write to the file system of a path. Returns 0 if the system does not say.
 private func freeBytes(around path: String) -> UInt64 {
     var status = statvfs()
     guard unsafe statvfs(nearestExisting(path), &status) == 0 else { return 0 }
     return UInt64(status.f_bavail) &* UInt64(status.f_frsize)
 }
 
-/// The bytes of all files below a directory; 0 if there is none.
+/// The bytes of all files below a directory. Returns 0 if it does not exist.
 ///
-/// They count as free: a store that grew must not shrink its own default with each start.
+/// These bytes count as free: otherwise a store that grew would get a smaller default size at every start.
 private func usedBytes(below path: String, depth: Int = 0) -> UInt64 {
     // A store has two levels of directories.
     guard depth < 4, let directory = unsafe opendir(path) else { return 0 }

@@ -1,4 +1,4 @@
-/// The commands of `larder`. Some come with later versions.
+/// The commands of `larder`. Some of them are not part of this version.
 enum Command: String, CaseIterable {
     case serve, check, purge, stats, ls, du, top, explain, warm, verify, export, `import`, passwd, ca, doctor, version
 

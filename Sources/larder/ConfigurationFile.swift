@@ -4,7 +4,7 @@ import YAML
 
 /// The result of reading the configuration, for every command that needs settings.
 struct ConfigurationReading {
-    /// The file that was read. Nil: there was none, and the defaults hold.
+    /// The file that was read. Nil if there was none, and the defaults apply.
     let file: String?
     /// Nil if there are errors.
     var configuration: Configuration?
@@ -32,7 +32,7 @@ struct ConfigurationReading {
         warnings = []
     }
 
-    /// A problem with one setting that shows only when it is put to use, with file and line where they are known.
+    /// A problem with a setting that was found when it was used, with file and line if they are known.
     func problem(_ key: String, _ message: String, hint: String? = nil) -> ConfigurationError {
         loaded?.problem(key, message, hint: hint)
             ?? ConfigurationError(file: name, line: 0, key: key, message: message, hint: hint)
@@ -41,7 +41,7 @@ struct ConfigurationReading {
 
 private let configurationPaths = ["larder.yaml", "/etc/larder/larder.yaml"]
 
-/// Reads the file that `--config` names, or the first of the usual files that exists. Without any, the defaults hold.
+/// Reads the file that `--config` names, or the first of the usual files that exists. If there is none, the defaults apply.
 func readConfiguration(_ arguments: Arguments) -> ConfigurationReading {
     guard let file = arguments[.config] ?? configurationPaths.first(where: fileExists) else {
         return ConfigurationReading(nil, file: nil)
@@ -61,7 +61,7 @@ private func parse(_ text: [UInt8], file: String) -> ConfigurationReading {
     }
 }
 
-/// The settings know no YAML; here the two trees meet.
+/// Translates a YAML tree into the tree that Settings reads: Settings does not know YAML.
 func configurationNode(_ node: YAMLNode) -> ConfigurationNode {
     let value: ConfigurationNode.Value =
         switch node.value {

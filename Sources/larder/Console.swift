@@ -1,10 +1,10 @@
 import Glibc
 
-/// Where a command's words go; tests give it arrays in place of descriptors.
+/// The output of a command. Tests replace it with functions that collect the text.
 struct Console: Sendable {
-    /// One line, or several, to standard output.
+    /// Prints one or more lines to standard output.
     var print: @Sendable (String) -> Void
-    /// To standard error.
+    /// Prints one or more lines to standard error.
     var error: @Sendable (String) -> Void
 
     static let standard = Console(
@@ -12,12 +12,12 @@ struct Console: Sendable {
 
     private static func writeLine(_ text: String, to descriptor: CInt) {
         var bytes = Array(text.utf8) + [0x0A]
-        // Whoever reads has left: nothing more to say, and nobody to say it to.
+        // The reader has closed its end, so nobody could read an error message.
         if writeAll(&bytes, to: descriptor) != nil { exit(ExitStatus.failed) }
     }
 }
 
-/// Writes every byte; the `errno` of what stopped it, nil when all are out.
+/// Writes all bytes. Returns the `errno` of the call that failed, or nil if all bytes were written.
 func writeAll(_ bytes: inout [UInt8], to descriptor: CInt) -> CInt? {
     var written = 0
     while written < bytes.count {

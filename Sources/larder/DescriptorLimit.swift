@@ -1,30 +1,30 @@
 import Glibc
 import Server
 
-/// How many files and connections this process may have open: the limit `RLIMIT_NOFILE`.
+/// The number of files and connections that this process may have open: the limit `RLIMIT_NOFILE`.
 ///
-/// The soft limit is what counts. Distributions set it low (1024) for the sake of old programs, and let a process raise it to the
-/// hard limit. Nothing in Larder is sized by it.
+/// The kernel enforces the soft limit. Distributions set it low (1024) for old programs, and let a process raise it to the hard limit.
+/// Larder sizes nothing by it.
 enum DescriptorLimit {
-    /// More would only allow a mistake to hold more.
+    /// A higher limit would only let a mistake use more.
     private static let wanted: UInt64 = 65_536
-    /// A miss holds two descriptors, a hit one; below this a browser or two can use up what there is.
+    /// A miss takes two descriptors, a hit one. With fewer than this, one or two browsers can use them up.
     private static let sensible: UInt64 = 1024
 
-    /// The soft limit to ask for. Nil: there is nothing to raise.
+    /// The soft limit to ask for. Returns nil if it cannot be raised.
     static func raised(soft: UInt64, hard: UInt64) -> UInt64? {
         let target = min(hard, wanted)
         return target > soft ? target : nil
     }
 
-    /// What the operator has to know about a limit that is too low; nil if it is not.
+    /// The warning about a limit that is too low. Returns nil if it is high enough.
     static func warning(soft: UInt64) -> String? {
         guard soft < sensible else { return nil }
         return
             "this process may open \(soft) files and connections only; raise the hard limit (ulimit -Hn, LimitNOFILE) to \(wanted)"
     }
 
-    /// Raises the soft limit for this process. To be called once, before any thread is started.
+    /// Raises the soft limit of this process. Call it once, before any thread is started.
     static func raise() {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }

@@ -37,7 +37,7 @@ func explainBody(_ arguments: Arguments) throws(UsageError) -> [UInt8] {
     return writer.bytes
 }
 
-/// The sections with their lines, names to the left; the decision at the end.
+/// The sections with their lines, and the decision at the end. Names are aligned on the left.
 func explanationText(_ explanation: JSONValue) -> String {
     var lines: [String] = []
     for section in explanation["sections"]?.elements ?? [] {

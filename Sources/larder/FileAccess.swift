@@ -1,7 +1,7 @@
 import EventLoop
 import Glibc
 
-/// The world's fault with a file: which, and what the kernel said.
+/// An error of the file system: which file, and what the kernel said.
 struct FileError: Error, Equatable {
     var path: String
     var code: CInt
@@ -10,7 +10,7 @@ struct FileError: Error, Equatable {
 
 func fileExists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
-/// All bytes of a file of reasonable size; throws `EFBIG` for one beyond `bytesMax`.
+/// Reads all bytes of a file. Throws `EFBIG` if the file is longer than `bytesMax`.
 func readFile(_ path: String, bytesMax: Int = 16 << 20) throws(FileError) -> [UInt8] {
     let raw = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard raw >= 0 else { throw FileError(path: path, code: errno) }
@@ -27,9 +27,9 @@ func readFile(_ path: String, bytesMax: Int = 16 << 20) throws(FileError) -> [UI
     }
 }
 
-/// Puts a new file in the place of `path` in one step: whoever reads sees the old text or the new one, never a part.
+/// Replaces the file at `path` in one step: a reader sees the old text or the new one, and never a part.
 ///
-/// The mode of a file that was there is kept; a new one is for its owner alone.
+/// If the file existed, its mode is kept. A new file is readable and writable for its owner only.
 func replaceFile(_ path: String, with text: [UInt8]) throws(FileError) {
     var status = stat()
     let mode = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o600
@@ -48,7 +48,7 @@ func replaceFile(_ path: String, with text: [UInt8]) throws(FileError) {
     throw FileError(path: path, code: failure)
 }
 
-/// Makes a directory and those above it; what fails shows when it is used.
+/// Creates a directory and the directories above it. An error will show when the directory is used.
 func makeDirectories(_ path: String, mode: mode_t) {
     var made = path.hasPrefix("/") ? "/" : ""
     for part in path.split(separator: "/") {

@@ -34,7 +34,7 @@ func helpText(of command: Command) -> String {
     return lines.joined(separator: "\n")
 }
 
-/// `text`, padded with spaces to `width`; at least one space is added.
+/// Appends spaces to `text` up to `width`, and at least one.
 func padded(_ text: String, _ width: Int) -> String {
     text + String(repeating: " ", count: max(1, width - text.count))
 }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// The process from its first line to its exit status. `main.swift` only calls it: code there would belong to the
-/// main actor, and every closure made there would be checked for that.
+/// Runs the process from its first line to its exit status. `main.swift` only calls this function: code there would belong to the main
+/// actor, and every closure in it would be checked for that.
 func larderMain() -> Never {
-    signal(SIGPIPE, SIG_IGN)  // a reader that left (`larder stats | head -1`) is an error of write(2), not our death
-    signal(SIGXFSZ, SIG_IGN)  // a file that may not grow (`ulimit -f`) is a disk without room
+    signal(SIGPIPE, SIG_IGN)  // if a reader has left (`larder stats | head -1`), write(2) returns an error instead
+    signal(SIGXFSZ, SIG_IGN)  // if a file must not grow (`ulimit -f`), write(2) returns an error, as on a full disk
     exit(run(Array(CommandLine.arguments.dropFirst()), Console.standard))
 }
 
@@ -19,11 +19,11 @@ func run(_ words: [String], _ console: Console) -> Int32 {
     }
 }
 
-/// The three exit statuses scripts may rely on.
+/// The exit statuses. Scripts rely on them.
 enum ExitStatus {
     static let done: Int32 = 0
     static let failed: Int32 = 1
-    /// Usage or configuration error, and what this version does not do.
+    /// Usage or configuration error, or a command that is not part of this version.
     static let usage: Int32 = 2
 }
 
@@ -75,7 +75,7 @@ extension Command {
         case .export: return try exportCommand(arguments, console)
         case .import: return try importCommand(arguments, console)
         case .ca, .doctor:
-            preconditionFailure("refused before: \(self) is not part of this version")
+            preconditionFailure("\(self) is refused before: it is not part of this version")
         }
     }
 }

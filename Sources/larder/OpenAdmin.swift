@@ -11,12 +11,12 @@ struct AdminStartFailure: Error, Equatable {
     var hint: String?
 }
 
-/// Starts the admin server on the control thread's loop.
+/// Starts the admin server on the loop of the control thread.
 ///
-/// If its TCP address cannot be used, Larder does not start. If its socket cannot be created, the next path of
-/// `adminSocketPaths` is tried; if none is left, or another Larder answers there, a warning says so and the proxy serves.
+/// If its TCP address cannot be used, Larder does not start. If its socket cannot be created, the next path of `adminSocketPaths` is tried.
+/// If none is left, or another Larder answers there, a warning says so and the proxy serves without the socket.
 /// - Parameter isFromFile: the settings come from a configuration file.
-/// - Returns: the server; the caller closes it on the same thread before the loop goes away.
+/// - Returns: the server. The caller closes it on the same thread, before the loop ends.
 func openAdmin(
     _ settings: AdminSettings, proxy: any AdministeredProxy, loop: EventLoop, isFromFile: Bool = true,
     _ console: Console
@@ -60,7 +60,7 @@ func openSocket(_ server: AdminServer, _ paths: [String], _ console: Console) {
     console.error("warning: admin.socket: \(configured) cannot be created; larder purge and stats will not work")
 }
 
-/// This user may not write to the path. Any other error (in use, too long) would be the same elsewhere.
+/// Whether this user must not write to the path. Any other error (in use, too long) would occur at the other paths, too.
 private func mayFallBack(_ error: SocketError) -> Bool {
     switch error {
     case .failed(_, let code): [EACCES, EPERM, EROFS, ENOENT, ENOTDIR].contains(code)
@@ -68,7 +68,7 @@ private func mayFallBack(_ error: SocketError) -> Bool {
     }
 }
 
-/// The first line of the token file; nil if none is configured.
+/// The first line of the token file. Returns nil if no token file is configured.
 private func readToken(_ settings: AdminSettings) throws(AdminStartFailure) -> [UInt8]? {
     guard let path = settings.tokenFile else { return nil }
     do throws(FileError) {

@@ -7,7 +7,7 @@ enum Option: String, CaseIterable {
     case repair
     case by, count, header, `as`, client, from, page, proxy, jobs, retries, user
 
-    /// They select stored responses. If several are given, all must hold.
+    /// Options that select stored responses. If several are given, all of them must hold.
     static let conditions: [Option] = [.prefix, .host, .tag, .type, .zone, .storage, .olderThan]
 
     var long: String { "--\(rawValue)" }
@@ -24,10 +24,10 @@ enum Option: String, CaseIterable {
         }
     }
 
-    /// It can be given more than once.
+    /// The option can be given more than once.
     var isRepeatable: Bool { self == .header || self == .page }
 
-    /// The name of its value in the help. Nil: it takes no value.
+    /// The name of the value in the help. Nil if the option takes no value.
     var value: String? {
         switch self {
         case .config, .from: "FILE"

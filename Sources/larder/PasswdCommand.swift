@@ -35,15 +35,15 @@ struct PasswdFailure: Error, Equatable {
     init(_ message: String) { self.message = message }
 }
 
-/// RFC 7617 §2: a user-id with a colon could not be told from its password.
+/// RFC 7617 §2: a colon would end the user-id.
 func isUserName(_ name: String) -> Bool {
     !name.isEmpty && !name.hasPrefix("#")
         && name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }
 }
 
-/// The text of an htpasswd file with the user's line replaced, appended or, where `hash` is nil, removed.
+/// The text of an htpasswd file in which the line of a user is replaced or appended, or removed if `hash` is nil.
 ///
-/// Every other line stays as it is, comments too. nil: a line was to be removed, and there is none.
+/// All other lines stay as they are, including comments. Returns nil if a line should be removed and there is none.
 func htpasswd(_ text: [UInt8], settingLineOf user: String, to hash: String?) -> [UInt8]? {
     let start = Array("\(user):".utf8)
     var lines = text.split(separator: 0x0A, omittingEmptySubsequences: false)
@@ -88,7 +88,7 @@ private func hashed(_ password: [UInt8]) throws(PasswdFailure) -> String {
     }
 }
 
-/// Asks twice at a terminal, without echo; else takes the first line of standard input.
+/// On a terminal, asks twice without echo. Otherwise takes the first line of standard input.
 private func newPassword(of user: String) throws(PasswdFailure) -> [UInt8] {
     do throws(PasswordInputFailure) {
         guard isInputTerminal else { return try readLineOfInput() }

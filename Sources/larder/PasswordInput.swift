@@ -8,12 +8,12 @@ struct PasswordInputFailure: Error, Equatable {
 
 var isInputTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
-/// The password of a user: asked for at a terminal, without echo, else the first line of standard input.
+/// The password of a user. On a terminal, asks for it without echo. Otherwise takes the first line of standard input.
 func password(of user: String) throws(PasswordInputFailure) -> [UInt8] {
     isInputTerminal ? try promptWithoutEcho("Password of \(user): ") : try readLineOfInput()
 }
 
-/// To the terminal itself, since standard output may be a file. An interrupt leaves the echo on again.
+/// Asks on the terminal itself, because standard output may be a file. The echo is on again afterwards, even after an interrupt.
 func promptWithoutEcho(_ question: String) throws(PasswordInputFailure) -> [UInt8] {
     var saved = termios()
     guard unsafe tcgetattr(STDIN_FILENO, &saved) == 0 else {
@@ -22,7 +22,7 @@ func promptWithoutEcho(_ question: String) throws(PasswordInputFailure) -> [UInt
     var silent = saved
     silent.c_lflag &= ~tcflag_t(ECHO)
     silent.c_lflag |= tcflag_t(ECHONL)
-    // Ctrl-C is read as a byte here, so that the echo is always put back before the process ends.
+    // Ctrl-C is read as a byte here, so that the echo is always turned on again before the process ends.
     silent.c_lflag &= ~tcflag_t(ISIG)
     guard unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else {
         throw PasswordInputFailure("the echo of this terminal cannot be turned off")
@@ -35,7 +35,7 @@ func promptWithoutEcho(_ question: String) throws(PasswordInputFailure) -> [UInt
     return line
 }
 
-/// Byte by byte, so that what follows the line is left for whoever reads next.
+/// Reads byte by byte, so that the text behind the line is left for the next reader.
 func readLineOfInput() throws(PasswordInputFailure) -> [UInt8] {
     var line: [UInt8] = []
     while line.count <= 4096 {

@@ -32,7 +32,7 @@ func purgeBody(_ arguments: Arguments) throws(UsageError) -> [UInt8] {
     return writer.bytes
 }
 
-/// Prints what the server answered. A URL that it refuses is an error of usage.
+/// Prints the answer of the server. If the server refuses the URL, that is a usage error.
 private func report(_ answer: AdminClient.Answer, _ arguments: Arguments, _ console: Console) -> Int32 {
     let text = String(decoding: answer.body, as: UTF8.self).trimmingNewline
     let value: JSONValue
@@ -63,7 +63,7 @@ private func report(_ answer: AdminClient.Answer, _ arguments: Arguments, _ cons
 }
 
 extension String {
-    /// Without the line feeds at its end.
+    /// The text without the line feeds at its end.
     var trimmingNewline: String {
         var text = self[...]
         while text.last == "\n" { text.removeLast() }

@@ -4,7 +4,7 @@ import Caching
 import Rules
 import Settings
 
-/// The rules in effect, numbered as logs and refusals number them, one line each; empty if there are none.
+/// The rules in effect, one line each, with the numbers that logs and refusals use. Empty if there are no rules.
 func ruleList(_ configuration: Configuration) -> String {
     let (access, cache) = (configuration.access, configuration.cache)
     var lines: [String] = []
@@ -22,7 +22,7 @@ func ruleList(_ configuration: Configuration) -> String {
     return lines.joined(separator: "\n")
 }
 
-/// The same for scripts: `access_rules`, `access_default`, `zones`, `cache_rules`.
+/// The same as JSON: `access_rules`, `access_default`, `zones`, `cache_rules`.
 func writeRules(_ configuration: Configuration, to json: inout JSONWriter) {
     json.key("access_rules")
     json.array { json in
@@ -78,7 +78,7 @@ private func write(_ disk: ZoneDisk, to json: inout JSONWriter) {
     }
 }
 
-/// Every value is a list, as it may be in the file.
+/// Every value is a list, because it can be one in the file.
 private func write(_ parts: [(name: String, values: [String])], to json: inout JSONWriter) {
     json.object { json in
         for part in parts {

@@ -9,14 +9,14 @@ import TLS
 
 /// Starts the proxy and its admin server, and runs them until the process is told to stop.
 ///
-/// This thread becomes the control thread: it serves the admin listeners, handles signals, reloads and ends the process.
+/// This thread becomes the control thread: it serves the admin listeners, handles signals, reloads, and ends the process.
 /// - Parameters:
-///   - reading: without errors.
+///   - reading: a configuration without errors.
 ///   - reload: reads the configuration again, for SIGHUP.
 func runServe(
     _ reading: ConfigurationReading, reload: @escaping () -> ConfigurationReading, _ console: Console
 ) -> Int32 {
-    guard let configuration = reading.configuration else { preconditionFailure("serve without a configuration") }
+    guard let configuration = reading.configuration else { preconditionFailure("serve runs with a configuration") }
     SignalWatcher.block([SIGTERM, SIGINT, SIGHUP])
     Diagnostics.setLevel(configuration.log.level)
     DescriptorLimit.raise()
@@ -64,10 +64,10 @@ private func readyLine(_ proxy: Proxy) -> String {
     return "larder \(larderVersion) serves on \(places)"
 }
 
-/// What to do about an address that Larder cannot listen on; nil if the error says it all.
+/// What to do about an address on which Larder cannot listen. Returns nil if the error is sufficient.
 ///
 /// - Parameters:
-///   - alternative: what the setting takes beside an address.
+///   - alternative: what the setting accepts besides an address.
 ///   - isFromFile: a configuration file was read, and the problem names it.
 func listeningHint(
     _ error: SocketError, address: String, key: String, alternative: String? = nil, isFromFile: Bool
@@ -84,16 +84,16 @@ func listeningHint(
     }
 }
 
-/// Starts the proxy, without the disk tiers that it can do without.
+/// Starts the proxy. Disk tiers that it does not need may fail to open.
 private struct ProxyStart {
     private var configuration: Configuration
-    /// Their disks could not be opened; they are in memory only until the next start.
+    /// The zones whose disks could not be opened. They are in memory only until the next start.
     private(set) var zonesWithoutDisk: [String] = []
 
     init(_ configuration: Configuration) { self.configuration = configuration }
 
-    /// Another process may be using the directory of a disk tier, and a disk tier that nobody asked for may be impossible on this
-    /// machine: neither is a reason not to serve. Any other problem with a disk is thrown.
+    /// Starts the proxy even if another process uses the directory of a disk tier, or if a disk tier that is not configured cannot be
+    /// opened on this machine. Throws any other problem with a disk.
     mutating func proxy(_ reading: ConfigurationReading, _ console: Console) throws -> Proxy {
         if configuration.cache.writtenDiskPath == nil, let disk = configuration.cache.disk,
             let slash = disk.path.lastIndex(of: "/")
@@ -124,7 +124,7 @@ private struct ProxyStart {
     }
 }
 
-/// Why the configuration cannot be put to work, although each of its values is right.
+/// Why a configuration cannot be used, although each of its values is valid.
 struct SnapshotFailure: Error, CustomStringConvertible {
     var description: String
 }
@@ -151,7 +151,7 @@ private func readUsers(_ path: String) throws(SnapshotFailure) -> HtpasswdFile {
     }
 }
 
-/// The control thread's work: it receives signals and steers the proxy.
+/// The work of the control thread: it receives signals and controls the proxy.
 private final class Control {
     private let proxy: Proxy
     private let loop: EventLoop
@@ -192,14 +192,14 @@ private final class Control {
     private func arrived(_ signal: CInt) {
         if signal == SIGHUP { return reloadConfiguration() }
         guard drainTimer == nil else {
-            // The second signal: do not wait any longer.
+            // This is the second signal: stop waiting.
             proxy.stop()
             return loop.stop()
         }
         drain()
     }
 
-    /// Accepts no more connections, and ends when the requests under way have ended or `timeouts.drain` is over.
+    /// Accepts no more connections. Ends when the running requests have ended, or after `timeouts.drain`.
     private func drain() {
         Diagnostics.info("stopping: waiting for running requests")
         proxy.drain()
@@ -219,7 +219,7 @@ private final class Control {
         loop.timers.schedule(timer, after: .milliseconds(100))
     }
 
-    /// Puts the whole new configuration into force, or keeps the old one and says why.
+    /// Puts the whole new configuration into effect, or keeps the old one and prints why.
     private func reloadConfiguration() {
         var reading = reload()
         reading.chooseDisk(like: proxy.snapshot.configuration.cache)

@@ -1,6 +1,6 @@
 import Admin
 
-/// What a command shows of an answer of the admin server: the JSON as it came, or a text made of it.
+/// Prints an answer of the admin server: with `--json` as it arrived, otherwise as a text that `text` makes of it.
 /// - Returns: the exit status.
 func show(
     _ body: [UInt8], _ arguments: Arguments, _ console: Console, as text: (JSONValue) -> String

@@ -1,6 +1,6 @@
 import Admin
 
-/// `/stats` for people: sections of aligned lines. What a server of another version does not tell is left out.
+/// Renders `/stats` for people, in sections of aligned lines. Values that a server of another version does not send are left out.
 func statisticsTable(_ stats: JSONValue) -> String {
     var table = Table()
     table.title(
@@ -51,7 +51,7 @@ func statisticsTable(_ stats: JSONValue) -> String {
     return table.text
 }
 
-/// Lines under a heading: names to the left, numbers to the right.
+/// Lines below a heading. Names are on the left, numbers on the right.
 private struct Table {
     private var lines: [String] = []
 
@@ -65,7 +65,7 @@ private struct Table {
         body(&self)
     }
 
-    /// `state` first, and what is wrong with it: the rest of a disk that is off is of little interest.
+    /// Prints `state` first, with the error if the disk is off: then the other numbers matter less.
     mutating func disk(_ disk: JSONValue) {
         let state = disk["state"]?.text ?? "?"
         row("state", disk["loaded"]?.flag == false ? "\(state), loading its index" : state)
@@ -104,7 +104,7 @@ private struct Table {
     }
 }
 
-/// `1 234 567` as 1,234,567.
+/// Separates thousands: `1,234,567`.
 func grouped(_ value: Int64) -> String {
     var result: [Character] = []
     for (index, digit) in String(value.magnitude).reversed().enumerated() {
@@ -125,7 +125,7 @@ func binarySize(_ bytes: Double) -> String {
     return "\(units.first == "B" ? String(Int64(value)) : fixed(value)) \(units.first ?? "")"
 }
 
-/// One digit after the point, rounded.
+/// Rounds to one digit behind the point.
 func fixed(_ value: Double) -> String {
     let tenths = Int64((value * 10).rounded())
     return "\(tenths < 0 ? "-" : "")\(tenths.magnitude / 10).\(tenths.magnitude % 10)"

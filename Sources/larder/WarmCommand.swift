@@ -3,7 +3,7 @@ import Glibc
 
 /// `larder warm [URL]... [--from FILE] [--page URL]...`
 ///
-/// Exit status 0: everything was fetched, whether or not the proxy keeps it; 1: something failed.
+/// Exit status 0: everything was fetched, whether or not the proxy stored it. 1: something failed.
 func warmCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     if arguments[.user] != nil, arguments[.from] == "-", !isInputTerminal {
         throw UsageError("--user and --from - cannot both read standard input")
@@ -27,7 +27,7 @@ func warmCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) 
 }
 
 private func warm(_ plan: WarmPlan, _ addresses: [SocketAddress], form: WarmReport.Form, _ console: Console) -> Int32 {
-    // Where nobody answers, a thousand URLs need not be tried in vain.
+    // Find out first whether the proxy answers, before trying a thousand URLs.
     if let reason = ProxyClient(addresses: addresses, fields: []).reasonNotToConnect() {
         console.error("larder: \(reason)")
         return ExitStatus.failed

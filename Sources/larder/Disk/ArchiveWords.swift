@@ -1,7 +1,7 @@
 import Disk
 import DiskTools
 
-/// What export and import take: one file.
+/// The argument of export and import: one file.
 func archivePath(_ arguments: Arguments, _ command: Command) throws(UsageError) -> String {
     guard arguments.words.count == 1 else {
         throw UsageError(
@@ -10,7 +10,7 @@ func archivePath(_ arguments: Arguments, _ command: Command) throws(UsageError) 
     return arguments.words[0]
 }
 
-/// Why an export or an import was not done, for the operator.
+/// Tells the operator why an export or import was not done.
 func text(of error: ArchiveError, zone: String) -> String {
     switch error {
     case .noStore(let path): "zone \(zone): \(path) has no disk store yet"
@@ -34,7 +34,7 @@ func text(of error: ArchiveError, zone: String) -> String {
 /// `1 object`, `2,000 objects`.
 func objects(_ count: UInt64) -> String { "\(counted(count)) \(count == 1 ? "object" : "objects")" }
 
-/// Lines for what is not 0.
+/// One line for each count that is not 0.
 func lines(_ counts: [(count: UInt64, text: String)]) -> [String] {
     counts.filter { $0.count > 0 }.map { "  \(counted($0.count)) \($0.text)" }
 }

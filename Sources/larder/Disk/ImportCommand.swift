@@ -37,7 +37,7 @@ func importCommand(_ arguments: Arguments, _ console: Console) throws(UsageError
     }
 }
 
-/// The store as the proxy opens it. The hash is of this process alone: it is never written.
+/// The options with which the proxy would open the store. The hash is valid in this process only, and is never stored.
 private func diskOptions(_ disk: ZoneDisk, _ console: Console) -> DiskOptions {
     DiskOptions(
         path: disk.path, size: disk.size, pinned: disk.pinned, syncInterval: disk.sync,

@@ -3,7 +3,7 @@ import Disk
 import DiskTools
 import Message
 
-/// Which objects an export or an import is about: `--host` or `--prefix`, compared as the admin server compares them.
+/// The objects of an export or import: `--host` or `--prefix`, compared in the same way as by the admin server.
 struct KeySelection: Sendable, Equatable {
     private enum Rule: Sendable, Equatable {
         case all
@@ -38,7 +38,7 @@ struct KeySelection: Sendable, Equatable {
         }
     }
 
-    /// One line, the same for the same choice.
+    /// One line, the same for the same selection.
     var text: String {
         switch rule {
         case .all: "all"
@@ -57,11 +57,11 @@ struct KeySelection: Sendable, Equatable {
         }
     }
 
-    /// As keys are, where it is a URI itself.
+    /// The prefix in the form of a key, if it is a URI.
     private static func normalised(_ prefix: String) -> [UInt8] {
         guard let uri = TargetURI(prefix.utf8) else { return Array(prefix.utf8) }
         let hasPath = prefix.utf8.dropFirst(uri.scheme == .http ? 7 : 8).contains(UInt8(ascii: "/"))
-        // Without a path it means all hosts that begin so.
+        // A prefix without a path stands for all hosts that begin like this.
         return hasPath ? uri.normalised : uri.normalised.dropLast()
     }
 }

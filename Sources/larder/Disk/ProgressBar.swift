@@ -1,7 +1,7 @@
 import EventLoop
 import Glibc
 
-/// How far a long task is, on standard error where that is a terminal; nothing where it is not.
+/// Shows the progress of a long task on standard error if that is a terminal; otherwise shows nothing.
 ///
 ///     [############------------]  50 %  1.5 GiB of 3.0 GiB  120.0 MiB/s  13 s left  segments
 final class ProgressBar: Sendable {
@@ -15,11 +15,11 @@ final class ProgressBar: Sendable {
     private let state = Locked(State())
     private static let redrawTime: Duration = .milliseconds(100)
 
-    /// - Parameter isWanted: left out: where standard error is a terminal.
+    /// - Parameter isWanted: by default, whether standard error is a terminal.
     init(isWanted: Bool = isatty(STDERR_FILENO) == 1) { self.isWanted = isWanted }
 
     /// - Parameters:
-    ///   - total: bytes; 0: not known.
+    ///   - total: in bytes. 0 if it is not known.
     ///   - note: what is being done.
     func show(_ done: UInt64, of total: UInt64, _ note: String = "") {
         guard isWanted else { return }
@@ -32,7 +32,7 @@ final class ProgressBar: Sendable {
         }
     }
 
-    /// Takes the bar away, so that a line can be printed.
+    /// Removes the bar, so that a line can be printed.
     func clear() {
         state.withLock { state in
             if state.isShown { write("\r\u{1B}[K") }
@@ -43,11 +43,11 @@ final class ProgressBar: Sendable {
 
     private func write(_ text: String) {
         var bytes = Array(text.utf8)
-        _ = writeAll(&bytes, to: STDERR_FILENO)  // a bar that cannot be drawn is no reason to stop
+        _ = writeAll(&bytes, to: STDERR_FILENO)  // if the bar cannot be drawn, the task continues without it
     }
 }
 
-/// What the bar shows; the rest of the time is told when there is a rate to go by.
+/// The text of the bar. It shows the remaining time if a rate is known.
 func progressLine(_ done: UInt64, of total: UInt64, after elapsed: Duration, _ note: String) -> String {
     let width = 24
     let share = total == 0 ? 0 : min(1, Double(done) / Double(total))

@@ -3,7 +3,7 @@ import Disk
 import DiskTools
 import Settings
 
-/// `larder verify [--repair] [--zone NAME] [--json]`: 0 if all is fine, or was put right; 1 where it is not.
+/// `larder verify [--repair] [--zone NAME] [--json]`: returns 0 if everything is intact or was repaired, otherwise 1.
 func verifyCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     guard arguments.words.isEmpty else { throw UsageError("verify takes no \"\(arguments.words[0])\"") }
     guard let disks = try zoneDisks(arguments, console) else { return ExitStatus.usage }
@@ -13,7 +13,7 @@ func verifyCommand(_ arguments: Arguments, _ console: Console) throws(UsageError
         let outcome = verified(disk, repair: arguments.has(.repair), bar)
         bar.clear()
         outcomes.append(outcome)
-        // Each as soon as it is known: a large zone takes its time.
+        // Print each result as soon as it is known: a large zone takes long.
         if arguments.has(.json) { continue }
         if let problem = outcome.problem { console.error("larder: zone \(disk.zone): \(problem)") }
         if let text = outcome.text { console.print(text) }
@@ -44,11 +44,11 @@ private func phaseText(_ phase: VerifyProgress.Phase, repair: Bool) -> String {
     }
 }
 
-/// What became of one zone's disk, in words and for scripts.
+/// The result for the disk of one zone, as text and as JSON.
 struct VerifyOutcome {
     let disk: ZoneDisk
     private let report: VerifyReport?
-    /// Why it could not be looked at; nil if it was.
+    /// Why the disk could not be examined. Nil if it was examined.
     let problem: String?
 
     init(disk: ZoneDisk, report: VerifyReport) {
@@ -71,7 +71,7 @@ struct VerifyOutcome {
 
     var isFine: Bool { report?.isFine ?? false }
 
-    /// Nil where it could not be looked at.
+    /// Nil if the disk could not be examined.
     var text: String? {
         guard let report else { return nil }
         let read =
@@ -132,7 +132,7 @@ struct VerifyOutcome {
     }
 }
 
-/// A count of any width, as people read it.
+/// A count with separators: `2,000`.
 func counted(_ value: some BinaryInteger) -> String { grouped(Int64(clamping: value)) }
 
 extension VerifyFinding {

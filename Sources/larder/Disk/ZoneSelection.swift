@@ -2,7 +2,7 @@ import Disk
 import DiskTools
 import Settings
 
-/// The disks that `--zone` names, of all zones without it; nil after errors were printed.
+/// The disks of the zone that `--zone` names, or of all zones. Returns nil after printing errors.
 func zoneDisks(_ arguments: Arguments, _ console: Console) throws(UsageError) -> [ZoneDisk]? {
     var reading = readConfiguration(arguments)
     reading.chooseDisk()
@@ -13,7 +13,7 @@ func zoneDisks(_ arguments: Arguments, _ console: Console) throws(UsageError) ->
     return try zoneDisks(named: arguments[.zone], in: configuration, name: reading.name)
 }
 
-/// - Parameter name: of the configuration.
+/// - Parameter name: the name of the configuration, for messages.
 func zoneDisks(
     named zone: String?, in configuration: Configuration, name: String
 ) throws(UsageError) -> [ZoneDisk] {
@@ -29,7 +29,7 @@ func zoneDisks(
         "zone \(zone) has no disk", hint: "zones with one: \(disks.map(\.zone).joined(separator: ", "))")
 }
 
-/// The one disk that is meant: that of `--zone`, or the only one there is.
+/// The disk of the zone that `--zone` names, or the only one that exists.
 func zoneDisk(_ arguments: Arguments, _ console: Console) throws(UsageError) -> ZoneDisk? {
     guard let disks = try zoneDisks(arguments, console) else { return nil }
     guard disks.count == 1 else {
@@ -40,7 +40,7 @@ func zoneDisk(_ arguments: Arguments, _ console: Console) throws(UsageError) -> 
     return disks[0]
 }
 
-/// Why a store cannot be had, for the operator.
+/// Tells the operator why a store cannot be opened.
 func text(of refusal: DiskRefusal) -> String {
     switch refusal {
     case .notAllowed(let path, let code), .failed(let path, let code): FileError(path: path, code: code).text
@@ -49,7 +49,7 @@ func text(of refusal: DiskRefusal) -> String {
     }
 }
 
-/// A key, a member's name or the like as it can be shown: no byte of it steers the terminal.
+/// A key, or the name of a member of an archive, as text that contains no control characters and so cannot control the terminal.
 func printable(_ bytes: some Collection<UInt8>) -> String {
     var text = ""
     for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {

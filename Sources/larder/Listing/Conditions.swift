@@ -1,8 +1,8 @@
 import Admin
 
-/// The conditions that a command line sets, in the order help shows them.
+/// The conditions on a command line, in the order in which the help shows them.
 ///
-/// - Parameter word: what a word without an option means.
+/// - Parameter word: the condition that a word without an option stands for.
 func conditions(
     _ arguments: Arguments, word: SelectionKey
 ) throws(UsageError) -> [(key: SelectionKey, value: String)] {
@@ -14,7 +14,7 @@ func conditions(
         }
         result.append((key, value))
     }
-    // Checked here as well, so that a mistake is told before anybody is asked.
+    // Also check them here, so that a mistake is reported before the proxy is asked.
     var selection = Selection()
     do throws(SelectionError) {
         for (key, value) in result { try selection.set(key, value) }
@@ -37,9 +37,9 @@ private func option(of key: SelectionKey) -> Option {
     }
 }
 
-/// Asks the running proxy for what is stored, and hands on each line of the answer with what it says.
+/// Asks the running proxy for stored responses, and calls a function with each line of the answer and with its parsed content.
 ///
-/// - Returns: the exit status; an error was printed where it is not 0.
+/// - Returns: the exit status. If it is not 0, an error was printed.
 func forEachObject(
     _ arguments: Arguments, _ console: Console, _ each: (ArraySlice<UInt8>, JSONValue) -> Void
 ) throws(UsageError) -> Int32 {
@@ -64,12 +64,12 @@ func forEachObject(
     }
 }
 
-/// What an answer that is no success says of itself.
+/// The error message in an answer that is not a success.
 func refusalText(_ answer: AdminClient.Answer) -> String {
     do throws(JSONError) {
         if let text = try JSONValue(parsing: answer.body)["error"]?.text { return text }
     } catch {
-        return "the admin server answered with status \(answer.status)"  // it is no JSON either
+        return "the admin server answered with status \(answer.status)"  // the content is not JSON
     }
     return "the admin server answered with status \(answer.status)"
 }

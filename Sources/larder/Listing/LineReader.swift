@@ -1,24 +1,24 @@
 import Framing
 import Message
 
-/// Takes apart an answer of lines while it comes: the head, the chunks (RFC 9112 §7.1), the lines in them.
+/// Parses an answer that consists of lines while it arrives: the head, the chunks (RFC 9112 §7.1), and the lines in them.
 struct LineReader {
     enum State {
         case head, lines
-        /// The last chunk came.
+        /// The last chunk has arrived.
         case whole
-        /// It is no answer of lines; `held` has all of it.
+        /// The answer does not consist of lines. `held` has all of it.
         case other
         case broken
     }
 
     private(set) var state = State.head
-    /// Bytes not understood yet.
+    /// Bytes that are not parsed yet.
     private(set) var held: [UInt8] = []
     private var line: [UInt8] = []
     private var decoder = ChunkedDecoder(limits: Limits())
 
-    /// Calls `each` for every line that is whole now, without its line feed.
+    /// Calls `each` for every line that is complete now, without its line feed.
     mutating func receive(_ bytes: ArraySlice<UInt8>, _ each: (ArraySlice<UInt8>) -> Void) {
         held += bytes
         do throws(FramingError) {

@@ -1,7 +1,7 @@
 import Admin
 import Glibc
 
-/// `larder ls [PREFIX] [CONDITION]... [--json]`: one line for each stored response, as they come.
+/// `larder ls [PREFIX] [CONDITION]... [--json]`: prints a line for each stored response as it arrives.
 func listCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     let isJSON = arguments.has(.json)
     if !isJSON, isatty(STDOUT_FILENO) == 1 { console.print(objectHeading) }
@@ -12,7 +12,7 @@ func listCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) 
 
 let objectHeading = columns("STATE", "STATUS", "SIZE", "AGE", "LEFT", "HITS", "TYPE", "URL")
 
-/// One object of `GET /objects` for people.
+/// The line for one object of `GET /objects`.
 func objectLine(_ object: JSONValue) -> String {
     let left = object["ttl"]?.integer ?? 0
     let variants = object["variants"]?.integer ?? 1
@@ -32,7 +32,7 @@ private func columns(
     return "\(padded(state, 8))\(padded(status, 6))\(numbers)  \(padded(type, 24)) \(url)"
 }
 
-/// `text` with spaces before it.
+/// Puts spaces before `text` up to `width`.
 func aligned(_ text: String, _ width: Int) -> String {
     String(repeating: " ", count: max(0, width - text.count)) + text
 }

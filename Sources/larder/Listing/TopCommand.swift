@@ -15,7 +15,7 @@ func topCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -
     return status
 }
 
-/// The values with the largest weights, the largest first; of equal ones those that came first.
+/// The values with the largest weights, in decreasing order. Among equal weights, the first ones stay.
 struct Top<Value> {
     private let count: Int
     private var entries: [(weight: Int64, value: Value)] = []
@@ -24,7 +24,7 @@ struct Top<Value> {
 
     var values: [Value] { entries.map(\.value) }
 
-    /// - Parameter value: made only where it is wanted.
+    /// - Parameter value: called only if the value is needed.
     mutating func add(_ weight: Int64, _ value: () -> Value) {
         if entries.count == count {
             guard let least = entries.last, least.weight < weight else { return }

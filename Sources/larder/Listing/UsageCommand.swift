@@ -56,7 +56,7 @@ struct Usage {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    /// The largest first.
+    /// In decreasing order.
     private static func ordered(_ sums: [String: Sum]) -> [(name: String, sum: Sum)] {
         sums.map { (name: $0.key, sum: $0.value) }
             .sorted { ($1.sum.bytes, $1.sum.records, $0.name) < ($0.sum.bytes, $0.sum.records, $1.name) }

@@ -1,6 +1,7 @@
-/// The value of an HTML attribute with its character references undone (HTML §13.2.5.72).
+/// The value of an HTML attribute with its character references resolved (HTML §13.2.5.72).
 ///
-/// Numeric ones, and the five named ones that URLs have; the other two thousand names do not stand in URLs and are left.
+/// It knows numeric references and the five named ones that occur in URLs. The other two thousand names do not occur there, and are left
+/// as they are.
 func withoutCharacterReferences(_ value: ArraySlice<UInt8>) -> [UInt8] {
     guard value.contains(UInt8(ascii: "&")) else { return Array(value) }
     var result: [UInt8] = []
@@ -21,7 +22,7 @@ func withoutCharacterReferences(_ value: ArraySlice<UInt8>) -> [UInt8] {
     return result
 }
 
-/// What stands behind "&": the character and the bytes it takes.
+/// The character that the text behind "&" stands for, and how many bytes it takes.
 private func numericReference(_ text: ArraySlice<UInt8>) -> (Unicode.Scalar, count: Int)? {
     guard text.first == UInt8(ascii: "#") else { return nil }
     var digits = text.dropFirst()
@@ -32,7 +33,7 @@ private func numericReference(_ text: ArraySlice<UInt8>) -> (Unicode.Scalar, cou
     var count = 0
     for byte in digits {
         guard let digit = hexDigit(byte), digit < radix else { break }
-        value = min(value * radix + digit, 0x11_0000)  // beyond Unicode, but not beyond the integer
+        value = min(value * radix + digit, 0x11_0000)  // just beyond Unicode, so that the number cannot overflow
         count += 1
     }
     guard count > 0 else { return nil }
@@ -47,7 +48,7 @@ private let namedCharacters: [(name: [UInt8], scalar: Unicode.Scalar)] = [
     (Array("apos;".utf8), "'"),
 ]
 
-/// Without its semicolon a name counts only where no letter, digit or "=" follows: `?a=1&lt=2` is no "<".
+/// Without a semicolon, a name counts only if no letter, digit or "=" follows: `?a=1&lt=2` contains no "<".
 private func namedReference(_ text: ArraySlice<UInt8>) -> (Unicode.Scalar, count: Int)? {
     for (name, scalar) in namedCharacters where text.starts(with: name) {
         let next = text.dropFirst(name.count).first
@@ -59,7 +60,7 @@ private func namedReference(_ text: ArraySlice<UInt8>) -> (Unicode.Scalar, count
     return nil
 }
 
-/// The value of a hexadecimal digit; nil for another byte.
+/// The value of a hexadecimal digit. Returns nil for any other byte.
 func hexDigit(_ byte: UInt8) -> UInt32? {
     switch byte {
     case 0x30...0x39: UInt32(byte - 0x30)

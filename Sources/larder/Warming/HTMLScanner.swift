@@ -1,41 +1,41 @@
-/// A start tag as it stands in a page: its name in lower case, its attributes in their order.
+/// A start tag of a page: its name in lower case, and its attributes in their order.
 struct HTMLTag: Equatable {
     struct Attribute: Equatable {
-        /// Lower case.
+        /// In lower case.
         var name: String
-        /// Without quotes, character references undone.
+        /// Without quotes, and with character references resolved.
         var value: [UInt8]
     }
 
     var name: String
     var attributes: [Attribute] = []
 
-    /// The value of the first attribute of that name: later ones do not count (HTML §13.2.5.33).
+    /// The value of the first attribute with this name. Later ones do not count (HTML §13.2.5.33).
     subscript(_ name: String) -> [UInt8]? { attributes.first { $0.name == name }?.value }
 }
 
-/// Walks through HTML for what is of use to somebody who looks for URLs: start tags, and the text of `style` elements.
+/// Scans HTML for what may contain URLs: start tags, and the text of `style` elements.
 ///
-/// As tolerant as browsers are (the tokenizer of the HTML standard, §13.2.5, without its tree): there is no wrong HTML, only
-/// HTML with less in it. Every byte is looked at once; what follows an unclosed comment or tag is nothing. Not known:
-/// the "double escaped" state of scripts, in which `</script>` within a comment within a script is text.
+/// It is as tolerant as browsers are (the tokenizer of the HTML standard, §13.2.5, without the tree): no input is an error. It looks at
+/// every byte once, and ignores what follows a comment or tag that is never closed. It does not know the "double escaped" state of
+/// scripts, in which `</script>` within a comment of a script is text.
 struct HTMLScanner {
     enum Event: Equatable {
         case tag(HTMLTag)
         case style([UInt8])
     }
 
-    /// Further attributes of one tag are passed over.
+    /// Further attributes of the tag are ignored.
     static let attributesMax = 128
 
     private let bytes: [UInt8]
     private var position = 0
-    /// The element whose text comes now, which holds no tags.
+    /// The element whose text follows, which contains no tags.
     private var rawText: String?
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// nil: the end.
+    /// Returns nil at the end.
     mutating func next() -> Event? {
         if let name = rawText {
             rawText = nil
@@ -58,17 +58,17 @@ struct HTMLScanner {
         return nil
     }
 
-    // MARK: what is passed over
+    // MARK: what is skipped
 
     private mutating func skip(beyond byte: UInt8) {
         position = bytes[position...].firstIndex(of: byte).map { $0 + 1 } ?? bytes.count
     }
 
-    /// A comment, or a declaration such as `<!DOCTYPE html>`.
+    /// Skips a comment, or a declaration such as `<!DOCTYPE html>`.
     private mutating func skipMarkup() {
         guard bytes[position...].starts(with: "!--".utf8) else { return skip(beyond: UInt8(ascii: ">")) }
         position += 3
-        // `<!-->` and `<!--->` are whole comments.
+        // `<!-->` and `<!--->` are complete comments.
         if bytes[position...].starts(with: ">".utf8) || bytes[position...].starts(with: "->".utf8) {
             return skip(beyond: UInt8(ascii: ">"))
         }
@@ -83,14 +83,14 @@ struct HTMLScanner {
     private mutating func skipEndTag() {
         position += 1
         guard position < bytes.count, isLetter(bytes[position]) else { return skip(beyond: UInt8(ascii: ">")) }
-        // It may carry attributes, and a ">" within their quotes does not end it.
+        // An end tag may have attributes, and a ">" within their quotes does not end it.
         _ = takeTag()
         rawText = nil
     }
 
     // MARK: tags
 
-    /// nil: the page ends within it.
+    /// Returns nil if the page ends within the tag.
     private mutating func takeTag() -> HTMLTag? {
         var tag = HTMLTag(name: lowercased(takeWhile { !isSpace($0) && $0 != Byte.slash && $0 != Byte.greater }))
         while position < bytes.count {
@@ -112,7 +112,7 @@ struct HTMLScanner {
 
     private mutating func takeAttribute() -> HTMLTag.Attribute {
         let start = position
-        position += 1  // even "=" begins a name
+        position += 1  // even "=" can begin a name
         while position < bytes.count, !isSpace(bytes[position]), bytes[position] != Byte.slash,
             bytes[position] != Byte.greater, bytes[position] != Byte.equals
         { position += 1 }
@@ -142,13 +142,12 @@ struct HTMLScanner {
 
     // MARK: text
 
-    /// Elements whose content is text, whatever it looks like. `noscript` is not among them: its images are wanted by
-    /// those who run no scripts.
+    /// Elements whose content is always text. `noscript` is not among them: browsers that run no scripts load the images in it.
     private static let rawTextElements: Set<String> = [
         "script", "style", "textarea", "title", "xmp", "noembed", "noframes", "iframe", "plaintext",
     ]
 
-    /// Up to the element's end tag, or the end of the page.
+    /// The text up to the end tag of the element, or up to the end of the page.
     private mutating func takeRawText(of name: String) -> ArraySlice<UInt8> {
         let start = position
         while let open = bytes[position...].firstIndex(of: UInt8(ascii: "<")) {
@@ -184,12 +183,12 @@ enum Byte {
     static let backslash = UInt8(ascii: "\\")
 }
 
-/// ASCII whitespace as HTML and CSS have it: space, tab, LF, FF, CR.
+/// ASCII whitespace in HTML and CSS: space, tab, LF, FF, CR.
 func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0C || byte == 0x0D }
 
 func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
 
-/// ASCII letters in lower case; other bytes as they are, as far as they are UTF-8.
+/// ASCII letters in lower case. Other bytes stay as they are, as far as they are UTF-8.
 func lowercased(_ bytes: ArraySlice<UInt8>) -> String {
     String(decoding: bytes.map { $0 &- 0x41 < 26 ? $0 | 0x20 : $0 }, as: UTF8.self)
 }

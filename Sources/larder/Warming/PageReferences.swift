@@ -4,12 +4,12 @@ import Message
 struct PageReference: Equatable {
     enum Kind: Sendable { case page, stylesheet, other }
     var target: TargetURI
-    /// What to expect there: pages and stylesheets name further ones.
+    /// What is expected there. Pages and stylesheets have references of their own.
     var kind: Kind
 }
 
-/// The sub-resources that a page names, in its order, each once: of `link`, `script`, `img`, `source` and their like, of
-/// `srcset`, of `style` elements and attributes; resolved against `base`, with `<base href>` from where it stands on.
+/// The sub-resources of a page, in order and without duplicates: from `link`, `script`, `img`, `source` and similar tags, from `srcset`,
+/// and from `style` elements and attributes. They are resolved against `base`, and against `<base href>` from its position on.
 func pageReferences(_ html: [UInt8], at base: TargetURI) -> [PageReference] {
     var collector = ReferenceCollector(base: base)
     var scanner = HTMLScanner(html)
@@ -22,7 +22,7 @@ func pageReferences(_ html: [UInt8], at base: TargetURI) -> [PageReference] {
     return collector.references
 }
 
-/// The same of a stylesheet, whose URLs are relative to itself.
+/// The sub-resources of a stylesheet, whose URLs are relative to the stylesheet.
 func stylesheetReferences(_ css: [UInt8], at base: TargetURI) -> [PageReference] {
     var collector = ReferenceCollector(base: base)
     collector.addStyles(css)
@@ -30,7 +30,7 @@ func stylesheetReferences(_ css: [UInt8], at base: TargetURI) -> [PageReference]
 }
 
 private struct ReferenceCollector {
-    /// One page does not name more, or means us harm.
+    /// No honest page has more references.
     static let referencesMax = 5000
 
     private var base: TargetURI
@@ -59,7 +59,7 @@ private struct ReferenceCollector {
         case "iframe", "frame": add(tag["src"], .page)
         case "object": add(tag["data"])
         case "input": if tag["type"].map({ lowercased($0[...]) }) == "image" { add(tag["src"]) }
-        case "image", "use": add(tag["href"] ?? tag["xlink:href"])  // of SVG
+        case "image", "use": add(tag["href"] ?? tag["xlink:href"])  // in SVG
         case "body", "table", "td", "th": add(tag["background"])
         default: break
         }
@@ -72,14 +72,14 @@ private struct ReferenceCollector {
         }
     }
 
-    /// The first `base` with a URL counts, and no other (HTML §4.2.3).
+    /// Only the first `base` with a URL counts (HTML §4.2.3).
     private mutating func setBase(_ tag: HTMLTag) {
         guard !hasBase, let href = tag["href"] else { return }
         hasBase = true
         if let target = webReference(href, from: base) { base = target }
     }
 
-    /// Kinds of link that a browser fetches with the page; the others lead elsewhere.
+    /// The kinds of links that a browser fetches with the page. Others lead to other pages.
     private static let fetchedLinks: Set<String> = [
         "stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "manifest", "preload",
         "modulepreload", "prefetch",

@@ -3,15 +3,15 @@ import Glibc
 import Message
 import Settings
 
-/// Why there is no proxy to go through.
+/// Why the address of the proxy is not known.
 struct ProxyAddressFailure: Error, Equatable {
     var message: String
     init(_ message: String) { self.message = message }
 }
 
-/// Where the proxy answers: what `--proxy` names, looked up where it is a name.
+/// The addresses of the proxy that `--proxy` names. A host name is looked up.
 ///
-/// `host:port`, `[v6]:port`, `unix:/path`, with `http://` before it or not.
+/// Accepts `host:port`, `[v6]:port` and `unix:/path`, with or without `http://` before them.
 func proxyAddresses(named text: String) throws(ProxyAddressFailure) -> [SocketAddress] {
     var place = text
     if place.lowercased().hasPrefix("http://") { place = String(place.dropFirst(7)) }
@@ -26,7 +26,7 @@ func proxyAddresses(named text: String) throws(ProxyAddressFailure) -> [SocketAd
     return found
 }
 
-/// Where the proxy of a configuration answers: its listeners, in their order, as one reaches them from this machine.
+/// The addresses of the listeners in a configuration, in their order, as they can be reached from this machine.
 func proxyAddresses(of configuration: Configuration) throws(ProxyAddressFailure) -> [SocketAddress] {
     var result: [SocketAddress] = []
     for listener in configuration.listen {
@@ -39,7 +39,7 @@ func proxyAddresses(of configuration: Configuration) throws(ProxyAddressFailure)
     return result
 }
 
-/// Who listens at all addresses is reached at the loopback one.
+/// A listener on all addresses is reached at the loopback address.
 private func reachable(_ listener: ListenAddress) throws(ProxyAddressFailure) -> SocketAddress {
     switch listener {
     case .unix(let path):

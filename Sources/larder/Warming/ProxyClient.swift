@@ -3,14 +3,14 @@ import Framing
 import Glibc
 import Message
 
-/// Asks a proxy for one thing after another, over one connection as long as it lasts. Blocks; used by one thread.
+/// Sends requests to a proxy, over one connection as long as it stays open. Blocks. Used by one thread.
 final class ProxyClient {
     enum Failure: Error, Equatable {
         case cannotConnect(String)
-        /// The connection ended within an answer, or before it.
+        /// The connection ended before the answer was complete.
         case broken
         case timeout
-        /// What came is no HTTP response; the reason is that of the parser.
+        /// The answer is not an HTTP response. The reason is that of the parser.
         case notHTTP(String)
 
         var text: String {
@@ -26,9 +26,9 @@ final class ProxyClient {
     struct Answer {
         var status: UInt16
         var fields: Fields
-        /// The first bytes of the body, as many as were to be kept.
+        /// The first bytes of the body, as many as the caller wants.
         var body: [UInt8]
-        /// All that came of the body.
+        /// The length of the body that arrived.
         var bodyBytes: UInt64
     }
 
@@ -50,10 +50,10 @@ final class ProxyClient {
         self.limits = limits
     }
 
-    /// - Parameter keeping: how many bytes of the body are wanted; the rest is read and dropped.
+    /// - Parameter keeping: how many bytes of the body are kept. The rest is read and dropped.
     func get(_ target: TargetURI, keeping: Int = 0) throws(Failure) -> Answer {
         if connection != nil {
-            // It may have been closed while nobody looked: then a new one, at once.
+            // The proxy may have closed the idle connection: open a new one at once.
             do throws(Failure) {
                 return try exchange(target, keeping)
             } catch {
@@ -70,7 +70,7 @@ final class ProxyClient {
         }
     }
 
-    /// Why no connection can be made; nil: one is made, and kept for the first request.
+    /// Connects, and keeps the connection for the first request. Returns why that failed, or nil.
     func reasonNotToConnect() -> String? {
         do throws(Failure) {
             connection = try ProxyConnection(addresses)
@@ -109,7 +109,7 @@ final class ProxyClient {
 
     // MARK: the answer
 
-    /// The final head; interim ones are passed over (RFC 9110 §15.2).
+    /// Reads the final head. Interim heads are skipped (RFC 9110 §15.2).
     private func readHead() throws(Failure) -> ResponseHead {
         while true {
             var head = ResponseHead()

@@ -1,13 +1,13 @@
 import EventLoop
 import Glibc
 
-/// One connection to the proxy. Blocks; nothing waits longer than `ProxyClient.silenceSecondsMax`.
+/// One connection to the proxy. Blocks, but no call waits longer than `ProxyClient.silenceSecondsMax`.
 final class ProxyConnection {
     private let socket: Descriptor
-    /// The peer ended the connection in order, at its own end.
+    /// The proxy closed the connection in an orderly way.
     private(set) var hasClosed = false
 
-    /// To the first of the addresses that takes it.
+    /// Connects to the first of the addresses that accepts.
     init(_ addresses: [SocketAddress]) throws(ProxyClient.Failure) {
         var reason = "it has no address"
         for address in addresses {
@@ -32,7 +32,7 @@ final class ProxyConnection {
         throw .cannotConnect(reason)
     }
 
-    /// What came, at least one byte of it.
+    /// Receives at least one byte.
     func receive(into buffer: inout [UInt8]) throws(ProxyClient.Failure) -> ArraySlice<UInt8> {
         let fd = socket.rawValue
         switch unsafe buffer.withUnsafeMutableBytes({ unsafe IO.read(fd, into: $0) }) {

@@ -1,6 +1,6 @@
-/// The URLs of a `srcset` attribute (HTML §4.8.4.2.2), all of them: which one a browser takes depends on its screen.
+/// All URLs of a `srcset` attribute (HTML §4.8.4.2.2). Which of them a browser loads depends on its screen.
 ///
-/// URLs may hold commas, and end at white space; descriptors end at a comma outside parentheses.
+/// URLs may contain commas, and end at white space. Descriptors end at a comma outside of parentheses.
 func sourceSetReferences(_ value: [UInt8]) -> [[UInt8]] {
     var references: [[UInt8]] = []
     var rest = value[...]

@@ -1,27 +1,27 @@
-/// A URL that a stylesheet names.
+/// A URL in a stylesheet.
 struct StylesheetReference: Equatable {
-    /// As written, escapes undone.
+    /// The URL as written, with escapes resolved.
     var text: [UInt8]
-    /// By `@import`: another stylesheet.
+    /// It is in an `@import`, so it leads to another stylesheet.
     var isImport: Bool
 }
 
-/// The URLs in CSS: `url(…)`, the strings of `@import` and of `image-set(…)`; not those of `@namespace`, which are names.
+/// Finds the URLs in CSS: `url(…)`, and the strings of `@import` and `image-set(…)`. URLs of `@namespace` are names, and are left out.
 ///
-/// The tokens of CSS Syntax 3 §4 as far as they tell text from comments and strings. Looks at every byte once.
+/// It knows the tokens of CSS Syntax 3 §4 as far as they tell text from comments and strings, and looks at every byte once.
 struct StylesheetScanner {
     private let bytes: [UInt8]
     private var position = 0
     private var references: [StylesheetReference] = []
-    /// What the at-rule says whose prelude this is.
+    /// The at-rule whose prelude is being read.
     private var rule = Rule.other
     private var depth = 0
-    /// The depth inside `image-set(`, whose strings are URLs; nil: outside.
+    /// The depth inside of `image-set(`, whose strings are URLs. Nil outside of it.
     private var imageSetDepth: Int?
 
     private enum Rule {
         case other, importing, namespace
-        /// An `@import` that has its URL: what else it says, such as `supports(…)`, names nothing.
+        /// An `@import` whose URL was read. The rest of it, such as `supports(…)`, contains no URL.
         case imported
     }
 
@@ -68,7 +68,7 @@ struct StylesheetScanner {
             }
     }
 
-    /// An identifier, or a function with its parenthesis.
+    /// Reads an identifier, or the name of a function with its parenthesis.
     private mutating func word() {
         let name = lowercased(takeName()[...])
         guard position < bytes.count, bytes[position] == UInt8(ascii: "(") else { return }
@@ -116,7 +116,7 @@ struct StylesheetScanner {
         position = bytes.count
     }
 
-    /// A string without its quotes. A line end that is not escaped ends it, as a mistake.
+    /// Reads a string without its quotes. A line end that is not escaped is an error and ends it.
     private mutating func takeString() -> [UInt8] {
         let quote = bytes[position]
         position += 1
@@ -131,7 +131,7 @@ struct StylesheetScanner {
         return text
     }
 
-    /// Up to the parenthesis that ends it.
+    /// Reads up to the closing parenthesis.
     private mutating func takeUnquoted() -> [UInt8] {
         var text: [UInt8] = []
         while position < bytes.count, bytes[position] != UInt8(ascii: ")") {
@@ -153,7 +153,7 @@ struct StylesheetScanner {
         return name
     }
 
-    /// What stands behind a backslash: up to six hexadecimal digits and a space, a line end (nothing), or the byte itself.
+    /// Reads what follows a backslash: up to six hexadecimal digits and a space, or a line end (nothing), or the byte itself.
     private mutating func takeEscape() -> [UInt8] {
         guard position < bytes.count else { return [] }
         var value: UInt32 = 0
@@ -179,7 +179,7 @@ struct StylesheetScanner {
     }
 }
 
-/// A byte of an identifier: letters, digits, "-", "_", everything beyond ASCII, and what is escaped.
+/// Whether the byte can be part of an identifier: letters, digits, "-", "_", and everything beyond ASCII.
 private func isNameByte(_ byte: UInt8) -> Bool {
     isLetter(byte) || byte &- 0x30 < 10 || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || byte >= 0x80
         || byte == Byte.backslash

@@ -3,10 +3,10 @@ import EventLoop
 import Glibc
 import Message
 
-/// Fetches one URL after another, with redirects and further attempts. Used by one thread.
+/// Fetches one URL after another, follows redirects, and repeats failed attempts. Used by one thread.
 final class WarmFetcher {
     static let redirectsMax = 10
-    /// Of a page or stylesheet, before and after its coding is undone; what is beyond is not looked at.
+    /// How many bytes of a page or stylesheet are scanned, before and after decompressing.
     static let scannedBytesMax = 8 << 20
 
     private let client: ProxyClient
@@ -17,7 +17,7 @@ final class WarmFetcher {
         self.plan = plan
     }
 
-    /// What came of it, and what it names where it is a page or a stylesheet.
+    /// Returns the result, and the references if the response is a page or stylesheet.
     func fetch(_ target: WarmTarget) -> (WarmResult, [PageReference]) {
         let start = ContinuousClock.now
         var (result, references) = follow(target)
@@ -30,7 +30,7 @@ final class WarmFetcher {
         guard var place = target.target else { return (result, []) }
         for _ in 0...Self.redirectsMax {
             guard place.scheme == .http else {
-                // Asked for by name it is a failure; a page with it is as warm as it can be.
+                // On the command line, such a URL is a failure. On a page it is skipped: nothing can be done about it.
                 result.outcome = target.depth == 0 ? .failed(reason: notHTTP) : .skipped(reason: notHTTP)
                 return (result, [])
             }
@@ -51,7 +51,7 @@ final class WarmFetcher {
         return (result, [])
     }
 
-    /// nil after `result` says why there is no answer.
+    /// Returns nil if there is no answer. `result` then says why.
     private func ask(_ place: TargetURI, keeping: Int, _ result: inout WarmResult) -> ProxyClient.Answer? {
         var pause = plan.pause
         for attempt in 0...plan.retries {
@@ -73,7 +73,7 @@ final class WarmFetcher {
         return nil
     }
 
-    /// Statuses that may be others in a moment (RFC 9110 §15.5.9, §15.6; RFC 6585 §4); 501 and 505 will not.
+    /// Statuses that may change soon (RFC 9110 §15.5.9, §15.6; RFC 6585 §4). 501 and 505 will not.
     private func mayPass(_ status: UInt16) -> Bool {
         switch status {
         case 408, 429, 500, 502, 503, 504: true
@@ -81,7 +81,7 @@ final class WarmFetcher {
         }
     }
 
-    /// Where a redirect leads (RFC 9110 §15.4); nil: it is none, or says nothing that can be followed.
+    /// The target of a redirect (RFC 9110 §15.4). Returns nil if the answer is not a redirect that can be followed.
     private func redirect(_ answer: ProxyClient.Answer, from place: TargetURI) -> TargetURI? {
         guard [301, 302, 303, 307, 308].contains(answer.status), let location = answer.fields.first(.location)
         else { return nil }
@@ -101,7 +101,7 @@ final class WarmFetcher {
         }
     }
 
-    /// The body without gzip; as far as it can be undone. Other codings are not asked for.
+    /// The body without gzip, as far as it can be decompressed. Other codings are not requested.
     private func decoded(_ answer: ProxyClient.Answer) -> [UInt8] {
         guard let coding = answer.fields.first(.contentEncoding).map({ lowercased($0) }) else { return answer.body }
         guard coding == "gzip" || coding == "x-gzip" else { return coding == "identity" ? answer.body : [] }
@@ -110,7 +110,7 @@ final class WarmFetcher {
         do throws(InflateError) {
             try inflator.decompress(answer.body, into: &text)
         } catch {
-            return text  // what came before the fault is as good as any page
+            return text  // scan the text before the error
         }
         return text
     }

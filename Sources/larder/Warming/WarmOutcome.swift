@@ -1,14 +1,14 @@
 import Message
 
-/// What came of one URL.
+/// The result of one URL.
 struct WarmResult: Sendable, Equatable {
-    /// As it was given.
+    /// The URL as it was given.
     var url: String
-    /// Where redirects led; nil: nowhere else.
+    /// The URL to which redirects led. Nil if there was no redirect.
     var finalURL: String?
-    /// Of the last answer; nil if none came.
+    /// The status of the last answer. Nil if there was none.
     var status: UInt16?
-    /// Of all bodies, redirects among them.
+    /// The bytes of all bodies, including those of redirects.
     var bytes: UInt64 = 0
     var attempts = 0
     var milliseconds: Int64 = 0
@@ -21,12 +21,12 @@ struct WarmResult: Sendable, Equatable {
 }
 
 enum WarmOutcome: Sendable, Equatable {
-    /// It was stored already; where it was stale the origin confirmed it.
+    /// The response was stored already. If it was stale, the origin confirmed it.
     case hit
     case stored
-    /// It went through, and the proxy did not keep it.
+    /// The response arrived, and the proxy did not store it.
     case notStored(reason: String)
-    /// Not tried, for a reason that holds for all of its kind.
+    /// The URL was not tried, for a reason that holds for all URLs of its kind.
     case skipped(reason: String)
     case failed(reason: String)
 
@@ -40,7 +40,7 @@ enum WarmOutcome: Sendable, Equatable {
         }
     }
 
-    /// In JSON.
+    /// The name in JSON.
     var token: String { name == "not stored" ? "not_stored" : name }
 
     var reason: String? {
@@ -51,7 +51,7 @@ enum WarmOutcome: Sendable, Equatable {
     }
 }
 
-/// What `Cache-Status` says of an answer (RFC 9211): the last member is that of the proxy we asked.
+/// What `Cache-Status` says about an answer (RFC 9211). The last list member is that of the proxy that was asked.
 func warmOutcome(_ fields: Fields) -> WarmOutcome {
     guard let value = fields.joined(.cacheStatus), let member = parseStructuredList(value)?.last,
         case .item(let item) = member.value, word(item) == "larder"
@@ -62,7 +62,7 @@ func warmOutcome(_ fields: Fields) -> WarmOutcome {
     return .notStored(reason: parameters["detail"].flatMap(word) ?? "no reason given")
 }
 
-/// Why an answer is no success: its status, and what the proxy said of it in `Proxy-Status` (RFC 9209).
+/// Why an answer is not a success: its status, and what the proxy said in `Proxy-Status` (RFC 9209).
 func failureReason(status: UInt16, _ fields: Fields) -> String {
     guard let value = fields.joined(.proxyStatus), let member = parseStructuredList(value)?.last,
         let detail = (member.parameters["details"] ?? member.parameters["error"]).flatMap(word)

@@ -4,35 +4,35 @@ import EventLoop
 import Message
 import Settings
 
-/// What `larder warm` was asked to do.
+/// The task of `larder warm`.
 struct WarmPlan {
-    /// What to fetch, in the order given; pages are looked through.
+    /// What to fetch, in the given order. Pages are also scanned for references.
     var targets: [WarmTarget] = []
-    /// Of every request, in order: names as given, with their values.
+    /// The fields of every request in their order, with their names as given.
     var fields: [(name: String, value: String)] = []
-    /// Fetches at a time.
+    /// The number of fetches at a time.
     var jobs = 4
-    /// Further attempts after a failure that may pass.
+    /// The number of further attempts after a failure that may be temporary.
     var retries = 2
-    /// Before the first further attempt; twice as long before each one after it.
+    /// The pause before the first further attempt. Each later pause is twice as long.
     var pause: Duration = .milliseconds(250)
 
     static let jobsBounds = 1...64
     static let retriesBounds = 0...20
-    /// Stylesheets that import stylesheets, frames within frames: no deeper than that.
+    /// How deep stylesheets that import stylesheets, and frames within frames, are followed.
     static let depthMax = 5
-    /// What is fetched of all pages together.
+    /// The most URLs that are fetched for all pages together.
     static let targetsMax = 100_000
 }
 
-/// One thing to fetch.
+/// One URL to fetch.
 struct WarmTarget: Sendable {
-    /// As it was given; for messages.
+    /// The URL as it was given, for messages.
     var text: String
-    /// nil: it is no absolute http or https URL.
+    /// Nil if the text is not an absolute http or https URL.
     var target: TargetURI?
     var kind: PageReference.Kind = .other
-    /// How many pages and stylesheets lead to it; zero: it was asked for by name.
+    /// How many pages and stylesheets lead to the URL. Zero if it was given on the command line or in a file.
     var depth = 0
 
     init(_ text: String, kind: PageReference.Kind = .other) {
@@ -49,7 +49,7 @@ struct WarmTarget: Sendable {
     }
 }
 
-/// The plan of a command line: words and options, the file of `--from`, `--user`. What is asked for is asked for here.
+/// Makes the plan from a command line: words, options, and the file of `--from`.
 func warmPlan(_ arguments: Arguments) throws(UsageError) -> WarmPlan {
     var plan = WarmPlan()
     if let jobs = try arguments.number(.jobs, in: WarmPlan.jobsBounds) { plan.jobs = jobs }
@@ -74,7 +74,7 @@ private func listedTargets(_ file: String) throws(UsageError) -> [WarmTarget] {
     }
 }
 
-/// One URL per line; empty lines and those that begin with "#" are passed over.
+/// Parses a list with one URL per line. Empty lines, and lines that begin with "#", are ignored.
 func warmList(_ text: [UInt8]) -> [WarmTarget] {
     text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).compactMap { line in
         let line = trimOWS(line)
@@ -82,11 +82,11 @@ func warmList(_ text: [UInt8]) -> [WarmTarget] {
     }
 }
 
-/// The fields of every request: ours, but for those that `-H` names; then those of `-H`, those without a value left away.
+/// The fields of every request: the usual ones unless `-H` names them, then those of `-H`. A field without a value is left out.
 private func warmFields(_ arguments: Arguments) throws(UsageError) -> [(name: String, value: String)] {
     var fields = [
         (name: "User-Agent", value: "larder-warm/\(larderVersion)"), (name: "Accept", value: "*/*"),
-        // What most clients send: their variant is the one to have.
+        // Most clients send this, so this variant is the most useful one.
         (name: "Accept-Encoding", value: "gzip"),
     ]
     var given: [(name: String, value: String)] = []
@@ -106,7 +106,7 @@ private let ownFields: Set<String> = [
     "upgrade", "expect", "proxy-authorization",
 ]
 
-/// `Name: value` (RFC 9110 §5).
+/// Parses `Name: value` (RFC 9110 §5).
 func requestField(_ line: String) throws(UsageError) -> (name: String, value: String) {
     let parts = Array(line.utf8).split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, !parts[0].isEmpty, parts[0].allSatisfy(isTchar),
@@ -115,7 +115,7 @@ func requestField(_ line: String) throws(UsageError) -> (name: String, value: St
     return (String(decoding: parts[0], as: UTF8.self), String(decoding: trimOWS(parts[1]), as: UTF8.self))
 }
 
-/// `Proxy-Authorization` for a user and the password that is asked for (RFC 7617).
+/// The value of `Proxy-Authorization` for a user (RFC 7617). Asks for the password.
 func proxyAuthorization(user: String) throws(PasswordInputFailure) -> (name: String, value: String) {
     let credentials = Array("\(user):".utf8) + (try password(of: user))
     return ("Proxy-Authorization", "Basic " + String(decoding: encodeBase64(credentials), as: UTF8.self))

@@ -2,14 +2,14 @@ import Admin
 import EventLoop
 import Glibc
 
-/// What `larder warm` says: a line for each URL, or a bar on a terminal, and the sum at the end.
+/// The output of `larder warm`: a line for each URL, or a bar on a terminal, and the sum at the end.
 final class WarmReport: Sendable {
     enum Form: Sendable {
-        /// One line per URL, then the sum.
+        /// One line for each URL, then the sum.
         case lines
-        /// A bar on standard error, and lines for what needs a look.
+        /// A bar on standard error, and lines for URLs that need attention.
         case bar
-        /// One JSON object per line: a URL each, then the sum.
+        /// One JSON object per line: one for each URL, then the sum.
         case json
     }
 
@@ -31,7 +31,7 @@ final class WarmReport: Sendable {
 
     var sum: WarmSum { state.withLock { $0.sum } }
 
-    /// So many more are to come.
+    /// Adds to the number of expected URLs.
     func expect(_ count: Int) { state.withLock { $0.expected += count } }
 
     func add(_ result: WarmResult) {
@@ -48,7 +48,7 @@ final class WarmReport: Sendable {
         }
     }
 
-    /// The sum, after the last one.
+    /// Prints the sum after the last URL.
     func finish() {
         let elapsed = ContinuousClock.now - start
         state.withLock { state in
@@ -73,7 +73,7 @@ final class WarmReport: Sendable {
 
     private func write(_ text: String) {
         var bytes = Array(text.utf8)
-        _ = writeAll(&bytes, to: STDERR_FILENO)  // a bar that cannot be drawn is no reason to stop
+        _ = writeAll(&bytes, to: STDERR_FILENO)  // if the bar cannot be drawn, warming continues without it
     }
 }
 

@@ -1,13 +1,13 @@
 import EventLoop
 import Message
 
-/// Fetches all that a plan names, and what its pages name, a few at a time.
+/// Fetches everything in a plan and everything that its pages refer to, a few at a time.
 final class WarmRun: Sendable {
     private let plan: WarmPlan
     private let addresses: [SocketAddress]
     private let report: WarmReport
     private let queue: WorkQueue<WarmTarget>
-    /// Normalised URLs that are fetched or waiting.
+    /// The normalised URLs that were fetched or are waiting.
     private let seen: Locked<Set<[UInt8]>>
 
     init(_ plan: WarmPlan, through addresses: [SocketAddress], report: WarmReport) {
@@ -21,7 +21,7 @@ final class WarmRun: Sendable {
         report.expect(targets.count)
     }
 
-    /// Comes back when all is done.
+    /// Returns when everything is done.
     func run() throws(EventLoopError) {
         var threads: [Helper] = []
         for number in 1..<max(2, plan.jobs + 1) {
@@ -41,7 +41,7 @@ final class WarmRun: Sendable {
         }
     }
 
-    /// Those that nobody fetches yet, as many as one run takes.
+    /// The references that are new, as many as one run may fetch.
     private func news(_ references: [PageReference], depth: Int) -> [WarmTarget] {
         seen.withLock { seen in
             let room = max(0, WarmPlan.targetsMax - seen.count)
@@ -54,7 +54,7 @@ private func distinct(_ targets: [WarmTarget], _ seen: inout Set<[UInt8]>) -> [W
     targets.filter { target in target.target.map { seen.insert($0.normalised).inserted } ?? true }
 }
 
-/// A thread that is waited for.
+/// A thread that the run waits for.
 private final class Helper {
     private var thread: ThreadHandle?
     init(_ thread: consuming ThreadHandle) { self.thread = consume thread }

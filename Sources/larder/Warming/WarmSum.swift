@@ -1,10 +1,10 @@
 import Admin
 
-/// How many URLs came to what.
+/// The number of URLs by result.
 struct WarmSum: Sendable, Equatable {
     var hits = 0
     var stored = 0
-    /// By the reason the proxy gave.
+    /// By the reason that the proxy gave.
     var notStored: [String: Int] = [:]
     var skipped: [String: Int] = [:]
     var failed = 0

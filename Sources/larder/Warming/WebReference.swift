@@ -1,18 +1,18 @@
 import Message
 
-/// The URL that a browser would ask for where a page or stylesheet at `base` says `reference` (the URL standard, as far as
-/// http and https need it).
+/// The URL that a browser would request for `reference` in a page or stylesheet at `base` (the URL standard, as far as http and https need
+/// it).
 ///
-/// White space around is dropped, tabs and line ends within as well; "\" counts as "/"; what may not stand in a URL is
-/// percent-encoded; "." and ".." are worked off, in absolute URLs too.
-/// - Returns: nil where it leads nowhere: `data:`, `javascript:`, a fragment alone, nothing.
+/// Surrounding white space is dropped, and so are tabs and line ends within. "\" counts as "/". Characters that a URL must not contain are
+/// percent-encoded. "." and ".." are resolved, in absolute URLs too.
+/// - Returns: nil if there is nothing to request: `data:`, `javascript:`, only a fragment, or an empty reference.
 func webReference(_ reference: some Collection<UInt8>, from base: TargetURI) -> TargetURI? {
     var text = Array(reference).drop { $0 <= 0x20 }
     while let last = text.last, last <= 0x20 { text.removeLast() }
     let cleaned = text.filter { $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
     let reference = encoded(withoutBackslashes(cleaned.prefix { $0 != UInt8(ascii: "#") }))
     guard !reference.isEmpty, let target = base.resolving(reference) else { return nil }
-    // The same path once more: that works off the dots of an absolute one.
+    // Resolve the path once more: this removes the dots of an absolute URL.
     return target.resolving(target.pathAndQuery)
 }
 
@@ -24,7 +24,7 @@ private func withoutBackslashes(_ text: ArraySlice<UInt8>) -> [UInt8] {
     }
 }
 
-/// The path percent-encode set before "?", the query one behind it.
+/// Applies the percent-encode set of paths before "?", and that of queries behind it.
 private func encoded(_ text: [UInt8]) -> [UInt8] {
     let hex = Array("0123456789ABCDEF".utf8)
     var result: [UInt8] = []

@@ -1,7 +1,7 @@
 import Glibc
 
-/// What several threads have to do, where doing one thing may bring more: at its end nothing is left and nobody is at work.
-@safe final class WorkQueue<Item: Sendable>: @unchecked Sendable {  // the state is reached under the lock alone
+/// Work for several threads, where one item may lead to more items. It ends when no item is left and no thread works on one.
+@safe final class WorkQueue<Item: Sendable>: @unchecked Sendable {  // the lock protects the state
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private let change: UnsafeMutablePointer<pthread_cond_t>
     private var items: [Item]
@@ -13,7 +13,7 @@ import Glibc
         unsafe lock = .allocate(capacity: 1)
         unsafe change = .allocate(capacity: 1)
         let status = unsafe pthread_mutex_init(lock, nil) + pthread_cond_init(change, nil)
-        precondition(status == 0, "a lock can be made")
+        precondition(status == 0, "a lock can be created")
     }
 
     deinit {
@@ -23,9 +23,10 @@ import Glibc
         unsafe lock.deallocate()
     }
 
-    /// The next thing to do, in the order of adding; waits while others may still add some. nil: all is done.
+    /// Takes the next item in the order in which they were added. Waits while other threads may still add some. Returns nil when all
+    /// work is done.
     ///
-    /// Who takes one calls `finish` when it is done.
+    /// The caller must call `finish` when it has done the item.
     func take() -> Item? {
         unsafe pthread_mutex_lock(lock)
         defer { unsafe pthread_mutex_unlock(lock) }
@@ -38,7 +39,7 @@ import Glibc
         return items[next - 1]
     }
 
-    /// The thing that was taken is done, and brought these.
+    /// Ends an item that was taken, and adds the items to which it led.
     func finish(adding more: [Item]) {
         unsafe pthread_mutex_lock(lock)
         busy -= 1

@@ -1,7 +1,7 @@
 import EventLoop
 import Message
 
-// The edge has its addresses, the core has its own; here they meet.
+// Conversions between the addresses of the edge (`SocketAddress`) and those of the core (`IPAddress`).
 
 extension IPAddress {
     init?(_ address: SocketAddress) {

@@ -7,7 +7,7 @@ import Routing
 import Storage
 import Transaction
 
-/// A head that has just come, and what stands behind it in the same read.
+/// A head that was just received, and the bytes that follow it in the read buffer. Valid until the next read of this worker.
 @safe struct Arrived {
     let response: ReceivedResponse
     let length: BodyLength
@@ -20,13 +20,16 @@ import Transaction
     }
 }
 
-/// What the machine wants done.
+/// Performs the actions of the machine.
 extension Fetch {
     func feed(_ event: Retrieval.Event, _ arrived: Arrived) {
         perform(retrieval.on(event, now: worker.wallTime, staleMayServe: staleMayServe), arrived)
     }
 
-    /// - Parameter arrived: the head that led to the action, for those actions that come of one.
+    /// Performs one action.
+    ///
+    /// - Parameter arrived: the head that caused the action. The machine returns `passInterim`, `switchProtocols`, `store`, `storePart`,
+    ///   `freshen` and `pass` only for a head, so it is there for them.
     func perform(_ action: Retrieval.Action, _ arrived: Arrived? = nil) {
         switch action {
         case .none: break
@@ -72,7 +75,7 @@ extension Fetch {
             let socket = stream.surrender()
         else { return feed(.invalidHead) }
         link = .none
-        // The stream ended with its socket, and nothing is left to do.
+        // The stream ended with its socket, and there is nothing left to do for the machine.
         _ = retrieval.on(.cancelled, now: worker.wallTime)
         end()
         unsafe exchange.fetchSwitched(arrived.response, origin: socket, early: Array(arrived.rest))
@@ -80,8 +83,10 @@ extension Fetch {
 
     // MARK: answers
 
+    /// Passes the response through a window to the client, and to nobody else.
     private func pass(_ passing: Retrieval.Passing, _ arrived: Arrived) {
         let response = arrived.response
+        precondition(hole == nil, "a response to a hole is not passed on")
         if passing.invalidates { invalidate(response.fields, status: response.status) }
         if passing.updatesStored { updateStored(by: response, worker.wallTime) }
         transfer?.resolve(.notShared)
@@ -105,7 +110,7 @@ extension Fetch {
     }
 
     private func serveStale(status: UInt16) {
-        guard let stored else { preconditionFailure("a stale response stands in only where there is one") }
+        guard let stored else { preconditionFailure("no stored response can be served stale") }
         transfer?.resolve(.published(stored))
         sink = .discard
         notify { $0.fetchAnswered(.stored(stored, as: .staleOnError(reason, status: status), ownFields: nil)) }
@@ -116,14 +121,14 @@ extension Fetch {
     }
 
     private func fillHole(isFirst: Bool) {
-        guard let hole else { preconditionFailure("bytes that are missing have a claim") }
+        guard let hole else { preconditionFailure("no hole was claimed") }
         sink = .fill(hole.fill, of: hole.record)
         guard isFirst else { return }
         notify { $0.fetchAnswered(.stored(hole.record, as: .part(status: 206), ownFields: nil)) }
     }
 
     private func abandonHole(removesStored: Bool) {
-        guard let hole else { preconditionFailure("bytes that are missing have a claim") }
+        guard let hole else { preconditionFailure("no hole was claimed") }
         self.hole = nil
         stored = nil
         hole.fill.abandon()
@@ -132,7 +137,9 @@ extension Fetch {
 
     // MARK: ends
 
+    /// Ends the retrieval. The stream is released first, because a listener that is notified may ask for another one at once.
     private func finish(_ ending: Retrieval.Ending) {
+        precondition(isIn(.finished), "the machine decides when a retrieval ends")
         let trailers = incoming.body.trailers
         releaseStream(isComplete: ending == .whole)
         switch ending {
@@ -162,7 +169,7 @@ extension Fetch {
         }
     }
 
-    /// What came so far cannot be completed.
+    /// Ends a body that cannot be completed. A stored response keeps what was received if `keepsPart` and the rest can be asked for.
     private func breakOffSink(keepsPart: Bool) {
         switch sink {
         case .none, .discard: break
@@ -180,7 +187,7 @@ extension Fetch {
         }
     }
 
-    /// Nobody gains by the rest.
+    /// Ends a body whose rest nobody needs.
     private func abandonSink() {
         switch sink {
         case .none: hole?.fill.abandon()

@@ -2,17 +2,17 @@ import Forwarding
 import Message
 import Routing
 
-/// Larder's own credentials in the way of a fetch: the desk is asked before a request is sent and told of each final
-/// head. There are no credentials today, and nothing but an empty desk.
+/// Where Larder's own credentials for origins would be used: the desk is asked before a request is sent, and told of each final head.
+/// Larder has no such credentials today, so the desk is empty.
 extension Fetch {
-    /// Before the request is sent.
+    /// Asks the desk before the request is sent.
     func askCredentialDesk() {
         guard !worker.credentialDesk.isEmpty else { return }
         let answer = worker.credentialDesk.on(.sending, at: request.origin.endpoint)
         precondition(answer == .sendAsItIs, "there are no credentials to send")
     }
 
-    /// The origin, or a proxy on the way to it, has answered.
+    /// Tells the desk of a final head from the origin or from a next proxy.
     func tellCredentialDesk(of response: ReceivedResponse) {
         guard !worker.credentialDesk.isEmpty else { return }
         let challenge =

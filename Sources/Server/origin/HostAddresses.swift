@@ -3,13 +3,12 @@ import Message
 import Routing
 import Transaction
 
-/// The addresses of hosts.
+/// Addresses of hosts that need no query.
 enum HostAddresses {
-    /// The addresses of a host for which no name server need be asked: an address itself, or a name in the cache.
-    /// Returns nil if the resolver has to ask.
+    /// The addresses of a host that is itself an address, or a name in the cache. Returns nil if a name server must be asked.
     static func known(of host: String, worker: Worker) -> Result<[SocketAddress], NameFailure>? {
         if let address = IPAddress(strict: host.utf8) { return .success([SocketAddress(address, port: 0)]) }
-        // What some resolver would take for an address, although it is none in its canonical form, leads nowhere.
+        // Some resolvers accept addresses in other forms, such as 127.1 or 0x7f000001. Larder does not: rules could not judge them.
         if hostEndsInNumber(host.utf8) { return .failure(.notFound) }
         switch worker.resolver.cached(host) {
         case .success(let resolution): return .success(resolution.addresses)

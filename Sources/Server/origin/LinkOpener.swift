@@ -4,20 +4,23 @@ import Message
 import Routing
 import TLS
 
-/// Who waits for a connection to be opened. It keeps the opener, and cancels it before it goes away itself.
+/// The owner of a `LinkOpener`. It keeps the opener until one of these is called, and cancels it before it is released itself.
 protocol LinkOpenerOwner: AnyObject {
+    /// The connection is open. The owner gets its transport.
     func opened(_ transport: consuming Transport, at address: SocketAddress)
+    /// The connection could not be opened.
     func openingFailed(_ failure: OpeningFailure)
 }
 
-/// Opens one connection, for a fetch or for a tunnel: carries out what an `Opening` decides, with the resolver, the
-/// race of RFC 8305 and OpenSSL.
+/// Opens one connection, for a fetch or a tunnel: performs the actions of an `Opening` with the resolver, with `ConnectAttempt`
+/// (RFC 8305) and with OpenSSL.
 ///
-/// The owner is told once, or not at all after `cancel()`; never from inside `begin()`.
+/// The owner is called exactly once, or not at all after `cancel()`, and never from within `begin()`. The owner usually releases the opener
+/// in that call, so nothing here may follow it.
 final class LinkOpener: TimedObject {
     private let worker: Worker
     private let snapshot: Snapshot
-    /// On whose behalf: permission depends on it.
+    /// The request for which the connection is opened. The access rules decide on it.
     private let request: AccessRequest
     private unowned let owner: any LinkOpenerOwner
     private var opening: Opening
@@ -40,15 +43,16 @@ final class LinkOpener: TimedObject {
         opening = Opening(goal)
     }
 
-    /// Starts. Returns the reason if the opening fails at once; the owner is not told again.
+    /// Starts. If the opening fails at once, returns the reason and does not call the owner.
     func begin() -> OpeningFailure? {
+        precondition(!isBeginning && ticket == nil && attempt == nil, "an opener begins once")
         isBeginning = true
         perform(opening.on(.begin))
         isBeginning = false
         return failedAtOnce
     }
 
-    /// The connection is no longer wanted.
+    /// Stops. The owner is not called afterwards.
     func cancel() {
         perform(opening.on(.cancelled))
         stop()
@@ -56,7 +60,7 @@ final class LinkOpener: TimedObject {
 
     private func on(_ event: Opening.Event) { perform(opening.on(event)) }
 
-    /// Carries out one action after the other until something has to be waited for.
+    /// Performs actions until the opener waits for something or has ended.
     private func perform(_ first: Opening.Action) {
         var action = first
         while true {
@@ -85,7 +89,7 @@ final class LinkOpener: TimedObject {
 
     // MARK: the legs
 
-    /// - Returns: what is known without asking; nil if a name server is asked.
+    /// Resolves the host. Returns the result if it is known, and nil if a name server is asked.
     private func resolve(_ host: String) -> Opening.Event? {
         if let known = HostAddresses.known(of: host, worker: worker) { return event(for: known) }
         ticket = worker.resolver.resolve(host) { [weak self] result in
@@ -103,8 +107,8 @@ final class LinkOpener: TimedObject {
         }
     }
 
-    /// Why the address may not be dialled; nil if it may. The configuration itself names a next proxy, so the rules for
-    /// destinations do not apply to it.
+    /// Why the address must not be dialled; nil if it may be. The rules for destinations do not apply to a next proxy, which the
+    /// configuration itself names.
     private func objection(to address: IPAddress, port: UInt16) -> Denial? {
         if case .direct = opening.goal.route, let denial = snapshot.access.mayDial(request, address: address) {
             return denial
@@ -114,11 +118,12 @@ final class LinkOpener: TimedObject {
     }
 
     private func connect(_ addresses: [SocketAddress]) {
+        precondition(attempt == nil && transport == nil, "a connection is dialled once for each leg")
         attempt = ConnectAttempt.start(
             addresses, loop: worker.loop, attemptDelay: .milliseconds(250),
             timeout: snapshot.configuration.timeouts.connect
         ) { [weak self] outcome in
-            // A socket that nobody waits for closes with its outcome.
+            // If the opener is gone, the socket in `outcome` closes here.
             guard let self else { return }
             attempt = nil
             switch consume outcome {
@@ -133,9 +138,9 @@ final class LinkOpener: TimedObject {
         }
     }
 
-    /// - Returns: what came of the first step; nil if the handshake has to wait.
+    /// Starts the TLS handshake. Returns its result if it is known at once, and nil if the handshake waits for the origin.
     private func secure(_ serverName: String) -> Opening.Event? {
-        // TLS inside TLS has no socket of its own to work on.
+        // TLS inside TLS would need a session over a session, which `Transport` does not offer.
         guard let socket = transport.take()?.surrender() else { return .insecure(.noSession) }
         do {
             transport = try Transport(securing: socket, with: snapshot.tls, serverName: serverName)
@@ -202,7 +207,7 @@ final class LinkOpener: TimedObject {
         ticket = nil
         attempt?.cancel()
         attempt = nil
-        // No event may outlive the socket.
+        // Remove the events before the socket closes: its number may be used again at once.
         clearEvents()
         transport = nil
     }

@@ -2,10 +2,10 @@ import Access
 import Routing
 import Transaction
 
-/// Why a fetch or a tunnel gets no connection, in the terms of the answer that its client gets.
+/// Why a fetch or a tunnel gets no connection, as the client is told.
 struct OpeningRefusal {
     let refusal: Refusal
-    /// What the rules of access say, where they are the reason.
+    /// The access rule that forbids the connection, if one does.
     let denial: Denial?
 
     init(_ refusal: Refusal) {

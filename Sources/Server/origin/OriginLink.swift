@@ -1,7 +1,9 @@
 import EventLoop
 import Message
 
-/// One connection to an origin that speaks HTTP/1: its transport, the bytes that wait to be sent, and who uses it.
+/// One HTTP/1 connection to an origin: its transport, the bytes that wait to be sent, and its present user.
+///
+/// While it is lent its owner gets the events. While it is idle any event means that the origin closes it.
 ///
 /// ```
 /// lent ──finish(.keep)──▶ idle in the pool ──lend──▶ lent
@@ -9,25 +11,25 @@ import Message
 ///   └─finish(.close), surrender┴──▶ closed
 /// ```
 final class OriginLink: TimedObject {
-    /// Responses come in the order of the requests (RFC 9112 §9.3.2), and one that is slow holds up all behind it: a
-    /// link has room for one stream.
+    /// A link carries one stream at a time: responses come in the order of their requests (RFC 9112 §9.3.2), so a slow one
+    /// would delay all behind it.
     static let streamsMax = 1
 
-    /// Where it is counted and where it waits while idle.
+    /// The pool that counts the link, and that keeps it while it is idle.
     let pool: OriginPool
     let address: SocketAddress
-    /// The rules under which it was opened.
+    /// The configuration under whose rules the link was opened.
     let snapshot: Snapshot
     private var streamsLent = 0
-    /// Who uses its stream; nil while it is idle.
+    /// The user of its stream; nil while it is idle.
     private var owner: (any OriginStreamOwner)?
     private let worker: Worker
     private unowned let pools: OriginPools
-    /// Nil once it is closed or surrendered. No method of a transport calls back, so the unchecked access is exclusive.
+    /// Nil once it is closed or surrendered. The access is unchecked, but exclusive: no method of a transport calls back.
     @exclusivity(unchecked) private var transport: Transport?
     private var readEvent = IOEvent()
     private var writeEvent = IOEvent()
-    /// The owner wants to be told of bytes that arrive.
+    /// Whether the owner wants to hear of bytes that arrive. Always true while the link is idle.
     private var isReading = false
     private var pending = OutputQueue()
 
@@ -60,8 +62,9 @@ final class OriginLink: TimedObject {
     var streamsInUse: Int { owner == nil ? 0 : 1 }
 
     func lend(to owner: any OriginStreamOwner) -> OriginStream {
-        precondition(streamsInUse < OriginLink.streamsMax, "a link lends no more streams than it has room for")
-        precondition(unsentBytes == 0, "no request begins behind an unfinished one")
+        precondition(streamsInUse < OriginLink.streamsMax, "the link is lent already")
+        precondition(unsentBytes == 0, "the request before has not been sent")
+        precondition(unsafe transport != nil, "a closed link is not lent")
         self.owner = owner
         streamsLent += 1
         return OriginStream(on: self, number: streamsLent)
@@ -71,6 +74,7 @@ final class OriginLink: TimedObject {
     func isLending(_ number: Int) -> Bool { owner != nil && streamsLent == number }
 
     func finish(_ ending: OriginStream.Ending) {
+        precondition(owner != nil, "a loan ends once")
         owner = nil
         switch ending {
         case .keep(let time):
@@ -82,7 +86,8 @@ final class OriginLink: TimedObject {
 
     // MARK: events
 
-    /// With TLS, either event may be what reading or writing waits for.
+    /// With TLS, reading may wait for the write event and writing for the read event. Sending may end the loan, so the transport is asked
+    /// again before reading.
     private func socketIsReady(_ event: Readiness) {
         if unsentBytes > 0, unsafe transport?.awaits(event, toRead: false, toWrite: true) == true { sendPending() }
         if isReading, unsafe transport?.awaits(event, toRead: true, toWrite: false) == true { onReadable() }
@@ -107,10 +112,9 @@ final class OriginLink: TimedObject {
 
     private func onReadable() {
         if let owner { return owner.readable() }
-        // TLS has its own messages, such as session tickets, which a read takes in without a byte for us.
+        // TLS has messages of its own, such as session tickets. Reading consumes them without returning a byte.
         if unsafe transport?.isSecured == true, unsafe read(into: worker.readBuffer) == .wouldBlock { return }
-        // An origin has nothing to say on an idle connection but that it closes (RFC 9112 §9.5); anything else is not
-        // trusted.
+        // On an idle connection an origin can only close (RFC 9112 §9.5). If it sends anything else, it is not trusted.
         pools.drop(self)
     }
 
@@ -122,7 +126,7 @@ final class OriginLink: TimedObject {
         return result
     }
 
-    /// Bytes are there that no event will announce: read until they are gone.
+    /// Whether bytes have been decrypted that no event will announce.
     var mustBeDrained: Bool { unsafe transport?.mustBeDrained ?? false }
 
     func pauseReading() {
@@ -137,7 +141,7 @@ final class OriginLink: TimedObject {
 
     // MARK: writing
 
-    /// Sends now what the socket takes and keeps the rest, in order.
+    /// Sends what the socket accepts and queues the rest, in order.
     func send(_ bytes: UnsafeRawBufferPointer) -> OriginStream.WriteOutcome {
         guard unsentBytes == 0 else {
             unsafe pending.append(bytes)
@@ -164,7 +168,10 @@ final class OriginLink: TimedObject {
 
     private func write(_ bytes: UnsafeRawBufferPointer) -> IOResult {
         guard let result = unsafe transport?.write(bytes) else { return .closed }
-        if case .bytes(let count) = result { worker.counters.add(.bytesToOrigins, count) }
+        if case .bytes(let count) = result {
+            precondition(count <= bytes.count, "the socket accepted more bytes than it was offered")
+            worker.counters.add(.bytesToOrigins, count)
+        }
         return result
     }
 
@@ -189,7 +196,7 @@ final class OriginLink: TimedObject {
 
     // MARK: the end
 
-    /// Gives the socket away. Returns nil with TLS, and changes nothing.
+    /// Gives the socket to a tunnel, and ends the loan. Returns nil, and changes nothing, if there is TLS.
     func surrender() -> Descriptor? {
         guard unsafe transport?.isSecured == false, let surrendered = unsafe transport.take() else { return nil }
         clearEvents()
@@ -199,7 +206,9 @@ final class OriginLink: TimedObject {
         return surrendered.surrender()
     }
 
+    /// Closes the socket. Called by the pools only, which count the links.
     func close() {
+        precondition(owner == nil, "a link that is lent is not closed")
         guard unsafe transport != nil else { return }
         worker.loop.timers.cancel(self)
         // No event may outlive the socket.

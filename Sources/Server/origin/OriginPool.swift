@@ -1,35 +1,41 @@
 import Routing
 
-/// The links with one key: how many there are, which of them are idle, and who waits for one.
+/// The links with one `LinkKey`: how many there are, which of them are idle, and which requests wait for one.
 final class OriginPool {
     let key: LinkKey
-    /// The one that was used last is at the end.
+    /// The link that was used last is at the end.
     private(set) var idle: [OriginLink] = []
     /// Links that are idle, in use or being opened.
     private(set) var openCount = 0
-    /// First come, first served; bounded by `Limits.originQueueMax`.
+    /// Requests in the order in which they came. Bounded by `Limits.originQueueMax`.
     private(set) var queue: [StreamRequest] = []
 
     init(key: LinkKey) { self.key = key }
 
-    /// Nothing is known of it that a new pool would not know.
+    /// Whether the pool has neither links nor waiting requests.
     var isUnused: Bool { openCount == 0 && queue.isEmpty }
 
     func countOpen() { openCount += 1 }
 
     func discountOpen() {
         openCount -= 1
-        precondition(openCount >= idle.count, "every idle link is open, and none is closed twice")
+        precondition(openCount >= idle.count, "a link is closed once, and an idle one is open")
     }
 
     // MARK: idle links
 
     func addIdle(_ link: OriginLink) {
+        precondition(
+            link.streamsInUse == 0 && link.pool === self, "an idle link is in its own pool, and nobody uses it")
         idle.append(link)
         precondition(idle.count <= openCount, "every idle link is open")
     }
 
-    func popIdle() -> OriginLink? { idle.popLast() }
+    func popIdle() -> OriginLink? {
+        guard let link = idle.popLast() else { return nil }
+        precondition(link.streamsInUse == 0, "nobody uses an idle link")
+        return link
+    }
 
     /// Returns false if the link is not idle.
     func removeIdle(_ link: OriginLink) -> Bool {
@@ -44,7 +50,7 @@ final class OriginPool {
 
     func dequeue() -> StreamRequest? { queue.isEmpty ? nil : queue.removeFirst() }
 
-    /// The first in the queue that satisfies the condition.
+    /// Removes and returns the first request in the queue that satisfies the condition.
     func dequeue(where isSuitable: (StreamRequest) -> Bool) -> StreamRequest? {
         guard let index = queue.firstIndex(where: isSuitable) else { return nil }
         return queue.remove(at: index)

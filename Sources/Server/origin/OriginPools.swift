@@ -3,13 +3,17 @@ import Message
 import Routing
 import Transaction
 
-/// The connections of one worker to all origins: kept alive between requests, bounded per origin, queued beyond.
+/// One worker's connections to all origins: kept alive between requests, and bounded for each origin. Requests beyond the bound queue.
 ///
-/// What the pools lend are streams. Whoever cannot get one at once has a `StreamRequest` until there is one.
+/// The pools lend streams. A fetch that cannot have one at once holds a `StreamRequest` until `opened` or `openingFailed` is called.
+///
+/// Ownership: a pool owns its idle links; the `OriginStream` of a fetch owns a link in use. Every link is counted (`openCount`) from the
+/// moment at which it begins to be opened until it closes. Owners are called from here, and may ask for the next stream, or cancel, within
+/// that call: all counts and queues are up to date before it.
 final class OriginPools {
     private let worker: Worker
     private var pools: [LinkKey: OriginPool] = [:]
-    /// The pool that was asked last: often the next request goes there as well.
+    /// The pool that was used last. The next request often goes to the same origin.
     private var recent: OriginPool?
     /// Links that are idle, in use or being opened.
     private(set) var openCount = 0
@@ -17,17 +21,17 @@ final class OriginPools {
 
     init(worker: Worker) { self.worker = worker }
 
-    /// What came of asking for a stream.
+    /// The result of asking for a stream.
     enum Loan {
         case lent(OriginStream)
-        /// The owner is told later.
+        /// The owner is called later.
         case waiting(StreamRequest)
         case refused(OpeningRefusal)
     }
 
     // MARK: lending
 
-    /// Lends a stream for the request, on an idle link if there is one that will do. The owner is not called from here.
+    /// Lends a stream for the request, on an idle link if one may be used. Does not call the owner.
     func borrow(
         over plan: RoutePlan, for request: OwnedRequest, snapshot: Snapshot, mayReuse: Bool,
         owner: any OriginStreamOwner
@@ -35,7 +39,7 @@ final class OriginPools {
         if mayReuse {
             let pool = pool(for: LinkKey(request.origin, over: plan.current))
             while let link = popIdle(of: pool) {
-                // Another client's rules may have allowed this address when it was dialled: ask again for this client.
+                // The address was allowed for the client for which the link was opened. Ask again for this one.
                 if mayUse(link, for: request, snapshot) {
                     worker.counters.add(.originConnectionsReused)
                     return .lent(link.lend(to: owner))
@@ -43,10 +47,10 @@ final class OriginPools {
                 close(link)
             }
         }
-        let wish = StreamRequest(
+        let streamRequest = StreamRequest(
             request, over: plan, snapshot: snapshot, mayReuse: mayReuse, owner: owner, pools: self)
-        if let refusal = place(wish) { return .refused(refusal) }
-        return .waiting(wish)
+        if let refusal = place(streamRequest) { return .refused(refusal) }
+        return .waiting(streamRequest)
     }
 
     private func popIdle(of pool: OriginPool) -> OriginLink? {
@@ -56,28 +60,28 @@ final class OriginPools {
         return link
     }
 
-    /// Where no rule looks at who asks, the answer is the one that was given when the link was opened.
+    /// Whether the access rules let this request use the link's address. If no rule depends on the request, the decision is the one that
+    /// was made when the link was opened.
     private func mayUse(_ link: OriginLink, for request: OwnedRequest, _ snapshot: Snapshot) -> Bool {
         if snapshot.access.isOpen && link.snapshot === snapshot { return true }
         guard let address = IPAddress(link.address) else { return false }
         return snapshot.access.mayDial(request.access, address: address) == nil
     }
 
-    /// Opens a link for the request or puts it into the queue.
-    /// - Returns: why neither can be; nil if the request waits.
-    private func place(_ wish: StreamRequest) -> OpeningRefusal? {
-        let pool = pool(for: wish.key)
+    /// Opens a link for the request, or queues the request. Returns nil if the request now waits, and otherwise why it cannot.
+    private func place(_ streamRequest: StreamRequest) -> OpeningRefusal? {
+        let pool = pool(for: streamRequest.key)
         if isFull(pool), let oldest = pool.idle.first {
-            // An idle link that this request may not use is in the way of one that it may.
+            // The request may not use the idle links. Close one to make room for one that it may use.
             drop(oldest)
         }
-        guard isFull(pool) else { return open(for: wish, in: pool) }
+        guard isFull(pool) else { return open(for: streamRequest, in: pool) }
         guard pool.queue.count < worker.snapshot.limits.originQueueMax else {
             return OpeningRefusal(.originQueueFull)
         }
         worker.counters.add(.originQueued)
-        pool.enqueue(wish)
-        wish.becomeQueued(in: pool, on: worker.loop)
+        pool.enqueue(streamRequest)
+        streamRequest.becomeQueued(in: pool, on: worker.loop)
         return nil
     }
 
@@ -85,48 +89,53 @@ final class OriginPools {
 
     // MARK: opening
 
-    /// - Returns: why the request gets no link, if that is known at once.
-    private func open(for wish: StreamRequest, in pool: OriginPool) -> OpeningRefusal? {
-        // The pool may have been forgotten with its last link.
+    /// Opens a link for the request. Returns nil if the request now waits, and otherwise why it gets no link.
+    private func open(for streamRequest: StreamRequest, in pool: OriginPool) -> OpeningRefusal? {
+        // The pool may have been removed together with its last link.
         pools[pool.key] = pool
         pool.countOpen()
         openCount += 1
         let opener = LinkOpener(
-            worker: worker, snapshot: wish.snapshot, goal: wish.goal, for: wish.request.access, owner: wish)
-        wish.becomeOpening(in: pool, opener, on: worker.loop)
+            worker: worker, snapshot: streamRequest.snapshot, goal: streamRequest.goal,
+            for: streamRequest.request.access, owner: streamRequest)
+        streamRequest.becomeOpening(in: pool, opener, on: worker.loop)
         guard let failure = opener.begin() else { return nil }
         discountOpen(in: pool)
         forgetIfUnused(pool)
-        return failOver(wish, after: failure)
+        return failOver(streamRequest, after: failure)
     }
 
-    /// - Returns: why the request gets no link; nil if it waits for one on another route.
-    private func failOver(_ wish: StreamRequest, after failure: OpeningFailure) -> OpeningRefusal? {
-        guard wish.plan.failOver(after: failure) else {
-            wish.becomeEnded(on: worker.loop)
+    /// Tries the request's next route. Returns nil if the request now waits for it, and otherwise why it gets no link.
+    private func failOver(_ streamRequest: StreamRequest, after failure: OpeningFailure) -> OpeningRefusal? {
+        guard streamRequest.plan.failOver(after: failure) else {
+            streamRequest.becomeEnded(on: worker.loop)
             return OpeningRefusal(failure)
         }
-        wish.becomeWaiting()
-        return place(wish)
+        streamRequest.becomeWaiting()
+        return place(streamRequest)
     }
 
+    /// A link was opened for the request.
     func opened(
-        _ transport: consuming Transport, at address: SocketAddress, in pool: OriginPool, for wish: StreamRequest
+        _ transport: consuming Transport, at address: SocketAddress, in pool: OriginPool,
+        for streamRequest: StreamRequest
     ) {
-        wish.becomeEnded(on: worker.loop)
+        streamRequest.becomeEnded(on: worker.loop)
         let link = OriginLink(
-            worker: worker, pools: self, pool: pool, address: address, transport: transport, snapshot: wish.snapshot)
-        wish.owner.opened(link.lend(to: wish.owner), isReused: false)
+            worker: worker, pools: self, pool: pool, address: address, transport: transport,
+            snapshot: streamRequest.snapshot)
+        streamRequest.owner.opened(link.lend(to: streamRequest.owner), isReused: false)
     }
 
-    func openingFailed(_ failure: OpeningFailure, in pool: OriginPool, for wish: StreamRequest) {
+    /// No link could be opened for the request.
+    func openingFailed(_ failure: OpeningFailure, in pool: OriginPool, for streamRequest: StreamRequest) {
         discountOpen(in: pool)
-        let refusal = failOver(wish, after: failure)
+        let refusal = failOver(streamRequest, after: failure)
         serveQueue(of: pool)
-        if let refusal { wish.owner.openingFailed(refusal.refusal, refusal.denial) }
+        if let refusal { streamRequest.owner.openingFailed(refusal.refusal, refusal.denial) }
     }
 
-    /// The opening was cancelled.
+    /// The request was cancelled while its link was being opened.
     func openingEnded(in pool: OriginPool) {
         discountOpen(in: pool)
         serveQueue(of: pool)
@@ -134,27 +143,27 @@ final class OriginPools {
 
     // MARK: taking back
 
-    /// The response on the link is complete and the connection persists.
+    /// Takes a link back whose response is complete and whose connection persists.
     func takeBack(_ link: OriginLink, keepFor time: Duration) {
         let pool = link.pool
-        // Whatever the origin sent behind its response, it is not the next response.
+        // Bytes behind a response belong to no request: such a link is not trusted.
         guard !link.mustBeDrained, link.unsentBytes == 0 else { return close(link) }
         if let next = pool.dequeue(where: { $0.mayReuse && mayUse(link, for: $0.request, $0.snapshot) }) {
             next.becomeEnded(on: worker.loop)
             worker.counters.add(.originConnectionsReused)
             return next.owner.opened(link.lend(to: next.owner), isReused: true)
         }
-        // Those who wait but may not use this link get its place.
+        // Requests in the queue that may not use this link get its place.
         guard pool.queue.isEmpty, !worker.isDraining, time > .zero else { return close(link) }
         pool.addIdle(link)
         idleCount += 1
         worker.loop.timers.schedule(link, after: time)
     }
 
-    /// The link is of no further use.
+    /// Closes a link that its stream has released.
     func discard(_ link: OriginLink) { close(link) }
 
-    /// The origin closed an idle link, or it has been idle for too long.
+    /// Closes an idle link: the origin closed it, it was idle for too long, or another link needs its place.
     func drop(_ link: OriginLink) {
         if link.pool.removeIdle(link) { discountIdle() }
         close(link)
@@ -168,19 +177,21 @@ final class OriginPools {
 
     // MARK: the queue
 
-    func forget(_ wish: StreamRequest, queuedIn pool: OriginPool) {
-        worker.loop.timers.cancel(wish)
-        pool.leaveQueue(wish)
+    /// Removes a cancelled request from the queue.
+    func forget(_ streamRequest: StreamRequest, queuedIn pool: OriginPool) {
+        worker.loop.timers.cancel(streamRequest)
+        pool.leaveQueue(streamRequest)
         forgetIfUnused(pool)
     }
 
-    func waitedTooLong(_ wish: StreamRequest, queuedIn pool: OriginPool) {
-        forget(wish, queuedIn: pool)
+    /// Fails a request that was queued for longer than `timeouts.connect`.
+    func waitedTooLong(_ streamRequest: StreamRequest, queuedIn pool: OriginPool) {
+        forget(streamRequest, queuedIn: pool)
         worker.counters.add(.timeouts)
-        wish.owner.openingFailed(.connectionTimeout, nil)
+        streamRequest.owner.openingFailed(.connectionTimeout, nil)
     }
 
-    /// Opens links for those who wait, as far as there is room.
+    /// Opens links for queued requests while there is room.
     private func serveQueue(of pool: OriginPool) {
         while !isFull(pool), let next = pool.dequeue() {
             if let refusal = open(for: next, in: pool) { next.owner.openingFailed(refusal.refusal, refusal.denial) }
@@ -198,7 +209,7 @@ final class OriginPools {
 
     private func discountIdle() {
         idleCount -= 1
-        precondition(idleCount >= 0, "a link is taken out of the idle ones once")
+        precondition(idleCount >= 0, "an idle link is removed once")
     }
 
     private func pool(for key: LinkKey) -> OriginPool {
@@ -219,7 +230,7 @@ final class OriginPools {
         if recent === pool { recent = nil }
     }
 
-    /// Closes the idle links, when the worker ends; those in use are ended by their owners.
+    /// Closes the idle links when the worker ends. The owners of the others end theirs.
     func closeAll() {
         for pool in pools.values {
             while let link = popIdle(of: pool) {

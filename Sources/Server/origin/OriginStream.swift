@@ -2,67 +2,74 @@ import Access
 import EventLoop
 import Transaction
 
-/// Who uses a stream. An owner that waits for a stream cancels its `StreamRequest` before it goes away.
+/// The user of a stream. An owner that waits for a stream must cancel its `StreamRequest` before it is released.
 protocol OriginStreamOwner: AnyObject {
+    /// A stream was lent. `isReused`: its connection has carried other requests.
     func opened(_ stream: OriginStream, isReused: Bool)
-    /// - Parameter denial: what the rules of access say, where they are the reason.
+    /// No stream can be lent. `denial`: the access rule that forbids it, if one does.
     func openingFailed(_ refusal: Refusal, _ denial: Denial?)
-    /// There is something to read, or the end of it.
+    /// There are bytes to read, or the connection has ended.
     func readable()
-    /// Everything that was sent is out.
+    /// The socket has accepted all bytes that were sent.
     func drained()
-    /// The origin takes nothing more. What it has sent can still be read.
+    /// The origin accepts no more bytes. What it has sent can still be read.
     func writeFailed()
 }
 
-/// One exchange of a request and its response on a link to an origin, lent by the pools.
+/// The loan of a link to an origin for one request and its response.
 ///
-/// Whoever holds a stream ends it with `finish` or `surrender`, once; nothing may be done with it afterwards. The
-/// number tells this loan of the link from later ones, so that a stream that was kept too long is noticed.
+/// The holder ends a stream exactly once, with `finish` or `surrender`, and must not use it afterwards. The number tells this loan
+/// from later ones of the same link: a use after the end traps.
 struct OriginStream {
     private let link: OriginLink
     private let number: Int
 
-    /// - Parameter number: which of the link's streams this is, counted from 1.
+    /// - Parameter number: counts the loans of the link, from 1.
     init(on link: OriginLink, number: Int) {
         self.link = link
         self.number = number
     }
 
     enum Ending: Equatable {
-        /// The response is complete and the connection persists (RFC 9112 §9.3); it may be idle for this long.
+        /// The response is complete and the connection persists (RFC 9112 §9.3). The pool keeps it for this long.
         case keep(for: Duration)
         case close
     }
 
-    enum WriteOutcome { case sent, kept, failed }
+    enum WriteOutcome {
+        /// The socket accepted all bytes.
+        case sent
+        /// The link has queued the bytes that the socket did not accept.
+        case kept
+        /// The connection accepts no more bytes.
+        case failed
+    }
 
-    /// The connection has carried another request before.
+    /// Whether the connection has carried another request before.
     var isReused: Bool { number > 1 }
 
-    /// Bytes of the request that the socket has not taken yet.
+    /// Bytes of the request that the socket has not accepted yet.
     var unsentBytes: Int { lent.unsentBytes }
 
-    /// Sends now what the socket takes and keeps the rest, in order; `drained` tells when it is out.
+    /// Sends what the socket accepts and queues the rest. `drained` is called when the queue is empty.
     func send(_ bytes: UnsafeRawBufferPointer) -> WriteOutcome { unsafe lent.send(bytes) }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOResult { unsafe lent.read(into: buffer) }
 
-    /// Bytes are there that `readable` will not announce: read until they are gone.
+    /// Whether bytes have been decrypted that `readable` will not announce: read until there are none.
     var mustBeDrained: Bool { lent.mustBeDrained }
 
     func pause() { lent.pauseReading() }
     func resume() { lent.resumeReading() }
 
-    /// Gives the stream back.
+    /// Ends the loan.
     func finish(_ ending: Ending) { lent.finish(ending) }
 
-    /// Gives the socket away, for a tunnel after 101, which ends the stream. Returns nil with TLS; the stream goes on
-    /// then.
+    /// Ends the loan and gives the socket to a tunnel, after a 101. Returns nil if the connection has TLS; the loan goes on then.
     func surrender() -> Descriptor? { lent.surrender() }
 
     private var lent: OriginLink {
-        precondition(link.isLending(number), "a stream ends once")
+        precondition(link.isLending(number), "a stream is used after its end")
         return link
     }
 }

@@ -2,21 +2,22 @@ import EventLoop
 import Routing
 import Transaction
 
-/// A wish for a stream that could not be met at once.
+/// A request for a stream that could not be lent at once.
 ///
 /// ```
 /// waiting ─▶ queued ─▶ opening ─▶ ended
 ///    └──────────────────▲
 /// ```
 ///
-/// Its owner holds it until `opened` or `openingFailed` comes, or calls `cancel()`.
+/// Its owner keeps it until `opened` or `openingFailed` is called, or until it cancels. Each of the three ends it, once. The owner is not
+/// retained, so an owner that is released must have cancelled.
 final class StreamRequest: TimedObject {
     let request: OwnedRequest
     let snapshot: Snapshot
-    /// A link that has carried other requests will do.
+    /// Whether a link that has carried other requests may be used.
     let mayReuse: Bool
     unowned let owner: any OriginStreamOwner
-    /// The routes that are left, the one that is tried at the front.
+    /// The routes that have not failed. The present one is at the front.
     var plan: RoutePlan
     private unowned let pools: OriginPools
 
@@ -42,7 +43,8 @@ final class StreamRequest: TimedObject {
 
     var key: LinkKey { LinkKey(request.origin, over: plan.current) }
 
-    /// What has to be opened: the host is dialled, or named to a proxy; under TLS, SNI names it and the certificate must.
+    /// The connection to open. The origin's host is dialled, or named to a next proxy. With TLS it is sent as SNI, and the certificate must
+    /// name it.
     var goal: OpeningGoal {
         let origin = request.origin
         let use: OpeningGoal.Use = origin.scheme == .https ? .secured(serverName: origin.endpoint.host) : .plain
@@ -52,7 +54,7 @@ final class StreamRequest: TimedObject {
     // MARK: the states
 
     func becomeQueued(in pool: OriginPool, on loop: EventLoop) {
-        guard case .waiting = state else { preconditionFailure("a request is queued once for each route") }
+        guard case .waiting = state else { preconditionFailure("the request is queued or ended already") }
         state = .queued(pool)
         loop.timers.schedule(self, after: snapshot.configuration.timeouts.connect)
     }
@@ -61,20 +63,27 @@ final class StreamRequest: TimedObject {
         switch state {
         case .waiting: break
         case .queued: loop.timers.cancel(self)
-        case .opening, .ended: preconditionFailure("one link at a time is opened for a request")
+        case .opening, .ended: preconditionFailure("a link is being opened for the request, or it has ended")
         }
         state = .opening(pool, opener)
     }
 
-    /// The route failed and another is tried.
-    func becomeWaiting() { state = .waiting }
+    /// The route failed, and the next one is tried.
+    func becomeWaiting() {
+        guard case .opening = state else { preconditionFailure("only a route that was tried can fail") }
+        state = .waiting
+    }
 
     func becomeEnded(on loop: EventLoop) {
+        switch state {
+        case .queued, .opening: break
+        case .waiting, .ended: preconditionFailure("a request that ends was queued or being served")
+        }
         loop.timers.cancel(self)
         state = .ended
     }
 
-    /// No stream is wanted any more; the owner hears nothing further.
+    /// Ends the request. The owner is not called afterwards.
     func cancel() {
         let was = state
         state = .ended
@@ -88,7 +97,7 @@ final class StreamRequest: TimedObject {
     }
 
     override func timerFired() {
-        guard case .queued(let pool) = state else { preconditionFailure("only the queue has a time limit of its own") }
+        guard case .queued(let pool) = state else { preconditionFailure("only a queued request has a time limit here") }
         state = .ended
         pools.waitedTooLong(self, queuedIn: pool)
     }

@@ -1,10 +1,16 @@
 import EventLoop
 
-/// Turns a client connection and an origin connection into a tunnel (RFC 9110 §9.3.6, §7.8).
+/// Joins a client connection and an origin connection into a tunnel (RFC 9110 §9.3.6, §7.8).
 enum TunnelOpener {
+    /// Takes the client's socket from its stream and starts a relay. If the client's socket cannot be given away, the client connection and
+    /// `origin` are closed.
+    ///
+    /// The worker owns the relay until the relay ends. The log line and the counters follow then.
+    ///
     /// - Parameters:
-    ///   - greeting: the head that tells the client of the tunnel.
-    ///   - early: bytes of the origin that came with its head.
+    ///   - greeting: the head that tells the client that the tunnel is open.
+    ///   - early: bytes that the origin sent behind its head.
+    ///   - place: the tunnel's place among those that `limits.tunnels_max` bounds. Held until the tunnel ends.
     static func open(
         stream: ClientStream, worker: Worker, origin: consuming Descriptor, greeting: [UInt8], early: [UInt8],
         place: Occupancy.Place?, request: OwnedRequest
@@ -20,7 +26,7 @@ enum TunnelOpener {
         ) { [unowned worker] _ in
             guard let id = identifier, let tunnel = worker.tunnels.removeValue(forKey: id) else { return }
             worker.counters.add(.tunnelsClosed)
-            // Held until here: the tunnel is one of those that are bounded.
+            // This closure holds the place until here.
             _ = place
             let toOrigin = Int(clamping: tunnel.aToB)
             let toClient = Int(clamping: tunnel.bToA)
@@ -31,6 +37,7 @@ enum TunnelOpener {
             worker.stopIfDrained()
         }
         identifier = ObjectIdentifier(relay)
+        precondition(worker.tunnels[ObjectIdentifier(relay)] == nil, "a tunnel is started once")
         worker.tunnels[ObjectIdentifier(relay)] = relay
         relay.start()
     }

@@ -3,13 +3,14 @@ import EventLoop
 import Glibc
 import Storage
 
-/// Compresses a complete stored body into a new one, once for all clients, on threads that may be held up.
+/// Compresses a complete stored body into a new one, once for all clients, on the blocking pool.
 ///
-/// Each job of the pool does some milliseconds of it, so that others get their turn between.
+/// Each job of the pool takes some milliseconds, so that other jobs have their turn in between.
 enum BackgroundCompression {
-    /// - Parameter then: called on the loop of `inbox` with the gzip copy, complete; nil where it was given up: no room, the
-    ///   queue full, or not smaller by a tenth at least.
-    /// - Returns: false: there is no room, or the queue is full; `then` is not called. Try again at another request.
+    /// Begins. Returns false, and does not call `then`, if memory or the pool's queue is full; a later request may try again.
+    ///
+    /// - Parameter then: called on the loop of `inbox` with the complete gzip copy. Nil if the attempt was given up: memory or the
+    ///   queue was full, or the copy would not be smaller by at least a tenth.
     static func begin(
         _ body: Body, in tier: MemoryTier, level: Int = 6, on pool: BlockingPool, inbox: Inbox,
         then: @escaping @Sendable (Body?) -> Void
@@ -33,7 +34,8 @@ enum BackgroundCompression {
     }
 }
 
-/// One body being compressed. On one thread at a time: each job of the pool is submitted when the one before is through.
+/// The compression of one body. One thread uses it at a time, because each job is submitted when the one before has ended. That is why
+/// it is `@unchecked Sendable`.
 private final class CompressionJob: @unchecked Sendable {
     enum Outcome: Sendable {
         case more
@@ -41,7 +43,7 @@ private final class CompressionJob: @unchecked Sendable {
         case givenUp
     }
 
-    /// Bytes taken in one job of the pool: some fifteen milliseconds at level 6.
+    /// Bytes that one job of the pool compresses: about fifteen milliseconds at level 6.
     private static let jobBytes = 512 << 10
     private let source: Body
     private let target: Body
@@ -51,7 +53,7 @@ private final class CompressionJob: @unchecked Sendable {
     private var made: [UInt8] = []
 
     init?(_ source: Body, _ tier: MemoryTier, level: Int) {
-        precondition(source.state == .complete, "only what is complete is compressed for good")
+        precondition(source.state == .complete, "only a complete body is compressed once for all")
         guard let target = tier.makeBody(expectedLength: nil) else { return nil }
         self.source = source
         self.target = target
@@ -77,16 +79,16 @@ private final class CompressionJob: @unchecked Sendable {
         return .more
     }
 
-    /// What does not get smaller by a tenth is not kept twice.
+    /// Whether the copy is smaller than the body by at least a tenth.
     private func isWorthIt() -> Bool { target.length + made.count <= source.length / 10 * 9 }
 
-    /// False: there is no room.
+    /// Appends what was made. Returns false if memory is full.
     private func append() -> Bool {
         unsafe made.withUnsafeBytes { unsafe target.append($0) == .appended }
     }
 
-    /// A short copy in a page of its own length: growing pages leave up to half of the room unused. nil: it is long, or
-    /// there is no room for both.
+    /// The copy in a page of exactly its length, because a page that grew may be half empty. Returns nil if the copy is long, or if memory
+    /// has no room for both.
     private func fitted() -> Body? {
         let length = target.length
         guard length <= Self.fittedMax, let copy = tier.makeBody(expectedLength: length) else { return nil }

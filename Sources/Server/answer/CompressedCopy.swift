@@ -1,17 +1,18 @@
 import EventLoop
 import Storage
 
-/// The gzip copy of one stored body: made once, at the first request that would have it, and kept as long as the response.
+/// The gzip copy of one stored body. The first request that can use it causes it to be made; it is kept as long as the stored response.
 ///
-/// Records with a freshened head share it, as they share the body.
+/// Stored responses with a freshened head share the copy, as they share the body. Any thread may use it.
 package final class CompressedCopy: Sendable {
     enum State { case none, beingMade, made, givenUp }
     private let content = Locked<(state: State, body: Body?)>((.none, nil))
 
     var state: State { content.withLock { $0.state } }
 
-    /// The copy; nil where there is none, or not yet: then making it has begun, unless it was tried before. Any thread.
-    /// - Parameter source: the stored body; one that still grows is asked for again later.
+    /// Returns the copy. Returns nil if there is none yet, and begins to make it unless that was tried before.
+    ///
+    /// - Parameter source: the stored body. Nothing is begun while it is incomplete.
     func body(of source: Body, in tier: MemoryTier, on pool: BlockingPool, inbox: Inbox) -> Body? {
         guard source.state == .complete else { return nil }
         let (mustMake, body) = content.withLock { content in

@@ -4,46 +4,50 @@ import Glibc
 import Message
 import Storage
 
-/// A stored body on its way to one client: which ranges of it, where it stands, and how it is framed.
+/// The sending of one body to one client: which ranges, how far it is, and how the bytes are framed.
 ///
-/// A class, so that a connection without one does not keep room for it. Reads what is published and waits for the
-/// rest, so it serves a body that is complete, still arriving, or partial alike.
+/// It reads what the body has published and waits for the rest, so it serves complete, growing and partial bodies alike. The client
+/// connection owns it, on the worker's thread; the body may be written on another thread at the same time. It is a class so that a
+/// connection without one does not reserve room for it.
 final class Delivery {
-    /// The stored response whose body it is; nil: the body is only passed on.
+    /// The stored response that the body belongs to. Nil if the body is only passed on.
     let record: StoredResponse?
-    /// Those of a body that is passed on or arriving, known at its end.
+    /// The trailers of a body that is passed on or still arriving. They are set when the body ends.
     private let trailers: TransientTrailers?
     /// The stored body, or its compressed copy.
     let body: Body
+    /// The offset in the body of the next byte to send.
     private(set) var offset: Int
-    /// One past the last byte of the range under way; nil: until the body ends, wherever that will be.
+    /// One past the last byte of the present range. Nil: the range ends where the body ends.
     private(set) var end: Int?
     let isChunked: Bool
-    /// The ranges after the one under way, last first, each with what goes out before it (RFC 9110 §14.6).
+    /// The ranges after the present one, in reverse order, each with the head of its part (RFC 9110 §14.6).
     private var following: [BodyPart] = []
-    /// What goes out before the first range.
+    /// Bytes to send before the first range.
     private var opening: [UInt8] = []
-    /// What goes out behind the last range.
+    /// Bytes to send behind the last range.
     private var closing: [UInt8] = []
-    /// Bytes of the chunk whose header is out already.
+    /// Bytes that are left of the present chunk, whose header has been queued.
     private var chunkRemaining = 0
-    /// The last chunk is out, or queued.
+    /// Whether the last chunk has been queued.
     private var isTerminated = false
-    /// A growing body is told how far its readers are, in case it has to stream through a window.
+    /// This delivery as a reader of a growing body. The body needs to know how far its readers are, in case it streams through a window.
     private var reader: ReaderID?
-    /// The body streams through a window that has passed the bytes to go on with.
+    /// Whether the body streams through a window that no longer holds the next byte.
     private var isLost: Bool
+    /// The registration for a wake when the body has more bytes.
     var ticket: WaitTicket?
 
-    /// Makes another coding of the body on the way.
+    /// Changes the coding of the body while it is sent.
     private let transcoder: Transcoder?
-    /// What is being read from the disk on another thread, or was.
+    /// The piece that a thread of the back store reads or has read.
     private var reading: DiskReading?
 
-    /// One range, or all of the body where `range` is nil.
+    /// Sends one range, or the whole body if `range` is nil.
+    ///
     /// - Parameters:
-    ///   - body: in place of the record's own.
-    ///   - work: what is done to it on the way.
+    ///   - body: sent in place of the stored response's own body.
+    ///   - work: how the coding changes while the body is sent.
     init(
         _ record: StoredResponse, body: Body? = nil, range: Range<Int>?, isChunked: Bool, work: Transcoder.Work? = nil
     ) {
@@ -57,7 +61,7 @@ final class Delivery {
         (reader, isLost) = Delivery.attach(to: self.body, at: offset)
     }
 
-    /// A body that is only passed on, to this one client.
+    /// Sends a body that is passed on to this client alone.
     init(passing body: Body, isChunked: Bool, trailers: TransientTrailers?) {
         record = nil
         self.trailers = trailers
@@ -69,9 +73,9 @@ final class Delivery {
         (reader, isLost) = Delivery.attach(to: body, at: 0)
     }
 
-    /// Several ranges, each with its part's head before it.
+    /// Sends several ranges, each behind the head of its part.
     init(_ record: StoredResponse, parts: [BodyPart], closing: [UInt8]) {
-        precondition(!parts.isEmpty, "an answer of no parts is none")
+        precondition(!parts.isEmpty, "an answer with several ranges has at least one")
         self.record = record
         trailers = nil
         body = record.body
@@ -86,32 +90,36 @@ final class Delivery {
     }
 
     private static func attach(to body: Body, at offset: Int) -> (ReaderID?, isLost: Bool) {
-        // Of a body that streamed through a window, the end of the transfer leaves only the length.
+        // A body that streamed through a window keeps only its length after the end of the transfer.
         guard body.state == .growing || body.isWindowed else { return (nil, false) }
         let reader = body.attach(at: offset)
         return (reader, reader == nil)
     }
 
+    /// What to send next.
     enum Next {
+        /// So many bytes of the body at `offset`.
         case bytes(Int)
-        /// What goes out is all in the framing.
+        /// So many bytes of content, which are in the framing already.
         case made(Int)
+        /// Nothing yet: the body grows, or bytes are missing.
         case wait
+        /// Nothing more.
         case finished
         case broken(Breakage)
     }
 
     /// Why a body cannot be read to its end.
     enum Breakage {
-        /// The transfer that it arrives with broke off.
+        /// The transfer that the body arrives with broke off.
         case transferFailed
-        /// It has left the store.
+        /// The body has left the store, or the window no longer holds its bytes.
         case gone
-        /// It is not in the coding that its head says.
+        /// The body is not in the coding that its head names.
         case undecodable
     }
 
-    /// What there is to send now; framing of chunks and parts goes into `framing`, which is sent before the bytes.
+    /// What to send next. Framing of chunks and parts is appended to `framing`, which is sent before the bytes.
     func next(framing: inout [UInt8]) -> Next {
         if isLost { return .broken(.gone) }
         if let transcoder { return transcode(transcoder, framing: &framing) }
@@ -132,7 +140,7 @@ final class Delivery {
             moveReader()
             if isLost { return .broken(.gone) }
         }
-        // The state is read first: a body that is complete by then has its whole length published.
+        // Read the state before the length: if the body is complete, its whole length is published by then.
         let state = body.state
         let available = min(end ?? .max, body.available(from: offset)) - offset
         if available > 0 {
@@ -145,10 +153,10 @@ final class Delivery {
         }
         switch state {
         case .growing: return .wait
-        // Who followed the transfer that broke off does not try again what its leader tried in vain.
+        // The transfer of this reader broke off. It must not ask again for what its leader could not get.
         case .partial: return reader == nil ? .wait : .broken(.transferFailed)
         case .failed: return .broken(reader == nil ? .gone : .transferFailed)
-        // A block was found damaged by somebody else, at this moment: it is fetched anew.
+        // Another reader has just found a block damaged. It is a hole now, and is fetched again.
         case .complete where body.isLarge && offset < endNeeded ?? 0: return .wait
         case .complete:
             guard end == nil else { return .broken(.gone) }
@@ -157,7 +165,8 @@ final class Delivery {
         }
     }
 
-    /// The next range may lie before the one that is done. To hold all until then would hold up those who read in order.
+    /// Attaches to the body anew at the next range, which may lie before the last one. A reader that kept its old position would delay
+    /// all readers of a window.
     private func moveReader() {
         guard let left = reader else { return }
         reader = body.attach(at: offset)
@@ -199,8 +208,9 @@ final class Delivery {
 
     // MARK: bytes from the disk
 
-    /// Bytes to send of a large body, from where it stands; for the moment.
-    /// - Parameter room: at least `blockBytes`.
+    /// The next bytes of a body that is not in memory. Valid until the next call, and while the delivery does not move.
+    ///
+    /// - Parameter room: at least `blockBytes`, where the bytes may be read into.
     func piece(limit: Int, room: UnsafeMutableRawBufferPointer) -> Body.Piece {
         if let reading {
             guard let read = reading.result else { return .wouldBlock }
@@ -212,20 +222,21 @@ final class Delivery {
         return unsafe body.piece(from: offset, limit: limit, room: room, waits: false)
     }
 
-    /// The piece under way is being read by somebody who may block.
+    /// Whether a thread of the back store is reading.
     var isReading: Bool {
         guard let reading else { return false }
         return reading.result == nil
     }
 
-    /// What stands at the offset, to be read on a thread that may block.
+    /// Makes the job that reads the bytes at `offset` on a thread of the back store.
     func beginReading() -> DiskReading {
+        precondition(!isReading, "one piece is read at a time")
         let made = DiskReading(body: body, offset: offset)
         reading = made
         return made
     }
 
-    /// nil: it has to be waited for.
+    /// The next piece of a body that is not in memory. Returns nil if reading it would block.
     private func pieceToTranscode() -> TranscodedPiece? {
         let isAtEnd = body.expectedLength == offset
         if isAtEnd { return TranscodedPiece(state: .complete, start: offset, bytes: []) }
@@ -244,44 +255,48 @@ final class Delivery {
         isTerminated = true
     }
 
-    /// Nothing but the end of the connection tells where it ends.
+    /// Whether only the end of the connection ends the body (RFC 9112 §6.3 rule 8).
     var endsWithConnection: Bool { !isChunked && end == nil }
 
-    /// Everything made so far goes out before more is made.
+    /// Whether the coding changes while the body is sent.
     var isTranscoded: Bool { transcoder != nil }
 
-    /// One past the last byte that it needs of a body whose length is known.
+    /// One past the last byte that is needed. Nil if neither the range nor the length of the body says so.
     var endNeeded: Int? { end ?? body.expectedLength }
 
-    /// - Parameter framing: gets the end of a chunk that is out.
+    /// The socket accepted `count` bytes of the body.
+    ///
+    /// - Parameter framing: gets the line end behind a chunk that has been sent.
     func advance(by count: Int, framing: inout [UInt8]) {
         offset += count
         if let reader { body.advance(reader, to: offset) }
         guard isChunked else { return }
+        precondition(count <= chunkRemaining, "more bytes were sent than the chunk has")
         chunkRemaining -= count
         if chunkRemaining == 0 { HeadWriter.append("\r\n", to: &framing) }
     }
 
-    /// Nothing that it will send is missing.
+    /// Whether no byte that is needed is missing.
     var isAllThere: Bool { missing.isEmpty }
 
-    /// What of that which it will send is not there.
+    /// The needed ranges that the body lacks.
     var missing: [Range<Int>] {
         let extents = body.extents
         let ranges = (endNeeded.map { [offset..<max(offset, $0)] } ?? []) + following.map(\.range)
         return ranges.flatMap { gaps(in: $0, between: extents) }
     }
 
-    /// It stands before bytes that nobody has fetched.
+    /// Whether the byte at `offset` is missing.
     var isBeforeHole: Bool { body.state == .partial && body.available(from: offset) == offset }
 
+    /// Detaches from the body. Until then the body counts this delivery among its readers, and a window waits for it.
     func end(cancelling: Bool) {
         if let ticket, cancelling { body.cancel(ticket) }
         if let reader { body.detach(reader) }
     }
 }
 
-/// What of a range lies in none of the extents, which are in order.
+/// The parts of a range that no extent covers. The extents are in order.
 private func gaps(in range: Range<Int>, between extents: [Range<Int>]) -> [Range<Int>] {
     var gaps: [Range<Int>] = []
     var start = range.lowerBound
@@ -294,12 +309,13 @@ private func gaps(in range: Range<Int>, between extents: [Range<Int>]) -> [Range
 }
 
 extension Body {
-    /// Whether these ranges, none of which is there, can be kept beside what is.
-    /// - Parameter lengthMax: bytes of one body that may be kept.
+    /// Whether the store can keep these missing ranges beside the bytes that it has.
+    ///
+    /// - Parameter lengthMax: how many bytes of one body may be kept.
     func mayKeep(_ ranges: [Range<Int>], lengthMax: Int) -> Bool {
         heldBytes + ranges.reduce(0) { $0 + $1.count } <= lengthMax && hasRoom(for: ranges)
     }
 
-    /// All bytes that are there, in whatever order they came.
+    /// The number of bytes that the body has, in all extents.
     var heldBytes: Int { extents.reduce(0) { $0 + $1.count } }
 }

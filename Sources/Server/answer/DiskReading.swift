@@ -1,14 +1,15 @@
 import Storage
 import Synchronization
 
-/// A piece of a large body that is read from the back store for one client, on a thread that may block.
+/// A piece of a body that a thread of the back store reads for one client.
 ///
-/// That thread writes `room` and `count` and then sets `isDone`, releasing; the worker reads them only after it has seen
-/// `isDone`, acquiring (`result`).
+/// That thread writes `room` and `count`, then sets `isDone` with release order. The worker reads them only after it has read
+/// `isDone` with acquire order (`result`). That is why the class is `@unchecked Sendable`. The delivery may be gone by the time the read
+/// ends; the job then holds the last reference.
 @safe final class DiskReading: @unchecked Sendable {
-    /// Bytes read at once.
+    /// The most bytes that are read at once.
     private static let roomBytes = 256 << 10
-    /// Bytes behind the piece that the back store is told will be wanted next.
+    /// How many bytes the back store is asked to read ahead.
     private static let readAheadBytes = 4 << 20
 
     private let body: Body
@@ -26,7 +27,7 @@ import Synchronization
 
     deinit { unsafe room.deallocate() }
 
-    /// Reads the piece, once. On a thread that may block.
+    /// Reads the piece. Called once, on a thread that may block.
     func read() {
         precondition(!isDone.load(ordering: .relaxed), "a piece is read once")
         body.readAhead(from: offset, length: Self.readAheadBytes)
@@ -38,10 +39,10 @@ import Synchronization
         isDone.store(true, ordering: .releasing)
     }
 
-    /// Itself when it was read; nil while that is under way.
+    /// This object once the read has ended; nil before. `bytes` may be used on the result only.
     var result: DiskReading? { isDone.load(ordering: .acquiring) ? self : nil }
 
-    /// What was read of the body from `position` on; nil: nothing.
+    /// The bytes that were read, from `position` in the body on. Returns nil if the piece has none there.
     func bytes(from position: Int) -> UnsafeRawBufferPointer? {
         guard position >= offset, position < offset + count else { return nil }
         return unsafe UnsafeRawBufferPointer(rebasing: room[position - offset..<count])

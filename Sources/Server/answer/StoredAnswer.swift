@@ -16,9 +16,9 @@ extension Service {
     }
 }
 
-/// What a client gets from a stored response: its form, and the delivery that brings the bytes.
+/// The answer that a client gets from a stored response: its head, and the delivery of its body.
 struct StoredAnswer {
-    /// Nil where no content follows the head.
+    /// Nil if no content follows the head.
     let delivery: Delivery?
     private let form: AnswerForm
     private let record: StoredResponse
@@ -27,8 +27,10 @@ struct StoredAnswer {
     var status: UInt16 { form.status }
     var endsWithConnection: Bool { form.endsWithConnection }
 
-    /// - Parameter ownFields: all end-to-end fields as they came, where not all are stored and this client is the one
-    ///   they were sent to.
+    /// Chooses the coding, the ranges and the framing for one client.
+    ///
+    /// - Parameter ownFields: all end-to-end fields as received, if not all are stored and this client is the one that they were
+    ///   sent to.
     init(
         _ record: StoredResponse, to request: OwnedRequest, service: Service, worker: Worker, ownFields: Fields? = nil
     ) {
@@ -65,10 +67,10 @@ struct StoredAnswer {
 
     private struct Coding {
         var choice: CodingChoice
-        /// Of what goes out; nil where it is known only when all of it is out.
+        /// The length of the content that is sent, in bytes. Nil if it is known only at its end.
         var length: Int?
         var work: Transcoder.Work?
-        /// What goes out in place of the record's own body.
+        /// The body to send in place of the stored response's own.
         var copy: Body?
     }
 

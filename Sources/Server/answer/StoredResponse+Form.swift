@@ -2,8 +2,8 @@ import Caching
 package import Message
 package import Storage
 
-/// The form in which a stored response outlives the process: what is known of it, its fields, and which requests it suits.
-/// Its body and key are stored beside it (docs/storage-format.md).
+/// The form of a stored response on the disk: its fields, what Caching knows about it, and which requests it suits. Key and body are stored
+/// beside it (docs/storage-format.md).
 ///
 ///     version 1 │ flags │ Fields │ CachedResponse │ SecondaryKey, if any │ CodingVariant, if any
 extension StoredResponse {
@@ -13,7 +13,7 @@ extension StoredResponse {
         form: { record in unsafe unsafeDowncast(record, to: StoredResponse.self).form },
         record: { key, copy, body in StoredResponse(key: key, from: copy, body: body) })
 
-    /// Returns nil for a response that is for this process alone.
+    /// Nil for a response that does not outlive the process.
     private var form: ResponseForm? {
         let retention: Retention
         switch storage {
@@ -39,6 +39,7 @@ extension StoredResponse {
         terms.noCache || terms.isOutdated ? terms.responseTime : terms.expiry
     }
 
+    /// Reads the form. Nil if it is of another version, damaged, or partial without a way to ask for the rest.
     private convenience init?(key: StorageKey, from copy: StoredCopy, body: Body) {
         var form = StoredFormReader(copy.head)
         do throws(StoredFormError) {
@@ -48,7 +49,7 @@ extension StoredResponse {
             let cached = try CachedResponse(from: &form, fields: fields)
             let secondaryKey = flags[0] ? try SecondaryKey(from: &form) : nil
             let codingVariant = flags[1] ? try CodingVariant(from: &form) : nil
-            // A response with holes that cannot be asked for the rest will never be whole.
+            // A partial response without a strong validator can never be completed.
             let canBeCompleted = partConditions(for: cached, from: 0, to: nil) != nil
             guard form.isAtEnd, body.state == .complete || canBeCompleted else { return nil }
             self.init(
@@ -62,14 +63,14 @@ extension StoredResponse {
     }
 }
 
-/// The media type without parameters, in lower case; nil where the response has none.
+/// The media type in lower case, without parameters. Nil if the response has none.
 package func mediaType(_ fields: Fields) -> String? {
     guard let value = fields.first(.contentType) else { return nil }
     let type = trimOWS(value.prefix { $0 != UInt8(ascii: ";") })
     return type.isEmpty ? nil : String(decoding: type, as: UTF8.self).lowercased()
 }
 
-/// The tags a response has: `Surrogate-Key` separates them by spaces, `Cache-Tag` by commas.
+/// The tags of a response: `Surrogate-Key` separates them by spaces, `Cache-Tag` by commas.
 package func tags(of fields: Fields) -> [[UInt8]] {
     var tags: [[UInt8]] = []
     for line in fields.lines {

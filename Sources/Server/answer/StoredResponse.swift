@@ -5,40 +5,43 @@ import Framing
 package import Message
 package import Storage
 
-/// A stored response as the proxy sees it: the record of the store, and what Caching knows of it.
+/// A stored response: a record of the store together with what Caching knows about it.
+///
+/// All workers share it. Every property is constant, apart from the marks and copies that synchronise themselves. A response whose head
+/// changes is replaced by a new one over the same body (`renewed`).
 package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package let cached: CachedResponse
-    /// What of it decides on reuse: integers alone, for the path of a hit.
+    /// The part of `cached` that decides about reuse: integers only, for hits.
     let terms: ReuseTerms
     let hasValidator: Bool
-    /// The end-to-end fields with their bytes; `head` holds the same in wire form, and ends where the value of `Age` follows.
+    /// The stored end-to-end fields. `head` has the same in wire form, and ends with `Age: ` so that the value can follow.
     package let fields: Fields
-    /// Nil where the response does not vary; then the record suits every request for its key.
+    /// The fields that `Vary` names, from the request that was answered. Nil if the response does not vary: it suits every request for
+    /// its key.
     package let secondaryKey: SecondaryKey?
-    /// `head` has a `Content-Length` line; false while the length of the body is not known yet.
+    /// Whether `head` has a `Content-Length` line. False if the length was unknown when the response was stored.
     package let headHasLength: Bool
-    /// What may be done about its content coding, as its head says.
+    /// How the content coding may be changed, as far as the head tells.
     private let codingByHead: CodingTerms
-    /// Set when its body could not be inflated; nil where nothing is ever inflated.
+    /// Set once the body could not be inflated. Nil if the body is never inflated.
     private let undecodableMark: UndecodableMark?
-    /// How it serves those whose `Accept-Encoding` is another than that of the request it answered; nil where it does not
-    /// vary by that.
+    /// How the response may serve requests with another `Accept-Encoding`. Nil if it does not vary by that field.
     let codingVariant: CodingVariant?
-    /// The gzip copy, where the rules want one; records with a renewed head share it.
+    /// The gzip copy. Nil if the rules do not ask for one. Stored responses with a renewed head share it.
     let compressedCopy: CompressedCopy?
-    /// Under which storage policy it is kept.
+    /// How long the response is kept.
     package let storage: StoragePolicy
-    /// Trailers of the transfer under way, for those who read it as it comes: they are not stored (RFC 9110 §6.5.1).
+    /// The trailers of the present transfer, for readers of the growing body. They are not stored (RFC 9110 §6.5.1).
     let trailers: TransientTrailers?
-    /// Everything a fresh plain GET needs is at hand: status 200-like, length known, no variants.
+    /// Whether the short path may serve it: its length is known, it does not vary, its coding is not changed, and its head fits.
     package var isPlain: Bool {
         headHasLength && secondaryKey == nil && !codingByHead.isInflatable
             && head.count <= StoredResponse.plainHeadBytesMax
     }
 
-    /// What may be done about its content coding, as far as is known now.
+    /// How the content coding may be changed, failures so far included.
     var coding: CodingTerms { isUndecodable ? codingByHead.undecodable : codingByHead }
-    /// Inflating the body failed: it is served only as it is.
+    /// Whether inflating the body failed, so that it is served only in the stored coding.
     var isUndecodable: Bool { undecodableMark?.isSet ?? false }
 
     package convenience init(
@@ -53,7 +56,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             compressedCopy: compressedCopy, trailers: trailers)
     }
 
-    /// - Parameter undecodableMark: of the same body; nil: nobody tried to inflate it yet.
+    /// - Parameter undecodableMark: the mark of another stored response with the same body; nil for a new body.
     private init(
         key: StorageKey, keyBytes: [UInt8], cached: CachedResponse, fields: Fields, secondaryKey: SecondaryKey?,
         codingVariant: CodingVariant?, coding: CodingTerms, undecodableMark: UndecodableMark?, body: Body,
@@ -77,7 +80,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             body: body)
     }
 
-    /// The answer to a request, to be stored in the request's zone.
+    /// A response to a request, to be stored in the request's zone.
     convenience init(
         request: OwnedRequest, cached: CachedResponse, fields: Fields, body: Body, contentLength: Int?,
         handling: CacheHandling, trailers: TransientTrailers? = nil
@@ -90,26 +93,26 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             compressedCopy: handling.compression == .once ? CompressedCopy() : nil, trailers: trailers)
     }
 
-    /// A head beyond this is written by the longer way, which has no buffer of fixed size.
+    /// Heads up to so many bytes fit the worker's output buffer, which the short path uses.
     private static let plainHeadBytesMax = 64 << 10
 
-    /// The newer of two responses with the same secondary key takes the place of the older (RFC 9111 §4.1).
+    /// Whether this response replaces an older one under the same key: both have the same secondary key (RFC 9111 §4.1).
     package override func replaces(_ other: StoredRecord) -> Bool {
         guard let other = other as? StoredResponse else { return true }
         return secondaryKey == other.secondaryKey
     }
 
-    /// The same response with a renewed head, over the same body (RFC 9111 §4.3.4).
+    /// The response with other fields, over the same body (RFC 9111 §4.3.4).
     package func renewed(cached: CachedResponse, fields: Fields) -> StoredResponse {
         renewed(cached, fields, secondaryKey, codingVariant, nil)
     }
 
-    /// The same, where only the times are other: what the content is, and for whom, is known.
+    /// The response with other times. Neither the content nor the requests that it suits change.
     func renewed(times cached: CachedResponse, fields: Fields) -> StoredResponse {
         renewed(cached, fields, secondaryKey, codingVariant, codingByHead)
     }
 
-    /// The same, for a request of another variant that it turned out to suit as well.
+    /// The response for another request, for which a 304 selected it.
     func renewed(for request: OwnedRequest) -> StoredResponse {
         renewed(
             cached, fields, SecondaryKey(cached.vary, request: request.fields),
@@ -128,19 +131,19 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             compressedCopy: compressedCopy, trailers: nil)
     }
 
-    /// The same response, to be validated before it is served again (a soft purge).
+    /// The response marked so that it must be validated before it is served again (a soft purge).
     package var outdated: StoredResponse { renewed(cached: cached.outdated(), fields: fields) }
 
-    /// Whether its validator may go along when no variant suits: the origin may say that this one does (§4.3.1).
+    /// Whether its validator may be sent if no variant matches, so that a 304 can select it (RFC 9111 §4.3.1).
     ///
-    /// Not where it varies by coding: servers that compress on the way confirm the tag of the plain form to everybody, and
-    /// nobody would get it compressed any more.
+    /// Not if it varies by coding: servers that compress while sending confirm the tag of the uncompressed form to every client, which
+    /// would then never get it compressed.
     var isCandidate: Bool {
         !cached.vary.nominatesAcceptEncoding && cached.eTag != nil && cached.vary != .star && body.state != .failed
             && !body.isWindowed
     }
 
-    /// Whether it may answer the request: its variant, and a body that is there or on its way.
+    /// Whether it may answer the request: the variant matches, and the body is complete, partial or growing.
     func suits(_ request: OwnedRequest) -> Bool {
         guard body.state != .failed, !body.isWindowed else { return false }
         if isUndecodable, !coding.suits(AcceptedCodings(request.fields)) { return false }
@@ -150,7 +153,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         return codingVariant?.serves(request.fields, request.cache, coding) ?? false
     }
 
-    /// Inflating the body failed. From now on it is served only to those who take it as it is.
+    /// Records that inflating the body failed. From now on it is served only to clients that accept the stored coding.
     func markUndecodable() { undecodableMark?.set() }
 
     private static func wireHead(status: UInt16, fields: Fields, contentLength: Int?) -> [UInt8] {
@@ -165,7 +168,8 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     }
 }
 
-/// Set by the worker that fetches, before the body is complete; read by those who serve it, after.
+/// The trailers of one transfer. The fetching worker sets them before it completes the body; workers that serve the body read them
+/// afterwards.
 package final class TransientTrailers: Sendable {
     private let fields = Locked<Fields?>(nil)
 

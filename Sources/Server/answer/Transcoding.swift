@@ -4,24 +4,24 @@ import Glibc
 import Storage
 import Synchronization
 
-/// Why a stored body can not go out in another coding.
+/// Why a stored body cannot be sent in another coding.
 enum TranscodingError: Error, Equatable {
-    /// The stored bytes are no gzip, are cut short, or expand beyond what is allowed.
+    /// The stored bytes are not gzip, are cut short, or expand beyond the bounds (`InflateBounds`).
     case inflating(InflateError)
     /// The body broke off.
     case bodyFailed
 }
 
-/// The content of a stored body in another coding, made while it goes out to one client.
+/// Changes the coding of a stored body while it is sent to one client.
 ///
-/// Never blocks and never does much at a time: a worker calls `next` when its client has room, and has other clients.
+/// It never blocks and does little at a time: the worker calls `next` when its client has room, and serves other clients in between.
 final class Transcoder {
     enum Work {
         case inflate(InflateBounds)
         /// - Parameter level: 1 (fast) to 9 (small).
         case compress(level: Int)
 
-        /// nil: nothing is to be made, what goes out is stored.
+        /// Nil if the bytes that are sent are stored as they are.
         init?(_ choice: CodingChoice) {
             switch choice {
             case .asStored, .gzippedCopy: return nil
@@ -32,29 +32,30 @@ final class Transcoder {
     }
 
     enum Progress: Equatable {
-        /// There is more to do at once.
+        /// More can be made at once.
         case more
-        /// All that has come is out, in a form the client can decode; the body still grows.
+        /// All published bytes have been coded, flushed so that the client can decode them. The body still grows.
         case wait
-        /// Everything is out.
+        /// Everything has been made.
         case done
     }
 
-    /// Bytes taken or made in one step, at most: compressing that many takes 0.7 ms at level 1, inflating them 0.2 ms.
+    /// The most bytes that one step takes or makes. Compressing that many takes 0.7 ms at level 1, inflating them 0.2 ms.
     static let stepBytesMax = 64 << 10
-    /// Room in which any flush of zlib fits.
+    /// Room in bytes that is enough for any flush of zlib.
     private static let roomMin = 16
-    /// Fast, for each client anew. Of text, level 6 makes a fifth less in three times the time (11 and 30 ns a byte).
+    /// The level for compressing for each client anew. For text, level 6 saves a fifth of the bytes but takes three times as long (30 ns
+    /// for each byte in place of 11).
     static let onTheFlyLevel = 1
 
-    /// Compressors at work at once, for all workers together: each holds 256 KiB. Beyond, clients get what is stored. (One
-    /// that inflates holds 40 KiB, and its client can not do without.)
+    /// The most compressors at once, over all workers: each holds 256 KiB. Beyond that, clients get the stored coding. Inflating is not
+    /// bounded: it holds 40 KiB, and its client cannot read the stored coding.
     static let compressorsMax = 256
     private static let compressors = Atomic<Int>(0)
-    /// Whether `compressorsMax` allows one more; two threads that ask at once may both be told so.
+    /// Whether `compressorsMax` allows one more. Two threads that ask at once may both get the last one.
     static var mayCompress: Bool { compressors.load(ordering: .relaxed) < compressorsMax }
 
-    // One of the two.
+    // Exactly one of the two is set.
     private var inflator: Inflator?
     private var deflator: Deflator?
     private var isDone = false
@@ -69,12 +70,15 @@ final class Transcoder {
     }
 
     deinit {
-        if deflator != nil { Self.compressors.subtract(1, ordering: .relaxed) }
+        guard deflator != nil else { return }
+        let before = Self.compressors.wrappingSubtract(1, ordering: .relaxed).oldValue
+        precondition(before > 0, "a compressor is counted once")
     }
 
-    /// Appends what is made of the published bytes from `offset`, which moves on: at most `limit` bytes, and no more than
-    /// a step takes. What can be made is handed over before an error is thrown.
-    /// - Parameter limit: at least 16 bytes.
+    /// Codes published bytes from `offset` on, and advances `offset` past them. Appends at most `limit` bytes, and no more than one
+    /// step makes. Throws an error only after everything before it was handed over.
+    ///
+    /// - Parameter limit: at least 16.
     func next(
         from body: some TranscodedSource, offset: inout Int, limit: Int = stepBytesMax, into out: inout [UInt8]
     ) throws(TranscodingError) -> Progress {
@@ -83,7 +87,7 @@ final class Transcoder {
         do throws(TranscodingError) {
             return try isDone ? .done : advance(body, &offset, min(limit, Self.stepBytesMax), &out)
         } catch {
-            // It comes again.
+            // The next call throws the error again.
             guard out.count == start else { return .more }
             throw error
         }
@@ -92,16 +96,17 @@ final class Transcoder {
     private func advance(
         _ body: some TranscodedSource, _ offset: inout Int, _ limit: Int, _ out: inout [UInt8]
     ) throws(TranscodingError) -> Progress {
-        // The state is read first: a body that is complete by then has its whole length published.
+        // Read the state before the length: if the body is complete, its whole length is published by then.
         let state = body.state
         let length = body.length
         var (inputLeft, roomLeft) = (Self.stepBytesMax, limit)
         while roomLeft >= Self.roomMin {
-            // What is published meanwhile is for the next step: there `length` and `state` know of it.
+            // Bytes that are published after `length` was read are left for the next step.
             let input = unsafe body.transcodedPiece(from: offset, limit: min(inputLeft, length - offset))
             let isAll = offset + input.count == length
             guard unsafe isAll || !input.isEmpty else { throw .bodyFailed }
             let made = unsafe try step(input, flush(state, isAll: isAll), room: roomLeft, into: &out)
+            precondition(made.consumed <= input.count && made.produced <= roomLeft, "zlib went beyond its buffers")
             offset += made.consumed
             inputLeft -= made.consumed
             roomLeft -= made.produced
@@ -111,7 +116,7 @@ final class Transcoder {
         return .more
     }
 
-    /// All that is published is dealt with.
+    /// All published bytes have been coded.
     private func atEnd(_ state: Body.State, _ length: Int) throws(TranscodingError) -> Progress {
         switch state {
         case .growing, .partial: return .wait
@@ -141,23 +146,23 @@ final class Transcoder {
     }
 
     private func finish(_ length: Int) throws(TranscodingError) {
-        // Deployed servers label content they do not send: nothing at all stands for nothing.
+        // Some servers name a coding for empty content. An empty body stands for itself.
         guard length > 0 else { return }
         do throws(InflateError) { try inflator?.finish() } catch { throw .inflating(error) }
     }
 }
 
-/// What is transcoded: a stored body, or a piece of it.
+/// A source of bytes to code: a stored body, or a piece of one.
 protocol TranscodedSource {
     var state: Body.State { get }
-    /// One past the last byte that is there.
+    /// One past the last byte that is available.
     var length: Int { get }
-    /// Bytes from `offset`, at most `limit`; empty: none.
+    /// Bytes from `offset` on, at most `limit`. Empty if there are none.
     func transcodedPiece(from offset: Int, limit: Int) -> UnsafeRawBufferPointer
 }
 
 extension Body: TranscodedSource {
-    /// To the end of their page.
+    /// Returns no bytes beyond the end of the page at `offset`.
     func transcodedPiece(from offset: Int, limit: Int) -> UnsafeRawBufferPointer {
         var vector = unsafe iovec()
         let used = unsafe withUnsafeMutablePointer(to: &vector) {
@@ -169,7 +174,7 @@ extension Body: TranscodedSource {
     }
 }
 
-/// A piece of a body that is not in memory, as it was read: complete where it is the last.
+/// A piece of a body that is not in memory, copied after it was read. Its state is `complete` if it is the last one.
 @safe final class TranscodedPiece: TranscodedSource {
     let state: Body.State
     private let start: Int
@@ -177,6 +182,7 @@ extension Body: TranscodedSource {
     private let bytes: UnsafeMutableRawBufferPointer
 
     init(state: Body.State, start: Int, bytes: [UInt8]) {
+        precondition(start >= 0, "a piece begins at a byte of the body")
         self.state = state
         self.start = start
         count = bytes.count

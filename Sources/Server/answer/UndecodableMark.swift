@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Remembers that inflating a stored body failed, so that it is not tried again.
+/// Records that inflating a stored body failed, so that no worker tries again.
 ///
-/// All stored responses over one body share it: those that a validation renewed, too. Any worker may set it while others read it, and
-/// nobody takes it back.
+/// All stored responses with the same body share the mark, those renewed by a validation included. Any worker may set it while others
+/// read it. It is never cleared.
 final class UndecodableMark: Sendable {
     private let flag = Atomic<Bool>(false)
 

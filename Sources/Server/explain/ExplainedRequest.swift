@@ -3,7 +3,7 @@ import Forwarding
 import Framing
 import Message
 
-/// Makes of a question the request that a client would have sent, read by the parser that reads clients.
+/// Makes the request that a client would have sent, with the parser that reads requests of clients.
 func explainedRequest(
     _ question: ExplainQuestion, shared: Shared, snapshot: Snapshot, zones: [Zone]
 ) throws(ExplainError) -> OwnedRequest {
@@ -67,7 +67,7 @@ private func requestBytes(_ question: ExplainQuestion) throws(ExplainError) -> [
     return bytes + [0x0D, 0x0A]
 }
 
-/// What `Host` says for an absolute http or https URL; nil where it is none.
+/// The value of `Host` for an absolute http or https URL. Returns nil for any other text.
 private func authority(of target: String) -> String? {
     guard let uri = TargetURI(target.utf8) else { return nil }
     return uri.port == uri.scheme.defaultPort ? uri.host : "\(uri.host):\(uri.port)"

@@ -2,7 +2,7 @@ import Caching
 import Message
 import Storage
 
-/// What there is to say on the way: the request, the policies, what is stored.
+/// Notes the request, the policies and the stored responses.
 extension Explainer {
     mutating func describeRequest() {
         note("request", "method", String(decoding: request.methodText, as: UTF8.self))
@@ -27,7 +27,7 @@ extension Explainer {
         }
     }
 
-    /// The handling of a request, as far as there are policies.
+    /// Notes how the rules say that the request is handled.
     private mutating func describePolicy() {
         let configuration = snapshot.configuration
         note("policy", "collapse", configuration.cache.collapse ? "yes" : "no")

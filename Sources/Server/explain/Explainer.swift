@@ -8,11 +8,11 @@ import Storage
 import Transaction
 
 extension Proxy {
-    /// What would become of a request, and why: its `RequestMachine` is led through the same questions, with answers from the same
-    /// functions, up to where the origin would be asked or the client answered.
+    /// What Larder would do with a request, and why. Drives a `RequestMachine` through the same questions as an exchange does, with answers
+    /// from the same functions, until the origin would be asked or the client answered.
     ///
-    /// Nothing is sent to an origin and nothing in the store changes, use marks included. Names are looked up, on a worker, since
-    /// what may be reached depends on their addresses; that can take `Explainer.lookUpTimeMax`.
+    /// Sends nothing to an origin and changes nothing in the store, marks of use included. Names are resolved on a worker, because access
+    /// may depend on addresses. Blocks the caller, for names at most `Explainer.lookUpTimeMax`, and while the disk is read.
     package func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation {
         let (snapshot, zones) = snapshotAndZones
         let request = try explainedRequest(question, shared: shared, snapshot: snapshot, zones: zones)
@@ -22,7 +22,7 @@ extension Proxy {
     }
 }
 
-/// Leads one request through its decisions and notes each.
+/// Drives one request through its decisions, and notes each of them.
 struct Explainer {
     static let lookUpTimeMax: Duration = .seconds(3)
 
@@ -30,17 +30,17 @@ struct Explainer {
     let snapshot: Snapshot
     private let zones: [Zone]
     let request: OwnedRequest
-    /// Taken for authenticated.
+    /// The user that is assumed to be authenticated.
     let user: String?
     let now = WallTime(ticks: readWallTicks())
     var sections: [Explanation.Section] = []
     var selected: StoredResponse?
     var newest: StoredRecord?
     var denial: Denial?
-    /// Why the stored response that was selected is not simply served.
+    /// Why the selected stored response must be validated.
     var validation: ValidateReason?
     private var addresses: Result<[SocketAddress], Refusal>?
-    /// The machine wanted to lead a transfer: others under way would be joined.
+    /// Whether the request would join a transfer that is under way.
     private var mayJoin = false
 
     init(proxy: Proxy, snapshot: Snapshot, zones: [Zone], request: OwnedRequest, user: String?) {
@@ -64,7 +64,7 @@ struct Explainer {
         sections[sections.count - 1].lines.append(.init(name, value))
     }
 
-    // MARK: the way through the machine
+    // MARK: the machine's questions
 
     private mutating func decision() -> (Explanation.Decision, String) {
         guard snapshot.access.admits(client: request.client) else {
@@ -94,7 +94,7 @@ struct Explainer {
             case .tunnel: return dialled() ?? (.tunnel, "bytes go both ways, unseen: nothing of it is stored")
             case .refuse(let refusal): return refused(refusal)
             case .follow, .servePublished, .serveStale, .fillHole:
-                preconditionFailure("\(action) is for those who really ask")
+                preconditionFailure("\(action) cannot follow: nothing is retrieved here")
             }
         }
     }
@@ -139,7 +139,7 @@ struct Explainer {
 
     private mutating func lookUp() -> RequestMachine.Event {
         var records = request.zone.lookup(request.key, request.keyBytes)
-        // The thread that explains may wait for the disk.
+        // This thread, unlike a worker, may wait for the disk.
         if !records.contains(where: { ($0 as? StoredResponse).map(suits) ?? false }),
             request.tier.load(request.key, request.keyBytes, waits: true) == .loaded
         {
@@ -163,12 +163,12 @@ struct Explainer {
         return .stored(reuse)
     }
 
-    /// As `Exchange.suits`, but that no part is taken for enough where the origin may not be asked.
+    /// Like `Exchange.suits`, except that a partial response never suits if the origin must not be asked.
     func suits(_ record: StoredResponse) -> Bool {
         record.suits(request) && (request.mayForward || record.body.state != .partial)
     }
 
-    // MARK: where it ends
+    // MARK: results
 
     private func served(age: Seconds, ttl: Seconds) -> (Explanation.Decision, String) {
         let arriving = selected?.body.state == .growing ? "; it is still arriving" : ""
@@ -209,7 +209,7 @@ struct Explainer {
         }
     }
 
-    /// A fetch that has no answer yet: whoever asks meanwhile waits for it.
+    /// Whether a fetch for the URI is waiting for its response, which this request would follow.
     private var isUnderWay: Bool {
         proxy.fetches().contains {
             $0.uri == request.uri && !$0.isStored && $0.received == 0 && $0.expected == nil
@@ -220,7 +220,7 @@ struct Explainer {
         (.refuse, "\(refusal.status) \(refusal.name): \(denial?.text ?? "\(refusal.explanation)")")
     }
 
-    /// Whether one of the addresses may be dialled, as `LinkOpener` asks. Returns nil if so.
+    /// Asks for each address whether it may be dialled, as `LinkOpener` does. Returns nil if at least one may be.
     private mutating func dialled() -> (Explanation.Decision, String)? {
         guard case .success(let addresses) = knownAddresses() else {
             guard case .failure(let refusal) = knownAddresses() else { return nil }

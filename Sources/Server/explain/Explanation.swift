@@ -1,21 +1,21 @@
 package import Message
 
-/// A request that is only asked about.
+/// A request to explain.
 package struct ExplainQuestion: Sendable, Equatable {
     package var method = "GET"
-    /// An absolute URL; `host:port` for CONNECT.
+    /// An absolute URL, or `host:port` for CONNECT.
     package var target: String
     /// Field lines, `Name: value`.
     package var fields: [String] = []
-    /// Taken for authenticated; nil: nobody.
+    /// The user that is assumed to be authenticated; nil for none.
     package var user: String?
-    /// Nil: a client of this machine, 127.0.0.1.
+    /// The address of the client. Nil stands for 127.0.0.1.
     package var client: IPAddress?
 
     package init(target: String) { self.target = target }
 }
 
-/// What would become of a request, and why: the steps in their order, each with its lines.
+/// What Larder would do with a request, and why: the steps in order, each with its lines.
 package struct Explanation: Sendable, Equatable {
     package struct Section: Sendable, Equatable {
         package var name: String
@@ -34,23 +34,23 @@ package struct Explanation: Sendable, Equatable {
     package enum Decision: String, Sendable, CaseIterable {
         /// Answered from the store.
         case hit
-        /// Answered from the store though stale, and asked for behind the client's back.
+        /// Answered from the store although stale, while the origin is asked without the client.
         case stale
         /// The origin is asked with the validators of what is stored.
         case validate
         /// The origin is asked.
         case fetch
-        /// The origin is asked already; this request joins.
+        /// The origin has been asked by another request, whose response this one awaits.
         case collapse
         case tunnel
-        /// Larder answers itself: OPTIONS and TRACE with `Max-Forwards: 0`.
+        /// Larder itself answers: OPTIONS and TRACE with `Max-Forwards: 0`.
         case local
         case refuse
     }
 
     package var sections: [Section] = []
     package var decision: Decision
-    /// One sentence for people.
+    /// One sentence for the person who asked.
     package var reason: String
 
     package init(_ decision: Decision, reason: String) {
@@ -59,7 +59,7 @@ package struct Explanation: Sendable, Equatable {
     }
 }
 
-/// The question is no request that the proxy would read; the text says what is wrong with it.
+/// The question is not a request that the proxy would accept. `message` says why.
 package struct ExplainError: Error, Equatable {
     package var message: String
     package init(message: String) { self.message = message }

@@ -1,12 +1,12 @@
-/// One fetch as others see it.
+/// A fetch, as the admin server reports it.
 package struct FetchDescription: Sendable {
     package var uri: [UInt8]
     package var age: Duration
-    /// Body bytes that came so far.
+    /// Bytes of the body received so far.
     package var received: UInt64
-    /// The length the origin announced; nil while unknown.
+    /// The length in bytes that the origin announced. Nil if unknown.
     package var expected: UInt64?
-    /// Clients that wait for it or read it, as far as this fetch knows them.
+    /// Clients that wait for the response or read it, as far as this fetch knows them.
     package var readers: Int
     package var isStored: Bool
 }

@@ -1,10 +1,10 @@
 import Access
 import Message
 
-/// A host that requests name, worked out once: what the rules see, and its text.
+/// A host that a request names, parsed: the form that rules match, and its text.
 final class Destination {
     let host: DestinationHost
-    /// Lower-case name or canonical address, without brackets.
+    /// A name in lower case or a canonical address, without brackets.
     let text: String
 
     init(_ host: DestinationHost) {
@@ -13,9 +13,9 @@ final class Destination {
     }
 }
 
-/// Hosts that were named lately, by the bytes that named them: requests come in runs for the same few.
+/// Parsed hosts of recent requests by their bytes, because successive requests name the same few.
 ///
-/// A table of fixed size in which a newcomer takes the place of whoever hashes alike.
+/// A table of fixed size, in which a host replaces another one with the same hash. So hosts cannot fill memory.
 struct Destinations {
     private struct Entry {
         var bytes: [UInt8]
@@ -23,7 +23,7 @@ struct Destinations {
     }
     private var entries = [Entry?](repeating: nil, count: 256)
 
-    /// Nil for a host that is neither a name nor an address (400).
+    /// Returns nil for a host that is neither a name nor an address.
     mutating func destination(_ bytes: ArraySlice<UInt8>) -> Destination? {
         var hash: UInt32 = 2_166_136_261
         for byte in bytes { hash = (hash ^ UInt32(byte)) &* 16_777_619 }

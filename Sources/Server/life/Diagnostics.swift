@@ -2,7 +2,7 @@ import Glibc
 package import Settings
 import Synchronization
 
-/// What Larder has to say to its operator: lines on standard error, one thing each.
+/// Messages for the operator: one line each, on standard error. Any thread may write one.
 package enum Diagnostics {
     private static let threshold = Atomic<Int>(level(.info))
 

@@ -1,20 +1,20 @@
 import Synchronization
 
-/// How many of something there are at once, over all workers: what bounds the whole process and not one peer.
+/// A counter of connections, exchanges or tunnels over all workers. It bounds the whole process, not one peer.
 final class Occupancy: Sendable {
     private let count = Atomic<Int>(0)
 
-    /// One of them; it is given back when the last reference goes away.
+    /// One place. It is free again when the last reference is released, on any thread.
     final class Place: Sendable {
         private let occupancy: Occupancy
         fileprivate init(_ occupancy: Occupancy) { self.occupancy = occupancy }
         deinit {
             let before = occupancy.count.wrappingSubtract(1, ordering: .relaxed).oldValue
-            precondition(before > 0, "a place is given back once")
+            precondition(before > 0, "a place is freed once")
         }
     }
 
-    /// Returns nil where there are as many as there may be.
+    /// Takes a place. Returns nil if `limit` places are taken.
     func take(limit: Int) -> Place? {
         guard count.wrappingAdd(1, ordering: .relaxed).oldValue < limit else {
             count.wrappingSubtract(1, ordering: .relaxed)

@@ -3,7 +3,7 @@ import Routing
 import Transaction
 
 extension Proxy {
-    /// What a host resolves to, as a worker finds it. Blocks the caller; `nameTimeout` where no answer comes in time.
+    /// Resolves a host on a worker. Blocks the calling thread, for at most `timeout`; then it fails with `nameTimeout`.
     func addresses(of host: String, timeout: Duration) -> Result<[SocketAddress], Refusal> {
         let answer = Answer()
         guard let worker = anyWorker else { return .failure(.internalError) }
@@ -15,7 +15,7 @@ extension Proxy {
         private let found = Locked<Result<[SocketAddress], Refusal>?>(nil)
         private let signal = CountingSemaphore()
 
-        /// On the worker's thread.
+        /// Called on the worker's thread.
         func ask(_ worker: Worker, _ host: String) {
             if let known = HostAddresses.known(of: host, worker: worker) {
                 return deliver(known.mapError(Refusal.init))

@@ -9,9 +9,9 @@ package import Storage
 import Synchronization
 import TLS
 
-/// The running proxy: workers, what they share, and the ways to steer them from outside.
+/// The running proxy: its workers, what they share, and the calls that control them.
 ///
-/// Made and steered on the control thread; every message to a worker goes through its inbox.
+/// The control thread makes and controls it. Everything for a worker goes through the worker's inbox.
 package final class Proxy: Sendable {
     package let shared: Shared
     package let startedAt: WallTime
@@ -19,14 +19,14 @@ package final class Proxy: Sendable {
 
     private struct State {
         var snapshot: Snapshot
-        /// Those of the snapshot.
+        /// The zones of `snapshot`.
         var zones: [Zone]
         var workers: [WorkerHandle] = []
         var addresses: [SocketAddress] = []
         var isDraining = false
     }
 
-    /// What other threads may touch of a worker.
+    /// The parts of a worker that other threads may use.
     struct WorkerHandle: Sendable {
         let number: Int
         let inbox: Inbox
@@ -36,7 +36,7 @@ package final class Proxy: Sendable {
     }
 
     package enum StartError: Error, CustomStringConvertible {
-        /// - Parameter index: in `Configuration.listen`.
+        /// - Parameter index: the entry of `Configuration.listen`.
         case listen(index: Int, address: String, SocketError)
         case worker(String)
         case log(path: String, errno: CInt)
@@ -60,13 +60,13 @@ package final class Proxy: Sendable {
 
     // MARK: start
 
-    /// Listens and serves; returns when every worker accepts.
+    /// Starts the proxy. Returns when every worker accepts connections.
     package static func start(_ snapshot: Snapshot) throws -> Proxy {
         let configuration = snapshot.configuration
-        // First, because nothing has to be undone yet when another program has the address.
+        // Check this first: if another program has the address, nothing has to be undone.
         for (index, address) in try addresses(configuration).enumerated() { try checkFree(address, index) }
-        // Arenas besides the first grow page by page, a system call each; small blocks come from each thread's own cache
-        // without a lock anyway. So workers share arenas, four to one.
+        // Every arena of malloc but the first grows page by page, with a system call each. Small blocks come from the cache of each
+        // thread without a lock anyway. So four workers share one arena.
         clarder_limit_arenas(CInt((workerCount(configuration) + 3) / 4))
         let log = AccessLogSink(configuration.log.access)
         do {
@@ -109,10 +109,10 @@ package final class Proxy: Sendable {
         for number in 0..<count {
             var listeners: [(CInt, Listener.Kind)] = []
             for index in addresses.indices {
-                // A Unix socket has one listener; its connections stay with the first worker.
+                // A Unix socket cannot be shared, so the first worker alone accepts its connections.
                 if addresses[index].family == .unix && number > 0 { continue }
                 let fd = try Proxy.listen(addresses[index], index)
-                // Port 0 was a wish for any: the other workers take the same.
+                // For port 0 the system has chosen a port. The other workers use the same one.
                 addresses[index] = Proxy.localAddress(fd) ?? addresses[index]
                 listeners.append((fd, addresses[index].family == .unix ? .unix : .tcp))
             }
@@ -142,8 +142,8 @@ package final class Proxy: Sendable {
         } catch { throw .listen(index: index, address: "\(address)", error) }
     }
 
-    /// Two processes that share a port (`SO_REUSEPORT`) would share its clients without a word: somebody who listens
-    /// there already is met by a socket that does not share.
+    /// Fails if another process listens on the address. With `SO_REUSEPORT` alone two processes would share the clients without notice, so
+    /// this tries a socket that does not share.
     private static func checkFree(_ address: SocketAddress, _ index: Int) throws(StartError) {
         guard address.family != .unix, address.port != 0 else { return }
         do throws(SocketError) {
@@ -155,7 +155,7 @@ package final class Proxy: Sendable {
         do { return try Sockets.localAddress(fd) } catch { return nil }
     }
 
-    /// Starts a thread, makes the worker there, and waits until it is there.
+    /// Starts a thread that makes and runs a worker. Returns when the worker is ready.
     private static func launch(
         _ number: Int, shared: Shared, snapshot: Snapshot, listeners: [(CInt, Listener.Kind)]
     ) throws(StartError) -> WorkerHandle {
@@ -184,7 +184,7 @@ package final class Proxy: Sendable {
         }
     }
 
-    /// Where a new thread leaves word of how its worker's making went.
+    /// Where a new thread reports whether its worker could be made.
     private final class Nursery: Sendable {
         typealias Parts = (inbox: Inbox, counters: Counters, worker: WorkerReference)
         private let outcome = Locked<Result<Parts, StartError>?>(nil)
@@ -208,9 +208,9 @@ package final class Proxy: Sendable {
 
     // MARK: seen from outside
 
-    /// Where clients are accepted, with the ports that were really taken.
+    /// The addresses on which clients are accepted, with the ports that the system chose.
     package var addresses: [SocketAddress] { state.withLock { $0.addresses } }
-    /// Every worker has come to its end, after `drain`.
+    /// Whether every worker has ended, after `drain`.
     package var isDrained: Bool {
         state.withLock { $0.workers.allSatisfy { $0.counters.gauges[Gauge.isFinished.rawValue] == 1 } }
     }
@@ -220,10 +220,10 @@ package final class Proxy: Sendable {
     package var isDraining: Bool { state.withLock { $0.isDraining } }
     package var counters: [Counters] { state.withLock { $0.workers.map(\.counters) } }
 
-    /// For questions that any worker can answer; nil after the end.
+    /// A worker for questions that every worker can answer. Nil after `join`.
     var anyWorker: WorkerHandle? { state.withLock { $0.workers.first } }
 
-    /// The fetches under way on all workers, as each sees them; a worker that does not answer in time is left out.
+    /// The present fetches of all workers. A worker that does not answer within `timeout` is left out. Blocks.
     package func fetches(timeout: Duration = .milliseconds(500)) -> [FetchDescription] {
         let gathering = Gathering()
         let workers = state.withLock { $0.workers }
@@ -248,9 +248,9 @@ package final class Proxy: Sendable {
         }
     }
 
-    // MARK: steering
+    // MARK: control
 
-    /// A new configuration for every request that begins from now on; those under way keep theirs.
+    /// Adopts a new configuration for requests that begin from now on. Present requests keep theirs.
     package func adopt(_ snapshot: Snapshot) {
         let zones = shared.zones.adopt(snapshot.configuration)
         let workers = state.withLock { state in
@@ -262,12 +262,12 @@ package final class Proxy: Sendable {
         shared.accessLog.reopen()
     }
 
-    /// Accepts nobody more and lets requests under way end.
+    /// Stops accepting connections, and lets present requests end.
     package func drain() {
         for worker in beginDrain() { worker.inbox.post { worker.worker.value.drain() } }
     }
 
-    /// Ends everything now.
+    /// Ends all workers now.
     package func stop() {
         for worker in beginDrain() { worker.inbox.post { worker.worker.value.finish() } }
     }

@@ -7,24 +7,24 @@ import Message
 package import Storage
 import Synchronization
 
-/// What the workers have in common, and nothing else: the store, the threads for what blocks, the log.
+/// What all workers share: the zones, the blocking pool, the log, and the secrets of this process.
 package final class Shared: Sendable {
-    /// The zone that is always there; the others are in `Worker.zones`.
+    /// The tier of the default zone. The other zones are in `Worker.zones`.
     package var tier: Tiers { zones.defaultTier }
     package let zones: Zones
     let pool: BlockingPool
     let accessLog: AccessLogSink
     private let hasher: Hasher
-    /// Of all workers together; `limits` bounds each.
+    // Counted over all workers; `limits` bounds each.
     let clients = Occupancy()
     let exchanges = Occupancy()
     let tunnels = Occupancy()
-    /// What tells this process from other Larders in `Via`.
+    /// Tells this process from other Larders in `Via`.
     let instance: [UInt8]
-    /// The key of the digests that stand for verified credentials.
+    /// The key of the digests under which verified credentials are remembered.
     let digestKey: [UInt8]
 
-    /// The keyed hash of cache keys, with a secret of this process.
+    /// The hash of cache keys, keyed with a secret of this process so that nobody can provoke collisions.
     struct Hasher: Sendable {
         private let hasher: CacheKeyHasher
 
@@ -51,7 +51,7 @@ package final class Shared: Sendable {
     private static func random(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let status = unsafe bytes.withUnsafeMutableBytes { unsafe clarder_random($0.baseAddress, count) }
-        precondition(status == 0, "the system has no random numbers")
+        precondition(status == 0, "the system returned no random numbers")
         return bytes
     }
 
@@ -59,22 +59,22 @@ package final class Shared: Sendable {
 
     private let admin = Locked<[SocketAddress]>([])
 
-    /// The admin server is not reached through the proxy, whatever the rules open.
+    /// Sets the addresses of the admin server. No client reaches them through the proxy, whatever the rules allow.
     package func keepOut(_ addresses: [SocketAddress]) { admin.withLock { $0 = addresses } }
 
     func isAdmin(_ address: IPAddress, port: UInt16) -> Bool {
         admin.withLock { listeners in
             listeners.contains { listener in
                 guard listener.port == port, let own = IPAddress(listener) else { return false }
-                // To connect to 0.0.0.0 or :: is to connect to this machine; to listen there is to be at all its addresses,
-                // none of which is public, or that is a risk taken.
+                // Connecting to 0.0.0.0 or :: connects to this machine. A server that listens there has every address of this machine,
+                // so every address that is not public might be one of them.
                 return own == address || addressClass(address) == .unspecified
                     || (addressClass(own) == .unspecified && !addressClass(address).isPublic)
             }
         }
     }
 
-    /// What stands between the parts of an answer to several ranges: nobody who writes content can know it.
+    /// The boundary between the parts of an answer to several ranges. It is random, so content cannot contain it on purpose.
     static func boundary() -> [UInt8] {
         random(16).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
     }

@@ -1,13 +1,14 @@
-/// Names one occupant of a worker's slab: the slot, and the generation that tells it from earlier ones.
+/// Identifies an occupant of a worker's slab: its slot, and the generation that tells it from earlier occupants of that slot.
 ///
-/// The only reference to a connection that travels between threads: a message for one that is gone meets a newer
-/// generation and is dropped.
+/// Only this number travels between threads, never a connection. A job for a connection that has closed finds a newer generation, and
+/// does nothing.
 package struct ConnectionID: Hashable, Sendable {
     package var slot: UInt32
     package var generation: UInt32
 }
 
-/// Occupants by slot; slots are used again, generations are not.
+/// Occupants by slot. A slot is used again with the next generation. A generation repeats after 2³² occupants of one slot; no job
+/// waits for that long.
 struct Slab<Occupant: AnyObject> {
     private struct Slot {
         var generation: UInt32
@@ -17,9 +18,11 @@ struct Slab<Occupant: AnyObject> {
     private var free: [UInt32] = []
     private(set) var count = 0
 
+    /// Makes an occupant for a free slot. `make` must not use the slab.
     mutating func insert(_ make: (ConnectionID) -> Occupant) -> Occupant {
         count += 1
         if let index = free.popLast() {
+            precondition(slots[Int(index)].occupant == nil, "a free slot has no occupant")
             let occupant = make(ConnectionID(slot: index, generation: slots[Int(index)].generation))
             slots[Int(index)].occupant = occupant
             return occupant
@@ -29,17 +32,20 @@ struct Slab<Occupant: AnyObject> {
         return occupant
     }
 
+    /// The occupant with this number. Returns nil if it has been removed.
     subscript(_ id: ConnectionID) -> Occupant? {
         guard slots.indices.contains(Int(id.slot)), slots[Int(id.slot)].generation == id.generation else { return nil }
         return slots[Int(id.slot)].occupant
     }
 
+    /// Removes the occupant with this number. Returns nil if it has been removed before.
     mutating func remove(_ id: ConnectionID) -> Occupant? {
         guard let occupant = self[id] else { return nil }
         slots[Int(id.slot)].occupant = nil
         slots[Int(id.slot)].generation &+= 1
         free.append(id.slot)
         count -= 1
+        precondition(count + free.count == slots.count, "every slot is occupied or free")
         return occupant
     }
 

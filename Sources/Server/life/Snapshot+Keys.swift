@@ -4,10 +4,10 @@ package import Message
 package import Rules
 
 extension Snapshot {
-    /// Under what a GET of the URI is stored: the URI, or what the rules of the cache make of it.
+    /// The cache key of a GET of the URI: the URI, or what the key rules make of it.
     ///
-    /// - Parameter asker: a request of the same origin by the one who would ask; nil: nobody in particular, so that rules for some
-    ///   clients or users alone do not hold.
+    /// - Parameter asker: a request to the same origin by the client that would ask. Nil for no particular client, to which rules for
+    ///   clients or users do not apply.
     package func keyBytes(toGet uri: TargetURI, asker: RuleRequest? = nil) -> [UInt8] {
         var bytes = uri.normalised
         guard !cacheRulesAreTrivial, var get = asker ?? RuleRequest(toGet: uri) else { return bytes }

@@ -5,13 +5,13 @@ import Routing
 package import Settings
 package import TLS
 
-/// One whole configuration, ready to be used: what a reload swaps and what a transaction keeps to its end.
+/// One configuration in the form in which it is used. A reload makes a new one; a request keeps the one with which it began.
 package final class Snapshot: Sendable {
     package let configuration: Configuration
     package let access: AccessPolicy
     package let cachePolicy: CachePolicy
     package let cacheRules: CacheRules
-    /// What of the rules every request asks, where the rules need not be copied for it.
+    // Three values of the rules that every request reads. Reading them from `cacheRules` would copy the rules.
     let cacheRulesDependOnType: Bool
     let cacheRulesAreTrivial: Bool
     let defaultHandling: CacheHandling
@@ -21,7 +21,7 @@ package final class Snapshot: Sendable {
     /// The schemes of `access.authentication`; nil if clients need not prove who they are.
     package let authenticator: Authenticator?
 
-    /// - Parameter users: the users of `access.authentication.basic`. Without them nobody is let in.
+    /// - Parameter users: the users of `access.authentication.basic`. Nil: no user, so every password is wrong.
     package init(configuration: Configuration, users: HtpasswdFile?) throws(TLSContextError) {
         self.configuration = configuration
         access = AccessPolicy(from: configuration.access)

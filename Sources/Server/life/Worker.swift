@@ -12,30 +12,31 @@ import TLS
 import Transaction
 import Synchronization
 
-/// One thread, one loop, and all that lives and dies on it: listeners, client connections, origin pools, buffers.
+/// One thread with its event loop, and everything that lives on it: listeners, client connections, fetches, origin pools, buffers.
 ///
-/// Nothing here is touched by another thread, save `counters` (read) and `loop.inbox` (posted to).
+/// Other threads read `counters` and post jobs to `loop.inbox`; they use nothing else. Everything else here, and every object that the
+/// worker owns, belongs to the worker's thread and needs no lock.
 @safe final class Worker {
     let number: Int
     let loop: EventLoop
     let shared: Shared
     let counters: Counters
     let log: AccessLogBuffer
-    /// The configuration in force for requests that begin now.
+    /// The configuration for requests that begin now.
     var snapshot: Snapshot
-    /// The caches of that configuration; the first is the default one.
+    /// The zones of `snapshot`. The first one is the default zone.
     private(set) var zones: [Zone]
-    /// What the hot path writes into; behind a pointer, so that no access needs a dynamic exclusivity check.
+    /// Values that hits read and write. Behind a pointer, so that no access needs a dynamic exclusivity check.
     let scratch: UnsafeMutablePointer<Scratch>
-    /// Whatever a socket has to say lands here first.
+    /// Sockets are read into this buffer. Its content is valid until the next read on this worker: keep a copy of what is needed longer.
     let readBuffer: UnsafeMutableRawBufferPointer
-    /// What is read from the disk on its way to a client: `readBuffer` may hold requests that are not answered yet.
+    /// Bodies from the disk are read into this buffer on their way to a client. `readBuffer` may still hold requests.
     let diskBuffer: UnsafeMutableRawBufferPointer
-    /// What is in `diskBuffer`; nil: nothing.
+    /// What `diskBuffer` holds; nil if nothing.
     var diskContent: DiskContent?
-    /// Heads and small bodies on their way out.
+    /// Heads and small bodies of hits are written into this buffer. It is unused between two hits.
     let outBuffer: UnsafeMutableRawBufferPointer
-    /// For gathering writes.
+    /// Vectors for `writev`. Unused between two writes.
     let vectors: UnsafeMutableBufferPointer<iovec>
     var destinations = Destinations()
     let pipes = PipePool()
@@ -49,15 +50,14 @@ import Synchronization
     private(set) var origins: OriginPools!
     var credentials: VerifiedCredentials
     var credentialDesk = CredentialDesk()
-    /// Client connections with something to send, when the writer of their bodies has had its turn.
+    /// The client connections that send when the present turn of a body's writer is over.
     private(set) var readers: ReaderQueue!
     private let thread = pthread_self()
 
-    /// State of the request that is being looked at, never kept from one to the next; and what of the configuration
-    /// every request looks at, as plain values.
+    /// The parsed form of the present request or response, and the settings that every request needs, as plain values.
     struct Scratch {
         var limits = Limits()
-        /// Nobody is asked who they are, and no rule looks at requests, of access or cache.
+        /// Whether no authentication, no access rule and no cache rule has to look at a request.
         var isOpen = false
         var clientIdleNanoseconds: UInt64 = 0
         let plainGet = CacheRequest(method: .get, fields: Fields())
@@ -73,7 +73,7 @@ import Synchronization
     static let readBufferBytes = 256 << 10
     static let outBufferBytes = 256 << 10
     static let diskBufferBytes = 256 << 10
-    /// 256 pages of 256 KiB: 64 MiB in one call, far beyond any socket buffer.
+    /// 256 pages of 256 KiB are 64 MiB, far more than a socket accepts at once.
     static let vectorsMax = 256
 
     init(number: Int, shared: Shared, snapshot: Snapshot) throws {
@@ -124,21 +124,21 @@ import Synchronization
         unsafe vectors.deallocate()
     }
 
-    /// Monotonic time as a span.
+    /// The monotonic time as a duration.
     var uptime: Duration { .nanoseconds(Int64(clamping: loop.now.nanoseconds)) }
 
-    /// The wall clock of this turn.
+    /// The wall clock at the beginning of this turn.
     var wallTime: WallTime { WallTime(ticks: loop.wallTicks) }
 
-    /// A wake-up from any thread that does its work on this one, later.
+    /// Makes a wake that any thread may call. It runs `work` on this thread, in a later turn.
     func wake(_ work: @escaping @Sendable (Worker) -> Void) -> Wake {
         let inbox = loop.inbox
         let worker = WorkerReference(self)
         return Wake { inbox.post { work(worker.value) } }
     }
 
-    /// A wake-up for a connection whose body grew or ended. A writer on this thread lets it send at the end of its own turn; a writer on
-    /// another thread sends word.
+    /// Makes a wake for a connection that waits for a body. If the body's writer is on this thread, the connection sends at the end of the
+    /// writer's turn; from another thread the wake posts a job.
     func wakeReader(_ id: ConnectionID) -> Wake {
         let inbox = loop.inbox
         let worker = WorkerReference(self)
@@ -150,11 +150,13 @@ import Synchronization
 
     private var isOwnThread: Bool { pthread_equal(pthread_self(), thread) != 0 }
 
+    /// Accepts connections on a listening socket.
     func listen(on descriptor: consuming Descriptor, kind: Listener.Kind) {
         listeners.append(Listener(worker: self, descriptor: descriptor, kind: kind))
     }
 
-    /// Takes a connection that was accepted. A client that is not named gets its refusal as the answer to its request.
+    /// Takes an accepted connection. It is closed at once if the worker is draining or `limits.clients_max` is reached. A client that may
+    /// not use the proxy is kept: it gets a refusal as the answer to its request.
     func welcome(_ transport: consuming Transport, from peer: IPAddress?) {
         guard !isDraining else {
             counters.add(.clientConnectionsRefused)
@@ -176,10 +178,11 @@ import Synchronization
         client.start(over: transport)
     }
 
+    /// Removes a connection that has closed or become a tunnel. Its number finds nothing from here on.
     func forget(_ id: ConnectionID) {
         guard let client = clients.remove(id) else { return }
         counters.add(.clientConnectionsClosed)
-        // One of its own methods may be running: it goes at the end of the turn.
+        // One of its methods may be running: release it at the end of the turn.
         if departed.isEmpty { loop.afterTurn { [unowned self] in departed.removeAll() } }
         departed.append(client)
         stopIfDrained()
@@ -187,7 +190,9 @@ import Synchronization
 
     // MARK: reload, drain, stop
 
-    /// - Parameter zones: those of the snapshot; by now there may be a newer one with others.
+    /// Uses a new configuration for the requests that begin from now on.
+    ///
+    /// - Parameter zones: the zones of `snapshot`. `Zones.current` may already belong to a newer one.
     func adopt(_ snapshot: Snapshot, zones: [Zone]) {
         self.snapshot = snapshot
         self.zones = zones
@@ -195,6 +200,7 @@ import Synchronization
         credentials = Worker.credentialMemory(snapshot, shared)
     }
 
+    /// Copies the settings that every request needs into `scratch`.
     private func unfold(_ snapshot: Snapshot) {
         unsafe scratch.pointee.limits = snapshot.limits
         unsafe scratch.pointee.isOpen =
@@ -203,7 +209,7 @@ import Synchronization
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)
     }
 
-    /// Accepts nobody more; idle connections close now, busy ones with their answer.
+    /// Stops accepting. Idle connections close now, the others after their present answer.
     func drain() {
         isDraining = true
         listeners.removeAll()
@@ -211,12 +217,13 @@ import Synchronization
         stopIfDrained()
     }
 
+    /// Ends the worker if it is draining and no connection and no tunnel is left.
     func stopIfDrained() {
         guard isDraining, clients.count == 0, tunnels.isEmpty else { return }
         finish()
     }
 
-    /// Ends everything, finished or not.
+    /// Ends the worker now: closes every connection, tunnel and fetch.
     func finish() {
         isDraining = true
         listeners.removeAll()
@@ -231,7 +238,7 @@ import Synchronization
         loop.stop()
     }
 
-    /// Shows what is now to those who read from other threads, once a second.
+    /// Publishes the gauges for other threads, once a second.
     private func publishGauges() {
         let gauges = counters.gauges
         gauges.set(Gauge.originConnectionsOpen.rawValue, UInt64(origins.openCount))
@@ -244,6 +251,7 @@ import Synchronization
     }
     private var gaugeTimer: Timer?
 
+    /// Runs the loop until `finish`. On the worker's thread.
     func run() {
         log.start(on: loop)
         gaugeTimer = Timer { [unowned self] in publishGauges() }
@@ -252,7 +260,7 @@ import Synchronization
         dismantle()
     }
 
-    /// The worker, its pools and its timers know one another: here the knots come apart, and the thread leaves nothing.
+    /// Breaks the reference cycles between the worker, its pools and its timers, so that everything is released.
     private func dismantle() {
         departed.removeAll()
         fetches = Slab()

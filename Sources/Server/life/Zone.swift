@@ -1,18 +1,18 @@
 import Settings
 package import Storage
 
-/// A separate cache with a budget of its own, to which rules send requests.
+/// A cache with a budget of its own. The rules choose the zone of a request.
 package final class Zone: Sendable {
-    /// The name of the zone that is always there.
+    /// The name of the zone that always exists.
     package static let defaultName = "default"
 
     package let name: String
     package let tier: Tiers
-    /// Bytes of the longest body stored, where no rule says otherwise.
+    /// The largest body in bytes that is stored, unless a rule says otherwise.
     let objectSizeMax: Int
-    /// Bytes of the longest body that memory takes, where a back store takes longer ones; nil where there is none.
+    /// The largest body in bytes that is stored in memory, if there is a back store for larger ones. Nil if there is none.
     let memoryObjectSizeMax: Int?
-    /// What `Cache-Status` says of the zone: nothing of the default one.
+    /// The parameter of `Cache-Status` that names the zone. Empty for the default zone.
     let label: [UInt8]
 
     init(name: String, tier: Tiers, objectSizeMax: Int, memoryObjectSizeMax: Int?) {

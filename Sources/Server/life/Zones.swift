@@ -4,7 +4,7 @@ import EventLoop
 import Settings
 import Storage
 
-/// The caches of this process: the default one, and those that the configuration names.
+/// The zones of this process: the default one, and those that the configuration names.
 package final class Zones: Sendable {
     let defaultTier: Tiers
     private let zones: Locked<[Zone]>
@@ -30,13 +30,14 @@ package final class Zones: Sendable {
     /// The default zone first, the others in the order of the configuration: `CacheHandling.zone` is an index into it.
     package var current: [Zone] { zones.withLock { $0 } }
 
-    /// Adopts the zones of a new configuration. Zones that stay keep what they hold; those that are gone are emptied, and
-    /// their back stores closed. A zone whose back store cannot be opened is in memory alone, and the log says so.
-    /// - Returns: the zones as they are now, as `current`.
+    /// Adopts the zones of a new configuration. A zone that stays keeps its responses. A zone that is removed is emptied in memory, and its
+    /// back store is closed. If the back store of a new zone cannot be opened, the zone is in memory alone, and a message says so.
+    ///
+    /// - Returns: the same as `current`.
     func adopt(_ configuration: Configuration) -> [Zone] {
         let known = current
         precondition(known.first?.name == Zone.defaultName, "the default zone comes first")
-        // Closed before others are opened, so that a zone with another name may have the directory.
+        // Close these before opening others: a zone with another name may use the directory.
         for zone in known.dropFirst() where !configuration.cache.zones.contains(where: { $0.name == zone.name }) {
             zone.tier.clearMemory()
             zone.tier.backStore?.close()
@@ -58,7 +59,7 @@ package final class Zones: Sendable {
         return made
     }
 
-    /// Writes what waits and closes the back stores. Blocks.
+    /// Writes everything that is queued, and closes the back stores. Blocks.
     func close() { for zone in current { zone.tier.backStore?.close() } }
 
     private static func defaultZone(_ tier: Tiers, _ configuration: Configuration) -> Zone {
@@ -67,7 +68,7 @@ package final class Zones: Sendable {
             memory: configuration.cache.memory)
     }
 
-    /// The memory tier takes any body that fits: zone and rules say which are stored.
+    /// Makes the tiers of a zone. Memory accepts any body that fits its budget; the zone and the rules say which are stored.
     private static func makeTier(
         _ name: String, _ budget: UInt64, _ configuration: Configuration, _ hasher: Shared.Hasher
     ) throws(BackStoreRefusal) -> Tiers {
@@ -97,7 +98,7 @@ package final class Zones: Sendable {
         return Tiers(memory: memory, backStore: backStore, format: StoredResponse.format)
     }
 
-    /// Another engine is another class in the last line.
+    /// Opens the back store of a zone. The last line chooses the storage engine.
     private static func open(
         _ settings: ZoneDisk, _ hasher: Shared.Hasher
     ) throws(BackStoreRefusal) -> any BackStore {

@@ -2,17 +2,17 @@ import CLarder
 import EventLoop
 import Glibc
 
-/// Bytes that wait until a socket takes them, in order.
+/// Bytes that wait, in order, until a socket accepts them.
 ///
-/// What has been sent is dropped when everything is out, or when it is a lot: a peer that always leaves a little must not make us keep
-/// all that it has taken.
+/// Bytes that were sent are dropped when the queue is empty, or when there are many of them: a peer that always leaves a few bytes unread
+/// must not make Larder keep everything that it has received.
 package struct OutputQueue: ~Copyable {
     private var bytes: [UInt8] = []
     private var sent = 0
 
-    /// Memory that an empty queue keeps for the next bytes.
+    /// The most memory, in bytes, that an empty queue keeps for the next bytes.
     private static let capacityKept = 16 << 10
-    /// Bytes that were sent and are not dropped yet.
+    /// The most bytes that were sent and are kept before they are dropped.
     private static let sentBytesMax = 64 << 10
 
     package init() {}
@@ -20,27 +20,27 @@ package struct OutputQueue: ~Copyable {
     /// Bytes that have not been sent.
     package var count: Int { bytes.count - sent }
     package var isEmpty: Bool { count == 0 }
-    /// Memory in use, for bytes that were sent as well.
+    /// Bytes held in memory, those included that were sent but not dropped.
     package var bytesHeld: Int { bytes.count }
 
     package mutating func append(_ bytes: UnsafeRawBufferPointer) { unsafe self.bytes.append(contentsOf: bytes) }
     package mutating func append(_ bytes: [UInt8]) { self.bytes.append(contentsOf: bytes) }
 
-    /// Lets somebody else append; bytes that are there already must stay as they are.
+    /// Lets `write` append to the queue. It must not change or remove the bytes before.
     package mutating func append<Result>(_ write: (inout [UInt8]) -> Result) -> Result {
         let before = bytes.count
-        defer { precondition(bytes.count >= before, "what is queued goes out") }
+        defer { precondition(bytes.count >= before, "queued bytes were removed") }
         return write(&bytes)
     }
 
-    /// The socket took some.
+    /// The socket accepted `count` bytes.
     package mutating func advance(by count: Int) {
-        precondition(count >= 0 && count <= self.count, "a socket takes no more than there is")
+        precondition(count >= 0 && count <= self.count, "a socket accepts no more bytes than are queued")
         sent += count
         trim()
     }
 
-    /// Drops all but the first bytes of those that have not been sent.
+    /// Drops all unsent bytes but the first `count`.
     package mutating func truncate(to count: Int) {
         precondition(count >= 0 && count <= self.count, "only what is queued can be kept")
         bytes.removeLast(self.count - count)
@@ -48,6 +48,7 @@ package struct OutputQueue: ~Copyable {
     }
 
     private mutating func trim() {
+        precondition(sent <= bytes.count, "more bytes were sent than were queued")
         if sent == bytes.count {
             bytes.removeAll(keepingCapacity: bytes.capacity <= OutputQueue.capacityKept)
             sent = 0
@@ -57,17 +58,17 @@ package struct OutputQueue: ~Copyable {
         }
     }
 
-    /// The bytes that have not been sent.
+    /// Calls `body` with the unsent bytes.
     package borrowing func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         unsafe bytes.withUnsafeBytes { unsafe body(UnsafeRawBufferPointer(rebasing: $0[sent...])) }
     }
 
-    /// Gathers the bytes that have not been sent and what follows them for one `writev`.
+    /// Gathers the unsent bytes, and what follows them, for one `writev`. Does not remove them: call `advance` with what was accepted.
     ///
     /// - Parameters:
-    ///   - vectors: has room for one more than `rest` fills.
-    ///   - rest: fills the vectors behind the queue's own, and returns how many.
-    ///   - send: gets the number of vectors in use.
+    ///   - vectors: room for the vectors, one more than `rest` fills.
+    ///   - rest: fills vectors with what follows the queue, and returns how many.
+    ///   - send: writes; gets the number of vectors in use.
     borrowing func gather<Result>(
         into vectors: UnsafeMutableBufferPointer<iovec>, rest: (UnsafeMutableBufferPointer<iovec>) -> Int,
         send: (Int) -> Result

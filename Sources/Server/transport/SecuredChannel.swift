@@ -2,23 +2,27 @@ import EventLoop
 import Glibc
 import TLS
 
-/// A socket with TLS on it, and which events its reading and its writing wait for.
+/// A socket with a TLS session, and the events that its reading and writing wait for.
+///
+/// TLS may have to read in order to write, and the reverse, for messages of its own. So each direction may wait for either event.
 final class SecuredChannel {
     let session: TLSSession
     let socket: Descriptor
-    /// What a read, or a write, that came back with `.wouldBlock` waits for.
+    /// The event that reading waits for after `.wouldBlock`.
     private(set) var readAwaits: Readiness = .read
+    /// The event that writing waits for after `.wouldBlock`.
     private(set) var writeAwaits: Readiness = .write
-    private var saysGoodbye = true
+    /// Whether `close_notify` is still to be sent (RFC 8446 §6.1).
+    private var sendsCloseNotify = true
 
-    /// - Parameter session: made for this very socket.
+    /// - Parameter session: the session that was made for this socket.
     init(_ session: TLSSession, over socket: consuming Descriptor) {
         self.session = session
         self.socket = socket
     }
 
-    /// The socket is still open here: stored properties go away after the body has run.
-    deinit { if saysGoodbye { _ = session.shutdown() } }
+    /// The socket is still open here: stored properties are destroyed after this body.
+    deinit { if sendsCloseNotify { _ = session.shutdown() } }
 
     var mustBeDrained: Bool { session.hasPendingBytes }
 
@@ -48,8 +52,7 @@ final class SecuredChannel {
         }
     }
 
-    /// One piece after the other, until one is not taken whole. A failure behind bytes that were taken shows again at
-    /// the next call.
+    /// Writes one piece after the other, until one is not accepted whole. A failure after accepted bytes is returned by the next call.
     func writev(_ vectors: UnsafeMutableBufferPointer<iovec>) -> IOResult {
         var taken = 0
         for index in vectors.indices {
@@ -57,7 +60,7 @@ final class SecuredChannel {
             guard unsafe !piece.isEmpty else { continue }
             let result = unsafe write(piece)
             guard case .bytes(let count) = result else { return taken > 0 ? .bytes(taken) : result }
-            precondition(count <= piece.count, "TLS takes no more than it is offered")
+            precondition(count <= piece.count, "TLS accepted more bytes than it was offered")
             taken += count
             if count < piece.count { break }
         }
@@ -65,18 +68,18 @@ final class SecuredChannel {
     }
 
     func shutdownWrite() {
-        sayGoodbye()
+        sendCloseNotify()
         Sockets.shutdownWrite(socket.rawValue)
     }
 
     func resetOnClose() {
-        saysGoodbye = false
+        sendsCloseNotify = false
         Sockets.resetOnClose(socket.rawValue)
     }
 
-    private func sayGoodbye() {
-        guard saysGoodbye else { return }
-        saysGoodbye = false
+    private func sendCloseNotify() {
+        guard sendsCloseNotify else { return }
+        sendsCloseNotify = false
         _ = session.shutdown()
     }
 }

@@ -2,19 +2,19 @@ package import EventLoop
 import Glibc
 package import TLS
 
-/// One connection as its owner sees it: bytes in both directions, in plain text or through TLS.
+/// A connection that carries bytes in both directions, in plain text or through TLS.
 ///
-/// A transport owns its socket. It closes the socket when it goes away; with TLS it says goodbye first
-/// (`close_notify`, RFC 8446 §6.1). Clients, origins and the admin server all read and write through a transport, so
-/// that no other file has to know whether TLS is in between.
+/// A transport owns its socket and closes it when it is destroyed. With TLS it sends `close_notify` first (RFC 8446 §6.1). Clients, origins
+/// and the admin server all read and write through a transport, so no other file needs to know whether there is TLS.
 ///
-/// With TLS a read may have to wait until the socket takes bytes, and a write until some arrive. An owner therefore
-/// asks `awaits(_:toRead:toWrite:)` which events to register, again after each `.wouldBlock`, and asks the same
-/// question when an event fires.
+/// With TLS, reading may have to wait until the socket accepts bytes, and writing until bytes arrive. So an owner asks
+/// `awaits(_:toRead:toWrite:)` which events to register, again after each `.wouldBlock`, and asks the same question when an event
+/// fires. Events that are tied to the socket must be cleared before the transport is destroyed: the number of a closed descriptor may be
+/// used again at once.
 ///
-/// Reading and writing a plain transport costs one branch and one system call. A class that keeps its transport in a
-/// `var` pays for a dynamic exclusivity check as well, unless the property is marked `@exclusivity(unchecked)`; that is
-/// safe as long as the property is not replaced while one of its methods runs, and no method of a transport calls back.
+/// Reading and writing a plain transport costs one branch and one system call. A class that stores its transport in a `var` pays
+/// for a dynamic exclusivity check as well, unless the property is marked `@exclusivity(unchecked)`. That is safe as long as the
+/// property is not replaced while one of its methods runs; no method of a transport calls back.
 package struct Transport: ~Copyable {
     private enum Channel: ~Copyable {
         case plain(Descriptor)
@@ -26,8 +26,9 @@ package struct Transport: ~Copyable {
         channel = .plain(socket)
     }
 
-    /// The client's side of TLS over the socket; `handshake()` comes before everything else.
-    /// - Parameter serverName: what the server's certificate must name; a DNS name is sent as well (RFC 6066 §3).
+    /// The client's side of TLS over `socket`. Nothing may be read or written until `handshake()` has returned `.done`.
+    ///
+    /// - Parameter serverName: the name or address that the server's certificate must have. A name is sent as SNI (RFC 6066 §3).
     package init(
         securing socket: consuming Descriptor, with context: TLSClientContext, serverName: String
     ) throws(TLSContextError) {
@@ -35,7 +36,7 @@ package struct Transport: ~Copyable {
         channel = .secured(SecuredChannel(session, over: socket))
     }
 
-    /// The server's side of TLS over the socket; `handshake()` comes before everything else.
+    /// The server's side of TLS over `socket`. Nothing may be read or written until `handshake()` has returned `.done`.
     package init(securing socket: consuming Descriptor, with context: TLSServerContext) throws(TLSContextError) {
         let session = try TLSSession(context, fd: socket.rawValue)
         channel = .secured(SecuredChannel(session, over: socket))
@@ -43,6 +44,7 @@ package struct Transport: ~Copyable {
 
     // MARK: bytes
 
+    /// Reads at most as many bytes as `buffer` has room for.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
         switch channel {
         case .plain(let socket): unsafe IO.read(socket.rawValue, into: buffer)
@@ -50,7 +52,8 @@ package struct Transport: ~Copyable {
         }
     }
 
-    /// Writes some of the bytes. After `.wouldBlock` offer the same bytes again, or more that begin with them.
+    /// Writes as many of the bytes as the socket accepts. After `.wouldBlock`, TLS must be offered the same bytes again; more may follow
+    /// them.
     package func write(_ bytes: UnsafeRawBufferPointer) -> IOResult {
         switch channel {
         case .plain(let socket): unsafe IO.send(socket.rawValue, bytes)
@@ -58,7 +61,7 @@ package struct Transport: ~Copyable {
         }
     }
 
-    /// Writes some of several pieces. After `.wouldBlock` the rule of `write` holds for the first piece.
+    /// Writes as many bytes of the pieces as the socket accepts. After `.wouldBlock`, the rule of `write` applies to the first piece.
     func writev(_ vectors: UnsafeMutablePointer<iovec>, _ count: Int) -> IOResult {
         switch channel {
         case .plain(let socket): unsafe IO.writev(socket.rawValue, vectors, count)
@@ -66,7 +69,7 @@ package struct Transport: ~Copyable {
         }
     }
 
-    /// Bytes have been received that no event of the socket will announce: read again before waiting.
+    /// Whether bytes have been decrypted that no event of the socket will announce: read again before waiting.
     package var mustBeDrained: Bool {
         switch channel {
         case .plain: false
@@ -76,9 +79,9 @@ package struct Transport: ~Copyable {
 
     // MARK: waiting
 
-    /// Whether an owner that wants to read, or to write, or both, has to wait for this event.
+    /// Whether an owner that wants to read, to write, or both, must wait for this event.
     ///
-    /// When the event fires, the same question for reading alone and for writing alone says which to try.
+    /// When the event fires, ask for reading alone and for writing alone to find out which of them to try.
     package func awaits(_ event: Readiness, toRead: Bool, toWrite: Bool) -> Bool {
         switch channel {
         case .plain: event == .read ? toRead : toWrite
@@ -87,7 +90,7 @@ package struct Transport: ~Copyable {
         }
     }
 
-    /// Ties an event to the socket. The event must be cleared before the transport goes away.
+    /// Ties an event to the socket. The event must be cleared before the transport is destroyed.
     package func assign(
         _ event: inout IOEvent, on loop: EventLoop, _ kind: Readiness, _ callback: ReadinessCallback,
         _ context: UnsafeMutableRawPointer
@@ -108,7 +111,7 @@ package struct Transport: ~Copyable {
         }
     }
 
-    /// Continues the handshake; a plain transport needs none.
+    /// Continues the handshake. A plain transport returns `.done` at once.
     package func handshake() -> TLSHandshake {
         switch channel {
         case .plain: .done
@@ -118,7 +121,7 @@ package struct Transport: ~Copyable {
 
     // MARK: the end
 
-    /// Announces that nothing more will be written; reading goes on.
+    /// Closes the sending side. Reading goes on.
     package func shutdownWrite() {
         switch channel {
         case .plain(let socket): Sockets.shutdownWrite(socket.rawValue)
@@ -126,7 +129,7 @@ package struct Transport: ~Copyable {
         }
     }
 
-    /// The connection is over in both directions, for it was reset.
+    /// Whether the connection has ended in both directions, which only a reset by the peer causes.
     package var isReset: Bool {
         switch channel {
         case .plain(let socket): Sockets.isHungUp(socket.rawValue)
@@ -134,7 +137,7 @@ package struct Transport: ~Copyable {
         }
     }
 
-    /// Makes closing a reset, so that the peer can tell that it was cut off. TLS says no goodbye then.
+    /// Makes closing send a reset, so that the peer can tell that the connection was cut off. TLS sends no `close_notify` then.
     package func resetOnClose() {
         switch channel {
         case .plain(let socket): Sockets.resetOnClose(socket.rawValue)
@@ -142,7 +145,7 @@ package struct Transport: ~Copyable {
         }
     }
 
-    /// Gives the socket to another owner. Returns nil with TLS, whose state cannot be given away: then it is closed.
+    /// Gives the socket to another owner. Returns nil, and closes the socket, if there is TLS, whose state cannot be given away.
     package consuming func surrender() -> Descriptor? {
         switch consume channel {
         case .plain(let socket): return socket
@@ -151,7 +154,7 @@ package struct Transport: ~Copyable {
     }
 }
 
-/// A socket that changed hands, with the bytes that were read from it and not used.
+/// A socket that was given away, with the bytes that were read from it but not used.
 package struct SurrenderedSocket: ~Copyable {
     package let descriptor: Descriptor
     package let unread: [UInt8]
@@ -161,6 +164,6 @@ package struct SurrenderedSocket: ~Copyable {
         self.unread = unread
     }
 
-    /// The socket alone; take `unread` first.
+    /// The socket alone. Read `unread` before.
     package consuming func release() -> Descriptor { descriptor }
 }

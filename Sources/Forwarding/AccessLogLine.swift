@@ -2,24 +2,24 @@ package import Message
 
 /// Writes lines of the access log: one JSON object for each request.
 ///
-/// Everything that a client chose is escaped, so that nobody can forge a line or a field.
+/// Bytes that a client chose are escaped, so that no client can forge a line or a member.
 package struct AccessLogLine {
-    /// What is told of one request.
+    /// What the line says about one request.
     package struct Facts {
         /// Microseconds since 1970.
         package var startedAt: Int64 = 0
         package var endedAt: Int64 = 0
-        /// Nil for a client on a Unix socket.
+        /// Nil for a client of a Unix socket.
         package var client: IPAddress?
         package var user: String?
         package var status: UInt16 = 0
         package var bodyBytes = 0
         package var outcome: StaticString = "none"
-        /// Why it was refused, or failed.
+        /// The name of the refusal or violation; nil if the request was answered.
         package var reason: String?
-        /// The client did not get the whole answer.
+        /// Whether the answer broke off.
         package var isBroken = false
-        /// Why the connection was closed before the answer was whole.
+        /// Why the connection was closed before the answer was complete; nil if it was not.
         package var closeReason: String?
 
         package init() {}
@@ -30,8 +30,10 @@ package struct AccessLogLine {
 
     package init() {}
 
+    /// Appends one line.
+    ///
     /// - Parameters:
-    ///   - method, target: as received; empty where the message was no request.
+    ///   - method, target: as received. Empty if the message was not a valid request.
     package mutating func append(
         _ facts: Facts, method: borrowing Span<UInt8>, target: borrowing Span<UInt8>, to line: inout [UInt8]
     ) {
@@ -52,7 +54,7 @@ package struct AccessLogLine {
         line.append(",\"bytes\":")
         HeadWriter.append(decimal: facts.bodyBytes, to: &line)
         line.append(",\"duration_us\":")
-        // The wall clock may have been set back.
+        // The wall clock may have been set back since the request began.
         HeadWriter.append(decimal: Int(max(0, facts.endedAt - facts.startedAt)), to: &line)
         line.append(",\"outcome\":\"")
         line.append(facts.outcome)
@@ -83,7 +85,7 @@ package struct AccessLogLine {
         }
     }
 
-    /// RFC 3339, UTC, milliseconds. The second is rendered once for all lines of that second.
+    /// Appends a time as in RFC 3339, in UTC, with milliseconds. Lines of the same second share its text.
     private mutating func appendTime(_ microseconds: Int64, to line: inout [UInt8]) {
         var (second, rest) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
         if rest < 0 { (second, rest) = (second - 1, rest + 1_000_000) }

@@ -2,10 +2,10 @@ package import Caching
 import Framing
 package import Message
 
-/// In which form one client gets a stored response: the whole, parts (RFC 9110 §14), or the news that its own copy is good
-/// (§13); in which content coding; and how that is framed.
+/// The form in which one client gets a stored response: all of it, ranges (RFC 9110 §14), or a 304 (§13); in which content coding; and
+/// with which framing.
 package struct AnswerForm: Sendable {
-    /// What of the stored content goes out.
+    /// The part of the stored content that is sent.
     package enum Content: Sendable {
         case none
         case whole
@@ -16,18 +16,18 @@ package struct AnswerForm: Sendable {
     package let status: UInt16
     package let content: Content
     package let coding: CodingChoice
-    /// Bytes of the whole content in that coding; nil where they are known only when all of it is out.
+    /// The length in bytes of the whole content in that coding. Nil if it is known only at the end.
     package let totalLength: Int?
     package let framing: ForwardedHead.Framing
-    /// Content follows the head: the request is no HEAD, and there is some.
+    /// Whether content follows the head.
     package let hasBody: Bool
-    /// Another client would get another coding of what this one gets as it is stored (RFC 9110 §12.5.5).
+    /// Whether `Vary: Accept-Encoding` is added, because another client would get another coding (RFC 9110 §12.5.5).
     private let addsVary: Bool
 
     /// - Parameters:
-    ///   - length: of the content in `coding`, in bytes; nil where it is not known yet.
-    ///   - coding: as `chooseCoding` said, as far as it can be done.
-    ///   - boundary: of a multipart body (RFC 2046 §5.1.1): text that does not occur in the content.
+    ///   - length: the length in bytes of the content in `coding`; nil if it is not known yet.
+    ///   - coding: the choice of `chooseCoding`, or `asStored` if that choice cannot be carried out.
+    ///   - boundary: makes the boundary of a multipart body (RFC 2046 §5.1.1), which must not occur in the content.
     package init(
         of cached: CachedResponse, _ fields: Fields, to request: ReceivedRequest, _ cache: CacheRequest, length: Int?,
         coding: CodingChoice, addsVary: Bool, now: WallTime, boundary: () -> [UInt8]
@@ -54,7 +54,7 @@ package struct AnswerForm: Sendable {
         if case .none = content { hasBody = false } else { hasBody = request.method != .head && sent != 0 }
     }
 
-    /// The client learns that the body is over by the end of its connection (RFC 9112 §6.3).
+    /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
     package var endsWithConnection: Bool { framing == .untilClose && hasBody }
 
     private static func choose(
@@ -66,7 +66,7 @@ package struct AnswerForm: Sendable {
         if cache.hasPreconditions {
             switch evaluate(request.fields, method: request.method, against: cached, now: now) {
             case .notModified: return (304, .none)
-            // `failed` is for the origin to say: Larder does not answer 412 from the store.
+            // Only the origin may answer 412: the stored response may not be its current state.
             case .none, .passed, .failed: break
             }
         }
@@ -91,9 +91,9 @@ package struct AnswerForm: Sendable {
     package struct StoredHead {
         package let status: UInt16
         package let fields: Fields
-        /// Status line and fields as they go out where nothing is to be changed, up to the value of the last field, `Age`.
+        /// Status line and fields in wire form, up to the value of the last field, `Age`. Used if nothing has to be changed.
         package let wire: [UInt8]
-        /// `wire` has a `Content-Length` line.
+        /// Whether `wire` has a `Content-Length` line.
         package let hasLength: Bool
 
         package init(status: UInt16, fields: Fields, wire: [UInt8], hasLength: Bool) {
@@ -104,14 +104,14 @@ package struct AnswerForm: Sendable {
         }
     }
 
-    /// What is said of the answer beside what is stored.
+    /// What the head says in addition to the stored fields.
     package struct Remarks {
         package let age: Seconds
         package let cacheStatus: CacheStatus
-        /// Follows the `Cache-Status` member: which zone served it.
+        /// Parameters that follow those of `Cache-Status`: the name of the zone.
         package let label: [UInt8]
-        /// In place of the stored fields: those of the response that just came for this client, where not all of them were
-        /// stored (`private="…"`, RFC 9111 §5.2.2.7).
+        /// Fields that replace the stored ones: those of a response to this very client, of which not all were stored
+        /// (`private="…"`, RFC 9111 §5.2.2.7). Nil for other clients.
         package let ownFields: Fields?
 
         package init(age: Seconds, cacheStatus: CacheStatus, label: [UInt8], ownFields: Fields? = nil) {
@@ -122,8 +122,9 @@ package struct AnswerForm: Sendable {
         }
     }
 
-    /// Appends the whole head, the empty line included.
-    /// - Parameter persists: the client's connection stays open, as far as this answer lets it.
+    /// Appends the head with the empty line that ends it.
+    ///
+    /// - Parameter persists: the client's connection stays open, unless the framing of this answer ends it.
     package func appendHead(
         of stored: StoredHead, _ remarks: Remarks, minorVersion: UInt8, persists: Bool, to out: inout [UInt8]
     ) {
@@ -153,7 +154,8 @@ package struct AnswerForm: Sendable {
         HeadWriter.appendConnection(persists: persists && !endsWithConnection, minorVersion: minorVersion, to: &out)
     }
 
-    /// A 416 says nothing of the content that is stored (RFC 9110 §15.5.17); of several parts each has its own type (§14.6).
+    /// Whether a stored field is sent. A 416 does not describe the stored content (RFC 9110 §15.5.17), and in a multipart answer each part
+    /// has its own type (§14.6).
     private func isSent(_ name: FieldName) -> Bool {
         switch name {
         case .contentLength, .age: return false

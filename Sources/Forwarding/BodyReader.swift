@@ -1,37 +1,37 @@
 package import Framing
 package import Message
 
-/// Reads the content of one message as its framing says (RFC 9112 §6.3), in whatever pieces the bytes arrive.
+/// Finds the content of one message by its framing (RFC 9112 §6.3), in whatever pieces the bytes arrive.
 ///
 /// ```
 /// reading ──last byte, last chunk──▶ complete
 ///    │  └───────closed()───────────▶ complete (until close), or cut short
 /// ```
 ///
-/// It never copies bytes: `next` says which of the bytes given are content. It never takes a byte of what follows the message.
+/// It copies nothing: `next` returns which of the given bytes are content. It never uses a byte behind the message.
 package struct BodyReader: ~Copyable {
     package enum Step: Equatable, Sendable {
-        /// Content at this range of the bytes given. Ask again.
+        /// This range of the given bytes is content. Call again.
         case data(Range<Int>)
-        /// All bytes given are used. More must arrive.
+        /// All given bytes were used. More must arrive.
         case more
-        /// The body is complete. The bytes from the offset on belong to something else.
+        /// The body is complete. Bytes from the offset on do not belong to it.
         case end
     }
 
-    /// How a body ends whose connection closes.
+    /// How a body ends when its connection closes.
     package enum Ending: Equatable, Sendable {
         case complete
-        /// The framing promised more (RFC 9112 §8).
+        /// The body is incomplete by its framing (RFC 9112 §8).
         case cutShort
     }
 
     private enum Kind { case counted, chunked, untilClose }
 
     private let kind: Kind
-    /// Bytes of content that are still to come, where the framing tells.
+    /// Bytes of content that are still to come. Meaningful only for `counted`.
     private var remaining: UInt64 = 0
-    /// Most bodies need none, and it is large.
+    /// The decoder of the chunked coding. Allocated only for a chunked body, because it is large.
     private var decoder: Decoder?
     package private(set) var isComplete: Bool
 
@@ -40,7 +40,7 @@ package struct BodyReader: ~Copyable {
         init(limits: Limits) { chunked = ChunkedDecoder(limits: limits) }
     }
 
-    /// Of a message without content.
+    /// The reader of a message without content.
     package init() {
         kind = .counted
         isComplete = true
@@ -60,14 +60,14 @@ package struct BodyReader: ~Copyable {
         isComplete = kind == .counted && remaining == 0
     }
 
-    /// The trailer section (RFC 9112 §7.1.2); nil where there is none or the body is not complete.
+    /// The trailer section (RFC 9112 §7.1.2). Nil if there is none, or if the body is not complete.
     package var trailers: Fields? { decoder?.chunked.trailers }
 
-    /// Bytes of content still to come; nil where the framing does not tell.
+    /// Bytes of content that are still to come. Nil if the framing does not tell.
     package var missing: UInt64? { kind == .counted ? remaining : nil }
 
-    /// How many of the connection's next bytes are surely content, so that they may be read straight to where they belong. 0
-    /// where lines of the framing stand in between.
+    /// How many of the next bytes of the connection are certainly content, so that they may be read directly to their destination. 0 if
+    /// framing may come next.
     package var readableDirectly: UInt64 {
         switch kind {
         case .counted: remaining
@@ -76,20 +76,22 @@ package struct BodyReader: ~Copyable {
         }
     }
 
-    /// Notes content that was read without `next`.
+    /// Counts content that was read directly, without `next`.
+    ///
     /// - Parameter count: at most `readableDirectly`.
     package mutating func passed(_ count: Int) {
-        precondition(count >= 0 && UInt64(count) <= readableDirectly, "more content than the framing lets in")
+        precondition(count >= 0 && UInt64(count) <= readableDirectly, "more content was read than the framing allows")
         if kind == .counted { take(UInt64(count)) }
     }
 
     /// Finds the next piece of content, or the end.
+    ///
     /// - Parameters:
-    ///   - bytes: as they came from the connection.
-    ///   - offset: where to go on; afterwards, behind what was used.
-    /// - Throws: a violation of the chunked coding. The reader is of no more use then.
+    ///   - bytes: bytes as received.
+    ///   - offset: where to begin. Set to the end of the bytes that were used.
+    /// - Throws: a violation of the chunked coding. The reader must not be used afterwards.
     package mutating func next(in bytes: borrowing Span<UInt8>, from offset: inout Int) throws(FramingError) -> Step {
-        precondition(offset >= 0 && offset <= bytes.count, "the offset stands outside of the bytes")
+        precondition(offset >= 0 && offset <= bytes.count, "the offset lies outside the bytes")
         if isComplete { return .end }
         switch kind {
         case .counted:
@@ -119,7 +121,7 @@ package struct BodyReader: ~Copyable {
         }
     }
 
-    /// The peer closed its side.
+    /// Reports that the peer closed its side.
     package mutating func closed() -> Ending {
         if kind == .untilClose { isComplete = true }
         return isComplete ? .complete : .cutShort

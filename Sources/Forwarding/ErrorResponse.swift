@@ -4,8 +4,8 @@ package import Framing
 package import Message
 package import Transaction
 
-/// An answer that Larder makes because something went wrong: status, `Proxy-Status` (RFC 9209), `Cache-Status` (RFC 9211),
-/// and a page in the form that the client likes best: text, JSON or HTML.
+/// An error that Larder itself answers: status, `Proxy-Status` (RFC 9209), `Cache-Status` (RFC 9211), and a page in the form that the
+/// client prefers: text, JSON or HTML.
 package struct ErrorResponse {
     private let status: UInt16
     private let error: StaticString
@@ -18,10 +18,10 @@ package struct ErrorResponse {
     private var forwardReason: CacheStatus.ForwardReason?
 
     /// - Parameters:
-    ///   - uri: of the request, for the page.
-    ///   - denial: which rule denied the request, where one did.
-    ///   - challenge: the value of `Proxy-Authenticate`, for a refusal that asks for credentials.
-    ///   - forwardReason: why the request went towards the origin; nil where it never did.
+    ///   - uri: the URI of the request, for the page.
+    ///   - denial: the rule that denied the request, if one did.
+    ///   - challenge: the value of `Proxy-Authenticate`. Sent only if the refusal asks for credentials.
+    ///   - forwardReason: why the request was forwarded. Nil if it was not.
     package init(
         _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], denial: Denial?, challenge: [UInt8]?,
         forwardReason: CacheStatus.ForwardReason?
@@ -34,7 +34,7 @@ package struct ErrorResponse {
         self.forwardReason = forwardReason
     }
 
-    /// A request of which nothing is known: it did not arrive in time.
+    /// The answer to a request whose head is not known, because it did not arrive in time.
     package init(_ refusal: Refusal) {
         status = refusal.status
         error = refusal.proxyStatusError
@@ -42,7 +42,7 @@ package struct ErrorResponse {
         explanation = refusal.explanation
     }
 
-    /// A request whose head is not valid HTTP/1.1.
+    /// The answer to a request whose head violates HTTP/1.1.
     package init(_ violation: FramingError) {
         status = violation.requestStatus
         error = "http_request_error"
@@ -50,6 +50,9 @@ package struct ErrorResponse {
         explanation = "The request breaks the rules of HTTP/1.1. The client that sent it has a fault."
     }
 
+    /// Appends the head and the page.
+    ///
+    /// - Parameter isHead: the request is a HEAD, so the page is left out.
     package func append(isHead: Bool, persists: Bool, minorVersion: UInt8 = 1, date: WallTime, to out: inout [UInt8]) {
         let form = preferredForm
         let body = page(form)
@@ -71,7 +74,7 @@ package struct ErrorResponse {
         if !isHead { out.append(contentsOf: body.utf8) }
     }
 
-    /// `fwd` is said only of a request that went towards the origin (RFC 9211 §2.2).
+    /// `fwd` is sent only for a request that was forwarded (RFC 9211 §2.2).
     private var cacheStatus: CacheStatus {
         var result = CacheStatus(forwardReason.map { .forwarded($0) } ?? .local)
         result.detail = name
@@ -91,7 +94,8 @@ package struct ErrorResponse {
         }
     }
 
-    /// Text, unless the client names another form: what a build tool prints when a download fails should be readable.
+    /// The form of the page: text, unless the client prefers another one. Build tools print the page when a download fails, so it should be
+    /// readable there.
     private var preferredForm: Form {
         guard let accept else { return .text }
         var best: (form: Form, weight: Int) = (.text, 0)
@@ -108,7 +112,7 @@ package struct ErrorResponse {
         return best.form
     }
 
-    /// What the rule or the default that denied the request says.
+    /// The text of the rule, or of the default, that denied the request.
     private var detail: String? {
         guard let denial else { return nil }
         guard let rule = denial.rule else { return denial.text }

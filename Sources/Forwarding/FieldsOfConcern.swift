@@ -1,10 +1,10 @@
 package import Message
 
-/// Fields that take a request off the shortest way, as masks that are worked out once.
+/// Fields that keep a request from being answered on the short path of a hit, as masks that are computed once.
 package struct FieldsOfConcern {
-    /// About the framing, the way, the client, or what it takes from a cache.
+    /// Fields about framing, routing, the client, or the use of the cache: any of them does.
     package let always: UInt64
-    /// About the connection: off the way unless all they say is that it stays.
+    /// Fields about the connection: they do unless they only say `keep-alive` (`onlyKeepsAlive`).
     package let connection: UInt64
 
     package init() {
@@ -19,7 +19,7 @@ package struct FieldsOfConcern {
         self.connection = connection.bits
     }
 
-    /// Every `Connection` and `Proxy-Connection` line says `keep-alive` and no more.
+    /// Whether every `Connection` and `Proxy-Connection` line says `keep-alive` and nothing else.
     package static func onlyKeepsAlive(_ fields: FieldSection, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         for line in fields.lines {
             switch line.name {

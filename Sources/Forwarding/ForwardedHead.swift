@@ -2,41 +2,41 @@ import Caching
 package import Framing
 package import Message
 
-/// What of a received message is forwarded (RFC 9110 §7.6), and the heads of responses that are passed on to a client.
+/// Which fields of a received message are forwarded (RFC 9110 §7.6), and the heads of responses that are passed on.
 ///
-/// Requests to an origin are `OutgoingRequest`.
+/// Requests to an origin are made by `OutgoingRequest`.
 package enum ForwardedHead {
-    /// Whether a field is forwarded: not those that belong to one connection, those that `Connection` names, and those that
-    /// are for proxies only (RFC 9110 §7.6.1).
+    /// Whether a field is forwarded. Fields of one connection, fields that `Connection` names, and fields for proxies are not
+    /// (RFC 9110 §7.6.1).
     package static func isEndToEnd(_ line: FieldLine, of fields: Fields, _ options: ConnectionOptions) -> Bool {
         if notForwarded.contains(line.name) { return false }
         if line.name == .other, isForProxies(fields.name(of: line)) { return false }
         return options.names.isEmpty || !options.isNamed(fields.name(of: line))
     }
 
-    /// Known fields that no message takes along: those of one connection (RFC 9110 §7.6.1), the length, which is written anew,
-    /// and what a client tells Larder alone.
+    /// Fields with a `FieldName` that are never forwarded: those of one connection (RFC 9110 §7.6.1), `Content-Length`, which is written
+    /// anew, and `Larder-Policy`, which is for Larder alone.
     static let notForwarded: FieldNameSet = {
         var names: FieldNameSet = [.contentLength, .larderPolicy]
         for name in FieldName.allCases where isHopByHop(name) { names.insert(name) }
         return names
     }()
 
-    /// Whether an unknown field's name begins with `Proxy-`: such a field is for the proxy that reads it and is never forwarded.
-    /// (`Proxy-Status`, which tells clients, has a `FieldName`: RFC 9209.)
+    /// Whether the name of a field without `FieldName` begins with `Proxy-`. Such a field is for the proxy that receives it, and is not
+    /// forwarded. `Proxy-Status` (RFC 9209) is for clients, but has a `FieldName`.
     static func isForProxies(_ name: ArraySlice<UInt8>) -> Bool {
         let start = name.startIndex
         guard name.count > 6, name[start + 5] == 0x2D, name[start] | 0x20 == 0x70 else { return false }
         return name.prefix(5).elementsEqual("proxy".utf8) { $0 | 0x20 == $1 }
     }
 
+    /// The fields that are forwarded.
     package static func endToEnd(_ fields: Fields, _ options: ConnectionOptions) -> Fields {
         fields.dropping { !isEndToEnd($0, of: fields, options) }
     }
 
-    /// The trailer fields that are forwarded (RFC 9110 §6.5.1): none that frames, routes or authenticates, and none that Larder
-    /// itself acts on. A recipient that merged such a field into the head would be deceived.
-    /// - Returns: nil where no field is left.
+    /// The trailer fields that are forwarded (RFC 9110 §6.5.1): none that frames, routes or authenticates, and none that Larder itself acts
+    /// on, because a recipient that merges trailers into the head would be deceived. Returns nil if no field is left.
     package static func trailers(_ trailers: Fields?) -> Fields? {
         guard let trailers else { return nil }
         let kept = trailers.dropping { line in
@@ -47,13 +47,13 @@ package enum ForwardedHead {
         return kept.lines.isEmpty ? nil : kept
     }
 
-    /// `Content-Digest` (RFC 9530) is meant for trailers.
+    /// Whether the name is `Content-Digest` (RFC 9530), which is meant for trailers.
     private static func isDigest(_ name: ArraySlice<UInt8>) -> Bool {
         name.elementsEqual("content-digest".utf8, by: { $0 | 0x20 == $1 })
     }
 
-    /// Whether a request asks to switch to WebSocket (RFC 6455), the only protocol whose upgrade is forwarded. The others
-    /// (h2c, TLS) would carry requests that the access rules never see.
+    /// Whether a request asks to switch to WebSocket (RFC 6455), the only protocol that is passed on. Others (h2c, TLS) would carry
+    /// requests that the access rules never see.
     package static func isUpgrade(_ options: ConnectionOptions, _ fields: Fields) -> Bool {
         guard options.upgrade, let value = fields.joined(.upgrade) else { return false }
         var found = false
@@ -74,7 +74,7 @@ package enum ForwardedHead {
         }
     }
 
-    /// The end-to-end fields of a response, with what a proxy adds: `Via`, and `Date` where the origin sent none.
+    /// The end-to-end fields of a response, with `Via`, and with `Date` if the origin sent none.
     package static func responseFields(
         _ fields: Fields, _ options: ConnectionOptions, minorVersion: UInt8, now: WallTime
     )
@@ -90,14 +90,14 @@ package enum ForwardedHead {
         return result
     }
 
-    /// Start line and end-to-end fields of a response that is passed on, without the final empty line.
+    /// Appends the status line and the end-to-end fields of a response, without the empty line.
     package static func appendResponse(_ response: ReceivedResponse, to out: inout [UInt8]) {
         appendStatusLine(response.status, reason: response.reason, to: &out)
         let fields = response.fields
         appendFieldLines(fields, to: &out) { isEndToEnd($0, of: fields, response.options) }
     }
 
-    /// What a proxy adds to a final response: `Via`, and `Date` where the origin sent none (RFC 9110 §6.6.1).
+    /// Appends what a proxy adds to a final response: `Via`, and `Date` if the origin sent none (RFC 9110 §6.6.1).
     package static func appendProxyFields(_ response: ReceivedResponse, now: WallTime, to out: inout [UInt8]) {
         if !response.fields.contains(.date) {
             out.append("Date: ")
@@ -115,13 +115,13 @@ package enum ForwardedHead {
         }
     }
 
-    /// An interim response (RFC 9110 §15.2), passed on as it came.
+    /// Appends an interim response (RFC 9110 §15.2), with the empty line.
     package static func appendInterim(_ response: ReceivedResponse, to out: inout [UInt8]) {
         appendResponse(response, to: &out)
         out.append("\r\n")
     }
 
-    /// A 101: from here on the connection speaks another protocol (RFC 9110 §7.8).
+    /// Appends a 101, with the empty line. The connection speaks another protocol behind it (RFC 9110 §7.8).
     package static func appendSwitch(_ response: ReceivedResponse, to out: inout [UInt8]) {
         appendResponse(response, to: &out)
         out.append("Connection: Upgrade\r\n")

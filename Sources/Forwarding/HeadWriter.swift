@@ -1,6 +1,6 @@
 package import Message
 
-/// Writes heads as bytes: the fields that Larder adds itself, in the spelling of their RFCs.
+/// Writes the field lines that Larder itself adds, in the spelling of their RFCs.
 package enum HeadWriter {
     package static func append(_ text: StaticString, to bytes: inout [UInt8]) { bytes.append(text) }
 
@@ -23,8 +23,8 @@ package enum HeadWriter {
         append("\r\n", to: &bytes)
     }
 
-    /// Says whether the connection stays, where the version does not say it already, and ends the head
-    /// (RFC 9112 §9.3).
+    /// Appends a `Connection` line if the version does not already tell whether the connection persists (RFC 9112 §9.3), and the empty line
+    /// that ends the head.
     package static func appendConnection(persists: Bool, minorVersion: UInt8, to bytes: inout [UInt8]) {
         if !persists {
             append("Connection: close\r\n", to: &bytes)
@@ -34,7 +34,11 @@ package enum HeadWriter {
         append("\r\n", to: &bytes)
     }
 
-    /// - Parameter range: nil: none of the content, as in a 416 (RFC 9110 §14.4).
+    /// Appends a `Content-Range` line (RFC 9110 §14.4).
+    ///
+    /// - Parameters:
+    ///   - range: the bytes that are sent. Nil for a 416.
+    ///   - length: the length of the whole content in bytes.
     package static func appendContentRange(_ range: Range<Int>?, of length: Int, to bytes: inout [UInt8]) {
         append("Content-Range: bytes ", to: &bytes)
         if let range {

@@ -2,15 +2,16 @@ import Framing
 package import Message
 package import Transaction
 
-/// What Larder answers itself before it asks the rules or the cache: requests that are meant for the proxy, and loops.
+/// An answer of Larder's own, before any rule and the cache: to requests that are for the proxy itself, and to loops.
 package enum LocalAnswer {
     case refusal(Refusal)
     case response(status: UInt16, fields: Fields, body: [UInt8])
 
     /// Returns nil if the request is to be forwarded.
+    ///
     /// - Parameters:
-    ///   - hasDestination: the host of the target is a name or an address.
-    ///   - instance: what tells this Larder from others in `Via`.
+    ///   - hasDestination: the host of the target is a valid name or address.
+    ///   - instance: tells this Larder from others in `Via`.
     package init?(_ request: ReceivedRequest, hasDestination: Bool, instance: [UInt8]) {
         if LocalAnswer.isLoop(request.fields, instance: instance) {
             self = .refusal(.loopDetected)
@@ -34,7 +35,7 @@ package enum LocalAnswer {
         case .connect
         where request.head.fields.present.contains(.contentLength)
             || request.head.fields.present.contains(.transferEncoding):
-            // The bytes behind a CONNECT belong to the tunnel (RFC 9110 §9.3.6). Whether a body in between does is anybody's guess.
+            // The bytes behind a CONNECT belong to the tunnel (RFC 9110 §9.3.6). With a body it is unclear where the tunnel begins.
             self = .refusal(.malformedRequestBody)
         case .trace where request.hasBody:
             // RFC 9110 §9.3.8: a client MUST NOT send content in a TRACE request.
@@ -48,12 +49,12 @@ package enum LocalAnswer {
         }
     }
 
-    /// The identifier of this instance stands in `Via`: the request has been here before (RFC 9110 §7.6.3).
+    /// Whether `Via` names this instance, so that the request has been here before (RFC 9110 §7.6.3).
     private static func isLoop(_ fields: Fields, instance: [UInt8]) -> Bool {
         fields.all(.via).contains { $0.contains(instance) }
     }
 
-    /// `Max-Forwards: 0` (RFC 9110 §7.6.2).
+    /// Whether the request has `Max-Forwards: 0` (RFC 9110 §7.6.2).
     private static func isLastHop(_ request: ReceivedRequest) -> Bool {
         request.fields.first(.maxForwards).flatMap { parseDecimal($0) } == 0
     }
@@ -64,7 +65,7 @@ package enum LocalAnswer {
         return .response(status: 200, fields: fields, body: [])
     }
 
-    /// The request as it arrived, without the fields that could hold a secret (RFC 9110 §9.3.8).
+    /// The answer to TRACE: the request as received, without fields that may hold a secret (RFC 9110 §9.3.8).
     private static func trace(_ request: ReceivedRequest) -> LocalAnswer {
         var body = Array(request.bytes[request.head.methodRange.lowerBound..<request.head.targetRange.upperBound])
         HeadWriter.append(request.head.minorVersion == 0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n", to: &body)
@@ -81,7 +82,7 @@ package enum LocalAnswer {
         return .response(status: 200, fields: responseFields, body: body)
     }
 
-    /// Appends a response with its head and body. (The methods that are answered here all have a body in their response.)
+    /// Appends head and body of a response. None of the methods that are answered here is HEAD.
     package static func appendResponse(
         status: UInt16, fields: Fields, body: [UInt8], persists: Bool, minorVersion: UInt8,
         date: WallTime, to out: inout [UInt8]

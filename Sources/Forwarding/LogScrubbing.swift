@@ -1,15 +1,15 @@
 import Framing
 import Message
 
-/// Keeps secrets that travel in URIs out of the log: the values of query parameters whose names say that they are credentials.
+/// Keeps secrets in URIs out of the log: values of query parameters whose names are those of credentials.
 package enum LogScrubbing {
-    /// In lower case; compared without regard to case.
+    /// Names of parameters with secret values, in lower case. Case does not matter.
     private static let secretNames: [StaticString] = [
         "access_token", "api_key", "apikey", "auth", "code", "key", "passwd", "password", "secret", "sig", "signature",
         "token", "x-amz-credential", "x-amz-security-token", "x-amz-signature", "x-goog-signature",
     ]
 
-    /// Calls `put` with each byte of the target, and with `***` in place of each secret.
+    /// Calls `put` with each byte of the target, and with the bytes of `***` in place of each secret.
     package static func append(_ target: borrowing Span<UInt8>, _ put: (UInt8) -> Void) {
         var start = 0
         while start < target.count, target[start] != 0x3F {

@@ -1,7 +1,7 @@
 import Framing
 import Message
 
-/// One part of an answer to several ranges: the head that goes out before it, and what of the stored body it is.
+/// One part of an answer with several ranges: its head, and its range of the stored body.
 package struct BodyPart {
     package let head: [UInt8]
     package let range: Range<Int>
@@ -14,9 +14,9 @@ package struct MultipartRanges {
     package let closing: [UInt8]
 
     /// - Parameters:
-    ///   - ranges: in the order asked for.
-    ///   - length: of the whole, in bytes.
-    ///   - contentType: of the whole; nil where it has none.
+    ///   - ranges: the ranges in the order of the request.
+    ///   - length: the length of the whole body in bytes.
+    ///   - contentType: the type of the whole body; nil if it has none.
     package init(_ ranges: [Range<UInt64>], length: Int, contentType: ArraySlice<UInt8>?, boundary: [UInt8]) {
         self.boundary = boundary
         parts = ranges.enumerated().map { index, range in
@@ -37,6 +37,6 @@ package struct MultipartRanges {
         self.closing = closing
     }
 
-    /// Of the whole body, in bytes.
+    /// The length of this multipart body in bytes.
     package var length: Int { parts.reduce(closing.count) { $0 + $1.head.count + $1.range.count } }
 }

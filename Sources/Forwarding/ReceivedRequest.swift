@@ -1,14 +1,14 @@
 package import Framing
 package import Message
 
-/// The head of a request as it came from a client, with how its body is framed.
+/// The head of a request as received from a client, with the framing of its body.
 package struct ReceivedRequest: Sendable {
-    /// What the offsets of `head` count into.
+    /// The bytes that the offsets of `head` refer to.
     package let bytes: [UInt8]
     package let head: RequestHead
     package let options: ConnectionOptions
     package let bodyLength: BodyLength
-    /// Whether at least one byte of content may follow the head.
+    /// Whether content may follow the head.
     package let hasBody: Bool
 
     package init(bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength) {

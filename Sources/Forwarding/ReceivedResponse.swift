@@ -1,7 +1,7 @@
 package import Framing
 package import Message
 
-/// The head of a response as it came from an origin. Immutable, and shared by those who store, renew and forward it.
+/// The head of a response as received from an origin. Immutable, so that it is shared and not copied.
 package final class ReceivedResponse {
     package let status: UInt16
     package let minorVersion: UInt8

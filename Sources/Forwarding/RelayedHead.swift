@@ -2,10 +2,9 @@ package import Caching
 package import Framing
 package import Message
 
-/// What is decided of the head of a final response that is passed on to the client without being stored (RFC 9110 §7.6).
+/// The decisions about the head of a final response that is passed on without being stored (RFC 9110 §7.6).
 ///
-/// It keeps integers only, so that it is copied without retaining anything; the response is given again where the bytes are
-/// written.
+/// It has integers only, so that copying it retains nothing. `append` takes the response itself as an argument.
 package struct RelayedHead: Sendable {
     /// How the content is framed towards the client.
     package let framing: ForwardedHead.Framing
@@ -15,9 +14,9 @@ package struct RelayedHead: Sendable {
     private let detail: NotStoredReason?
 
     /// - Parameters:
-    ///   - status: of the response.
-    ///   - length: how the origin framed the content.
-    ///   - method, minorVersion: of the request.
+    ///   - status: the status of the response.
+    ///   - length: the origin's framing of the content.
+    ///   - method, minorVersion: those of the client's request.
     ///   - reason: why the request was forwarded.
     ///   - detail: why the response is not stored.
     package init(
@@ -27,16 +26,16 @@ package struct RelayedHead: Sendable {
         self.minorVersion = minorVersion
         self.reason = reason
         self.detail = detail
-        // A response without content may still say how long it would be (HEAD, 304); a 204 never does (RFC 9110 §8.6).
+        // The response to a HEAD and a 304 may tell the length of the content that they lack. A 204 must not (RFC 9110 §8.6).
         tellsLength = (method == .head && status != 204) || status == 304
         let hasNoContent = tellsLength || status == 204
         framing = hasNoContent ? .none : ForwardedHead.framing(of: length, minorVersion: minorVersion)
     }
 
-    /// The client learns that the body is over by the end of its connection (RFC 9112 §6.3).
+    /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
     package var endsWithConnection: Bool { framing == .untilClose }
 
-    /// Appends the whole head, the empty line included.
+    /// Appends the head with the empty line that ends it.
     package func append(_ response: ReceivedResponse, persists: Bool, now: WallTime, to out: inout [UInt8]) {
         ForwardedHead.appendResponse(response, to: &out)
         ForwardedHead.appendProxyFields(response, now: now, to: &out)

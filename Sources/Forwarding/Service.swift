@@ -3,17 +3,22 @@ package import Message
 
 /// How a stored response came to be served.
 package enum Service: Equatable, Sendable {
-    case hit, stale, collapsed
-    /// Parts of it are stored; the origin was asked for the rest and answered with `status`, 0 where it has not answered yet.
+    /// It was fresh.
+    case hit
+    /// It was stale, and the request or a rule allows that.
+    case stale
+    /// Another request for it was under way, whose response serves this one as well.
+    case collapsed
+    /// Parts of it were stored, and the origin was asked for the rest. `status`: its answer, 0 if there is none yet.
     case part(status: UInt16)
     /// The origin was asked and answered 304.
     case revalidated(CacheStatus.ForwardReason)
-    /// It is being stored because of this request.
+    /// The origin was asked, and its response is being stored.
     case miss(CacheStatus.ForwardReason, status: UInt16)
-    /// The origin failed or answered 5xx; `status` is 0 where it did not answer.
+    /// It was stale, and the origin failed. `status`: its answer, 0 if there was none.
     case staleOnError(CacheStatus.ForwardReason, status: UInt16)
 
-    /// What `Cache-Status` says of it (RFC 9211 §2).
+    /// The member of `Cache-Status` (RFC 9211 §2). `ttl`: the remaining freshness, negative if stale.
     package func cacheStatus(ttl: Seconds) -> CacheStatus {
         var result: CacheStatus
         switch self {

@@ -53,10 +53,7 @@ extension Exchange {
     func fetchSentInterim(_ response: ReceivedResponse) {
         guard request.head.minorVersion >= 1 else { return }
         if response.status == 100 { awaitsContinue = false }
-        stream.interim {
-            ForwardedHead.appendResponse(response, to: &$0)
-            $0.append("\r\n")
-        }
+        stream.interim { ForwardedHead.appendInterim(response, to: &$0) }
     }
 
     func fetchAnswered(_ answer: FetchedAnswer) {
@@ -103,10 +100,7 @@ extension Exchange {
         stream.account.status = 101
         stream.account.outcome = .tunnel
         var greeting: [UInt8] = []
-        ForwardedHead.appendResponse(response, to: &greeting)
-        greeting.append("Connection: Upgrade\r\n")
-        appendFieldLine(.upgrade, response.fields.first(.upgrade) ?? ArraySlice("websocket".utf8), to: &greeting)
-        greeting.append("Via: 1.1 larder\r\n\r\n")
+        ForwardedHead.appendSwitch(response, to: &greeting)
         TunnelOpener.open(
             stream: stream, worker: worker, origin: origin, greeting: greeting, early: early, place: tunnelPlace,
             request: request)

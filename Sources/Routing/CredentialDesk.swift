@@ -1,19 +1,20 @@
-/// Larder's own credentials for origins and next proxies: asked before each request is sent, told of each answer.
+/// Larder's own credentials for origins and next proxies. It is asked before each request is sent, and told of each answer.
 ///
-/// There are none today. The desk then answers that there is nothing to add, without a look-up, and a response that asks
-/// for credentials is passed on to the client, who may have some.
+/// Larder has no such credentials today. The desk answers without a look-up that there is nothing to add, and a response that asks for
+/// credentials is passed on to the client, which may have some.
 package struct CredentialDesk: Sendable {
     private var logIns: [Endpoint: LogIn]
 
-    /// - Parameter endpoints: those for which there are credentials.
+    /// - Parameter endpoints: the endpoints for which there are credentials.
     package init(for endpoints: [Endpoint] = []) {
         logIns = Dictionary(uniqueKeysWithValues: Set(endpoints).map { ($0, LogIn()) })
     }
 
     package var isEmpty: Bool { logIns.isEmpty }
 
+    /// Passes an event to the log-in of an endpoint.
     package mutating func on(_ event: LogIn.Event, at endpoint: Endpoint) -> LogIn.Action {
-        // For an endpoint without credentials nothing is learnt.
+        // An endpoint without credentials has no log-in.
         guard !logIns.isEmpty, logIns[endpoint] != nil else { return CredentialDesk.withoutCredentials(event) }
         return logIns[endpoint, default: LogIn()].on(event)
     }

@@ -11,26 +11,26 @@ package struct Origin: Hashable, Sendable {
     }
 }
 
-/// How TLS is spoken to an origin: which certificates are believed and which one is shown. Zero is the configuration's
-/// only profile today.
+/// How Larder speaks TLS to an origin: which authorities it trusts, and which certificate it shows. Zero, the only profile today, is
+/// that of the configuration.
 package struct TLSProfile: Hashable, Sendable {
     package let number: UInt16
     package init(_ number: UInt16 = 0) { self.number = number }
 }
 
-/// Who a connection belongs to after its client has proved an identity for the whole connection (NTLM, Negotiate:
-/// RFC 4559 §6). Nobody else's requests may use it.
+/// The client to which a connection belongs after that client was authenticated for the whole connection (NTLM, Negotiate: RFC 4559 §6).
+/// Requests of other clients must not use it.
 package struct BoundIdentity: Hashable, Sendable {
     package let client: UInt64
     package init(client: UInt64) { self.client = client }
 }
 
-/// What two requests must have in common to share a connection.
+/// What two requests must have in common to use the same connection.
 package struct LinkKey: Hashable, Sendable {
     package let origin: Origin
     package let route: Route
     package let tlsProfile: TLSProfile
-    /// Nil for connections that carry anybody's requests.
+    /// Nil for a connection that may carry requests of every client.
     package let identity: BoundIdentity?
 
     package init(

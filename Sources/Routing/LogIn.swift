@@ -1,4 +1,4 @@
-/// What is known of the log-in that one origin asks for (401), or one next proxy (407).
+/// The machine of logging in to one origin (401) or one next proxy (407).
 ///
 /// ```
 /// unknown ──challenge──▶ learning ──accepted──▶ known
@@ -8,29 +8,29 @@
 ///                         └───────────────────────┘
 /// ```
 ///
-/// One request at a time proves that the credentials are right; the others wait for it, so that wrong credentials are
-/// shown once and not by everybody who asks.
+/// One request at a time tries the credentials, and the others wait for it. So wrong credentials are sent once, not by every
+/// request.
 package struct LogIn: Equatable, Sendable {
-    /// What happens to one request; `proves` says that it carried credentials.
+    /// What happens to one request. `proves`: the request carried credentials.
     package enum Event: Equatable, Sendable {
-        /// It is about to be sent.
+        /// The request is about to be sent.
         case sending
-        /// The answer asks for credentials; the bytes are the challenge that we can answer.
+        /// The response asks for credentials. The bytes are the challenge.
         case challenged([UInt8], proves: Bool)
-        /// The answer is any other final response.
+        /// Any other final response.
         case answered(proves: Bool)
-        /// The connection broke before there was an answer.
+        /// The connection ended before a final response.
         case broke(proves: Bool)
     }
 
     package enum Action: Equatable, Sendable {
         case sendAsItIs
         case sendWithCredentials(challenge: [UInt8])
-        /// Another request is proving the credentials.
+        /// Wait: another request is trying the credentials.
         case wait
-        /// The response is for the client.
+        /// Pass the response on to the client.
         case passOn
-        /// Send the request again; `sending` says how.
+        /// Send the request again, with another `sending`.
         case askAgain
         case nothing
     }
@@ -61,7 +61,7 @@ package struct LogIn: Equatable, Sendable {
         case (.learning(_, true), .challenged(_, true)):
             state = .givenUp
             return .passOn
-        // Requests that were sent before: their challenge may be newer, unless one is being tried.
+        // These requests were sent before the challenge was known. Theirs may be newer, unless credentials are being tried.
         case (.learning(_, false), .challenged(let challenge, _)): return learn(challenge)
         case (.learning(_, true), .challenged(_, false)): return .askAgain
         case (.learning(let challenge, true), .answered(true)):
@@ -74,7 +74,7 @@ package struct LogIn: Equatable, Sendable {
         case (.learning(_, false), .broke), (.learning(_, true), .broke(false)): return .nothing
 
         case (.known(let challenge), .sending): return .sendWithCredentials(challenge: challenge)
-        // What the challenge was good for has run out (a nonce of RFC 7616 §3.3, a ticket).
+        // The challenge has expired, as a nonce does (RFC 7616 §3.3).
         case (.known, .challenged(let challenge, true)): return learn(challenge)
         case (.known, .challenged(_, false)): return .askAgain
         case (.known, .answered): return .passOn

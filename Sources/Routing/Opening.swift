@@ -6,12 +6,12 @@ package struct OpeningGoal: Equatable, Sendable {
     package enum Use: Equatable, Sendable {
         /// Requests in plain text.
         case plain
-        /// Requests inside TLS. The name is what the certificate must show and what SNI says (RFC 6066 §3).
+        /// Requests inside TLS. The certificate must have the name, which is sent as SNI (RFC 6066 §3).
         case secured(serverName: String)
-        /// Bytes of a client's own choice (CONNECT).
+        /// Bytes that a client chooses (CONNECT).
         case tunnel
     }
-    /// Where the connection has to lead.
+    /// The host and port that the connection leads to in the end.
     package let destination: Endpoint
     package let use: Use
     package let route: Route
@@ -22,7 +22,7 @@ package struct OpeningGoal: Equatable, Sendable {
         self.route = route
     }
 
-    /// What is dialled: the origin, or the proxy on the way to it.
+    /// The host and port that are dialled: the origin, or the next proxy.
     package var dialled: Endpoint {
         switch route {
         case .direct: destination
@@ -31,26 +31,27 @@ package struct OpeningGoal: Equatable, Sendable {
     }
 }
 
-/// Opening a connection, for a fetch or for a tunnel: a machine that its driver feeds events and whose actions it
-/// carries out.
+/// The machine of opening a connection, for a fetch or a tunnel. Its driver reports events, and performs the actions that are returned.
 ///
 /// ```
 /// resolving ─▶ permitting ─▶ connecting ─▶ [securing the proxy] ─▶ [asking the proxy] ─▶ [securing the origin] ─▶ ready
 ///     └──────────────┴─────────────┴────────────────┴──────────────────────┴─────────────────────┴─▶ failed
 /// ```
 ///
-/// Permission is a leg that nothing goes around: `connect` names only addresses that `permit` asked about and that the
-/// answer allows. A name that leads to a private address therefore opens nothing (DNS rebinding).
+/// Permission cannot be skipped: `connect` names only addresses that `permit` asked about and that the answer allows. So a name that
+/// resolves to a private address opens nothing (DNS rebinding).
 package struct Opening {
+    /// What the driver reports.
     package enum Event: Equatable, Sendable {
+        /// The first event.
         case begin
         case resolved([IPAddress])
         case unresolved(NameFailure)
-        /// The answer to `permit`: one verdict for each address, in the same order; nil allows it.
+        /// The answer to `permit`: one for each address, in the same order. Nil: the address may be dialled.
         case judged([Denial?])
         case connected
         case unreachable(ConnectFailure)
-        /// The TLS handshake is done.
+        /// The TLS handshake succeeded.
         case secured
         case insecure(SecurityFailure)
         /// The proxy's final answer to CONNECT.
@@ -62,16 +63,23 @@ package struct Opening {
         case cancelled
     }
 
+    /// What the driver does next.
     package enum Action: Equatable, Sendable {
+        /// Resolve the host: `resolved` or `unresolved` follows.
         case resolve(host: String)
+        /// Ask the access rules about each address: `judged` follows.
         case permit([IPAddress], port: UInt16)
+        /// Connect to one of the addresses: `connected` or `unreachable` follows.
         case connect([IPAddress], port: UInt16)
+        /// Do a TLS handshake: `secured`, `insecure` or `closed` follows.
         case secure(serverName: String)
-        /// Send CONNECT for this endpoint and read the answer's head.
+        /// Send CONNECT for this endpoint: `proxyAnswered`, `proxyUnintelligible` or `closed` follows.
         case askProxy(Endpoint)
+        /// The connection is open.
         case ready
+        /// The connection could not be opened.
         case fail(OpeningFailure)
-        /// The opening is over already; there is nothing to do.
+        /// Nothing: the opening has ended.
         case nothing
     }
 
@@ -92,6 +100,7 @@ package struct Opening {
 
     package init(_ goal: OpeningGoal) { self.goal = goal }
 
+    /// Takes an event and returns what the driver does next. Traps if the event cannot occur in the present state.
     package mutating func on(_ event: Event) -> Action {
         switch state {
         case .idle: onIdle(event)
@@ -138,10 +147,10 @@ package struct Opening {
     private mutating func onPermitting(_ addresses: [IPAddress], _ event: Event) -> Action {
         switch event {
         case .judged(let verdicts):
-            precondition(verdicts.count == addresses.count, "each address has its verdict")
+            precondition(verdicts.count == addresses.count, "each address has one verdict")
             let permitted = zip(addresses, verdicts).filter { $0.1 == nil }.map(\.0)
             guard !permitted.isEmpty else {
-                guard let denial = verdicts.first ?? nil else { preconditionFailure("there was an address to judge") }
+                guard let denial = verdicts.first ?? nil else { preconditionFailure("at least one address was judged") }
                 return fail(.denied(denial))
             }
             state = .connecting
@@ -180,7 +189,7 @@ package struct Opening {
     private mutating func onAskingProxy(_ event: Event) -> Action {
         switch event {
         case .proxyAnswered(let status):
-            // RFC 9110 §9.3.6: any 2xx means that the tunnel is there.
+            // RFC 9110 §9.3.6: any 2xx means that the tunnel is open.
             guard (200...299).contains(status) else { return fail(.proxyRefused(status: status)) }
             return afterTunnel()
         case .proxyUnintelligible: return fail(.proxyUnintelligible)
@@ -192,7 +201,7 @@ package struct Opening {
         }
     }
 
-    /// The driver may have had an event under way when the opening ended.
+    /// The opening has ended. An event that the driver had under way is ignored.
     private func onEnded(_ event: Event) -> Action {
         switch event {
         case .begin: preconditionFailure("an opening begins once")
@@ -214,14 +223,14 @@ package struct Opening {
         }
     }
 
-    /// The proxy takes requests in plain text as they are; for everything else it has to open a tunnel.
+    /// The connection to the proxy is ready. The proxy forwards requests in plain text; for everything else it must open a tunnel.
     private mutating func afterProxySecured() -> Action {
         if case .plain = goal.use { return becomeReady() }
         state = .askingProxy
         return .askProxy(goal.destination)
     }
 
-    /// Bytes that are sent now arrive at the origin.
+    /// The connection leads to the origin.
     private mutating func afterTunnel() -> Action {
         guard case .secured(let serverName) = goal.use else { return becomeReady() }
         state = .securingOrigin

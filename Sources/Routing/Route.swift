@@ -1,4 +1,4 @@
-/// A host and a port that a socket can be connected to, or that a proxy can be asked to connect to.
+/// A host and port to connect to, or to ask a proxy to connect to.
 package struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     /// A name in lower case or a canonical address, without brackets.
     package let host: String
@@ -9,22 +9,22 @@ package struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// As in a CONNECT request (RFC 9110 §9.3.6): an IPv6 address stands in brackets.
+    /// `host:port` as in a CONNECT request (RFC 9110 §9.3.6), with an IPv6 address in brackets.
     package var description: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
 
-/// How to get to an origin.
+/// How Larder reaches an origin.
 package enum Route: Hashable, Sendable {
     /// Connect to the origin itself.
     case direct
-    /// Connect to another HTTP proxy and let it go on from there.
+    /// Connect to another HTTP proxy, which connects to the origin.
     case proxy(NextProxy)
 }
 
 /// Another HTTP proxy on the way to an origin.
 package struct NextProxy: Hashable, Sendable {
     package let endpoint: Endpoint
-    /// The connection to the proxy itself uses TLS.
+    /// Whether the connection to the proxy itself uses TLS.
     package let isSecured: Bool
 
     package init(_ endpoint: Endpoint, isSecured: Bool = false) {
@@ -33,14 +33,14 @@ package struct NextProxy: Hashable, Sendable {
     }
 }
 
-/// The routes for a request, the one to try first at the front.
+/// The routes for a request, in the order in which they are tried.
 ///
-/// When a route fails, `failOver` moves to the next one. A denial by the rules of access is not a failure of the route.
+/// When a route fails, `failOver` moves to the next one.
 package struct RoutePlan: Equatable, Sendable {
     package private(set) var current: Route
     private var others: ArraySlice<Route>
 
-    /// - Parameter others: to be tried in this order after `first`.
+    /// - Parameter others: the routes to try after `first`, in this order.
     package init(_ first: Route, then others: [Route] = []) {
         current = first
         self.others = others[...]
@@ -48,8 +48,7 @@ package struct RoutePlan: Equatable, Sendable {
 
     package static let direct = RoutePlan(.direct)
 
-    /// Moves to the next route. Returns false, and changes nothing, if the failure is not one of the route or no route
-    /// is left.
+    /// Moves to the next route. Returns false, and changes nothing, if another route would not help or none is left.
     package mutating func failOver(after failure: OpeningFailure) -> Bool {
         guard failure.isOfRoute, let next = others.popFirst() else { return false }
         current = next
@@ -57,10 +56,10 @@ package struct RoutePlan: Equatable, Sendable {
     }
 }
 
-/// Which routes lead to which origins. Today there is one answer: every origin is reached directly.
+/// The routes to each origin. Today every origin is reached directly.
 package struct RouteTable: Sendable {
     package init() {}
 
-    /// Asked before a connection is asked for.
+    /// The routes to an origin. Asked before a connection is requested.
     package func route(for origin: Origin) -> RoutePlan { .direct }
 }

@@ -1,42 +1,42 @@
 package import Message
 
-/// How the end of a body is known (RFC 9112 §6.3).
+/// How a message tells where its body ends (RFC 9112 §6.3).
 package enum BodyLength: Sendable, Equatable {
     /// There is no body.
     case none
     case length(UInt64)
     case chunked
-    /// A response that lasts until the origin closes.
+    /// The body of a response that ends when the origin closes the connection.
     case untilClose
-    /// From here on the connection is a tunnel: 2xx to CONNECT, or 101.
+    /// The connection is a tunnel from here on: a 2xx to CONNECT, or a 101.
     case tunnel
 }
 
-/// RFC 9112 §6.3 for a request.
+/// The length of a request's body (RFC 9112 §6.3).
 ///
-/// Content-Length lines that repeat one number are taken as that number (rule 5 leaves it to us); who forwards the
-/// message must send one line in their place.
+/// `Content-Length` lines that repeat the same number count as that number, which rule 5 allows. A message that is forwarded must have one
+/// line in their place.
 package func requestBodyLength(_ head: RequestHead, bytes: borrowing Span<UInt8>) throws(FramingError) -> BodyLength {
     guard !head.fields.present.isDisjoint(with: [.contentLength, .transferEncoding]) else { return .none }
     return try declaredLength(head.fields, minorVersion: head.minorVersion, bytes) ?? .none
 }
 
-/// RFC 9112 §6.3 for a response.
+/// The length of a response's body (RFC 9112 §6.3).
 ///
-/// - Parameter method: of the request it answers.
+/// - Parameter method: the method of the request that is answered.
 package func responseBodyLength(
     _ head: ResponseHead, to method: Method, bytes: borrowing Span<UInt8>
 ) throws(FramingError) -> BodyLength {
     if head.status == 101 || (method == .connect && head.status / 100 == 2) { return .tunnel }
     if method == .head || head.status < 200 || head.status == 204 || head.status == 304 {
-        // What Content-Length says is about another response, but it is passed on: it must be a number.
+        // Content-Length describes another response here. It is passed on all the same, so it must be valid.
         _ = try contentLength(head.fields, bytes)
         return .none
     }
     return try declaredLength(head.fields, minorVersion: head.minorVersion, bytes) ?? .untilClose
 }
 
-/// What Transfer-Encoding and Content-Length say together; nil where neither is there.
+/// The length by Transfer-Encoding and Content-Length. Nil if there is neither.
 private func declaredLength(
     _ fields: FieldSection, minorVersion: UInt8, _ bytes: borrowing Span<UInt8>
 ) throws(FramingError) -> BodyLength? {
@@ -49,8 +49,8 @@ private func declaredLength(
     return .chunked
 }
 
-/// `chunked` once and alone is the one coding we take. Another before it would be ours to decode, and we never ask for any
-/// (RFC 9112 §7.4); after it, the end of the body can not be found.
+/// Throws unless the only transfer coding is `chunked`, once. Larder would have to decode a coding before it, and never asks for one
+/// (RFC 9112 §7.4). With a coding after it, the end of the body cannot be found.
 private func requireChunked(_ fields: FieldSection, _ bytes: borrowing Span<UInt8>) throws(FramingError) {
     var codings = 0
     var chunkedAt: Int?
@@ -68,7 +68,7 @@ private func requireChunked(_ fields: FieldSection, _ bytes: borrowing Span<UInt
     if chunkedAt == nil || codings > 1 { throw .transferCodingUnknown }
 }
 
-/// The one number that all lines and list members repeat; nil where there is no such field.
+/// The number that all `Content-Length` lines and list members repeat. Nil if there is no such field.
 private func contentLength(_ fields: FieldSection, _ bytes: borrowing Span<UInt8>) throws(FramingError) -> UInt64? {
     guard fields.present.contains(.contentLength) else { return nil }
     var length: UInt64?
@@ -86,7 +86,7 @@ private func contentLength(_ fields: FieldSection, _ bytes: borrowing Span<UInt8
     return length
 }
 
-/// `1*DIGIT` with white space around it, up to 2^63 - 1.
+/// Parses `1*DIGIT` with optional white space around it, up to 2⁶³ − 1.
 private func parseLength(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) throws(FramingError) -> UInt64 {
     let trimmed = trimmedOWS(bytes, range)
     guard !trimmed.isEmpty else { throw .badContentLength }

@@ -1,9 +1,9 @@
 import Message
 
-/// `chunk-size [ chunk-ext ] CRLF` (RFC 9112 §7.1), byte by byte. Extensions are checked and forgotten (§7.1.1).
+/// Parses `chunk-size [ chunk-ext ] CRLF` (RFC 9112 §7.1), byte by byte. Extensions are checked and dropped (§7.1.1).
 ///
-/// Digits only: no sign, no `0x`, no white space but the "bad" one around an extension's delimiters, no bare LF: two readers
-/// that differ in any of these can be made to see different messages.
+/// The size has digits only: no sign, no `0x`. White space is accepted only around the delimiters of an extension ("bad" white space), and
+/// a bare LF is refused. If two recipients differed in one of these, an attacker could make them see different messages.
 struct ChunkLine: Sendable {
     private enum State { case size, delimiter, nameOpen, name, afterName, value, token, quoted, escaped, lineFeed }
 
@@ -11,10 +11,10 @@ struct ChunkLine: Sendable {
     private var size: UInt64 = 0
     private var digitCount = 0
     private var byteCount = 0
-    /// White space was seen, which must lead to another delimiter of an extension.
+    /// White space was read, so a delimiter of an extension must follow.
     private var afterSpace = false
 
-    /// - Returns: the size when the line is complete.
+    /// Takes the next byte. Returns the size if the line is complete, nil otherwise.
     mutating func take(_ byte: UInt8, limits: Limits) throws(FramingError) -> UInt64? {
         byteCount += 1
         guard byteCount <= limits.chunkLineBytesMax else { throw .chunkLineTooLong }
@@ -76,7 +76,7 @@ struct ChunkLine: Sendable {
         }
     }
 
-    /// What may follow a size, a name or a value.
+    /// Takes a byte that follows a size, a name or a value.
     private mutating func takeDelimiter(_ byte: UInt8, mayAssign: Bool) throws(FramingError) {
         switch byte {
         case 0x3B: (state, afterSpace) = (.nameOpen, false)

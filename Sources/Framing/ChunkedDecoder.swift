@@ -1,17 +1,17 @@
 package import Message
 
-/// Decodes the chunked transfer coding (RFC 9112 §7.1) over whatever pieces it arrives in.
+/// Decodes the chunked transfer coding (RFC 9112 §7.1), in whatever pieces it arrives.
 ///
 ///     size line ──CRLF──▶ data ──▶ CRLF ──▶ size line …  ──size 0──▶ trailers ──empty line──▶ finished
 ///
-/// Every byte given is consumed; body bytes are never copied, only pointed at. Trailers are collected.
+/// It uses every given byte up to the end of the body. It does not copy content, but returns its range. Trailers are collected.
 package struct ChunkedDecoder: Sendable {
     package enum Step: Equatable, Sendable {
-        /// Everything is used up. Call again when more has arrived, with that alone.
+        /// All bytes were used. Call again with new bytes only.
         case needMore(consumed: Int)
-        /// Body bytes at `range` of the input. Go on behind `consumed`.
+        /// Content at `range` of the input. Go on behind `consumed`.
         case data(consumed: Int, range: Range<Int>)
-        /// The body is complete, with its trailers. What stands behind `consumed` is not part of it.
+        /// The body is complete, with its trailers. Bytes behind `consumed` are not part of it.
         case end(consumed: Int)
     }
 
@@ -32,13 +32,13 @@ package struct ChunkedDecoder: Sendable {
 
     package init(limits: Limits) { self.limits = limits }
 
-    /// The trailer section (RFC 9112 §7.1.2); nil where there is none or it has not ended.
+    /// The trailer section (RFC 9112 §7.1.2). Nil if there is none, or if the body is incomplete.
     package var trailers: Fields? {
         guard case .finished = state, !trailerSection.lines.isEmpty else { return nil }
         return Fields(bytes: trailerBytes, section: trailerSection)
     }
 
-    /// Goes on to the next body bytes, or to the end of the input or of the body. Having thrown, it is of no more use.
+    /// Goes on to the next content, to the end of the input, or to the end of the body. After it has thrown, the decoder must not be used.
     package mutating func step(_ bytes: borrowing Span<UInt8>) throws(FramingError) -> Step {
         var index = 0
         while index < bytes.count {
@@ -55,7 +55,7 @@ package struct ChunkedDecoder: Sendable {
         return .needMore(consumed: index)
     }
 
-    /// One byte of what surrounds the data.
+    /// Takes one byte of the framing around the data.
     private mutating func take(_ byte: UInt8) throws(FramingError) {
         switch state {
         case .sizeLine:

@@ -1,16 +1,16 @@
 package import Message
 
-/// What the Connection fields of a message ask for (RFC 9110 §7.6.1).
+/// The connection options of a message (RFC 9110 §7.6.1).
 package struct ConnectionOptions: Sendable {
     package var close = false
     package var keepAlive = false
     package var upgrade = false
-    /// The other options, in lower case: names of fields that end with this hop.
+    /// The other options, in lower case: names of fields that are not forwarded.
     package var names: [[UInt8]] = []
 
     package init() {}
 
-    /// `Proxy-Connection: close` is heeded as well: it only ever ends a connection. Its keep-alive is not (RFC 9112 §C.2.2).
+    /// `Proxy-Connection: close` counts as well, because it can only end a connection. Its `keep-alive` does not (RFC 9112 §C.2.2).
     package init(_ fields: FieldSection, bytes: borrowing Span<UInt8>) {
         guard !fields.present.isDisjoint(with: [.connection, .proxyConnection]) else { return }
         for line in fields.lines {
@@ -34,19 +34,19 @@ package struct ConnectionOptions: Sendable {
         }
     }
 
-    /// Whether a field of that name, in any case, ends with this hop because the message says so.
+    /// Whether the message names this field, without regard to case, as one that is not forwarded.
     package func isNamed(_ field: some Collection<UInt8>) -> Bool {
         names.contains { equalsIgnoringCase($0, field) }
     }
 }
 
-/// Whether the connection outlives the message (RFC 9112 §9.3), as far as the sender is concerned.
+/// Whether the sender keeps the connection open after the message (RFC 9112 §9.3).
 package func persists(minorVersion: UInt8, _ options: ConnectionOptions) -> Bool {
     !options.close && (minorVersion >= 1 || options.keepAlive)
 }
 
-/// Fields that end with this hop, named by Connection or not (RFC 9110 §7.6.1), and what proxies and their neighbours tell
-/// each other alone. Trailer is not among them: trailers are forwarded.
+/// Whether a field is for one connection only, named by Connection or not (RFC 9110 §7.6.1), or only between a proxy and its neighbour.
+/// `Trailer` is not such a field, because trailers are forwarded.
 package func isHopByHop(_ name: FieldName) -> Bool {
     switch name {
     case .connection, .keepAlive, .proxyConnection, .proxyAuthenticate, .proxyAuthorization, .proxyAuthenticationInfo,

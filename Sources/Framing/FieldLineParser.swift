@@ -1,8 +1,8 @@
 import Message
 
-/// `field-name ":" OWS field-value OWS CRLF` (RFC 9112 §5), where it stands.
-
-/// - Returns: where the next line begins; -1 where the bytes end first.
+/// Parses `field-name ":" OWS field-value OWS CRLF` (RFC 9112 §5), without a copy.
+///
+/// - Returns: the offset of the next line; -1 if the bytes end before it.
 @inline(__always)
 func parseFieldLine(_ bytes: RawSpan, at start: Int, into line: inout FieldLine) throws(FramingError) -> Int {
     let count = bytes.byteCount
@@ -26,7 +26,7 @@ func parseFieldLine(_ bytes: RawSpan, at start: Int, into line: inout FieldLine)
     return end &+ 2
 }
 
-/// What is wrong where a name should have ended in a colon.
+/// The error where a name does not end in a colon.
 private func nameError(_ bytes: RawSpan, _ start: Int, _ end: Int) -> FramingError {
     switch loadByte(bytes, end) {
     case 0x20, 0x09: end == start ? .obsoleteFolding : .spaceBeforeColon
@@ -36,7 +36,7 @@ private func nameError(_ bytes: RawSpan, _ start: Int, _ end: Int) -> FramingErr
     }
 }
 
-/// What is wrong with the control where a value ends.
+/// The error for the control character that ends a value.
 private func valueError(_ bytes: RawSpan, _ end: Int) -> FramingError {
     switch loadByte(bytes, end) {
     case 0x0A: .bareLineFeed

@@ -1,12 +1,12 @@
 package import Message
 
-/// The origin that every request of a connection is for, where the requests themselves do not name one.
+/// The origin that every request of a connection is for, if the requests themselves do not name one.
 ///
-/// A client that opened a tunnel with `CONNECT host:port` sends requests in origin-form through it. Where the proxy reads them, scheme
-/// and port come from the tunnel, and the Host field must name the host of the tunnel (RFC 9110 §7.4).
+/// A client that opened a tunnel with `CONNECT host:port` sends requests in origin-form through it. If the proxy reads them, scheme and
+/// port are those of the tunnel, and the Host field must name the tunnel's host (RFC 9110 §7.4).
 package struct FixedOrigin: Equatable, Sendable {
     package let scheme: Scheme
-    /// Lower case, an IPv6 address in brackets: as it stands in a request.
+    /// The host as in a request: in lower case, an IPv6 address in brackets.
     package let host: [UInt8]
     package let port: UInt16
 
@@ -17,23 +17,23 @@ package struct FixedOrigin: Equatable, Sendable {
     }
 
     package enum Completion: Equatable, Sendable {
-        /// The target with scheme, host and port, as if the request had come in absolute-form.
+        /// The target with scheme, host and port, as in absolute-form.
         case complete(RequestTarget)
-        /// The request names another origin than the one that the connection is for (421, RFC 9110 §15.5.20).
+        /// The request names another origin than that of the connection (421, RFC 9110 §15.5.20).
         case misdirected
     }
 
     /// Completes the target of a request.
     ///
-    /// - Parameter bytes: the head that the target's ranges point into.
+    /// - Parameter bytes: the head that the ranges of the target refer to.
     package func complete(_ target: RequestTarget, _ bytes: borrowing Span<UInt8>) -> Completion {
         switch target.form {
-        // Within a tunnel there is no other proxy to ask, and no further tunnel.
+        // A request inside a tunnel cannot ask for another origin or for another tunnel.
         case .absolute, .authority:
             return names(target, bytes) && target.scheme == scheme ? .complete(target) : .misdirected
         case .origin, .asterisk: break
         }
-        // A target without a scheme took the default port of http where Host names none.
+        // If neither the target nor Host has a port, the parser has set the default port of http.
         var completed = target
         completed.scheme = scheme
         if target.port == target.scheme.defaultPort, target.scheme != scheme { completed.port = scheme.defaultPort }

@@ -1,7 +1,6 @@
-/// What is wrong with a message, each case with the rule it breaks.
+/// A violation of HTTP/1.1 by a peer. Each case names the rule.
 ///
-/// The peer's fault always. For a request, `requestStatus` is what the client gets; for a response, a client gets 502 with
-/// `proxyStatusError` in its Proxy-Status (RFC 9209).
+/// A client that sends an invalid request gets `requestStatus`. If an origin's response is invalid, the client gets 502.
 package enum FramingError: Error, Equatable, CaseIterable, Sendable {
     // Start lines
     case badRequestLine  // RFC 9112 §3: not method SP request-target SP HTTP-version
@@ -15,14 +14,14 @@ package enum FramingError: Error, Equatable, CaseIterable, Sendable {
     case badTarget  // RFC 9112 §3.2: a byte outside of visible ASCII, or none of the four forms
     case fragmentInTarget  // RFC 9112 §3.2.1: a target has no fragment
     case userinfoInTarget  // RFC 9110 §4.2.4
-    case schemeNotSupported  // a proxy for http and https
+    case schemeNotSupported  // Larder forwards http and https only
     case badHostInTarget  // RFC 9110 §4.2.1: empty, or not a name or address
     case badPort  // RFC 9110 §4.2.1: not 1 to 65535
     case formNotForMethod  // RFC 9112 §3.2.3, §3.2.4: authority-form is CONNECT's, "*" OPTIONS'
     // Fields
     case headTooLarge  // RFC 9110 §5.4: 431
     case tooManyFields  // RFC 9110 §5.4: 431
-    case bareLineFeed  // RFC 9112 §2.2: we take only CRLF
+    case bareLineFeed  // RFC 9112 §2.2: only CRLF is accepted
     case bareCarriageReturn  // RFC 9112 §2.2
     case controlInField  // RFC 9110 §5.5: NUL and other controls
     case obsoleteFolding  // RFC 9112 §5.2
@@ -46,7 +45,7 @@ package enum FramingError: Error, Equatable, CaseIterable, Sendable {
     case badChunkEnd  // RFC 9112 §7.1: chunk data not followed by CRLF
     case trailersTooLarge  // RFC 9112 §7.1.2
 
-    /// What the client gets that sent such a request.
+    /// The status that the client gets for such a request.
     package var requestStatus: UInt16 {
         switch self {
         case .targetTooLong: 414
@@ -57,7 +56,7 @@ package enum FramingError: Error, Equatable, CaseIterable, Sendable {
         }
     }
 
-    /// The `error` of Proxy-Status where a response breaks the rule (RFC 9209 §2.3).
+    /// The `error` parameter of Proxy-Status for a response with this violation (RFC 9209 §2.3).
     package var proxyStatusError: StaticString {
         switch self {
         case .headTooLarge, .tooManyFields: "http_response_header_section_size"

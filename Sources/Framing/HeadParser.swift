@@ -1,15 +1,15 @@
 import Message
 
-/// The order in which a head is read: what the parsers for requests and responses have in common.
+/// What the parsers of request heads and response heads have in common.
 ///
-/// An error of a line counts when its LF has arrived, and bounds are checked line by line before it; so a message
-/// gives the same result however it is split.
+/// An error in a line is reported when its LF has arrived, and bounds are checked before it, line by line. So a message gives the same
+/// result however it is split.
 enum HeadParser {
     enum Kind { case request, response }
 
-    /// The field lines from `position` on, in the hot path: all in one go.
+    /// Parses the field lines from `position` on, all in one go.
     ///
-    /// - Returns: where the head ends, or nil where its bytes end first; `progress` then says where to go on.
+    /// - Returns: the offset behind the head. Nil if the bytes end before it; `progress` then has the place to go on.
     @inline(__always)
     static func parseFields(
         _ bytes: RawSpan, _ kind: Kind, from position: Int, into fields: inout FieldSection,
@@ -20,7 +20,7 @@ enum HeadParser {
         let names = FieldNameTable.shared
         var start = position
         while true {
-            // The lines go where the array will have them: it is asked once for many whether it is ours and large enough.
+            // Lines are written directly into the array's memory. Its uniqueness and capacity are checked once for many lines.
             let room = min(
                 max(fields.lines.capacity &- fields.lines.count, 16), limits.fieldCountMax &- fields.lines.count)
             var present = fields.present
@@ -54,7 +54,7 @@ enum HeadParser {
         case wrong(FramingError)
     }
 
-    /// Appends lines while there is room. `start` is then where the next would begin.
+    /// Appends lines while there is room. `position` is set to the beginning of the next line.
     @inline(__always)
     private static func appendLines(
         _ bytes: RawSpan, _ names: FieldNameTable, to lines: inout OutputSpan<FieldLine>, _ present: inout FieldNameSet,
@@ -78,7 +78,7 @@ enum HeadParser {
         }
     }
 
-    /// As many lines as may be are there, and no empty line follows: what comes is wrong, incomplete or one too many.
+    /// Handles the line behind the last one that is allowed: it is invalid, incomplete, or one too many.
     private static func parseFieldBeyondMax(
         _ bytes: RawSpan, _ kind: Kind, at start: Int, progress: inout HeadProgress, limits: Limits
     ) throws(FramingError) -> Int? {
@@ -94,9 +94,9 @@ enum HeadParser {
         throw next <= limits.headBytesMax ? .tooManyFields : .headTooLarge
     }
 
-    /// Goes on with a head of which something was seen before, line by line.
+    /// Goes on with a head of which a part was checked before, line by line.
     ///
-    /// - Returns: true where the empty line has come: now the whole is to be parsed.
+    /// - Returns: true if the empty line has arrived. The caller then parses the whole head.
     static func resume(
         _ bytes: RawSpan, _ kind: Kind, progress: inout HeadProgress, limits: Limits,
         startLine: (RawSpan, Int) throws(FramingError) -> Int
@@ -129,7 +129,7 @@ enum HeadParser {
         return false
     }
 
-    /// Remembers that the line at `start` is the first that is not complete.
+    /// Records that the line at `start` is the first incomplete one. Returns nil, or throws if a bound is exceeded.
     static func incomplete(
         _ bytes: RawSpan, _ kind: Kind, at start: Int, stage: HeadProgress.Stage, progress: inout HeadProgress,
         limits: Limits
@@ -141,7 +141,7 @@ enum HeadParser {
         return nil
     }
 
-    /// A field line is wrong: that is said when it is complete, and only if it lies within bounds.
+    /// Handles an invalid field line. The error is thrown only when the line is complete and within bounds.
     private static func lineFailed(
         _ error: FramingError, _ bytes: RawSpan, _ kind: Kind, at start: Int, progress: inout HeadProgress,
         limits: Limits
@@ -152,26 +152,27 @@ enum HeadParser {
         throw lineFeed < limits.headBytesMax ? error : .headTooLarge
     }
 
-    /// Whether the bytes at `start` are an empty line or the beginning of one, before any request line (RFC 9112 §2.2).
+    /// Whether there is an empty line at `start`, before any request line (RFC 9112 §2.2).
     static func isLeadingEmptyLine(_ bytes: RawSpan, _ start: Int) -> Bool {
         isCRLF(bytes, start)
     }
 
-    /// A few empty lines are forgiven, not a stream of them.
+    /// Throws if there are more than a few empty lines before a request line.
     static func checkLeading(_ byteCount: Int) throws(FramingError) {
         if byteCount > leadingBytesMax { throw .badRequestLine }
     }
 
     private static let leadingBytesMax = 8
 
-    /// The start line at `start` has not arrived whole.
+    /// Records that the start line at `start` is incomplete.
     static func incompleteStart(
         _ bytes: RawSpan, _ kind: Kind, at start: Int, progress: inout HeadProgress, limits: Limits
     ) throws(FramingError) -> Int? {
         try incomplete(bytes, kind, at: start, stage: .startLine, progress: &progress, limits: limits)
     }
 
-    /// The start line is wrong: said when it is complete and within bounds, or when it can not become one.
+    /// Handles an invalid start line. The error is thrown when the line is complete and within bounds, or when its first byte shows that
+    /// it can never be a start line.
     static func startLineFailed(
         _ error: FramingError, _ bytes: RawSpan, _ kind: Kind, at start: Int, progress: inout HeadProgress,
         limits: Limits
@@ -184,7 +185,7 @@ enum HeadParser {
         throw error
     }
 
-    /// Bounds of a start line whose LF stands at `lineFeed`, or can not stand before.
+    /// Checks the bounds of a start line whose LF is at `lineFeed`, or cannot be before it.
     @inline(__always)
     static func checkStartLine(
         _ kind: Kind, from start: Int, to lineFeed: Int, limits: Limits
@@ -195,10 +196,10 @@ enum HeadParser {
         if lineFeed >= limits.headBytesMax { throw .headTooLarge }
     }
 
-    /// Method, version and spaces around a target of the greatest length.
+    /// Room in bytes for method, version and spaces beside the longest target.
     private static let startLineSlack = 256
 
-    /// TLS, HTTP/0.9 servers and other protocols: their first byte tells, and their bytes may never hold an LF.
+    /// Refuses other protocols, such as TLS or HTTP/0.9, by their first byte. Their bytes might never contain an LF.
     private static func checkFirstByte(_ bytes: RawSpan, _ kind: Kind, at start: Int) throws(FramingError) {
         guard start < bytes.byteCount else { return }
         let first = loadByte(bytes, start)

@@ -1,16 +1,16 @@
-/// How far the bytes of a head that has not arrived whole were looked at.
+/// How far the bytes of an incomplete head have been checked.
 ///
-/// A head is parsed in one go when it comes in one piece, as nearly all do. Otherwise each line is checked once when
-/// its LF arrives, so a wrong one is refused at once; and the whole is parsed when the empty line has come. No byte is scanned more
-/// than three times, however they trickle in. Nothing is kept in the head between calls: it may serve other connections.
+/// A head that arrives in one piece, as nearly all do, is parsed in one go. Otherwise each line is checked when its LF arrives, so an
+/// invalid one is refused at once, and the whole head is parsed when the empty line has arrived. No byte is scanned more than
+/// three times, however slowly they arrive. The head itself keeps nothing between calls: other connections may use it.
 package struct HeadProgress: Sendable {
     enum Stage: Sendable { case startLine, fields }
     var stage = Stage.startLine
-    /// Where the first line begins that is not complete.
+    /// The offset of the first line that is incomplete.
     var lineStart = 0
-    /// No LF stands between `lineStart` and here.
+    /// There is no LF between `lineStart` and this offset.
     var scanned = 0
-    /// Field lines before `lineStart`.
+    /// The number of field lines before `lineStart`.
     var fieldCount = 0
 
     package init() {}

@@ -1,7 +1,7 @@
 package import Message
 
-/// `Keep-Alive: timeout=N`: for how long the other side keeps an idle connection (a convention since RFC 2068 §19.7.1); nil
-/// where it does not say, or not in a number.
+/// The `timeout` parameter of `Keep-Alive`: how long the peer keeps an idle connection open (a convention since RFC 2068 §19.7.1). Nil if
+/// it is missing or not a number.
 package func keepAliveTimeout(_ fields: Fields) -> Seconds? {
     guard let value = fields.first(.keepAlive) else { return nil }
     var timeout: Seconds?

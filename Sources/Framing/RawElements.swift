@@ -1,7 +1,8 @@
 import Message
 
-/// Lists of tokens read where they stand, without a copy. Not for lists with quoted strings.
+// Lists of tokens, read without a copy. Not for lists with quoted strings.
 
+/// The range without optional white space at both ends (RFC 9110 §5.6.3).
 func trimmedOWS(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
     var start = range.lowerBound
     var end = range.upperBound
@@ -10,7 +11,7 @@ func trimmedOWS(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> Range<In
     return start..<end
 }
 
-/// Elements between commas, trimmed; empty ones are passed over (RFC 9110 §5.6.1.2).
+/// Calls `body` for each element between commas, trimmed. Empty elements are skipped (RFC 9110 §5.6.1.2).
 func forEachRawElement(
     _ bytes: borrowing Span<UInt8>, _ range: Range<Int>, _ body: (borrowing Span<UInt8>, Range<Int>) -> Void
 ) {
@@ -24,7 +25,7 @@ func forEachRawElement(
     }
 }
 
-/// Equal without regard to case.
+/// Whether the bytes in `range` equal `text`, without regard to the case of ASCII letters.
 package func matches(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>, _ text: StaticString) -> Bool {
     guard range.count == text.utf8CodeUnitCount else { return false }
     for index in 0..<range.count {

@@ -1,6 +1,6 @@
 package import Message
 
-/// Takes the content of a request's body out of its framing (RFC 9112 §6), over whatever pieces it arrives in.
+/// Decodes the framing of a request's body (RFC 9112 §6), in whatever pieces it arrives.
 package struct RequestBodyDecoder: Sendable {
     private enum State {
         case length(remaining: UInt64)
@@ -8,7 +8,7 @@ package struct RequestBodyDecoder: Sendable {
         case whole
     }
     private var state: State
-    /// The trailer section of a chunked body that is whole; nil where there is none.
+    /// The trailer section of a complete chunked body. Nil if there is none.
     package private(set) var trailers: Fields?
 
     package init(_ length: BodyLength, limits: Limits) {
@@ -19,15 +19,15 @@ package struct RequestBodyDecoder: Sendable {
         }
     }
 
-    /// The last byte of the body, its framing included, has been decoded.
+    /// Whether the whole body, its framing included, has been decoded.
     package var isWhole: Bool {
         if case .whole = state { return true }
         return false
     }
 
-    /// Appends the content that `bytes` hold. Having thrown, the decoder is of no more use.
+    /// Appends the content of `bytes` to `content`. After it has thrown, the decoder must not be used.
     ///
-    /// - Returns: how many bytes belong to the body; what is behind them is another request's.
+    /// - Returns: how many of the bytes belong to the body. Those behind belong to the next request.
     package mutating func decode(
         _ bytes: borrowing Span<UInt8>, into content: inout [UInt8]
     ) throws(FramingError) -> Int {

@@ -3,10 +3,11 @@ package import Message
 /// Parses a request head: `request-line *( field-line CRLF ) CRLF` (RFC 9112 §2.1, §3).
 ///
 /// - Parameters:
-///   - bytes: from the first byte after the message before. Call again with more of the same when more has arrived.
-///   - head: overwritten; holds something meaningful only after true.
-///   - progress: fresh for each head.
-/// - Returns: false where the head is not complete.
+///   - bytes: the bytes from the end of the previous message on. When more has arrived, call again with the same bytes and the new ones.
+///   - head: overwritten. Valid only if the function returns true.
+///   - progress: a fresh value for each head.
+/// - Returns: false if the head is incomplete.
+/// - Throws: the violation of the first invalid line.
 package func parseRequestHead(
     _ bytes: borrowing Span<UInt8>, into head: inout RequestHead, progress: inout HeadProgress, limits: Limits
 ) throws(FramingError) -> Bool {
@@ -31,7 +32,8 @@ package func parseRequestHead(
     return true
 }
 
-/// RFC 9112 §2.2: a client that sends an empty line after a body is forgiven. nil where more bytes are needed.
+/// Skips empty lines before the request line, which some clients send behind a body (RFC 9112 §2.2). Returns nil if more bytes are
+/// needed.
 @inline(__always)
 private func skipEmptyLines(
     _ bytes: RawSpan, progress: inout HeadProgress, limits: Limits
@@ -45,7 +47,7 @@ private func skipEmptyLines(
     return try HeadParser.incompleteStart(bytes, .request, at: start, progress: &progress, limits: limits)
 }
 
-/// - Returns: where the fields begin; nil where more bytes are needed.
+/// Parses the request line. Returns the offset of the fields, or nil if more bytes are needed.
 @inline(__always)
 private func parseStartLine(
     _ bytes: RawSpan, at start: Int, into head: inout RequestHead, progress: inout HeadProgress, limits: Limits
@@ -63,9 +65,9 @@ private func parseStartLine(
     return next
 }
 
-/// `method SP request-target SP HTTP-version CRLF` (RFC 9112 §3): single spaces, as the grammar has it.
+/// Parses `method SP request-target SP HTTP-version CRLF` (RFC 9112 §3), with single spaces as in the grammar.
 ///
-/// - Returns: where the next line begins; -1 where the bytes end first.
+/// - Returns: the offset of the next line; -1 if the bytes end before it.
 func parseRequestLine(
     _ bytes: RawSpan, at start: Int, into head: inout RequestHead, limits: Limits
 ) throws(FramingError) -> Int {
@@ -100,7 +102,7 @@ func parseRequestLine(
     return versionStart &+ 10
 }
 
-/// The methods of nearly all requests, with the space behind, told by one comparison.
+/// The methods of nearly all requests, each with its space compared at once.
 @inline(__always)
 private func commonMethod(_ word: UInt64) -> (Method, length: Int)? {
     if word & 0xFFFF_FFFF == 0x2054_4547 { return (.get, 3) }
@@ -125,7 +127,7 @@ private func targetError(_ byte: UInt8, isEmpty: Bool) -> FramingError {
     }
 }
 
-/// Fewer bytes than a version and CRLF: they may still come, unless there is an LF.
+/// Handles fewer bytes than a version and CRLF need. More may follow, unless there is an LF already.
 private func parseShortVersion(_ bytes: RawSpan, at start: Int) throws(FramingError) -> Int {
     guard let lineFeed = indexOfLineFeed(bytes, from: start) else { return -1 }
     guard lineFeed - start >= 8 else { throw .badVersion }
@@ -133,7 +135,7 @@ private func parseShortVersion(_ bytes: RawSpan, at start: Int) throws(FramingEr
     throw .bareLineFeed
 }
 
-/// What follows a version that is no CRLF.
+/// The error where a version is not followed by CRLF.
 private func endError(_ bytes: RawSpan, at index: Int) -> FramingError {
     switch loadByte(bytes, index) {
     case 0x0A: .bareLineFeed
@@ -143,8 +145,8 @@ private func endError(_ bytes: RawSpan, at index: Int) -> FramingError {
     }
 }
 
-/// `HTTP/1.0` or `HTTP/1.1`, eight bytes, case-sensitive (RFC 9112 §2.3). A higher minor version would be
-/// compatible (RFC 9110 §2.5), but none exists; what claims to be one is refused.
+/// Parses `HTTP/1.0` or `HTTP/1.1`: eight bytes, case-sensitive (RFC 9112 §2.3). A higher minor version would be compatible
+/// (RFC 9110 §2.5), but none exists, so it is refused.
 ///
 /// - Returns: the minor version.
 @inline(__always)

@@ -3,10 +3,11 @@ package import Message
 /// Parses a response head: `status-line *( field-line CRLF ) CRLF` (RFC 9112 §2.1, §4).
 ///
 /// - Parameters:
-///   - bytes: from the first byte after the message before. Call again with more of the same when more has arrived.
-///   - head: overwritten; holds something meaningful only after true.
-///   - progress: fresh for each head, interim ones included.
-/// - Returns: false where the head is not complete.
+///   - bytes: the bytes from the end of the previous message on. When more has arrived, call again with the same bytes and the new ones.
+///   - head: overwritten. Valid only if the function returns true.
+///   - progress: a fresh value for each head, interim ones included.
+/// - Returns: false if the head is incomplete.
+/// - Throws: the violation of the first invalid line.
 package func parseResponseHead(
     _ bytes: borrowing Span<UInt8>, into head: inout ResponseHead, progress: inout HeadProgress, limits: Limits
 ) throws(FramingError) -> Bool {
@@ -30,7 +31,7 @@ package func parseResponseHead(
     return true
 }
 
-/// - Returns: where the fields begin; nil where more bytes are needed.
+/// Parses the status line. Returns the offset of the fields, or nil if more bytes are needed.
 private func parseStartLine(
     _ bytes: RawSpan, into head: inout ResponseHead, progress: inout HeadProgress, limits: Limits
 ) throws(FramingError) -> Int? {
@@ -47,12 +48,13 @@ private func parseStartLine(
     return next
 }
 
-/// `HTTP-version SP status-code SP [ reason-phrase ] CRLF` (RFC 9112 §4).
+/// Parses `HTTP-version SP status-code SP [ reason-phrase ] CRLF` (RFC 9112 §4).
 ///
-/// The second space may be missing where there is no reason: deployed servers forget it.
-/// - Returns: where the next line begins; -1 where the bytes end first.
+/// The second space may be missing if there is no reason: some servers omit it.
+///
+/// - Returns: the offset of the next line; -1 if the bytes end before it.
 func parseStatusLine(_ bytes: RawSpan, at start: Int, into head: inout ResponseHead) throws(FramingError) -> Int {
-    // Everything up to the status has a fixed place; a line that is too short for it is wrong.
+    // The status has a fixed place, so a complete line that is too short for it is invalid.
     guard start &+ 14 <= bytes.byteCount else {
         guard let lineFeed = indexOfLineFeed(bytes, from: start) else { return -1 }
         throw shortLineError(bytes, start, lineFeed)
@@ -76,7 +78,7 @@ func parseStatusLine(_ bytes: RawSpan, at start: Int, into head: inout ResponseH
     throw loadByte(bytes, end) == 0x0A ? .bareLineFeed : .badStatusLine
 }
 
-/// Three digits, 100 to 599 (RFC 9110 §15).
+/// Parses three digits, 100 to 599 (RFC 9110 §15).
 private func parseStatus(_ bytes: RawSpan, at start: Int) throws(FramingError) -> UInt16 {
     var status: UInt16 = 0
     for index in start..<(start + 3) {
@@ -88,7 +90,7 @@ private func parseStatus(_ bytes: RawSpan, at start: Int) throws(FramingError) -
     return status
 }
 
-/// The error of a complete line of fewer than fourteen bytes: the same as if bytes of the next line had followed.
+/// The error of a complete line of fewer than fourteen bytes. It is the same as if bytes of the next line had arrived.
 private func shortLineError(_ bytes: RawSpan, _ start: Int, _ lineFeed: Int) -> FramingError {
     do throws(FramingError) {
         guard lineFeed - start >= 8 else { return .badStatusLine }

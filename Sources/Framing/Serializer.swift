@@ -1,10 +1,10 @@
 package import Message
 
-/// Writing messages (RFC 9112): start lines, field lines, chunks. What is written is what our own parser takes.
+// Functions that write messages (RFC 9112): start lines, field lines, chunks. Larder's own parsers accept what they write.
 
-/// `HTTP/1.1 SP status SP reason CRLF`. We always speak our own version (RFC 9110 §2.5).
+/// Appends `HTTP/1.1 SP status SP reason CRLF`. The version is always that of Larder itself (RFC 9110 §2.5).
 ///
-/// - Parameter reason: as an origin sent it; nil for the registered one.
+/// - Parameter reason: the reason phrase that an origin sent. Nil: the registered one.
 package func appendStatusLine(_ status: UInt16, reason: ArraySlice<UInt8>?, to bytes: inout [UInt8]) {
     if status == 200, reason == nil { return bytes.append("HTTP/1.1 200 OK\r\n") }
     bytes.append("HTTP/1.1 ")
@@ -14,9 +14,9 @@ package func appendStatusLine(_ status: UInt16, reason: ArraySlice<UInt8>?, to b
     bytes.append("\r\n")
 }
 
-/// `method SP request-target SP HTTP/1.x CRLF`.
+/// Appends `method SP request-target SP HTTP/1.x CRLF`.
 ///
-/// - Parameter minorVersion: 1; 0 for an origin that is configured so.
+/// - Parameter minorVersion: x, 0 or 1.
 package func appendRequestLine(
     _ method: some Collection<UInt8>, _ target: some Collection<UInt8>, minorVersion: UInt8 = 1,
     to bytes: inout [UInt8]
@@ -27,7 +27,7 @@ package func appendRequestLine(
     bytes.append(minorVersion == 0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n")
 }
 
-/// `name: value CRLF`. The caller answers for name and value being valid: they come from a parser, or from us.
+/// Appends `name: value CRLF`. Name and value must be valid: they come from a parser or from Larder itself.
 package func appendFieldLine(
     _ name: some Collection<UInt8>, _ value: some Collection<UInt8>, to bytes: inout [UInt8]
 ) {
@@ -42,21 +42,21 @@ package func appendFieldLine(_ name: FieldName, _ value: some Collection<UInt8>,
 }
 
 package func appendFieldLine(_ name: FieldName, _ value: [UInt8], to bytes: inout [UInt8]) {
-    precondition(name != .other, "a field that Larder does not know is appended by its spelling")
+    precondition(name != .other, "a field without a FieldName is appended by its spelling")
     bytes.append(name.text)
     bytes.append(": ")
     bytes.append(contentsOf: value)
     bytes.append("\r\n")
 }
 
-/// All lines in order, as they were spelled.
+/// Appends all lines in order, in their own spelling.
 package func appendFieldLines(_ fields: Fields, to bytes: inout [UInt8]) {
     for line in fields.lines { appendFieldLine(fields.name(of: line), fields.value(of: line), to: &bytes) }
 }
 
-/// `chunk-size CRLF` (RFC 9112 §7.1); the data and `\r\n` follow. Not for 0: that is the last chunk.
+/// Appends `chunk-size CRLF` (RFC 9112 §7.1). The data and `\r\n` follow. `count` is not 0, which would be the last chunk.
 package func appendChunkHeader(_ count: Int, to bytes: inout [UInt8]) {
-    precondition(count > 0, "a chunk of no bytes ends the body")
+    precondition(count > 0, "an empty chunk would end the body")
     var shift = (Int.bitWidth - 1 - count.leadingZeroBitCount) / 4 * 4
     while shift >= 0 {
         bytes.append(lowerHexDigit(UInt8(truncatingIfNeeded: count >> shift & 15)))
@@ -65,7 +65,7 @@ package func appendChunkHeader(_ count: Int, to bytes: inout [UInt8]) {
     bytes.append("\r\n")
 }
 
-/// The last chunk with the trailer section, if any, and the empty line that ends the body.
+/// Appends the last chunk with the trailer section, if any, and the empty line that ends the body.
 package func appendLastChunk(trailers: Fields?, to bytes: inout [UInt8]) {
     bytes.append("0\r\n")
     if let trailers { appendFieldLines(trailers, to: &bytes) }
@@ -75,9 +75,9 @@ package func appendLastChunk(trailers: Fields?, to bytes: inout [UInt8]) {
 /// `0\r\n\r\n`: the last chunk without trailers.
 package let lastChunk: StaticString = "0\r\n\r\n"
 
-/// Those lines for which `isKept` holds, in order and as they were spelled.
+/// Appends the lines for which `isKept` is true, in order and in their own spelling.
 ///
-/// Lines that follow one another in the received bytes are copied as one run: most heads lose only a few lines.
+/// Successive lines of the received bytes are copied as one run, because most heads lose only a few lines.
 package func appendFieldLines(_ fields: Fields, to bytes: inout [UInt8], where isKept: (FieldLine) -> Bool) {
     var run: Range<Int>?
     for line in fields.lines where isKept(line) {

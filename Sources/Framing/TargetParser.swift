@@ -1,6 +1,6 @@
 import Message
 
-/// The four forms of a request-target (RFC 9112 §3.2). Its bytes are visible ASCII without "#" when it gets here.
+/// Parses the four forms of a request-target (RFC 9112 §3.2). The caller has checked that its bytes are visible ASCII without "#".
 @inline(__always)
 func parseTarget(_ bytes: RawSpan, _ range: Range<Int>, _ method: Method) throws(FramingError) -> RequestTarget {
     if method == .connect { return try parseAuthorityForm(bytes, range) }
@@ -13,9 +13,9 @@ func parseTarget(_ bytes: RawSpan, _ range: Range<Int>, _ method: Method) throws
     return try parseAbsoluteForm(bytes, range)
 }
 
-/// `absolute-URI` with the schemes we forward (§3.2.2).
+/// Parses `absolute-URI` with a scheme that Larder forwards (§3.2.2).
 private func parseAbsoluteForm(_ bytes: RawSpan, _ range: Range<Int>) throws(FramingError) -> RequestTarget {
-    // "http://" in any case: ":" and "/" have that bit set anyhow, and the bytes it could confuse are no VCHAR.
+    // "http://" in any case. ":" and "/" have the bit for lower case set anyway, and the bytes that it could confuse are not VCHAR.
     let word = loadWord(bytes, range.lowerBound) | 0x2020_2020_2020_2020
     let scheme: Scheme
     let start: Int
@@ -39,7 +39,7 @@ private func parseAbsoluteForm(_ bytes: RawSpan, _ range: Range<Int>) throws(Fra
         path: end..<range.upperBound)
 }
 
-/// `uri-host ":" port`, for CONNECT (§3.2.3); the port must be there (RFC 9110 §9.3.6).
+/// Parses `uri-host ":" port` for CONNECT (§3.2.3). The port is required (RFC 9110 §9.3.6).
 private func parseAuthorityForm(_ bytes: RawSpan, _ range: Range<Int>) throws(FramingError) -> RequestTarget {
     for index in range where endsAuthority(loadByte(bytes, index)) { throw .formNotForMethod }
     if range.count == 1, loadByte(bytes, range.lowerBound) == 0x2A { throw .formNotForMethod }
@@ -61,7 +61,7 @@ private func parseTargetAuthority(_ bytes: RawSpan, _ range: Range<Int>) throws(
     }
 }
 
-/// Another scheme, a CONNECT target without CONNECT, or nothing at all.
+/// The error for a target with another scheme, in authority-form without CONNECT, or in no valid form.
 private func notAbsolute(_ bytes: RawSpan, _ range: Range<Int>) -> FramingError {
     guard isAlpha(loadByte(bytes, range.lowerBound)) else { return .badTarget }
     var index = range.lowerBound
@@ -72,13 +72,13 @@ private func notAbsolute(_ bytes: RawSpan, _ range: Range<Int>) -> FramingError 
 }
 
 extension RequestHead {
-    /// Checks Host (RFC 9112 §3.2) and, where the target does not say it, takes host and port from there.
+    /// Checks Host (RFC 9112 §3.2), and takes host and port from it if the target has none.
     ///
-    /// A Host that differs from an absolute target is no error: the target wins (§3.2.2).
+    /// A Host that differs from an absolute target is not an error: the target applies (§3.2.2).
     @inline(__always)
     mutating func completeTarget(_ bytes: borrowing Span<UInt8>) throws(FramingError) {
         guard fields.present.contains(.host) else {
-            // HTTP/1.0 knows no Host (§3.2).
+            // HTTP/1.0 does not require Host (§3.2).
             if minorVersion == 0 { return }
             throw .missingHost
         }
@@ -94,7 +94,7 @@ extension RequestHead {
         let authority: Authority
         switch target.form {
         case .absolute, .authority:
-            // The target wins, so all there is to ask is whether Host is well formed; the same as the target's, it is.
+            // The target applies, so Host only has to be valid. It is if it equals the host of the target.
             let start = target.hostRange.lowerBound
             let count = target.pathRange.lowerBound - start
             if value.count == count, equal(raw, value.lowerBound, start, count: count) { return }

@@ -1,8 +1,8 @@
 import Message
 
-/// Finding the byte that ends a run, sixteen at a time.
+// Functions that find the byte that ends a run, sixteen bytes at a time.
 
-/// The first byte from `start` on that is a control other than HTAB; the count where there is none.
+/// The index of the first control character other than HTAB, from `start` on. The number of bytes if there is none.
 @inline(__always)
 func endOfFieldContent(_ bytes: RawSpan, from start: Int) -> Int {
     scan(bytes, from: start, to: bytes.byteCount) {
@@ -10,16 +10,18 @@ func endOfFieldContent(_ bytes: RawSpan, from start: Int) -> Int {
     }
 }
 
-/// The first byte from `start` on that no target has: SP, controls, "#", anything beyond ASCII.
+/// The index of the first byte from `start` on that cannot be in a target: SP, a control, "#", or beyond ASCII. The number of bytes if
+/// there is none.
 @inline(__always)
 func endOfTarget(_ bytes: RawSpan, from start: Int) -> Int {
     scan(bytes, from: start, to: bytes.byteCount) {
-        // 0x21 to 0x7E in one comparison.
+        // One comparison covers all bytes but 0x21 to 0x7E.
         (($0 &- vector(0x21)) .>= vector(0x5E)) .| ($0 .== vector(0x23))
     }
 }
 
-/// The first byte from `start` on that is not a tchar. Letters, digits, "-" and "." by vector; the rest are rare.
+/// The index of the first byte from `start` on that is not a tchar. Letters, digits, "-" and "." are found by vector; other tchars
+/// are rare.
 @inline(__always)
 func endOfToken(_ bytes: RawSpan, from start: Int) -> Int {
     var index = start
@@ -30,7 +32,7 @@ func endOfToken(_ bytes: RawSpan, from start: Int) -> Int {
     }
 }
 
-/// The first LF from `start` on, or nil.
+/// The index of the first LF from `start` on. Nil if there is none.
 func indexOfLineFeed(_ bytes: RawSpan, from start: Int) -> Int? {
     let index = scan(bytes, from: start, to: bytes.byteCount) { $0 .== vector(0x0A) }
     return index < bytes.byteCount ? index : nil

@@ -1,6 +1,6 @@
-/// What a client speaks, as far as its first bytes tell.
+/// The protocol of a client, as far as its first bytes tell.
 package enum WireProtocol: CaseIterable, Sendable {
-    /// Or what is to be treated as such: the parser of heads says what is wrong with it.
+    /// HTTP/1, or bytes of no known protocol, which the parser of heads refuses.
     case http1
     /// A handshake record (RFC 8446 §5.1).
     case tls
@@ -8,14 +8,14 @@ package enum WireProtocol: CaseIterable, Sendable {
     case http2
     /// A greeting with authentication methods (RFC 1928 §3).
     case socks5
-    /// A load balancer's header, version 1 or 2, before whatever the client speaks.
+    /// The header of a load balancer, version 1 or 2, before the client's own protocol.
     case proxyProtocol
 }
 
 /// Recognises a protocol by the first bytes of a connection.
 ///
-/// The first byte decides in nearly all cases: no method of HTTP begins like a TLS record or a SOCKS greeting. Where it does not, and too
-/// few bytes are there to tell, the answer is `http1`.
+/// The first byte decides in nearly all cases: no method of HTTP begins like a TLS record or a SOCKS greeting. If more bytes are needed
+/// and have not arrived, the result is `http1`.
 package func recognise(_ bytes: borrowing Span<UInt8>) -> WireProtocol {
     guard bytes.count > 0 else { return .http1 }
     switch bytes[0] {

@@ -2,13 +2,13 @@ package import Message
 
 /// The addresses that share their first bits: `10.0.0.0/8`, `fd00::/8`, or one address, `::1` (RFC 4632 §3.1).
 ///
-/// IPv4 and IPv6 never match each other; an IPv4-mapped IPv6 address is an IPv4 address here (see `IPAddress`).
+/// IPv4 and IPv6 never match each other. An IPv4-mapped IPv6 address counts as IPv4 (see `IPAddress`).
 package struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     package let first: IPAddress
     /// How many leading bits count: 0...32 for IPv4, 0...128 for IPv6.
     package let prefixLength: Int
 
-    /// Nil where `prefixLength` is out of bounds, or `first` has bits set beyond it: `10.1.2.3/8` is a slip of the pen.
+    /// Returns nil if `prefixLength` is out of bounds, or if `first` has bits set beyond it: `10.1.2.3/8` is probably a mistake.
     package init?(_ first: IPAddress, prefixLength: Int) {
         guard prefixLength >= 0, prefixLength <= (first.isV4 ? 32 : 128) else { return nil }
         self.first = first
@@ -57,7 +57,7 @@ package struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     ].compactMap { $0 }
 }
 
-/// A decimal number without sign, space or needless zeros; nil where it is not one or above `max`.
+/// Parses a decimal number without sign, space or leading zeros. Returns nil if it is anything else, or above `max`.
 func parseDecimal(_ digits: some Collection<UInt8>, max: UInt64) -> UInt64? {
     guard let first = digits.first, digits.count <= 19, digits.count == 1 || first != UInt8(ascii: "0") else {
         return nil

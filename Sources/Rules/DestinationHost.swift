@@ -1,15 +1,15 @@
 package import Message
 
-/// A host as rules see it: a name in lower case, or an address, however it was spelled.
+/// A host as rules compare it: a name in lower case, or an address, however it was spelled.
 ///
-/// `0x7f.1`, `2130706433`, `[::ffff:127.0.0.1]` and `127.0.0.1` are one host. What a resolver might take for an
-/// address, but we can not read as one, is no host at all: nobody shall connect where the rules saw a name.
+/// `0x7f.1`, `2130706433`, `[::ffff:127.0.0.1]` and `127.0.0.1` are the same host. Text that a resolver might read as an address, but
+/// that Larder cannot parse as one, is not a host: otherwise rules would see a name where the connection goes to an address.
 package enum DestinationHost: Sendable, Hashable, CustomStringConvertible {
     case name(String)
     case address(IPAddress)
 
-    /// - Parameter host: as in a URI (RFC 3986 §3.2.2), an IPv6 address in brackets. One trailing dot of a name is dropped.
-    /// - Returns: nil for what must be refused with 400.
+    /// - Parameter host: the host as in a URI (RFC 3986 §3.2.2), an IPv6 address in brackets. One trailing dot of a name is dropped.
+    /// - Returns: nil if the text is not a host.
     package init?(_ host: some Collection<UInt8>) {
         if let address = IPAddress(anySpelling: host) {
             self = .address(address)
@@ -21,8 +21,8 @@ package enum DestinationHost: Sendable, Hashable, CustomStringConvertible {
         self = .name(text)
     }
 
-    /// Letters, digits, `-`, `_`, `~` in labels of 1 to 63 bytes, 253 in all. Percent-encoding is refused:
-    /// whether it is undone before the look-up differs between programs (RFC 3986 §3.2.2).
+    /// The name in lower case. Returns nil unless it has letters, digits, `-`, `_` and `~` only, in labels of 1 to 63 bytes and at most
+    /// 253 bytes in all. Percent-encoding is refused, because programs differ in decoding it before they resolve a name (RFC 3986 §3.2.2).
     static func lowerCasedName(_ bytes: [UInt8]) -> String? {
         guard !bytes.isEmpty, bytes.count <= 253 else { return nil }
         for label in bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) {
@@ -44,7 +44,7 @@ package enum DestinationHost: Sendable, Hashable, CustomStringConvertible {
         return nil
     }
 
-    /// Lower-case name or canonical address text, without brackets.
+    /// The name in lower case, or the canonical text of the address, without brackets.
     package var description: String {
         switch self {
         case .name(let name): name

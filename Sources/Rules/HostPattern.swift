@@ -1,9 +1,9 @@
 package import Message
 
-/// What a `host` condition may say: `example.org`, `*.example.com`, `*`, or an address.
+/// A value of a `host` condition: `example.org`, `*.example.com`, `*`, or an address.
 ///
-/// `*.example.com` means the names below example.com at any depth, not example.com itself: who wants both lists both.
-/// Case and a trailing dot do not matter. An address matches that address in whatever spelling it is asked for.
+/// `*.example.com` matches the names below example.com at any depth, but not example.com itself. Case and a trailing dot do not matter. An
+/// address matches itself in every spelling.
 package enum HostPattern: Sendable, Hashable, CustomStringConvertible {
     case any
     case exact(String)
@@ -11,7 +11,7 @@ package enum HostPattern: Sendable, Hashable, CustomStringConvertible {
     case below(String)
     case address(IPAddress)
 
-    /// Nil where the text is none of the forms above; a `*` stands first and alone or not at all.
+    /// Returns nil if the text has none of these forms.
     package init?(_ text: String) {
         if text == "*" {
             self = .any

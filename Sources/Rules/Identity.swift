@@ -1,11 +1,11 @@
-/// Who a client proved to be, and how. Only an authentication scheme makes one.
+/// The identity of an authenticated client. Only an authentication scheme makes one.
 package struct Identity: Sendable, Hashable {
-    /// What rules, the log and people call the client.
+    /// The name in rules and in the log.
     package let name: String
     package let scheme: AuthenticationSchemeName
-    /// The groups that the proof named; empty for schemes that know none.
+    /// The groups of the client; empty for schemes without groups.
     package let groups: [String]
-    /// The moment of the monotonic clock from which the client must prove itself again. Nil: the scope alone ends it.
+    /// The monotonic time from which the client must authenticate again. Nil: only the scope limits the identity.
     package let expiry: Duration?
     package let scope: Scope
 
@@ -20,11 +20,11 @@ package struct Identity: Sendable, Hashable {
         self.scope = scope
     }
 
-    /// What the proof covers.
+    /// What the identity applies to.
     package enum Scope: Sendable {
-        /// One request: the next one must bring its own proof.
+        /// One request. The next one must be authenticated by itself.
         case request
-        /// The connection it came on, until that is closed.
+        /// The connection on which the client was authenticated, until it closes.
         case connection
     }
 }

@@ -1,18 +1,18 @@
 import Message
 
-/// What a `type` condition may say: `text/html`, `text/*`, `application/*+json`, `*/*` (RFC 9110 §8.3.1, §12.5.1).
+/// A value of a `type` condition: `text/html`, `text/*`, `application/*+json`, `*/*` (RFC 9110 §8.3.1, §12.5.1).
 ///
-/// Case and parameters do not matter; a response without `Content-Type` matches none.
+/// Case and parameters do not matter. A response without `Content-Type` does not match.
 package struct MediaTypePattern: Sendable, Hashable, CustomStringConvertible {
     /// In lower case.
     package let description: String
-    /// Nil: any.
+    /// The type; nil matches every type.
     private let type: [UInt8]?
-    /// What the subtype is, or ends with.
+    /// The subtype, or its suffix if `isSuffix`.
     private let subtype: [UInt8]
     private let isSuffix: Bool
 
-    /// Nil where the text is none of the forms above.
+    /// Returns nil if the text has none of these forms.
     package init?(_ text: String) {
         let text = text.lowercased()
         let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { Array($0) }
@@ -27,7 +27,7 @@ package struct MediaTypePattern: Sendable, Hashable, CustomStringConvertible {
         description = text
     }
 
-    /// - Parameter value: of a `Content-Type` field.
+    /// - Parameter value: the value of a `Content-Type` field.
     package func matches(_ value: ArraySlice<UInt8>) -> Bool {
         let essence = trimOWS(value.prefix { $0 != UInt8(ascii: ";") })
         guard let slash = essence.firstIndex(of: UInt8(ascii: "/")) else { return false }
@@ -38,7 +38,7 @@ package struct MediaTypePattern: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Without the asterisk, which a media type's names can not hold (RFC 6838 §4.2).
+/// Whether the bytes are a token without `*`, which names of media types cannot contain (RFC 6838 §4.2).
 private func isToken(_ bytes: [UInt8]) -> Bool {
     !bytes.isEmpty && bytes.allSatisfy { isTchar($0) && $0 != UInt8(ascii: "*") }
 }

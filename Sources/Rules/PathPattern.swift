@@ -1,15 +1,15 @@
-/// What a `path` condition may say: `/pool/*`, `*.deb`, `/`. `*` stands for any bytes, "/" included, also none.
+/// A value of a `path` condition: `/pool/*`, `*.deb`, `/`. `*` matches any number of any bytes, "/" included.
 ///
-/// Compared with the whole path as sent, without the query, byte by byte: case counts, and `%7E` is not `~`.
+/// The pattern is compared byte by byte with the whole path as sent, without the query: case matters, and `%7E` is not `~`.
 package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
     package let description: String
-    /// What stands between the asterisks: one piece more than there are of them.
+    /// The pieces between the asterisks, one more than there are asterisks.
     private let pieces: [[UInt8]]
-    /// The same as an origin might read it (`plainPath`).
+    /// The pieces as an origin might read them (`plainPath`).
     private let plainPieces: [[UInt8]]
 
-    /// Nil where the text does not begin with "/" or "*", holds what no path can hold (`?`, `#`, spaces, other than
-    /// ASCII), or segments "." and "..", which clients take away before they send it.
+    /// Returns nil if the text does not begin with "/" or "*", if it contains bytes that no path can have (`?`, `#`, spaces, bytes beyond
+    /// ASCII), or if it has segments "." or "..", which clients remove before they send a path.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard let first = bytes.first, first == UInt8(ascii: "/") || first == UInt8(ascii: "*"),
@@ -23,11 +23,12 @@ package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
 
     package func matches(_ path: ArraySlice<UInt8>) -> Bool { holds(pieces, in: path) }
 
-    /// - Parameter plain: the path as `plainPath` gives it.
+    /// - Parameter plain: the result of `plainPath`.
     func matches(plain: ArraySlice<UInt8>) -> Bool { holds(plainPieces, in: plain) }
 }
 
-/// The first piece at the beginning, the last at the end, the others between them in their order, each as early as it comes.
+/// Whether the path begins with the first piece, ends with the last one, and has the others in between in this order. Each is
+/// matched at its first occurrence.
 private func holds(_ pieces: [[UInt8]], in path: ArraySlice<UInt8>) -> Bool {
     let (first, last) = (pieces[0], pieces[pieces.count - 1])
     guard path.starts(with: first) else { return false }

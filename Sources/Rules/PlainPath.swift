@@ -1,9 +1,10 @@
 import Message
 
-/// How an origin might read a path: origins decode, merge and resolve before they look, and so must who guards them.
+/// The path as an origin might read it. Origins decode, merge and resolve a path before they use it, so rules that protect them must do
+/// the same.
 ///
-/// Percent-encoding undone once, "\" taken for "/", several "/" for one, "." and ".." resolved. Not for keys: there, and
-/// on the way to the origin, paths stay as they stand.
+/// Decodes percent-encoding once, replaces "\" by "/" and several "/" by one, and resolves "." and "..". Only for rules: in cache keys
+/// and in requests to origins, paths stay as they were sent.
 func plainPath(_ path: ArraySlice<UInt8>) -> [UInt8] {
     let decoded = percentDecoded(path)
     var kept: [ArraySlice<UInt8>] = []
@@ -26,7 +27,7 @@ func plainPath(_ path: ArraySlice<UInt8>) -> [UInt8] {
     return result
 }
 
-/// Whether `plainPath` might make something else of it. Most paths are plain, and this is all they cost.
+/// Whether `plainPath` might change the path. It does not for most paths, so this check is all they cost.
 func isAmbiguousPath(_ path: ArraySlice<UInt8>) -> Bool {
     var previous: UInt8 = 0
     for byte in path {
@@ -37,7 +38,7 @@ func isAmbiguousPath(_ path: ArraySlice<UInt8>) -> Bool {
     return false
 }
 
-/// `%41` becomes "A", "\" becomes "/"; what is no encoding stays.
+/// Decodes percent-encoding, and replaces "\" by "/". A "%" without two hexadecimal digits stays.
 func percentDecoded(_ bytes: some Collection<UInt8>) -> [UInt8] {
     let bytes = Array(bytes)
     var result: [UInt8] = []
@@ -65,7 +66,7 @@ func withSingleSlashes(_ bytes: [UInt8]) -> [UInt8] {
 
 func hasDotSegment(_ path: [UInt8]) -> Bool { path.split(separator: slash).contains { dotCount($0) > 0 } }
 
-/// 1 for ".", 2 for "..", 0 for other segments. Some origins take parameters off before they look: "..;x" is "..".
+/// 1 for ".", 2 for "..", 0 for other segments. Some origins remove parameters first, so "..;x" counts as "..".
 private func dotCount(_ segment: ArraySlice<UInt8>) -> Int {
     let name = segment.prefix { $0 != UInt8(ascii: ";") }
     return name.count <= 2 && name.allSatisfy { $0 == UInt8(ascii: ".") } ? name.count : 0

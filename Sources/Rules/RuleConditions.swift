@@ -1,8 +1,8 @@
 package import Message
 
-/// The conditions of one rule, of access or of the cache. All must hold, within a condition any of its values.
+/// The conditions of one rule, of access or of the cache. All conditions must hold; of the values of a condition, any one.
 ///
-/// An empty list is no condition: it holds for every request.
+/// An empty list is not a condition: it holds for every request.
 package struct RuleConditions: Sendable, Equatable {
     package var hosts: [HostPattern] = []
     /// Compared with the address that is dialled. In access rules only.
@@ -19,13 +19,13 @@ package struct RuleConditions: Sendable, Equatable {
     package init() {}
 }
 
-/// Which spellings of a path count, where origins may take several for one.
+/// Which spellings of a path a condition compares. Origins may treat several spellings as the same path.
 package enum PathReading: Sendable {
     /// The bytes as sent: for keys and caching, where spellings are not the same (docs/decisions/0008-paths-as-they-stand.md).
     case asSent
-    /// It must match as sent and as an origin might read it: what is allowed may not turn into something else there.
+    /// The path must match both as sent and as an origin might read it: a path that is allowed must not become another one there.
     case everySpelling
-    /// It need match in one of the two: what is denied is denied in any spelling.
+    /// The path must match in one of the two: a path that is denied is denied in every spelling.
     case anySpelling
 }
 
@@ -40,15 +40,15 @@ extension RuleConditions {
             && (clients.isEmpty || request.client.map { client in clients.contains { $0.contains(client) } } ?? false)
     }
 
-    /// - Parameter address: the one that is dialled. Nil: not known.
-    /// - Returns: nil where that depends on the address and it is not known.
+    /// - Parameter address: the address that is dialled. Nil if it is not known yet.
+    /// - Returns: nil if the result depends on an address that is not known yet.
     package func hold(_ request: RuleRequest, address: IPAddress?, paths reading: PathReading) -> Bool? {
         guard holdForRequest(request, paths: reading) else { return false }
         if addresses.isEmpty { return true }
         return address.map { address in addresses.contains { $0.contains(address) } }
     }
 
-    /// - Parameter type: the value of the response's `Content-Type`; nil where it has none, or there is no response yet.
+    /// - Parameter type: the value of the response's `Content-Type`. Nil if it has none, or if there is no response yet.
     package func hold(_ request: RuleRequest, type: ArraySlice<UInt8>?) -> Bool {
         (types.isEmpty || type.map { type in types.contains { $0.matches(type) } } ?? false)
             && holdForRequest(request, paths: .asSent)
@@ -71,7 +71,7 @@ extension RuleConditions {
 }
 
 extension RuleConditions: CustomStringConvertible {
-    /// What is said, by the words of the manual and in their order.
+    /// The conditions in the words and in the order of the manual.
     package var parts: [(name: String, values: [String])] {
         let all: [(name: String, values: [String])] = [
             ("host", hosts.map { "\($0)" }), ("address", addresses.map { "\($0)" }), ("port", ports.map(text)),

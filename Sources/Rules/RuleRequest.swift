@@ -1,6 +1,6 @@
 package import Message
 
-/// What rules look at: who asks for what. Made once per request, for access and cache alike.
+/// What rules compare of a request. Made once for each request, for the rules of access and of the cache.
 package struct RuleRequest: Sendable, Equatable {
     /// Nil for a client on a Unix socket: no `client` condition holds for it.
     package var client: IPAddress?
@@ -34,7 +34,7 @@ package struct RuleRequest: Sendable, Equatable {
         path = isTunnel ? nil : pathAndQuery.flatMap(Self.path)
     }
 
-    /// The same for another resource of the same origin.
+    /// The request for another resource of the same origin.
     package func with(pathAndQuery: ArraySlice<UInt8>) -> RuleRequest {
         var result = self
         result.path = Self.path(pathAndQuery)

@@ -1,18 +1,18 @@
 import CZlib
 
-/// Compresses a stream into the gzip format (RFC 1952), piece by piece. Holds about 256 KiB.
+/// Compresses a stream into the gzip format (RFC 1952), piece by piece. Takes about 256 KiB of memory.
 @safe package struct Deflator: ~Copyable {
-    /// zlib keeps a pointer back to its stream, so it must not move.
+    /// zlib keeps a pointer to its stream, so the stream must not move.
     private let stream: UnsafeMutablePointer<z_stream>
-    /// Everything is out.
+    /// Whether the end of the stream has been written.
     package private(set) var isFinished = false
 
     package enum Flush: Sendable {
-        /// Keep what compresses better together with what follows.
+        /// Keep bytes back that compress better together with those that follow.
         case no
-        /// Everything given so far can be decompressed by the receiver.
+        /// Make everything so far decodable for the receiver.
         case sync
-        /// Nothing follows.
+        /// End the stream.
         case finish
 
         var code: CInt {
@@ -32,7 +32,7 @@ import CZlib
         let status = unsafe deflateInit2_(
             stream, CInt(level), Z_DEFLATED, gzipWindowBits, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
             CInt(MemoryLayout<z_stream>.size))
-        precondition(status == Z_OK, "deflateInit2 fails only without memory")
+        precondition(status == Z_OK, "deflateInit2 failed: no memory")
     }
 
     deinit {
@@ -40,15 +40,15 @@ import CZlib
         unsafe stream.deallocate()
     }
 
-    /// Takes of `input` what it can and fills `room`, which is not empty. While `needsRoom` comes back, go on with the
-    /// rest of the input, be it empty, and the same `flush`: only then has it happened.
+    /// Compresses as much of `input` as fits into `room`, which must not be empty. While `needsRoom` is returned, call again with the rest
+    /// of the input, even if it is empty, and the same `flush`: it is complete only then.
     package mutating func step(
         _ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, _ flush: Flush = .no
     ) -> StreamStep {
         unsafe precondition(!room.isEmpty, "a step needs room")
-        precondition(!isFinished, "nothing follows the end")
+        precondition(!isFinished, "the stream has ended")
         let (status, taken, made) = unsafe withStream(stream, input, room) { unsafe deflate(stream, flush.code) }
-        precondition(status >= 0 || status == Z_BUF_ERROR, "deflate fails only when misused")
+        precondition(status >= 0 || status == Z_BUF_ERROR, "deflate was misused")
         isFinished = status == Z_STREAM_END
         var step = StreamStep()
         step.consumed = taken
@@ -59,7 +59,7 @@ import CZlib
 }
 
 extension Deflator {
-    /// Appends the compressed form of `bytes` to `output`: never more than they, plus a thousandth and 64 bytes.
+    /// Appends the compressed form of `bytes` to `output`. It is never longer than the bytes by more than a thousandth and 64 bytes.
     package mutating func compress(_ bytes: [UInt8], into output: inout [UInt8], _ flush: Flush = .no) {
         unsafe bytes.span.bytes.withUnsafeBytes { input in
             var rest = unsafe input

@@ -1,10 +1,10 @@
-/// How far a stream may expand before it counts as a decompression bomb.
+/// How far a stream may expand before it is refused as a decompression bomb.
 package struct InflateBounds: Sendable, Equatable {
-    /// Bytes that may come out in all.
+    /// The most bytes of output.
     package var outputMax: Int
-    /// Bytes that may come out for each that went in. Deflate itself ends at about 1032.
+    /// The most bytes of output for each byte of input. Deflate itself reaches at most about 1032.
     package var ratioMax: Int
-    /// Up to so many bytes the ratio does not matter: small files of zeros are harmless.
+    /// Up to so many bytes of output the ratio does not matter: small files of zeros are harmless.
     package var outputFree: Int
 
     package init(outputMax: Int = .max, ratioMax: Int = 1000, outputFree: Int = 64 << 20) {

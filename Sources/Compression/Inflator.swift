@@ -1,16 +1,16 @@
 import CZlib
 
-/// The peer's fault: what it sent is not gzip, or not all of it, or too much.
+/// The input is not gzip, is incomplete, or expands too far.
 package enum InflateError: Error, Equatable {
     case corrupt
-    /// The stream expands to more than was allowed: a decompression bomb, perhaps.
+    /// The stream expands beyond its bounds. It may be a decompression bomb.
     case outputTooLarge
     /// The input ended before the stream did.
     case truncated
 }
 
 /// Decompresses a gzip stream (RFC 1952), piece by piece, up to a bound. Several members in a row are one stream (§2.2).
-/// Bytes behind a member that do not begin another are passed over, as gzip(1) and browsers do: padding, mostly.
+/// Bytes behind a member that do not begin another one are ignored, as gzip(1) and browsers do. Mostly they are padding.
 ///
 ///     start ──▶ inMember ──its end──▶ betweenMembers ──1F──▶ magic ──8B──▶ inMember
 ///                                           └───anything else──┴──▶ trailing
@@ -27,10 +27,10 @@ package enum InflateError: Error, Equatable {
         unsafe stream = .allocate(capacity: 1)
         unsafe stream.initialize(to: z_stream())
         let status = unsafe inflateInit2_(stream, gzipWindowBits, ZLIB_VERSION, CInt(MemoryLayout<z_stream>.size))
-        precondition(status == Z_OK, "inflateInit2 fails only without memory")
+        precondition(status == Z_OK, "inflateInit2 failed: no memory")
     }
 
-    /// - Parameter outputMax: bytes that may come out in all.
+    /// - Parameter outputMax: the most bytes of output.
     package init(outputMax: Int) { self.init(bounds: InflateBounds(outputMax: outputMax, ratioMax: .max)) }
 
     deinit {
@@ -38,8 +38,8 @@ package enum InflateError: Error, Equatable {
         unsafe stream.deallocate()
     }
 
-    /// Takes of `input` what it can and fills `room`, which is not empty. Never writes beyond the bounds; when more would
-    /// come it throws. After an error the same error is thrown again.
+    /// Decompresses as much of `input` as fits into `room`, which must not be empty. Never writes beyond the bounds, and throws if there
+    /// would be more. After an error it throws the same error again.
     package mutating func step(
         _ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
     ) throws(InflateError) -> StreamStep {
@@ -48,7 +48,7 @@ package enum InflateError: Error, Equatable {
         while true {
             switch state {
             case .failed(let error):
-                // What came out before is handed over first.
+                // Return the bytes before the error first.
                 guard step.produced > 0 else { throw error }
                 step.needsRoom = true
                 return step
@@ -73,7 +73,7 @@ package enum InflateError: Error, Equatable {
         }
     }
 
-    /// Nothing more comes. Throws `.truncated` when the stream is not at an end.
+    /// Reports the end of the input. Throws `.truncated` if the stream is incomplete.
     package func finish() throws(InflateError) {
         switch state {
         case .betweenMembers, .magic, .trailing: return
@@ -82,7 +82,7 @@ package enum InflateError: Error, Equatable {
         }
     }
 
-    /// One call of zlib, which may end the member or the stream. False: it can not go on without more input.
+    /// One call of zlib, which may end the member or the stream. Returns false if it needs more input.
     private mutating func advance(
         _ input: UnsafeRawBufferPointer, _ room: UnsafeMutableRawBufferPointer, _ step: inout StreamStep
     ) -> Bool {
@@ -107,7 +107,7 @@ package enum InflateError: Error, Equatable {
         return true
     }
 
-    /// All that was allowed is out: whatever comes now is too much, but the stream may just as well be at its end.
+    /// The output has reached its bound. Another byte would be too much, but the stream may be at its end.
     private func runWithoutRoom(_ source: UnsafeRawBufferPointer) -> (status: CInt, taken: Int, made: Int) {
         var spill: UInt8 = 0
         return unsafe withUnsafeMutableBytes(of: &spill) { unsafe run(source, $0) }
@@ -119,7 +119,7 @@ package enum InflateError: Error, Equatable {
         unsafe withStream(stream, source, target) { unsafe inflate(stream, Z_NO_FLUSH) }
     }
 
-    /// The first byte of its magic number is gone already: zlib is given it anew.
+    /// Starts a new member. The first byte of its magic number was used already, so zlib is given it again.
     private mutating func beginMember() {
         unsafe inflateReset(stream)
         var (first, spill): (UInt8, UInt8) = (gzipMagic.first, 0)
@@ -135,7 +135,7 @@ package enum InflateError: Error, Equatable {
 private let gzipMagic: (first: UInt8, second: UInt8) = (0x1F, 0x8B)
 
 extension Inflator {
-    /// Appends all that `bytes` decompress to: for what is all in memory and small.
+    /// Appends the decompressed form of `bytes`. For small streams that are in memory.
     package mutating func decompress(_ bytes: [UInt8], into output: inout [UInt8]) throws(InflateError) {
         unsafe try bytes.span.bytes.withUnsafeBytes { input throws(InflateError) in
             var rest = unsafe input

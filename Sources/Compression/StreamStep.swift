@@ -1,19 +1,19 @@
 import CZlib
 
-/// What one step of a compressor or decompressor did. Both are driven the same way: give input and room, move on by what
-/// was taken and made, and come again while `needsRoom`, with what is left of the input.
+/// The result of one step of a compressor or decompressor. Both are used in the same way: give input and room, advance by what was
+/// consumed and produced, and call again with the rest of the input while `needsRoom` is true.
 package struct StreamStep: Equatable, Sendable {
-    /// Bytes of the input taken.
+    /// Bytes of the input that were used.
     package var consumed = 0
-    /// Bytes written into the room given.
+    /// Bytes that were written into the room.
     package var produced = 0
-    /// The room was too small: more comes out, perhaps without further input. Where false, all of the input is taken.
+    /// Whether the room was too small, so that there is more output, perhaps without further input. If false, all input was consumed.
     package var needsRoom = false
 
     package init() {}
 }
 
-/// Lets `step` write up to `room` bytes behind what is in `output`.
+/// Lets `step` append up to `room` bytes to `output`.
 package func appendStep<Failure: Error>(
     to output: inout [UInt8], room: Int, _ step: (UnsafeMutableRawBufferPointer) throws(Failure) -> StreamStep
 ) throws(Failure) -> StreamStep {
@@ -32,12 +32,12 @@ package func appendStep<Failure: Error>(
 let gzipWindowBits: CInt = 15 + 16
 let chunkBytes = 16384
 
-/// Shows zlib the two buffers for the time of one call; says what it answered and how many bytes it took and made.
+/// Gives zlib the two buffers for one call. Returns its status, and how many bytes it consumed and produced.
 func withStream(
     _ stream: UnsafeMutablePointer<z_stream>, _ input: UnsafeRawBufferPointer, _ room: UnsafeMutableRawBufferPointer,
     _ call: () -> CInt
 ) -> (status: CInt, taken: Int, made: Int) {
-    // zlib counts in 32 bits; what is beyond is for the next call.
+    // zlib counts in 32 bits. The next call handles what is beyond.
     let (given, free) = (CUnsignedInt(clamping: input.count), CUnsignedInt(clamping: room.count))
     unsafe stream.pointee.next_in = UnsafeMutablePointer(
         mutating: input.baseAddress?.assumingMemoryBound(to: UInt8.self))

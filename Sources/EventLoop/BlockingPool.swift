@@ -1,14 +1,13 @@
 import Glibc
 import Synchronization
 
-/// Threads for work that would hold up a loop: password hashes, files.
+/// Threads for work that would block a loop: password hashes, compression, files.
 ///
-/// The queue is bounded: what finds it full is refused at once, and its client told so. Jobs of one submitter may
-/// finish in any order.
+/// The queue is bounded: a job that finds it full is refused at once. Jobs may finish in any order.
 package final class BlockingPool: Sendable {
     private struct State {
         var queue: [@Sendable () -> Void] = []
-        /// Index of the oldest job in `queue`; those before it are done.
+        /// The index of the oldest job in `queue`. The jobs before it have been taken.
         var first = 0
         var isShuttingDown = false
         var threads: [OwnedThread] = []
@@ -17,9 +16,9 @@ package final class BlockingPool: Sendable {
     private let jobsWaiting = CountingSemaphore()
     private let queueMax: Int
 
-    /// - Parameter name: of the threads, which get a number behind it; with that at most 15 bytes.
+    /// - Parameter name: the name of the threads. A number is appended; the kernel keeps 15 bytes in all.
     package init(name: String = "blocking", threads: Int, queueMax: Int) throws(EventLoopError) {
-        precondition(threads > 0 && queueMax > 0, "a pool has threads and a queue")
+        precondition(threads > 0 && queueMax > 0, "a pool needs threads and a queue")
         self.queueMax = queueMax
         for number in 0..<threads {
             let thread = OwnedThread(try startThread(name: "\(name)-\(number)") { [self] in work() })
@@ -27,8 +26,9 @@ package final class BlockingPool: Sendable {
         }
     }
 
-    /// Runs `work` on a thread of the pool and `then` with its result on the loop of `inbox`.
-    /// - Returns: false when the queue is full or the pool shut down; neither closure runs then.
+    /// Runs `work` on a thread of the pool, and then `then` with its result on the loop of `inbox`.
+    ///
+    /// - Returns: false if the queue is full or the pool was shut down. Neither closure runs then.
     package func submit<T: Sendable>(
         _ work: @escaping @Sendable () -> T, then: @escaping @Sendable (T) -> Void, on inbox: Inbox
     ) -> Bool {
@@ -39,7 +39,8 @@ package final class BlockingPool: Sendable {
     }
 
     /// Runs `job` on a thread of the pool.
-    /// - Returns: false when the queue is full or the pool shut down; it does not run then.
+    ///
+    /// - Returns: false if the queue is full or the pool was shut down. The job does not run then.
     package func submit(_ job: @escaping @Sendable () -> Void) -> Bool {
         let isAccepted = state.withLock { state in
             guard !state.isShuttingDown, state.queue.count - state.first < queueMax else { return false }
@@ -50,7 +51,7 @@ package final class BlockingPool: Sendable {
         return isAccepted
     }
 
-    /// Finishes what was accepted, then ends the threads. Must be called once, from outside the pool.
+    /// Runs the jobs that were accepted, then ends the threads. Blocks. Must be called once, and not on a thread of the pool.
     package func shutdown() {
         let threads = state.withLock { state in
             state.isShuttingDown = true
@@ -68,7 +69,7 @@ package final class BlockingPool: Sendable {
         }
     }
 
-    /// Nil only when the pool shuts down and nothing is left: each signal stands for a job or for the end.
+    /// The next job. Nil only if the pool is shut down and no job is left: each signal stands for a job or for the end.
     private func takeJob() -> (@Sendable () -> Void)? {
         state.withLock { state in
             guard state.first < state.queue.count else { return nil }

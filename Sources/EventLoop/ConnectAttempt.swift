@@ -1,6 +1,6 @@
 import Glibc
 
-/// Why no address could be connected to: the world's fault.
+/// Why no address could be connected to.
 package enum ConnectError: Error, Equatable {
     case refused
     case unreachable
@@ -18,18 +18,18 @@ package enum ConnectError: Error, Equatable {
     }
 }
 
-/// What came of a connection attempt.
+/// The result of a connection attempt.
 package enum ConnectOutcome: ~Copyable {
-    /// A connected socket that never blocks, and the address that it leads to.
+    /// A connected, non-blocking socket, and the address of its peer.
     case connected(Descriptor, SocketAddress)
     case failed(ConnectError)
 }
 
-/// Connecting to one of several addresses, after RFC 8305 §5 (Happy Eyeballs).
+/// Connects to one of several addresses, as in RFC 8305 §5 (Happy Eyeballs).
 ///
-/// Families alternate. The next address is tried when the one before has had `attemptDelay`, or at once when it
-/// failed; the first to connect wins and the others are closed. `done` is called once, never from inside `start`,
-/// and not after `cancel`. An attempt keeps itself alive while under way.
+/// Families alternate. The next address is tried `attemptDelay` after the one before, or as soon as that one failed. The first that
+/// connects wins, and the other sockets are closed. `done` is called once, never from within `start`, and not after `cancel`. An attempt
+/// retains itself until then.
 package final class ConnectAttempt: TimedObject {
     private let loop: EventLoop
     private let addresses: [SocketAddress]
@@ -41,7 +41,7 @@ package final class ConnectAttempt: TimedObject {
     private var failure: ConnectError?
     private var stagger = ClockEvent()
 
-    /// One socket on its way.
+    /// One socket that is connecting.
     private final class Try {
         let address: SocketAddress
         private var owner: Descriptor?
@@ -56,9 +56,9 @@ package final class ConnectAttempt: TimedObject {
             self.attempt = attempt
         }
 
-        /// Hands the socket over.
+        /// Gives the socket to the caller.
         func release() -> Descriptor {
-            guard let owner = owner.take() else { preconditionFailure("a socket is handed over once") }
+            guard let owner = owner.take() else { preconditionFailure("the socket was given away before") }
             return owner
         }
 
@@ -74,9 +74,9 @@ package final class ConnectAttempt: TimedObject {
     }
 
     /// - Parameters:
-    ///   - attemptDelay: head start of each address before the next; RFC 8305 §8 recommends 250 ms.
-    ///   - timeout: for all addresses together.
-    ///   - done: gets the connected socket, or why there is none.
+    ///   - attemptDelay: how long each address is tried before the next one; RFC 8305 §8 recommends 250 ms.
+    ///   - timeout: the time limit for all addresses together.
+    ///   - done: gets the connected socket, or the reason why there is none.
     package static func start(
         _ addresses: [SocketAddress], loop: EventLoop, attemptDelay: Duration, timeout: Duration,
         done: @escaping (consuming ConnectOutcome) -> Void
@@ -98,7 +98,7 @@ package final class ConnectAttempt: TimedObject {
         self.done = done
     }
 
-    /// Gives up; `done` is not called.
+    /// Closes all sockets. `done` is not called.
     package func cancel() {
         done = nil
         end()
@@ -106,7 +106,7 @@ package final class ConnectAttempt: TimedObject {
 
     override package func timerFired() { finish(.failed(.timedOut)) }
 
-    /// The addresses with families taking turns, each family in its order, the family of the first one leading (§4).
+    /// The addresses with alternating families, beginning with the family of the first one. Within a family the order stays (§4).
     static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
         guard let first = addresses.first else { return [] }
         let leading = addresses.filter { $0.family == first.family }
@@ -120,7 +120,7 @@ package final class ConnectAttempt: TimedObject {
         return result
     }
 
-    /// Starts the next address, and those after it while they fail at once.
+    /// Starts the next address, and the ones after it as long as they fail at once.
     private func tryNext() {
         stagger.stop()
         while nextIndex < addresses.count {
@@ -171,7 +171,7 @@ package final class ConnectAttempt: TimedObject {
 
     // MARK: Endings
 
-    /// What stands in the way of the most promising address is told; an unreachable family is no news.
+    /// Reports the error of the most promising address. That a family is unreachable says little.
     private func note(_ error: ConnectError) {
         if failure == nil || failure == .unreachable { failure = error }
     }
@@ -196,7 +196,7 @@ package final class ConnectAttempt: TimedObject {
         loop.afterTurn { [self] in finish(.failed(error)) }
     }
 
-    /// A socket that nobody waits for any more closes with its outcome.
+    /// Calls `done`. If nobody takes the socket out of the outcome, it closes.
     private func finish(_ outcome: consuming ConnectOutcome) {
         guard let done else { return }
         self.done = nil

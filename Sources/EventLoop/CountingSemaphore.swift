@@ -1,13 +1,13 @@
 import Glibc
 
-/// A POSIX semaphore: counts signals, `wait` takes one or sleeps.
+/// A POSIX semaphore. It counts signals; `wait` takes one, or sleeps until there is one.
 @safe package final class CountingSemaphore: @unchecked Sendable {
     private let raw: UnsafeMutablePointer<sem_t>
 
     package init() {
         unsafe raw = .allocate(capacity: 1)
         let status = unsafe sem_init(raw, 0, 0)
-        precondition(status == 0, "a semaphore at zero is always possible")
+        precondition(status == 0, "sem_init refused zero")
     }
 
     deinit {
@@ -21,7 +21,7 @@ import Glibc
         while unsafe sem_wait(raw) != 0 { precondition(errno == EINTR, "a semaphore fails only when interrupted") }
     }
 
-    /// - Returns: false where the time ran out.
+    /// Returns false if there was no signal in time.
     package func wait(timeout: Duration) -> Bool {
         var until = timespec()
         _ = unsafe clock_gettime(CLOCK_REALTIME, &until)

@@ -1,17 +1,17 @@
 import Glibc
 
-/// Sole owner of one open file descriptor. Closing is what happens when the owner goes away.
+/// The sole owner of an open file descriptor. Destroying it closes the descriptor.
 package struct Descriptor: ~Copyable, Sendable {
     package let rawValue: CInt
 
     package init(adopting rawValue: CInt) {
-        precondition(rawValue >= 0, "only an open descriptor has an owner")
+        precondition(rawValue >= 0, "the descriptor is not open")
         self.rawValue = rawValue
     }
 
     deinit { _ = close(rawValue) }
 
-    /// Hands the descriptor to an owner that closes it itself.
+    /// Gives the descriptor to an owner that closes it.
     package consuming func release() -> CInt {
         let fd = rawValue
         discard self

@@ -1,17 +1,17 @@
-// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+// Import all of these: which module a C type belongs to depends on which one is loaded first.
 import CAres
 import CLarder
 import CLibevent
 import Glibc
 
-/// One thread's loop over libevent: waits for descriptors and timers, calls back, turn after turn.
+/// The event loop of one thread, on libevent: in each turn it waits for descriptors and timers, and calls back.
 ///
-/// Everything registered here is called on the thread that runs `run()`, and nothing here may be touched from any
-/// other thread, except `inbox`. The base has no lock (`EVENT_BASE_FLAG_NOLOCK`) and no change list: what is added
-/// or removed is told to epoll at once. Whatever is registered must be removed before the loop goes away.
+/// Callbacks run on the thread that calls `run()`. No other thread may use the loop, except for `inbox`. The base has no lock
+/// (`EVENT_BASE_FLAG_NOLOCK`) and no change list: epoll is told at once what is added and removed. Everything that is registered must
+/// be removed before the loop is destroyed.
 @safe package final class EventLoop {
     let base: OpaquePointer
-    /// The one way in from other threads.
+    /// Where other threads post jobs for this loop.
     package let inbox: Inbox
     package let timers: TimerWheel
 
@@ -42,8 +42,8 @@ import Glibc
         unsafe event_base_free(base)
     }
 
-    /// A write to a peer that has gone is an error where it happens, not the end of the process: splice(2) can not be
-    /// told so call by call.
+    /// Ignores SIGPIPE, so that a write to a peer that is gone returns an error and does not end the process. `splice` has no flag for
+    /// that.
     private static let brokenPipesIgnored: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 
     private static func makeBase() throws(EventLoopError) -> OpaquePointer {
@@ -57,9 +57,9 @@ import Glibc
         return unsafe base
     }
 
-    /// Turns until `stop()`; after each turn runs what `afterTurn` was given during it.
+    /// Runs turns until `stop()`. After each turn runs the work that `afterTurn` was given during it.
     package func run() {
-        precondition(!isRunning, "a loop runs once at a time")
+        precondition(!isRunning, "the loop is running already")
         isRunning = true
         while !isStopping { turn() }
         isStopping = false
@@ -67,19 +67,19 @@ import Glibc
         forgetClocks()
     }
 
-    /// Ends `run()` after the current turn. From another thread: `inbox.post`.
+    /// Ends `run()` after the present turn. Other threads post a job that calls it.
     package func stop() { isStopping = true }
 
     private func turn() {
         forgetClocks()
-        // Does not wait when work was left over from before the first turn.
+        // Do not wait if there is work from before the first turn.
         let flags = EVLOOP_ONCE | (endOfTurn.isEmpty ? 0 : EVLOOP_NONBLOCK)
         let status = unsafe event_base_loop(base, flags)
-        precondition(status >= 0, "epoll failed under the loop")
+        precondition(status >= 0, "epoll failed")
         runEndOfTurn()
     }
 
-    /// Runs `work` when the callbacks of this turn are done. Work given while that happens waits for the next turn.
+    /// Runs `work` after the callbacks of this turn. Work that is added meanwhile waits for the next turn.
     package func afterTurn(_ work: @escaping () -> Void) { endOfTurn.append(work) }
 
     private func runEndOfTurn() {
@@ -89,12 +89,12 @@ import Glibc
         for item in work { item() }
         guard endOfTurn.isEmpty else { return }
         work.removeAll(keepingCapacity: true)
-        swap(&work, &endOfTurn)  // the array's memory serves the next turn
+        swap(&work, &endOfTurn)  // keep the array's memory for the next turn
     }
 
     // MARK: Clocks
 
-    /// The monotonic time, read at most once per turn.
+    /// The monotonic time, read at most once in a turn.
     package var now: MonotonicTime {
         if let time = monotonicOfTurn { return time }
         let time = MonotonicTime.read()
@@ -102,13 +102,13 @@ import Glibc
         return time
     }
 
-    /// Seconds since 1970 (UTC), read at most once per turn.
+    /// Seconds since 1970 (UTC), read at most once in a turn.
     package var wallSeconds: Int64 { Int64(wallClock.tv_sec) }
 
-    /// 1/1024 s since 1970 (UTC), in steps of a scheduler tick; read at most once per turn.
+    /// The time since 1970 (UTC) in 1/1024 s, in steps of a scheduler tick, read at most once in a turn.
     package var wallTicks: Int64 { fixedPoint(wallClock) }
 
-    /// Microseconds since 1970 (UTC), in steps of a scheduler tick; read at most once per turn.
+    /// Microseconds since 1970 (UTC), in steps of a scheduler tick, read at most once in a turn.
     package var wallMicroseconds: Int64 { Int64(wallClock.tv_sec) &* 1_000_000 &+ Int64(wallClock.tv_nsec / 1000) }
 
     private func forgetClocks() {
@@ -124,15 +124,15 @@ import Glibc
     }
 }
 
-/// The time now in 1/1024 s since 1970 (UTC), for threads without a loop: by the clock that loops read.
+/// The time since 1970 (UTC) in 1/1024 s, from the clock that loops read. For threads without a loop.
 package func readWallTicks() -> Int64 { fixedPoint(readClock(CLOCK_REALTIME_COARSE)) }
 
-/// 1024 / 10⁹ is 1,125,899.9 / 2⁴⁰: a multiplication and a shift in place of a division.
+/// Converts nanoseconds to 1/1024 s. 1024 / 10⁹ is 1,125,899.9 / 2⁴⁰, so a multiplication and a shift replace a division.
 private func fixedPoint(_ time: timespec) -> Int64 {
     Int64(time.tv_sec) << 10 | (Int64(time.tv_nsec) &* 1_125_899) >> 40
 }
 
-/// Why a loop could not be made: the machine's fault, at start.
+/// Why a loop could not be made.
 package enum EventLoopError: Error, Equatable {
     case outOfMemory
     case noBackend  // libevent found no epoll

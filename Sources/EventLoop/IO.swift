@@ -1,20 +1,20 @@
-// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+// Import all of these: which module a C type belongs to depends on which one is loaded first.
 import CAres
 import CLarder
 import CLibevent
 import Glibc
 
-/// What came of one attempt to move bytes.
+/// The result of one attempt to read or write.
 package enum IOResult: Equatable, Sendable {
-    /// How many moved; at least one, unless none were offered.
+    /// The number of bytes read or written. At least one, unless none were offered.
     case bytes(Int)
     case wouldBlock
-    /// The peer has sent its last byte (reading), or will read none (`EPIPE`, writing).
+    /// Reading: the peer has sent its last byte. Writing: the peer will read no more (`EPIPE`).
     case closed
     case failed(errno: CInt)
 }
 
-/// Single attempts to read and write. Interrupted calls are repeated, and a vanished reader is no signal.
+/// Single attempts to read and write. Interrupted calls are repeated, and writing to a peer that is gone raises no signal.
 package enum IO {
     package static func read(_ fd: CInt, into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
         while true {
@@ -25,7 +25,7 @@ package enum IO {
         }
     }
 
-    /// - Parameter more: further bytes follow at once, so the kernel may hold back an incomplete segment.
+    /// - Parameter more: more bytes follow at once, so the kernel may hold back an incomplete segment.
     package static func send(_ fd: CInt, _ bytes: UnsafeRawBufferPointer, more: Bool = false) -> IOResult {
         let flags = CInt(MSG_NOSIGNAL) | (more ? CInt(MSG_MORE) : 0)
         while true {
@@ -35,8 +35,9 @@ package enum IO {
         }
     }
 
-    /// Writes several pieces in one call, to a socket.
-    /// - Parameter vectors: an array of `struct iovec`, `count` of them.
+    /// Writes several pieces to a socket with one call.
+    ///
+    /// - Parameter vectors: an array of `count` vectors.
     package static func writev(_ fd: CInt, _ vectors: UnsafeMutableRawPointer, _ count: Int) -> IOResult {
         var message = unsafe msghdr()
         unsafe message.msg_iov = unsafe vectors.assumingMemoryBound(to: iovec.self)

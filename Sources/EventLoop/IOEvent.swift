@@ -1,20 +1,19 @@
 import CLibevent
 
-/// What a callback from the loop looks like: the descriptor, libevent's reason, and the context given at `assign`.
+/// A callback from the loop. It gets the descriptor, libevent's reason, and the context that was given to `assign`.
 package typealias ReadinessCallback = @convention(c) (CInt, Int16, UnsafeMutableRawPointer?) -> Void
 
-/// What to wait for.
+/// What an event waits for.
 package enum Readiness: Sendable {
     case read, write
 
     var flags: Int16 { Int16(self == .read ? EV_READ : EV_WRITE) }
 }
 
-/// One registered interest in one descriptor: level-triggered, persistent until removed.
+/// An event that waits for one descriptor: level-triggered, until it is removed.
 ///
-/// Lives in the connection it belongs to. The `struct event` exists only while assigned; the loop must outlive it,
-/// and the descriptor must stay open until `remove()`, `clear()` or the end of the owner. All of these may be
-/// called from inside the callback.
+/// It is stored in the connection that it belongs to. The `struct event` exists only while assigned. The loop must outlive it, and the
+/// descriptor must stay open until `remove()`, `clear()` or the end of the owner. All of these may be called from within the callback.
 @safe package struct IOEvent: ~Copyable {
     private var raw: UnsafeMutablePointer<event>?
     package private(set) var isAdded = false
@@ -27,7 +26,7 @@ package enum Readiness: Sendable {
         unsafe raw.deallocate()
     }
 
-    /// Ties the event to a descriptor; an earlier tie is cleared. Nothing is called before `add()`.
+    /// Assigns the event to a descriptor, in place of an earlier one. The callback is not called before `add()`.
     package mutating func assign(
         _ loop: EventLoop, fd: CInt, _ kind: Readiness, _ callback: ReadinessCallback,
         _ context: UnsafeMutableRawPointer
@@ -35,36 +34,36 @@ package enum Readiness: Sendable {
         remove()
         let event = unsafe raw ?? .allocate(capacity: 1)
         let status = unsafe event_assign(event, loop.base, fd, kind.flags | Int16(EV_PERSIST), callback, context)
-        precondition(status == 0, "event_assign refuses only wrong flags")
+        precondition(status == 0, "event_assign refused valid flags")
         unsafe raw = event
     }
 
     package var isAssigned: Bool { unsafe raw != nil }
 
-    /// Starts the waiting. Nothing happens when already added.
+    /// Starts waiting. Does nothing if the event is added already.
     package mutating func add() {
         guard !isAdded else { return }
-        guard let raw = unsafe raw else { preconditionFailure("an event is assigned before it is added") }
+        guard let raw = unsafe raw else { preconditionFailure("the event is not assigned") }
         let status = unsafe event_add(raw, nil)
-        precondition(status == 0, "epoll_ctl refused a descriptor: closed too early, or out of kernel memory")
+        precondition(status == 0, "epoll_ctl failed: the descriptor is closed, or the kernel has no memory")
         isAdded = true
     }
 
-    /// Sends later calls elsewhere, without a system call: for a descriptor that changes hands while waited for.
+    /// Replaces the callback without a system call, while the event waits. For a descriptor that gets another owner.
     package mutating func redirect(_ callback: ReadinessCallback, _ context: UnsafeMutableRawPointer) {
-        guard let raw = unsafe raw else { preconditionFailure("an event is assigned before it is redirected") }
+        guard let raw = unsafe raw else { preconditionFailure("the event is not assigned") }
         unsafe raw.pointee.ev_evcallback.evcb_cb_union.evcb_callback = callback
         unsafe raw.pointee.ev_evcallback.evcb_arg = context
     }
 
-    /// Stops the waiting; the tie remains.
+    /// Stops waiting. The event stays assigned.
     package mutating func remove() {
         guard isAdded, let raw = unsafe raw else { return }
         unsafe event_del(raw)
         isAdded = false
     }
 
-    /// Stops the waiting and gives the memory back.
+    /// Stops waiting, and frees the memory.
     package mutating func clear() {
         remove()
         if let raw = unsafe raw { unsafe raw.deallocate() }

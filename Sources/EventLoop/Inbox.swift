@@ -2,14 +2,14 @@ import CLarder
 import Glibc
 import Synchronization
 
-/// How other threads reach a loop: a list of jobs under a lock and an eventfd that wakes the loop.
+/// The jobs that other threads post for a loop: a list under a lock, and an eventfd that wakes the loop.
 ///
-/// The eventfd is written only when the list was empty, so a burst of posts costs one wake-up. Jobs run on the loop's
-/// thread in the order they were posted, at most `jobsPerTurnMax` in a turn. Who posts bounds how much: each poster
-/// waits for an answer or has a queue of its own with a limit.
+/// The eventfd is written only if the list was empty, so a burst of posts costs one wake-up. Jobs run on the loop's thread in the order in
+/// which they were posted, at most `jobsPerTurnMax` in a turn. The list itself has no bound: each poster waits for an answer, or has
+/// a bounded queue of its own.
 package final class Inbox: Sendable {
     package typealias Job = @Sendable () -> Void
-    /// Keeps a flood of jobs from starving descriptors.
+    /// The most jobs in one turn, so that a flood of jobs does not starve descriptors.
     static let jobsPerTurnMax = 256
 
     private struct State {
@@ -27,7 +27,7 @@ package final class Inbox: Sendable {
 
     var wakeUpDescriptor: CInt { descriptor.rawValue }
 
-    /// Has `job` run on the loop's thread. Jobs posted after the loop is gone are dropped, unrun.
+    /// Runs `job` on the loop's thread. A job that is posted after the end of the loop is released without being run.
     package func post(_ job: @escaping @Sendable () -> Void) {
         let mustWake = state.withLock { state in
             guard !state.isClosed else { return false }
@@ -44,13 +44,13 @@ package final class Inbox: Sendable {
             state.jobs = []
             return jobs
         }
-        _ = dropped  // what the jobs hold is released here, outside the lock
+        _ = dropped  // release what the jobs hold outside the lock
     }
 
-    /// The loop's side: runs what is waiting.
+    /// Runs the waiting jobs. Called by the loop.
     func drain() {
         var count: UInt64 = 0
-        _ = unsafe read(descriptor.rawValue, &count, 8)  // nothing to do on failure: the next turn tries again
+        _ = unsafe read(descriptor.rawValue, &count, 8)  // if this fails, the next turn tries again
         let (jobs, isMore) = state.withLock { state in
             let batch = Array(state.jobs.prefix(Inbox.jobsPerTurnMax))
             if batch.count == state.jobs.count {
@@ -66,6 +66,6 @@ package final class Inbox: Sendable {
 
     private func wake() {
         var one: UInt64 = 1
-        _ = unsafe write(descriptor.rawValue, &one, 8)  // fails only when the counter is full, which wakes as well
+        _ = unsafe write(descriptor.rawValue, &one, 8)  // fails only if the counter is full: the loop wakes
     }
 }

@@ -1,19 +1,19 @@
-// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+// Import all of these: which module a C type belongs to depends on which one is loaded first.
 import CAres
 import CLarder
 import CLibevent
 import Glibc
 
-/// A point on the clock that never goes back. Only differences mean anything.
+/// A time of the clock that never goes back. Only differences have a meaning.
 package struct MonotonicTime: Comparable, Hashable, Sendable {
-    /// Nanoseconds since the machine started.
+    /// Nanoseconds since the system started.
     package var nanoseconds: UInt64
 
     package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
     package static func < (a: MonotonicTime, b: MonotonicTime) -> Bool { a.nanoseconds < b.nanoseconds }
 
-    /// The time `duration` later; clamped to the ends of the clock.
+    /// The time `duration` later, clamped to the range of the clock.
     package func advanced(by duration: Duration) -> MonotonicTime {
         let step = duration.nanosecondsClamped
         if step < 0 {
@@ -24,14 +24,14 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
         return MonotonicTime(nanoseconds: overflow ? .max : time)
     }
 
-    /// Time gone by since `earlier`; negative when `earlier` is in fact later.
+    /// The time since `earlier`. Negative if `earlier` is later.
     package func duration(since earlier: MonotonicTime) -> Duration {
         self >= earlier
             ? .nanoseconds(Int64(clamping: nanoseconds - earlier.nanoseconds))
             : .nanoseconds(-Int64(clamping: earlier.nanoseconds - nanoseconds))
     }
 
-    /// The clock as it stands now. Coarse: steps of a scheduler tick (1 to 4 ms), for a fraction of the cost.
+    /// The present time. It advances in steps of a scheduler tick (1 to 4 ms), and is cheap to read.
     static func read() -> MonotonicTime {
         let time = readClock(CLOCK_MONOTONIC_COARSE)
         return MonotonicTime(nanoseconds: UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec))
@@ -39,7 +39,7 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
 }
 
 extension Duration {
-    /// Nanoseconds, clamped to what an `Int64` holds (292 years).
+    /// The duration in nanoseconds, clamped to the range of `Int64` (292 years).
     var nanosecondsClamped: Int64 {
         let (seconds, attoseconds) = components
         let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -51,12 +51,12 @@ extension Duration {
 func readClock(_ clock: clockid_t) -> timespec {
     var time = timespec()
     let status = unsafe clock_gettime(clock, &time)
-    precondition(status == 0, "the clocks of Linux can always be read")
+    precondition(status == 0, "clock_gettime failed")
     return time
 }
 
 extension Duration {
-    /// Rounded down; the nearest bound where it does not fit.
+    /// Rounded down, and clamped to the range of the type.
     package var wholeNanoseconds: Int64 {
         let nanoseconds = attoseconds / 1_000_000_000
         return Int64(exactly: nanoseconds) ?? (nanoseconds < 0 ? .min : .max)

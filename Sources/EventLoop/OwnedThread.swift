@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A thread to be waited for, once.
+/// A thread that is joined once.
 package final class OwnedThread: Sendable {
     private let handle: Mutex<ThreadHandle?>
 

@@ -1,10 +1,10 @@
 import CLarder
 
-/// A kernel pipe that bytes are spliced through.
+/// A kernel pipe for `splice`.
 final class Pipe {
     let readEnd: Descriptor
     let writeEnd: Descriptor
-    /// Bytes it holds at most.
+    /// Its capacity in bytes.
     let capacity: Int
 
     init(readEnd: consuming Descriptor, writeEnd: consuming Descriptor, capacity: Int) {
@@ -14,20 +14,20 @@ final class Pipe {
     }
 }
 
-/// Empty pipes of one loop, kept for the next tunnel: making one costs three system calls and kernel memory.
+/// The empty pipes of one loop, kept for the next tunnel: making a pipe costs three system calls and kernel memory.
 package final class PipePool {
     static let capacityWanted: CInt = 1 << 20
-    /// What an unprivileged process gets when its quota of large pipes is used up is a quarter of this or less, and
-    /// then splicing gains nothing over copying.
+    /// The least capacity in bytes that is worth splicing through. A process that has used up its quota of large pipes gets a quarter of
+    /// this or less.
     static let capacityMin = 256 << 10
-    /// Two descriptors and up to 1 MiB of kernel memory (when filled) each.
+    /// The most pipes that are kept. Each has two descriptors, and up to 1 MiB of kernel memory when filled.
     static let idleMax = 32
 
     private var idle: [Pipe] = []
 
     package init() {}
 
-    /// An empty pipe; nil when the system has none to give.
+    /// Returns an empty pipe. Returns nil if the system cannot make one.
     func take() -> Pipe? {
         if let pipe = idle.popLast() { return pipe }
         var ends: [CInt] = [-1, -1]
@@ -40,7 +40,7 @@ package final class PipePool {
         return pipe.capacity >= PipePool.capacityMin ? pipe : nil
     }
 
-    /// Takes back a pipe that is empty.
+    /// Keeps an empty pipe for later.
     func give(_ pipe: Pipe) {
         if idle.count < PipePool.idleMax { idle.append(pipe) }
     }

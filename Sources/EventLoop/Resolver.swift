@@ -1,45 +1,45 @@
-// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+// Import all of these: which module a C type belongs to depends on which one is loaded first.
 import CAres
 import CLarder
 import CLibevent
 import Glibc
 
-/// Names to addresses without blocking, with a cache that heeds the time-to-live of answers. One per loop.
+/// Resolves names to addresses without blocking, with a cache that respects the time-to-live of answers. Each loop has one.
 ///
-/// Does: the hosts file, the search list and servers of resolv.conf, A and AAAA together, TCP when an answer does not
-/// fit, the order of RFC 6724 (all by c-ares; docs/decisions/0001-c-ares.md). Does not judge addresses: whether one may
-/// be dialled is for Access to say. Names are taken as spelled: give them in lower case.
+/// c-ares does the work (docs/decisions/0001-c-ares.md): the hosts file, the search list and the servers of resolv.conf, A and AAAA
+/// together, TCP for long answers, the order of RFC 6724. The resolver does not judge addresses: Access decides which may be
+/// dialled. Give names in lower case.
 @safe package final class Resolver {
     package struct Options: Sendable {
-        /// Bounds on how long an answer is believed, whatever its time-to-live says (RFC 1035 §3.2.1).
+        /// The least and the longest time for which an answer is used, whatever its time-to-live (RFC 1035 §3.2.1).
         package var ttlMin: Duration = .seconds(1)
         package var ttlMax: Duration = .seconds(3600)
-        /// How long "there is no such name" is believed (RFC 2308). Other failures are believed for `ttlMin`.
+        /// How long the answer that a name does not exist is used (RFC 2308). Other failures are used for `ttlMin`.
         package var negativeTTL: Duration = .seconds(5)
         package var entriesMax = 10_000
-        /// Questions open at a time.
+        /// The most queries at a time.
         package var queriesMax = 1_000
-        /// Patience with one server before the question is put again; doubles with each round.
+        /// How long to wait for one server before the query is sent again. Doubles with each round.
         package var timeout: Duration = .seconds(2)
-        /// Rounds through all servers.
+        /// The number of rounds through all servers.
         package var tries = 3
-        /// `address:port` each, in place of those in resolv.conf; nil uses these.
+        /// Name servers as `address:port`. Nil: those of resolv.conf.
         package var servers: [String]?
 
         package init() {}
     }
 
     package struct Resolution: Sendable, Equatable {
-        /// At least one; best first; port zero.
+        /// At least one address, the best one first. The ports are zero.
         package var addresses: [SocketAddress]
         package var expires: MonotonicTime
     }
 
-    /// Since the start; the share of `cacheHits` among all look-ups tells whether the cache is large enough.
+    /// Counts since the start. The share of `cacheHits` tells whether the cache is large enough.
     package struct Stats: Sendable, Equatable {
         package var queries: UInt64 = 0
         package var cacheHits: UInt64 = 0
-        /// Look-ups that joined a question already open.
+        /// Look-ups that waited for a query that was under way already.
         package var joined: UInt64 = 0
         package var failures: UInt64 = 0
     }
@@ -54,7 +54,7 @@ import Glibc
     private var cache: ResolverCache
     private var openQueries: [String: Query] = [:]
 
-    /// Throws when resolv.conf can not be read or names no usable server, or `options.servers` is not well formed.
+    /// Throws if resolv.conf cannot be read or names no usable server, or if `options.servers` is malformed.
     package init(loop: EventLoop, options: Options = Options()) throws(ResolverError) {
         self.loop = loop
         self.options = options
@@ -65,27 +65,27 @@ import Glibc
     }
 
     deinit {
-        unsafe ares_destroy(channel)  // ends open queries, whose callbacks meet a resolver that is gone
+        unsafe ares_destroy(channel)  // ends open queries; their callbacks find no resolver any more
         sockets.detach()
     }
 
-    /// What is known about `host` without asking; nil when nothing is.
+    /// The cached answer for `host`. Nil if there is none.
     package func cached(_ host: String) -> Outcome? {
         guard let outcome = cache.outcome(for: host, at: loop.now) else { return nil }
         stats.cacheHits += 1
         return outcome
     }
 
-    /// Asks for the addresses of `host`, once for all who ask meanwhile.
+    /// Resolves `host`. Look-ups for the same host share one query.
     ///
-    /// `done` is called once, at the end of this or a later turn, unless the ticket is cancelled before.
+    /// `done` is called once, at the end of this or a later turn, unless the ticket is cancelled first.
     @discardableResult
     package func resolve(_ host: String, _ done: @escaping (Outcome) -> Void) -> ResolverTicket {
         let ticket = ResolverTicket(done)
         if let outcome = cached(host) {
             loop.afterTurn { ticket.deliver(outcome) }
         } else if let address = SocketAddress(literal: host) {
-            // c-ares would ask the name servers all the same.
+            // c-ares would send a query for these as well.
             let resolution = Resolution(addresses: [address], expires: loop.now.advanced(by: options.ttlMax))
             loop.afterTurn { ticket.deliver(.success(resolution)) }
         } else if let query = openQueries[host] {
@@ -101,7 +101,7 @@ import Glibc
         return ticket
     }
 
-    /// RFC 1035 §2.3.4: 255 octets on the wire are 253 characters, and a final dot.
+    /// RFC 1035 §2.3.4: 255 octets on the wire are 253 characters and a final dot.
     private static func isAskable(_ host: String) -> Bool {
         (1...254).contains(host.utf8.count) && !host.utf8.contains(0)
     }
@@ -122,7 +122,7 @@ import Glibc
         sockets.restartClock()
     }
 
-    /// Tickets are served at the end of the turn: those who asked may do anything then, also drop the resolver.
+    /// Calls the tickets at the end of the turn. Their callers may do anything then, even release the resolver.
     private func answered(_ query: Query, _ status: CInt, _ answer: UnsafeMutablePointer<ares_addrinfo>?) {
         openQueries[query.host] = nil
         let outcome = unsafe self.outcome(status, answer)
@@ -149,7 +149,7 @@ import Glibc
             ttl = min(ttl, unsafe current.pointee.ai_ttl)
             unsafe node = unsafe current.pointee.ai_next
         }
-        // The way through an alias is believed no longer than the alias itself.
+        // An answer through an alias is used no longer than the alias itself.
         var alias = unsafe answer.pointee.cnames
         while let current = unsafe alias {
             ttl = min(ttl, unsafe current.pointee.ttl)
@@ -196,7 +196,7 @@ import Glibc
         return unsafe channel
     }
 
-    /// One open question and those who wait for its answer.
+    /// One query, and the look-ups that wait for its answer.
     private final class Query {
         let host: String
         weak var resolver: Resolver?
@@ -215,7 +215,7 @@ package final class ResolverTicket {
 
     init(_ done: @escaping (Resolver.Outcome) -> Void) { self.done = done }
 
-    /// The answer is no longer wanted; it still reaches the cache.
+    /// Cancels the look-up. The answer still goes into the cache.
     package func cancel() { done = nil }
 
     func deliver(_ outcome: Resolver.Outcome) {

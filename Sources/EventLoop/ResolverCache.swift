@@ -1,7 +1,7 @@
-/// What names resolved to, for as long as that may be believed, in two generations of bounded size.
+/// Answers of name servers until they expire, in two generations of bounded size.
 ///
-/// When the young generation is full it becomes the old one, and the old one is dropped. What is looked up moves to the
-/// young one; so names in use stay, and nothing is ever searched for what to evict.
+/// When the young generation is full it becomes the old one, and the old one is dropped. A name that is looked up moves to the young
+/// one. So names in use stay, and nothing has to be searched for eviction.
 struct ResolverCache {
     typealias Outcome = Result<Resolver.Resolution, ResolverError>
     private struct Entry {

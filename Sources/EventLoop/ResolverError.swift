@@ -1,17 +1,17 @@
 import CAres
 
-/// Why a name has no address.
+/// Why a name could not be resolved.
 package enum ResolverError: Error, Equatable, Sendable {
     /// The name does not exist, or has no address (NXDOMAIN, NODATA).
     case notFound
-    /// Not a name that can be asked for.
+    /// The text is not a valid name.
     case badName
     case timedOut
-    /// What a server answered made no sense, or said that it would not answer.
+    /// The answer of a server was malformed, or was a refusal.
     case serverFailure
-    /// No server is left to ask: each could not be reached or failed (SERVFAIL, REFUSED). c-ares tells these not apart.
+    /// Every server was unreachable or failed (SERVFAIL, REFUSED). c-ares does not distinguish these.
     case serverUnreachable
-    /// Larder has as many questions open as it allows itself.
+    /// The most queries at a time (`Resolver.Options`) are under way.
     case tooManyQueries
     /// c-ares gave another status; see ares_getaddrinfo(3).
     case failed(status: CInt)

@@ -1,12 +1,12 @@
-// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+// Import all of these: which module a C type belongs to depends on which one is loaded first.
 import CAres
 import CLarder
 import CLibevent
 import Glibc
 
-/// The descriptors and the clock of one c-ares channel, tied to a loop.
+/// Connects the sockets and timeouts of one c-ares channel to a loop.
 ///
-/// c-ares says which of its sockets it waits for; the loop tells it when they are ready or its time is up.
+/// c-ares reports which of its sockets it waits for. The loop tells it when they are ready and when a timeout has passed.
 @safe final class ResolverSockets {
     private let loop: EventLoop
     private var channel: ares_channel?
@@ -27,7 +27,7 @@ import Glibc
 
     func attach(_ channel: ares_channel) { unsafe self.channel = unsafe channel }
 
-    /// After the channel is destroyed: nothing may call into it any more.
+    /// Removes all events. Called after the channel was destroyed, because nothing may call it any more.
     func detach() {
         unsafe channel = nil
         clock.stop()
@@ -69,14 +69,14 @@ import Glibc
         restartClock()
     }
 
-    /// Sets the clock to when c-ares next wants to be asked about its time-outs.
+    /// Sets the timer for the next timeout of c-ares.
     func restartClock() {
         guard let channel = unsafe channel else { return }
         var wait = timeval()
         guard unsafe ares_timeout(channel, nil, &wait) != nil else { return clock.stop() }
         let delay = Duration.microseconds(Int64(wait.tv_sec) * 1_000_000 + Int64(wait.tv_usec))
         unsafe clock.start(
-            // One millisecond more, or the loop may wake just before the time and turn for nothing.
+            // One millisecond more: otherwise the loop may wake just before the time, and turn for nothing.
             loop, after: delay + .milliseconds(1), .once,
             { _, _, context in
                 let sockets = unsafe Unmanaged<ResolverSockets>.fromOpaque(context!).takeUnretainedValue()

@@ -1,16 +1,16 @@
 import Glibc
 
-/// Turns signals of the process into jobs of one loop: no code runs in a signal handler.
+/// Turns signals to the process into jobs of one loop, so that no code runs in a signal handler.
 ///
-/// The signals are blocked for every thread that starts after `block`; one thread waits for them with sigwait(3).
+/// Every thread that starts after `block` blocks the signals. One thread waits for them with sigwait(3).
 package enum SignalWatcher {
-    /// Blocks the signals for this thread and those it starts. To be called before any other thread runs.
+    /// Blocks the signals for this thread and the threads that it starts. Must be called before any other thread runs.
     package static func block(_ signals: [CInt]) {
         var set = signalSet(signals)
         _ = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Calls back on the inbox's loop for each signal that arrives, until the process ends.
+    /// Calls back on the loop of `inbox` for each signal, until the process ends.
     package static func watch(
         _ signals: [CInt], inbox: Inbox, _ arrived: @escaping @Sendable (CInt) -> Void
     ) throws(EventLoopError) {

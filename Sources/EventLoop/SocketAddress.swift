@@ -1,10 +1,10 @@
-// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+// Import all of these: which module a C type belongs to depends on which one is loaded first.
 import CAres
 import CLarder
 import CLibevent
 import Glibc
 
-/// Where a socket listens or connects: IPv4, IPv6 or a path in the file system.
+/// The address of a socket: IPv4, IPv6 or a path in the file system.
 package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     package enum Family: Sendable { case v4, v6, unix }
 
@@ -22,12 +22,12 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// - Parameters:
     ///   - high: the first eight bytes of the address as a number.
-    ///   - scope: index of the interface for link-local addresses; zero elsewhere.
+    ///   - scope: the index of the interface for a link-local address, zero for others.
     package init(v6 high: UInt64, low: UInt64, port: UInt16, scope: UInt32 = 0) {
         self.init(.v6(high: high, low: low, port: port, scope: scope))
     }
 
-    /// Throws `.pathTooLong` (the kernel takes 107 bytes) or `.emptyPath`.
+    /// Throws `.emptyPath`, or `.pathTooLong` for more than the 107 bytes that the kernel accepts.
     package init(unixPath: String) throws(SocketError) {
         let bytes = Array(unixPath.utf8)
         guard !bytes.isEmpty, !bytes.contains(0) else { throw .emptyPath }
@@ -35,7 +35,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         self.init(.unix(path: bytes))
     }
 
-    /// An address in its numeric spelling, without port, brackets or zone; nil when `literal` is none.
+    /// Parses an address in numeric form, without port, brackets or zone. Returns nil for any other text.
     init?(literal: String) {
         var v4 = in_addr()
         if unsafe inet_pton(AF_INET, literal, &v4) == 1 {
@@ -49,7 +49,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         unsafe self.init(&raw, length: size)
     }
 
-    /// What the kernel or c-ares wrote; nil for a family we do not know. An unnamed Unix socket has an empty path.
+    /// An address that the kernel or c-ares has written. Nil for another family. An unnamed Unix socket has an empty path.
     package init?(_ address: UnsafeRawPointer, length: Int) {
         guard length >= 2 else { return nil }
         switch unsafe CInt(address.loadUnaligned(as: UInt16.self)) {
@@ -89,17 +89,17 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The address as a number; nil when not IPv4.
+    /// The address as a number. Nil if it is not IPv4.
     package var v4: UInt32? {
         if case .v4(let address, _) = storage { address } else { nil }
     }
 
-    /// The two halves of the address; nil when not IPv6.
+    /// The two halves of the address as numbers. Nil if it is not IPv6.
     package var v6: (high: UInt64, low: UInt64)? {
         if case .v6(let high, let low, _, _) = storage { (high, low) } else { nil }
     }
 
-    /// 127.0.0.0/8 and ::1: this machine, over TCP.
+    /// Whether the address is in 127.0.0.0/8, or is ::1.
     var isLoopback: Bool {
         switch storage {
         case .v4(let address, _): address >> 24 == 127
@@ -108,12 +108,12 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The path's bytes; nil when not a Unix socket.
+    /// The bytes of the path. Nil if it is not a Unix socket.
     package var unixPath: [UInt8]? {
         if case .unix(let path) = storage { path } else { nil }
     }
 
-    /// The same address with another port; a Unix socket is unchanged.
+    /// The address with another port. A Unix socket does not change.
     package func with(port: UInt16) -> SocketAddress {
         switch storage {
         case .v4(let address, _): SocketAddress(v4: address, port: port)
@@ -122,7 +122,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Lends the address in the kernel's form (`struct sockaddr`) and its length.
+    /// Calls `body` with the address in the kernel's form (`struct sockaddr`) and its length.
     package func withSockaddr<R>(_ body: (UnsafeRawPointer, UInt32) -> R) -> R {
         switch storage {
         case .v4(let address, let port):
@@ -164,7 +164,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The address alone in its usual spelling; for a Unix socket the path.
+    /// The address without the port, in its canonical form. For a Unix socket, the path.
     package var numericHost: String {
         if case .unix(let path) = storage { return String(decoding: path, as: UTF8.self) }
         var text = [UInt8](repeating: 0, count: 64)
@@ -179,6 +179,6 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         return host == 0 ? String(decoding: text.prefix { $0 != 0 }, as: UTF8.self) : "?"
     }
 
-    /// `sun_path` less its terminating zero.
+    /// The size of `sun_path` without its terminating zero.
     static let unixPathBytesMax = 107
 }

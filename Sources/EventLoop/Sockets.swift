@@ -1,10 +1,10 @@
-// Which of these modules a C type belongs to depends on which is loaded first: all are named.
+// Import all of these: which module a C type belongs to depends on which one is loaded first.
 import CAres
 import CLarder
 import CLibevent
 import Glibc
 
-/// The world's fault: the system call that failed and what the kernel said.
+/// A system call that failed, and the error of the kernel.
 package enum SocketError: Error, Equatable, CustomStringConvertible {
     package enum Call: String, Sendable { case socket, bind, listen, connect, chmod, option, name }
 
@@ -23,39 +23,39 @@ package enum SocketError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// The C library's words for an `errno`.
+/// The text of the C library for an `errno`.
 package func systemErrorText(_ code: CInt) -> String {
     unsafe String(cString: strerror(code))
 }
 
-/// What came of one `accept`.
+/// The result of one `accept`.
 package enum AcceptResult: ~Copyable {
     case accepted(Descriptor, SocketAddress)
     case wouldBlock
-    /// The process or the machine has none left: stop accepting until some are closed.
+    /// The process or the system has no free descriptor. Stop accepting until some are closed.
     case outOfDescriptors
-    /// This client is gone already; the next may be there.
+    /// This client is gone already. Others may be waiting.
     case aborted
     case failed(errno: CInt)
 }
 
-/// What came of starting a connection.
+/// The result of starting a connection.
 package enum ConnectStart: ~Copyable {
     case connected(Descriptor)
-    /// Writable means decided: ask `pendingError`.
+    /// The connection is being made. When the socket is writable, `pendingError` tells the result.
     case inProgress(Descriptor)
 }
 
-/// Sockets as the proxy wants them: non-blocking, closed on exec, `TCP_NODELAY` where it matters.
+/// Makes and changes sockets: non-blocking, and closed on exec.
 package enum Sockets {
     /// Makes a listening socket.
     ///
-    /// The socket file of a Unix address is removed first if nobody answers on it, and `.addressInUse` thrown if
-    /// somebody does.
+    /// For a Unix address, removes an old socket file first if no process listens on it. Throws `.addressInUse` if one does.
+    ///
     /// - Parameters:
-    ///   - reusePort: each worker listens by itself and the kernel spreads the clients.
-    ///   - backlog: connections the kernel holds until they are accepted.
-    ///   - unixMode: permissions of the socket file; nil leaves them to the umask.
+    ///   - reusePort: each worker has a listening socket, and the kernel distributes the clients.
+    ///   - backlog: how many connections the kernel holds until they are accepted.
+    ///   - unixMode: the permissions of the socket file. Nil: those of the umask.
     package static func listen(
         _ address: SocketAddress, reusePort: Bool, backlog: Int, unixMode: UInt32? = nil
     ) throws(SocketError) -> Descriptor {
@@ -85,7 +85,7 @@ package enum Sockets {
         return socket
     }
 
-    /// Takes one waiting client.
+    /// Accepts one waiting client.
     package static func accept(_ fd: CInt) -> AcceptResult {
         while true {
             var raw = sockaddr_storage()
@@ -104,7 +104,7 @@ package enum Sockets {
             case EINTR: continue
             case EAGAIN: return .wouldBlock
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .outOfDescriptors
-            // accept(2): errors already pending on the new socket are to be treated like a client that left.
+            // accept(2): an error that is pending on the new socket means that the client has left.
             case ECONNABORTED, ENETDOWN, EPROTO, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH, EOPNOTSUPP, ENETUNREACH:
                 return .aborted
             default: return .failed(errno: errno)
@@ -112,7 +112,7 @@ package enum Sockets {
         }
     }
 
-    /// Starts connecting. On loopback and Unix sockets that is often all.
+    /// Starts connecting. On loopback and Unix sockets the connection is often complete at once.
     package static func connect(_ address: SocketAddress) throws(SocketError) -> ConnectStart {
         let socket = try open(address)
         var isAskingAgain = false
@@ -124,43 +124,43 @@ package enum Sockets {
                 return .connected(socket)
             }
             if errno == EINTR { continue }
-            // A loopback peer answers inside the first call, and asking again costs less than going through epoll.
+            // A loopback peer answers within the first call, and asking again costs less than waiting with epoll.
             if errno == EINPROGRESS && address.isLoopback && !isAskingAgain {
                 isAskingAgain = true
                 continue
             }
             if errno == EALREADY { return .inProgress(socket) }
-            // A Unix socket whose backlog is full says EAGAIN and would never become writable: that is a failure.
+            // A Unix socket whose backlog is full returns EAGAIN and never becomes writable, so this is a failure.
             if errno == EINPROGRESS { return .inProgress(socket) }
             throw .failed(.connect, errno: errno)
         }
     }
 
-    /// Sends small writes at once (no Nagle). Not an error on a Unix socket.
+    /// Sends small writes at once (no Nagle). Does nothing on a Unix socket.
     package static func setNoDelay(_ fd: CInt) { setIgnoring(fd, CInt(IPPROTO_TCP), TCP_NODELAY, 1) }
 
-    /// The next close is a reset: what was sent and has not arrived may be lost, and the other side knows that it was cut off.
+    /// Makes closing send a reset: bytes that have not arrived may be lost, and the peer can tell that the connection was cut off.
     package static func resetOnClose(_ fd: CInt) {
         var option = linger(l_onoff: 1, l_linger: 0)
         _ = unsafe setsockopt(fd, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// The connection is over in both directions: reset, or both ends have closed. Tells a peer that is gone from one that has only
-    /// sent its last byte.
+    /// Whether the connection has ended in both directions: it was reset, or both sides have closed. Tells a peer that is gone from one
+    /// that has only sent its last byte.
     package static func isHungUp(_ fd: CInt) -> Bool {
         var entry = pollfd(fd: fd, events: 0, revents: 0)
         guard unsafe poll(&entry, 1, 0) > 0 else { return false }
         return entry.revents & Int16(POLLHUP | POLLERR) != 0
     }
 
-    /// The error a socket was left with, zero for none: how a connection attempt ended.
+    /// The pending error of a socket, zero for none: the result of a connection attempt.
     package static func pendingError(_ fd: CInt) -> CInt {
         var code: CInt = 0
         var length = socklen_t(MemoryLayout<CInt>.size)
         return unsafe getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &length) == 0 ? code : errno
     }
 
-    /// Where this end of the socket is: after `listen` on port zero, which port it got.
+    /// The local address of a socket: after `listen` on port zero, with the port that the system chose.
     package static func localAddress(_ fd: CInt) throws(SocketError) -> SocketAddress {
         var raw = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -173,9 +173,9 @@ package enum Sockets {
         return address
     }
 
-    /// Tells the peer that no more bytes come; reading goes on.
+    /// Closes the sending side. Reading goes on.
     package static func shutdownWrite(_ fd: CInt) {
-        _ = shutdown(fd, CInt(SHUT_WR))  // fails only when the connection is gone, which reading will tell
+        _ = shutdown(fd, CInt(SHUT_WR))  // fails only if the connection is gone, which reading will tell
     }
 
     // MARK: Helpers
@@ -201,7 +201,7 @@ package enum Sockets {
             _ = try connect(address)
         } catch {
             guard error == .failed(.connect, errno: ECONNREFUSED) else { throw .addressInUse }
-            _ = unsafe unlink(name)  // what can not be removed makes bind fail, which says so
+            _ = unsafe unlink(name)  // if this fails, bind fails and reports it
             return
         }
         throw .addressInUse

@@ -1,7 +1,7 @@
 import CLarder
 import Glibc
 
-/// A thread that was started and is to be waited for.
+/// A thread that was started and must be joined.
 package struct ThreadHandle: ~Copyable, Sendable {
     private let raw: pthread_t
 
@@ -12,13 +12,14 @@ package struct ThreadHandle: ~Copyable, Sendable {
     /// Waits until the thread's body has returned.
     package consuming func join() {
         let status = pthread_join(raw, nil)
-        precondition(status == 0, "a thread is joined once, by another one")
+        precondition(status == 0, "a thread is joined once, and not by itself")
         discard self
     }
 }
 
-/// Runs `body` on a thread of its own.
-/// - Parameter name: shown by `top -H` and debuggers; the kernel keeps 15 bytes.
+/// Runs `body` on a new thread.
+///
+/// - Parameter name: the name that `top -H` and debuggers show. The kernel keeps 15 bytes.
 package func startThread(
     name: String, _ body: @escaping @Sendable () -> Void
 ) throws(EventLoopError) -> ThreadHandle {
@@ -29,7 +30,7 @@ package func startThread(
         &raw, nil,
         { context in
             let start = unsafe Unmanaged<ThreadStart>.fromOpaque(context!).takeRetainedValue()
-            _ = unsafe clarder_name_thread(start.name)  // only cosmetic
+            _ = unsafe clarder_name_thread(start.name)  // a failure does not matter
             start.body()
             return nil
         }, unsafe start.toOpaque())

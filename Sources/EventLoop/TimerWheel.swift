@@ -1,15 +1,15 @@
 import Glibc
 
-/// Whatever has a time limit. Subclasses say what happens when it has passed.
+/// An object with a time limit. A subclass defines what happens when it has passed.
 ///
-/// The object is its own entry in the wheel's lists, so setting a limit allocates nothing. The wheel does not retain
-/// it: cancel before letting go.
+/// The object itself is the entry in the wheel's lists, so setting a limit allocates nothing. The wheel does not retain it: cancel the
+/// limit before the object is released.
 open class TimedObject {
-    /// When `timerFired` is due; nil when no limit is set.
+    /// When `timerFired` is due. Nil if no limit is set.
     package final var deadline: MonotonicTime? { limit }
-    /// The wheel's own: what others can write would be checked for exclusive access at every use.
+    // For the wheel only: properties that other files can write would be checked for exclusive access at every use.
     fileprivate final var limit: MonotonicTime?
-    /// The slot this is filed in; −1 when in none.
+    /// The slot that the object is filed in; −1 if none.
     fileprivate final var slot = -1
     fileprivate final unowned(unsafe) var previous: TimedObject?
     fileprivate final unowned(unsafe) var next: TimedObject?
@@ -19,11 +19,11 @@ open class TimedObject {
         unsafe next = nil
     }
 
-    deinit { precondition(slot < 0, "a timed object is cancelled before it goes away") }
+    deinit { precondition(slot < 0, "the time limit was not cancelled") }
 
-    /// Called on the loop's thread, at or up to two ticks after the deadline, never before it. The object is no longer
-    /// scheduled then, and may schedule itself again.
-    open func timerFired() { preconditionFailure("a timed object says what its limit means") }
+    /// Called on the loop's thread when the limit has passed, at most two ticks late and never early. The object is no longer scheduled
+    /// then, and may schedule itself again.
+    open func timerFired() { preconditionFailure("a subclass overrides this") }
 }
 
 /// A time limit that runs a closure.
@@ -35,16 +35,16 @@ package final class Timer: TimedObject {
     override package func timerFired() { action() }
 }
 
-/// All time limits of one loop: a ring of slots, each 100 ms wide, of objects to look at when its time has come.
+/// The time limits of one loop: a ring of slots of 100 ms each, with the objects to check when the time of the slot has come.
 ///
-/// Filing is lazy. Pushing a deadline back, which every read and write on a connection does, is one store: the
-/// object stays where it is filed and is filed anew when that slot comes round. So is one whose deadline lies beyond
-/// the ring. Everything is O(1). The libevent timer behind it exists only while something is filed.
+/// Filing is lazy. Extending a deadline, which every read and write on a connection does, is one store: the object stays in its slot, and
+/// is filed again when that slot's time has come. An object whose deadline lies beyond the ring is handled in the same way. Every
+/// operation is O(1). The libevent timer runs only while an object is filed.
 @safe package final class TimerWheel {
     static let tickNanoseconds: UInt64 = 100_000_000
-    /// 102.4 s: most limits are shorter and are filed once.
+    /// The slots cover 102.4 s. Most limits are shorter, so they are filed once.
     static let slotCount = 1024
-    /// Index of the list of what is due in the current tick.
+    /// The index of the list of objects that are due in the present tick.
     private static let due = slotCount
 
     private unowned(unsafe) var loop: EventLoop?
@@ -64,19 +64,19 @@ package final class Timer: TimedObject {
     func attach(to loop: EventLoop) { unsafe self.loop = loop }
 
     func detach() {
-        precondition(count == 0, "time limits are cancelled before their loop goes away")
+        precondition(count == 0, "a time limit was not cancelled before the end of its loop")
         clock.stop()
         unsafe loop = nil
     }
 
-    /// Sets the limit of `object` to `delay` from now, whatever it was before.
+    /// Sets the limit of `object` to `delay` from now, in place of an earlier one.
     package func schedule(_ object: TimedObject, after delay: Duration) {
         schedule(object, afterNanoseconds: UInt64(clamping: delay.wholeNanoseconds))
     }
 
-    /// The same for those who set limits so often that they keep the delay in the unit of the clock.
+    /// Sets the limit with a delay in the unit of the clock, for callers that do this very often.
     package func schedule(_ object: TimedObject, afterNanoseconds delay: UInt64) {
-        guard let loop = unsafe loop else { preconditionFailure("the loop of this wheel is gone") }
+        guard let loop = unsafe loop else { preconditionFailure("the loop of this wheel has ended") }
         let now = loop.now
         let deadline = MonotonicTime(nanoseconds: now.nanoseconds &+ min(delay, 1 << 62))
         if object.slot >= 0, let filed = object.limit, deadline >= filed {
@@ -89,7 +89,7 @@ package final class Timer: TimedObject {
         file(object)
     }
 
-    /// Forgets the limit of `object`; nothing happens when none is set.
+    /// Removes the limit of `object`. Does nothing if none is set.
     package func cancel(_ object: TimedObject) {
         object.limit = nil
         guard object.slot >= 0 else { return }
@@ -107,12 +107,12 @@ package final class Timer: TimedObject {
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Looks at every slot whose time has come since the last call.
+    /// Checks every slot whose time has come since the last call.
     private func advance() {
         guard let loop = unsafe loop else { return }
         let now = loop.now
         let target = now.nanoseconds / TimerWheel.tickNanoseconds
-        // After a long stall every slot is looked at once.
+        // After a long stall every slot is checked once.
         if target > tick + UInt64(TimerWheel.slotCount) { tick = target - UInt64(TimerWheel.slotCount) }
         while tick < target {
             tick += 1
@@ -122,7 +122,7 @@ package final class Timer: TimedObject {
         if count == 0 { clock.stop() }
     }
 
-    /// What fires may schedule and cancel others, also those that are due with it.
+    /// Fires the objects that are due. Each may schedule and cancel others, even those that are due at the same time.
     private func fireDue(at now: MonotonicTime) {
         while let object = unsafe heads[TimerWheel.due]?.takeUnretainedValue() {
             unlink(object)
@@ -143,9 +143,9 @@ package final class Timer: TimedObject {
         }
     }
 
-    /// The slot is the first whose time is not before the deadline; the farthest of the ring when that is beyond it.
+    /// Files the object in the first slot whose time is not before the deadline, or in the last slot if the deadline lies beyond the ring.
     private func file(_ object: TimedObject) {
-        guard let deadline = object.limit else { preconditionFailure("only what has a deadline is filed") }
+        guard let deadline = object.limit else { preconditionFailure("the object has no deadline") }
         let width = TimerWheel.tickNanoseconds
         let exact = deadline.nanoseconds / width + (deadline.nanoseconds % width == 0 ? 0 : 1)
         let wanted = min(max(exact, tick + 1), tick + UInt64(TimerWheel.slotCount - 1))

@@ -2,19 +2,19 @@ import Glibc
 
 /// How a tunnel ended.
 package enum TunnelEnd: Equatable, Sendable {
-    /// Both sides sent their last byte and everything was passed on.
+    /// Both sides sent their last byte, and all bytes were passed on.
     case closed
-    /// Nothing moved for the idle limit.
+    /// No byte was moved for the idle limit.
     case idle
     case failed(errno: CInt)
     case cancelled
 }
 
-/// Bytes both ways between two sockets, unread: after CONNECT (RFC 9110 §9.3.6) and after a 101.
+/// Moves bytes between two sockets in both directions, after CONNECT (RFC 9110 §9.3.6) or a 101.
 ///
-/// A side that has sent its last byte is half-closed towards the other, which may go on. A side is not read while the
-/// other does not take what was read before, and no interest is registered then, so nothing spins. The relay keeps
-/// itself alive from `start` until it calls `finished`, once, with both descriptors closed.
+/// When one side has sent its last byte, the sending side towards the other is closed; the other direction goes on. A side is not read
+/// while the other does not accept what was read before, and no event waits for it then, so the loop does not spin. The relay
+/// retains itself from `start` until it calls `finished`, once, with both descriptors closed.
 @safe package final class TunnelRelay: TimedObject {
     private let loop: EventLoop
     private let pipes: PipePool
@@ -32,11 +32,10 @@ package enum TunnelEnd: Equatable, Sendable {
     private var bWritable = IOEvent()
 
     /// - Parameters:
-    ///   - buffer: the loop's shared one, 64 KiB or more; used only inside callbacks, and must outlive the relay.
-    ///   - aReadable: the event that watched `a` until now, if there is one: taken over as it is, it saves two
-    ///     system calls.
-    ///   - initialAToB: bytes already read from `a`, sent first. Likewise `initialBToA`.
-    ///   - idle: ends the tunnel when nothing moved for so long.
+    ///   - buffer: the loop's shared buffer, at least 64 KiB. It is used within callbacks only, and must outlive the relay.
+    ///   - aReadable: the event that waited for `a` until now, if any. Using it saves two system calls.
+    ///   - initialAToB: bytes that were read from `a` before. They are sent first. `initialBToA` likewise.
+    ///   - idle: the tunnel ends when no byte was moved for so long.
     package init(
         loop: EventLoop, pipes: PipePool, buffer: UnsafeMutableRawBufferPointer,
         a: consuming Descriptor, aReadable: consuming IOEvent = IOEvent(), b: consuming Descriptor,
@@ -55,16 +54,16 @@ package enum TunnelEnd: Equatable, Sendable {
         self.aReadable = aReadable
     }
 
-    /// Bytes the second side took from the first.
+    /// Bytes that the second side accepted from the first.
     package var aToB: UInt64 { forward.count }
-    /// Bytes the first side took from the second.
+    /// Bytes that the first side accepted from the second.
     package var bToA: UInt64 { backward.count }
 
     package func start() {
         keptAlive = self
         loop.timers.schedule(self, after: idle)
         watch()
-        // A failure here shows again in the callback of the event that is armed for the rest.
+        // A failure here occurs again in the callback of the event that is added for the rest.
         _ = forward.sinkReady()
         _ = backward.sinkReady()
         updateInterest()

@@ -7,7 +7,7 @@ package enum Digest {
         var digest = [UInt8](repeating: 0, count: 32)
         let message = Array(bytes)
         let status = unsafe EVP_Digest(message, message.count, &digest, nil, EVP_sha256(), nil)
-        precondition(status == 1, "SHA-256 is always there")
+        precondition(status == 1, "OpenSSL could not compute SHA-256")
         return digest
     }
 
@@ -17,11 +17,11 @@ package enum Digest {
         let message = Array(bytes)
         let result = unsafe EVP_Q_mac(
             nil, "HMAC", nil, "SHA256", nil, key, key.count, message, message.count, &code, code.count, nil)
-        precondition(unsafe result != nil, "HMAC is always there")
+        precondition(unsafe result != nil, "OpenSSL could not compute an HMAC")
         return code
     }
 
-    /// Whether two secrets are equal, in a time that does not tell where they differ.
+    /// Whether two secrets are equal. The time that it takes does not tell where they differ.
     package static func areEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
         guard a.count == b.count else { return false }
         var difference: UInt8 = 0

@@ -3,7 +3,7 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// Why a context could not be made: the operator's fault, at start or reload.
+/// Why a context could not be made. The configuration has to be corrected.
 package enum TLSContextError: Error, Equatable {
     case authoritiesUnreadable(reason: String)
     case certificateUnusable(reason: String)
@@ -11,21 +11,21 @@ package enum TLSContextError: Error, Equatable {
     case outOfMemory
 }
 
-/// How Larder meets servers over TLS: whom it believes, and what it remembers of earlier sessions.
+/// The settings of TLS connections to servers: the trusted authorities, and the sessions to resume.
 ///
-/// Verification is on and can not be turned off. One context serves all threads.
+/// Certificates are always verified. All threads use the same context.
 @safe package final class TLSClientContext: @unchecked Sendable {
-    // Sendable: OpenSSL locks what it changes in a context, and what is ours is behind the lock of `sessions`.
+    // Sendable: OpenSSL locks what it changes in a context, and `sessions` has a lock of its own.
 
-    /// Who may vouch for servers.
+    /// The authorities that are trusted to certify servers.
     package enum Authorities: Sendable, Equatable {
         /// The system's bundle, as OpenSSL finds it.
         case system
-        /// A PEM file of certificates, in place of the system's.
+        /// A PEM file of certificates, in place of the system's bundle.
         case file(String)
     }
 
-    /// The lowest version spoken.
+    /// The lowest version of TLS that is used.
     package enum Version: Sendable { case tls12, tls13 }
 
     let raw: OpaquePointer
@@ -53,19 +53,19 @@ package enum TLSContextError: Error, Equatable {
                 let owner = unsafe SSL_get_ex_data(session, 0)
             else { return 0 }
             unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().remember(resumable)
-            return 1  // the reference is ours now
+            return 1  // this code owns the reference from here on
         }
     }
 
     deinit { unsafe SSL_CTX_free(raw) }
 }
 
-/// How Larder is met over TLS.
+/// The settings of TLS connections from clients.
 @safe package final class TLSServerContext: @unchecked Sendable {  // not changed after init; OpenSSL locks its own
     let raw: OpaquePointer
 
     /// - Parameters:
-    ///   - certificates: PEM; ours first, then those that vouch for it.
+    ///   - certificates: PEM. The server's own certificate first, then those of the authorities in between.
     ///   - privateKey: PEM, without a passphrase.
     package init(certificates: [UInt8], privateKey: [UInt8]) throws(TLSContextError) {
         ignoreBrokenPipes()
@@ -90,13 +90,13 @@ package enum TLSContextError: Error, Equatable {
             throw .certificateUnusable(reason: ErrorQueue.takeText())
         }
         while let issuer = unsafe PEM_read_bio_X509(bio, nil, nil, nil) {
-            // Takes over the reference.
+            // The call takes over the reference.
             guard unsafe SSL_CTX_ctrl(raw, SSL_CTRL_EXTRA_CHAIN_CERT, 0, UnsafeMutableRawPointer(issuer)) == 1 else {
                 unsafe X509_free(issuer)
                 throw .certificateUnusable(reason: ErrorQueue.takeText())
             }
         }
-        ErrorQueue.clear()  // the end of the file counts as an error there
+        ErrorQueue.clear()  // OpenSSL reports the end of the file as an error
     }
 
     private func usePrivateKey(_ pem: [UInt8]) throws(TLSContextError) {
@@ -112,14 +112,14 @@ package enum TLSContextError: Error, Equatable {
     }
 }
 
-/// A BIO with a copy of `bytes`; nil only without memory.
+/// A BIO with a copy of `bytes`. Nil only if there is no memory.
 @unsafe private func memoryBIO(_ bytes: [UInt8]) -> OpaquePointer? {
     guard let bio = unsafe BIO_new(BIO_s_mem()) else { return nil }
     _ = unsafe bytes.withUnsafeBytes { unsafe BIO_write(bio, $0.baseAddress, CInt($0.count)) }
     return unsafe bio
 }
 
-/// OpenSSL writes with write(2): a peer that has gone would end the process. Once is enough for it.
+/// Ignores SIGPIPE, once for the process. OpenSSL writes with write(2), and a peer that is gone would end the process.
 private func ignoreBrokenPipes() { _ = brokenPipesIgnored }
 private let brokenPipesIgnored: Bool = {
     _ = signal(SIGPIPE, SIG_IGN)

@@ -1,21 +1,21 @@
 import COpenSSL
 
-/// Why a TLS connection could not be made, or broke.
+/// Why a TLS connection could not be made, or failed.
 package enum TLSFailure: Error, Equatable, Sendable {
     /// The peer's certificate was not accepted.
     case certificate(CertificateProblem)
-    /// The peer does not speak TLS as we do: no common version or cipher, or no TLS at all.
+    /// There is no common version or cipher, or the peer does not speak TLS.
     case protocolError(reason: String)
-    /// The peer refused us (RFC 8446 §6).
+    /// The peer refused the connection with an alert (RFC 8446 §6).
     case alertReceived(code: UInt8, name: String)
-    /// The connection ended without `close_notify`: what was received may lack its end.
+    /// The connection ended without `close_notify`, so the end of the data may be missing.
     case truncated
     case connectionFailed(errno: CInt)
 
     /// What is wrong with a certificate.
     package enum CertificateProblem: Equatable, Sendable {
         case expired, notYetValid, selfSigned, nameMismatch, unknownIssuer, revoked
-        /// OpenSSL's X509_V_ERR code and words for it.
+        /// OpenSSL's X509_V_ERR code and its text.
         case other(code: Int, reason: String)
     }
 
@@ -29,7 +29,7 @@ package enum TLSFailure: Error, Equatable, Sendable {
         }
     }
 
-    /// A sentence for the `details` parameter and the log.
+    /// One sentence for the `details` parameter and for the log.
     package var details: String {
         switch self {
         case .certificate(let problem): problem.details
@@ -70,14 +70,14 @@ extension TLSFailure.CertificateProblem {
     }
 }
 
-/// OpenSSL's queue of errors, per thread.
+/// OpenSSL's queue of errors, of which each thread has one.
 enum ErrorQueue {
-    /// Alerts received are errors with this number added (SSL_AD_REASON_OFFSET).
+    /// A received alert is an error with its number plus this one (SSL_AD_REASON_OFFSET).
     private static let alertOffset: CInt = 1000
 
     static func clear() { ERR_clear_error() }
 
-    /// The oldest error as a failure; the queue is empty afterwards.
+    /// Returns the oldest error as a failure, and empties the queue.
     static func takeFailure() -> TLSFailure {
         let code = ERR_get_error()
         ERR_clear_error()

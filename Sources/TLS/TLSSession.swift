@@ -2,7 +2,7 @@ import CLarder
 import COpenSSL
 import Glibc
 
-/// What came of one attempt to bring a handshake forward.
+/// The result of one step of a handshake.
 package enum TLSHandshake: Equatable, Sendable {
     case done
     /// Try again when the descriptor is readable, or writable.
@@ -10,28 +10,29 @@ package enum TLSHandshake: Equatable, Sendable {
     case failed(TLSFailure)
 }
 
-/// What came of one attempt to move bytes.
+/// The result of one attempt to read or write.
 package enum TLSResult: Equatable, Sendable {
     case bytes(Int)
-    /// Try again when the descriptor is readable, or writable; either may be asked for in either direction.
+    /// Try again when the descriptor is readable, or writable. Reading and writing may each return either.
     case wantRead, wantWrite
-    /// The peer said that nothing more comes (`close_notify`, RFC 8446 §6.1).
+    /// The peer has announced the end of its data (`close_notify`, RFC 8446 §6.1).
     case closed
-    /// `.truncated` when the connection ended without that word.
+    /// `.truncated` if the connection ended without `close_notify`.
     case failed(TLSFailure)
 }
 
-/// One TLS connection over a non-blocking descriptor, which it does not own and which must stay open longer.
+/// One TLS connection over a non-blocking descriptor. It does not own the descriptor, which must stay open for longer.
 ///
-/// After a failure the session is of no further use: close the descriptor.
+/// After a failure the session must not be used: close the descriptor.
 @safe package final class TLSSession {
     private let raw: OpaquePointer
     private let client: (context: TLSClientContext, serverName: String)?
     private var hasFailed = false
 
-    /// Our side of a connection to a server. Offers an earlier session for resumption, and `http/1.1` (RFC 7301).
-    /// - Parameter serverName: a DNS name, which is sent (RFC 6066 §3) and must be in the certificate; or an IP address
-    ///   without brackets, which is not sent and must be.
+    /// The client's side of a connection. Offers an earlier session for resumption, and `http/1.1` by ALPN (RFC 7301).
+    ///
+    /// - Parameter serverName: a DNS name or an IP address without brackets. The certificate must have it. A name is also sent as SNI
+    ///   (RFC 6066 §3).
     package init(_ context: TLSClientContext, fd: CInt, serverName: String) throws(TLSContextError) {
         guard let session = unsafe SSL_new(context.raw) else { throw .outOfMemory }
         unsafe raw = unsafe session
@@ -47,7 +48,7 @@ package enum TLSResult: Equatable, Sendable {
         }
     }
 
-    /// Our side of a connection from a client.
+    /// The server's side of a connection.
     package init(_ context: TLSServerContext, fd: CInt) throws(TLSContextError) {
         guard let session = unsafe SSL_new(context.raw) else { throw .outOfMemory }
         unsafe raw = unsafe session
@@ -57,8 +58,8 @@ package enum TLSResult: Equatable, Sendable {
     }
 
     deinit {
-        // OpenSSL forbids resuming a session whose connection ended without ceremony. Ours end so whenever the peer
-        // closes first, and truncation has been told by `read`.
+        // OpenSSL refuses to resume a session whose connection ended without `close_notify`. That happens whenever the peer
+        // closes first, and `read` has reported truncation.
         if !hasFailed { unsafe SSL_set_shutdown(raw, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
         unsafe SSL_free(raw)
     }
@@ -73,14 +74,14 @@ package enum TLSResult: Equatable, Sendable {
         return unsafe clarder_ssl_set_server_name(raw, name) == 1
     }
 
-    /// Called by OpenSSL when the server offers a session; owns the reference.
+    /// Called by OpenSSL when the server offers a session. Owns the reference.
     func remember(_ resumable: OpaquePointer) {
         let session = unsafe TLSSessionCache.Resumable(adopting: resumable)
         guard let client else { return }
         client.context.sessions.store(session, for: client.serverName)
     }
 
-    /// Goes on with the handshake. Reading and writing before it is done is not allowed.
+    /// Goes on with the handshake. Nothing may be read or written before it has succeeded.
     package func handshake() -> TLSHandshake {
         ErrorQueue.clear()
         let status = unsafe SSL_do_handshake(raw)
@@ -93,7 +94,7 @@ package enum TLSResult: Equatable, Sendable {
         }
     }
 
-    /// A certificate we refuse shows as a protocol error; the reason is kept elsewhere.
+    /// OpenSSL reports a refused certificate as a protocol error. The reason is the result of verification.
     private func explained(_ failure: TLSFailure) -> TLSFailure {
         let verified = unsafe SSL_get_verify_result(raw)
         guard verified != Int(X509_V_OK), case .protocolError = failure else { return failure }
@@ -107,8 +108,8 @@ package enum TLSResult: Equatable, Sendable {
         return count > 0 ? .bytes(Int(count)) : outcome(of: count)
     }
 
-    /// May take a part only. After `.wantRead` or `.wantWrite` the same bytes (or more, beginning with them) are to be
-    /// offered again, from any place in memory.
+    /// Writes some of the bytes. After `.wantRead` or `.wantWrite` the same bytes must be offered again, from any place in memory; more may
+    /// follow them.
     package func write(_ bytes: UnsafeRawBufferPointer) -> TLSResult {
         guard !hasFailed else { return .failed(.truncated) }
         guard unsafe !bytes.isEmpty else { return .bytes(0) }
@@ -117,7 +118,7 @@ package enum TLSResult: Equatable, Sendable {
         return count > 0 ? .bytes(Int(count)) : outcome(of: count)
     }
 
-    /// Decrypted or received bytes wait inside: read again without waiting for the descriptor.
+    /// Whether received bytes wait inside the session: read again without waiting for the descriptor.
     package var hasPendingBytes: Bool { unsafe SSL_pending(raw) > 0 }
 
     /// Whether an earlier session was resumed.
@@ -126,7 +127,7 @@ package enum TLSResult: Equatable, Sendable {
     /// `TLSv1.3`, for the log.
     package var version: String { unsafe String(cString: SSL_get_version(raw)) }
 
-    /// Says that nothing more comes from us. The peer's own word is not waited for.
+    /// Sends `close_notify`. Does not wait for that of the peer.
     package func shutdown() -> TLSHandshake {
         guard !hasFailed else { return .done }
         ErrorQueue.clear()

@@ -1,13 +1,13 @@
 import COpenSSL
 import Synchronization
 
-/// Sessions that servers offered to resume (RFC 8446 §2.2), by server name; each is used once (§C.4).
+/// Sessions that servers offered for resumption (RFC 8446 §2.2), by server name. Each is used once (§C.4).
 final class TLSSessionCache: Sendable {
-    /// About 2 KiB each with the certificate.
+    /// The most sessions that are kept. Each takes about 2 KiB, with the certificate.
     static let sessionsMax = 1000
 
     /// Owns one reference to an `SSL_SESSION`.
-    @safe final class Resumable: @unchecked Sendable {  // never changed, and its count is atomic
+    @safe final class Resumable: @unchecked Sendable {  // it never changes, and its reference count is atomic
         let raw: OpaquePointer
 
         init(adopting raw: OpaquePointer) { unsafe self.raw = unsafe raw }

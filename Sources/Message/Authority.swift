@@ -1,10 +1,10 @@
 /// `host [ ":" port ]` of a target, a Host field or a URI (RFC 3986 §3.2, RFC 9112 §3.2), as offsets.
 ///
-/// Userinfo is not part of what we take (RFC 9110 §4.2.4).
+/// Userinfo is refused (RFC 9110 §4.2.4).
 package struct Authority: Sendable, Equatable {
-    /// With brackets where it is an IP literal; never empty.
+    /// The host, with brackets if it is an IP literal. Never empty.
     package var host: Range<Int>
-    /// nil where none was written, or only its colon.
+    /// The port. Nil if there is none, or only its colon.
     package var port: UInt16?
 
     package enum Failure: Error { case userinfo, host, port }
@@ -16,15 +16,15 @@ package struct Authority: Sendable, Equatable {
     }
 }
 
-/// The same for bytes that are not raw.
+/// Parses an authority in a span of bytes.
 package func parseAuthority(
     _ bytes: borrowing Span<UInt8>, in range: Range<Int>
 ) throws(Authority.Failure) -> Authority {
     try parseAuthority(unsafe bytes.bytes, in: range)
 }
 
-/// A host is a name or an IP literal. The grammar's `reg-name` also allows sub-delims and percent-encoding; no name in DNS
-/// has them, and two readers may decode them differently, so they are refused. So are zone ids (RFC 6874).
+/// Parses a host: a name or an IP literal. The `reg-name` of the grammar also allows sub-delims and percent-encoding. No name in DNS has
+/// them, and two recipients may decode them differently, so they are refused, as are zone ids (RFC 6874).
 package func parseAuthority(
     _ bytes: RawSpan, in range: Range<Int>
 ) throws(Authority.Failure) -> Authority {
@@ -35,10 +35,10 @@ package func parseAuthority(
     return Authority(host: range.lowerBound..<hostEnd, port: port)
 }
 
-/// What nearly every authority is: a name or dotted address, alone or with a port, up to "/", "?" or `limit`.
+/// Parses the usual form of an authority: a name or dotted address, with or without a port, up to "/", "?" or `limit`.
 ///
-/// Takes nothing that `parseAuthority` would not take for the same. nil where anything is out of the ordinary, right or
-/// wrong: then it is for `parseAuthority` to say.
+/// What it accepts, `parseAuthority` accepts with the same result. Returns nil for everything unusual, valid or not; `parseAuthority`
+/// decides about that.
 package func parsePlainAuthority(_ bytes: RawSpan, from start: Int, to limit: Int) -> (Authority, end: Int)? {
     guard start > 0, start < limit, byte(bytes, start) != 0x2E else { return nil }
     let hostEnd = scanPairs(bytes, from: start, to: limit) { block, before in
@@ -61,7 +61,7 @@ package func parsePlainAuthority(_ bytes: RawSpan, from start: Int, to limit: In
     return (Authority(host: host, port: UInt16(truncatingIfNeeded: value)), index)
 }
 
-/// "/" or "?": where path or query begin.
+/// Whether the byte is "/" or "?", which begin a path or a query.
 @inlinable @inline(__always)
 package func endsAuthority(_ byte: UInt8) -> Bool { byte == 0x2F || byte == 0x3F }
 
@@ -70,7 +70,7 @@ private func byte(_ bytes: RawSpan, _ index: Int) -> UInt8 {
     unsafe bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self)
 }
 
-/// The index of the colon before the port, or the end. Every byte before it is known to be good.
+/// The index of the colon before the port, or the end. Every byte before it is valid.
 private func endOfHost(_ bytes: RawSpan, in range: Range<Int>) throws(Authority.Failure) -> Int {
     if !range.isEmpty, byte(bytes, range.lowerBound) == 0x5B { return try endOfLiteral(bytes, in: range) }
     var index = range.lowerBound
@@ -78,20 +78,20 @@ private func endOfHost(_ bytes: RawSpan, in range: Range<Int>) throws(Authority.
     while index < range.upperBound {
         let next = byte(bytes, index)
         guard isUnreserved(next) else { break }
-        // An empty label, but for the one behind a dot at the end (RFC 1034 §3.1): no such name.
+        // A name has no empty labels, except the one behind a dot at its end (RFC 1034 §3.1).
         if next == 0x2E, previous == 0x2E { throw .host }
         previous = next
         index &+= 1
     }
     if index == range.upperBound || byte(bytes, index) == 0x3A {
-        // `user:password@host` looks like host and port up to here.
+        // Up to here `user:password@host` looks like host and port.
         if contains(bytes, 0x40, in: index..<range.upperBound) { throw .userinfo }
         return index
     }
     throw contains(bytes, 0x40, in: index..<range.upperBound) ? .userinfo : .host
 }
 
-/// `"[" IPv6address "]"` (RFC 3986 §3.2.2); the future forms (`[v1.…]`) do not exist.
+/// Parses `"[" IPv6address "]"` (RFC 3986 §3.2.2). The future forms (`[v1.…]`) do not exist.
 private func endOfLiteral(_ bytes: RawSpan, in range: Range<Int>) throws(Authority.Failure) -> Int {
     var index = range.lowerBound + 1
     var text: [UInt8] = []
@@ -114,7 +114,7 @@ private func contains(_ bytes: RawSpan, _ wanted: UInt8, in range: Range<Int>) -
     return false
 }
 
-/// 1...65535 in digits; nil where there are none (RFC 3986 §3.2.3 allows `host:`).
+/// Parses a port, 1 to 65535. Returns nil if there are no digits (RFC 3986 §3.2.3 allows `host:`).
 private func parsePort(_ bytes: RawSpan, in range: Range<Int>) throws(Authority.Failure) -> UInt16? {
     if range.isEmpty { return nil }
     var value: UInt32 = 0

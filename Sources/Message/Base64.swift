@@ -1,7 +1,7 @@
 /// Base 64 (RFC 4648 §4), as in Basic credentials and byte sequences.
 
-/// nil where a byte is not of the alphabet or the length is impossible. Missing padding is accepted (RFC 9651 §4.2.7),
-/// and bits behind the last byte are not looked at.
+/// Decodes base 64. Returns nil if a byte is not in the alphabet or the length is impossible. Missing padding is accepted (RFC 9651
+/// §4.2.7), and bits behind the last byte are ignored.
 package func decodeBase64(_ text: some Collection<UInt8>) -> [UInt8]? {
     var digits = Array(text)[...]
     let padding = digits.suffix(2).reversed().prefix { $0 == 0x3D }.count
@@ -23,7 +23,7 @@ package func decodeBase64(_ text: some Collection<UInt8>) -> [UInt8]? {
     return result
 }
 
-/// With padding.
+/// Encodes bytes as base 64, with padding.
 package func encodeBase64(_ bytes: some Collection<UInt8>) -> [UInt8] {
     let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     var result: [UInt8] = []

@@ -1,11 +1,11 @@
 /// One range of a Range field in bytes (RFC 9110 §14.1.2).
 package enum ByteRangeSpec: Sendable, Equatable {
-    /// `first-` where `through` is nil, `first-last` (inclusive) otherwise.
+    /// `first-` if `through` is nil, otherwise `first-last`, inclusive.
     case from(UInt64, through: UInt64?)
-    /// The last so many bytes.
+    /// The last so many bytes: `-count`.
     case suffix(UInt64)
 
-    /// The bytes it means in a representation of that length, or nil where it is unsatisfiable (§14.1.2).
+    /// The bytes of a representation of that length that the range selects. Nil if it is unsatisfiable (§14.1.2).
     package func resolve(against length: UInt64) -> Range<UInt64>? {
         switch self {
         case .from(let first, let through):
@@ -19,8 +19,8 @@ package enum ByteRangeSpec: Sendable, Equatable {
     }
 }
 
-/// The ranges of a Range field, in order. nil where the field must be ignored: another unit, bad syntax, none, or
-/// more than `countMax` (RFC 9110 §14.2 lets a server ignore what looks like an attack).
+/// The ranges of a Range field, in order. Returns nil if the field must be ignored: it has another unit, invalid syntax, no range, or
+/// more than `countMax` (RFC 9110 §14.2 lets a server ignore a field that looks like an attack).
 package func parseByteRanges(_ value: some Collection<UInt8>, countMax: Int = 32) -> [ByteRangeSpec]? {
     let bytes = Array(value)
     guard let equals = bytes.firstIndex(of: 0x3D), equalsIgnoringCase(bytes[..<equals], "bytes") else { return nil }

@@ -1,11 +1,11 @@
-/// The character classes of HTTP and URI grammar, each named for its ABNF. Bytes, not characters.
-///
-/// Inlinable since the parser of heads, in another module, asks them for single bytes.
+// The character classes of the HTTP and URI grammars, each named for its ABNF rule. They classify bytes, not characters.
+//
+// They are inlinable because the parser of heads, in another module, calls them for single bytes.
 
-/// RFC 9110 §5.6.2: `tchar`, what tokens (methods, field names) are made of: "!#$%&'*+-.^_`|~", digits, letters.
+/// RFC 9110 §5.6.2: `tchar`, the characters of tokens (methods, field names): "!#$%&'*+-.^_`|~", digits, letters.
 @inlinable @inline(__always)
 package func isTchar(_ byte: UInt8) -> Bool {
-    // One bit for each ASCII byte: those below 64, and the rest.
+    // One bit for each ASCII byte: one word for those below 64, and one for the others.
     let members: UInt64 = byte < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
     return byte < 0x80 && (members &>> UInt64(byte & 63)) & 1 != 0
 }
@@ -18,11 +18,11 @@ package func isVchar(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F }
 @inlinable @inline(__always)
 package func isFieldVchar(_ byte: UInt8) -> Bool { byte > 0x20 && byte != 0x7F }
 
-/// RFC 9110 §5.5: what may stand in a field value: field-vchar, SP, HTAB.
+/// RFC 9110 §5.5: the characters of a field value: field-vchar, SP, HTAB.
 @inlinable @inline(__always)
 package func isFieldContent(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
 
-/// RFC 9110 §5.6.3: `OWS` is any number of these.
+/// RFC 9110 §5.6.3: the characters of `OWS`, optional white space.
 @inlinable @inline(__always)
 package func isOWS(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
@@ -42,7 +42,7 @@ package func isUnreserved(_ byte: UInt8) -> Bool {
     isAlpha(byte) || isDigit(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F || byte == 0x7E
 }
 
-/// The value of a hexadecimal digit, or nil.
+/// The value of a hexadecimal digit. Nil for any other byte.
 @inlinable @inline(__always)
 package func hexValue(_ byte: UInt8) -> UInt8? {
     if isDigit(byte) { return byte &- 0x30 }
@@ -50,7 +50,7 @@ package func hexValue(_ byte: UInt8) -> UInt8? {
     return letter < 6 ? letter &+ 10 : nil
 }
 
-/// ASCII lower case; other bytes stay.
+/// The byte in ASCII lower case. Other bytes than letters do not change.
 @inlinable @inline(__always)
 package func asciiLowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
@@ -70,7 +70,7 @@ package func equalsIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collectio
     a.count == b.count && zip(a, b).allSatisfy { asciiLowercased($0) == asciiLowercased($1) }
 }
 
-/// The bytes of a static text.
+/// The bytes of a static string.
 package func bytes(of text: StaticString) -> [UInt8] {
     unsafe Array(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
 }

@@ -1,9 +1,8 @@
-/// Which part of a representation a 206 carries, or of what length an unsatisfiable range fell short
-/// (RFC 9110 §14.4).
+/// The value of Content-Range (RFC 9110 §14.4): the part of a representation in a 206, or the length of the representation in a 416.
 package struct ContentRange: Sendable, Equatable {
-    /// The bytes carried; nil for the unsatisfied form `bytes */length`.
+    /// The bytes of the part. Nil for the form `bytes */length`.
     package var range: Range<UInt64>?
-    /// The length of the whole representation; nil where the sender wrote `*`.
+    /// The length of the whole representation. Nil if the sender wrote `*`.
     package var completeLength: UInt64?
 
     package init(range: Range<UInt64>?, completeLength: UInt64?) {
@@ -11,7 +10,8 @@ package struct ContentRange: Sendable, Equatable {
         self.completeLength = completeLength
     }
 
-    /// nil where it is not a valid Content-Range in bytes: last before first, or not below the complete length.
+    /// Returns nil if the value is not a valid Content-Range in bytes, for example if the last byte is before the first, or not below the
+    /// complete length.
     package init?(parsing value: some Collection<UInt8>) {
         let bytes = Array(value)
         guard bytes.count > 6, equalsIgnoringCase(bytes[..<5], "bytes"), bytes[5] == 0x20,
@@ -32,7 +32,7 @@ package struct ContentRange: Sendable, Equatable {
         range = first..<(last + 1)
     }
 
-    /// As sent: `bytes 0-99/1234`, `bytes 0-99/*`, `bytes */1234`.
+    /// The value in the form `bytes 0-99/1234`, `bytes 0-99/*` or `bytes */1234`.
     package var wire: [UInt8] {
         var result = bytes(of: "bytes ")
         if let range, !range.isEmpty {

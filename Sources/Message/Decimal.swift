@@ -1,6 +1,6 @@
-/// Decimal numbers on the wire: digits only. No sign, no white space, nothing that does not fit.
+// Decimal numbers in messages: digits only, without sign or white space.
 
-/// `1*DIGIT`, or nil where it is anything else or does not fit in 64 bits.
+/// Parses `1*DIGIT`. Returns nil for anything else, and for a number beyond 64 bits.
 package func parseDecimal(_ text: some Collection<UInt8>) -> UInt64? {
     guard !text.isEmpty else { return nil }
     var value: UInt64 = 0
@@ -14,7 +14,7 @@ package func parseDecimal(_ text: some Collection<UInt8>) -> UInt64? {
     return value
 }
 
-/// `delta-seconds` (RFC 9111 §1.2.2): a number too large is the largest we know, anything else than digits is nil.
+/// Parses `delta-seconds` (RFC 9111 §1.2.2). A number that is too large becomes the largest one. Returns nil for anything but digits.
 package func parseDeltaSeconds(_ text: some Collection<UInt8>) -> Seconds? {
     guard !text.isEmpty, text.allSatisfy({ isDigit($0) }) else { return nil }
     guard let value = parseDecimal(text), value < UInt64(Seconds.deltaMax.count) else { return .deltaMax }
@@ -22,7 +22,7 @@ package func parseDeltaSeconds(_ text: some Collection<UInt8>) -> Seconds? {
 }
 
 package func appendDecimal(_ value: UInt64, to bytes: inout [UInt8]) {
-    // From the last digit to the first, so that each division is by a constant.
+    // Write from the last digit to the first, so that each division is by a constant.
     var digits = InlineArray<20, UInt8>(repeating: 0)
     var first = digits.count
     var rest = value

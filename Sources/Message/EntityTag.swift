@@ -1,7 +1,7 @@
 /// An entity tag (RFC 9110 §8.8.3): `[ "W/" ] DQUOTE *etagc DQUOTE`.
 package struct EntityTag: Sendable, Equatable {
     package var isWeak: Bool
-    /// The opaque part with its quotes.
+    /// The opaque tag, with its quotes.
     package var opaque: [UInt8]
 
     package init(isWeak: Bool, opaque: [UInt8]) {
@@ -9,10 +9,10 @@ package struct EntityTag: Sendable, Equatable {
         self.opaque = opaque
     }
 
-    /// nil where the value is not exactly one entity tag. `W/` is case-sensitive.
+    /// Returns nil if the value is not exactly one entity tag. `W/` is case-sensitive.
     package init?(parsing value: some Collection<UInt8>) { self.init(parsing: Array(value)[...]) }
 
-    /// The same for a part of a head.
+    /// Parses the entity tag at a range of a head.
     package init?(parsing value: ArraySlice<UInt8>) {
         var start = value.startIndex
         let end = value.endIndex
@@ -23,25 +23,25 @@ package struct EntityTag: Sendable, Equatable {
         opaque = Array(value[start..<end])
     }
 
-    /// Equal and both strong (RFC 9110 §8.8.3.2): for If-Match, If-Range and ranges.
+    /// Strong comparison (RFC 9110 §8.8.3.2): equal, and both strong. For If-Match, If-Range and ranges.
     package func strongMatches(_ other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
 
-    /// Equal but for weakness (RFC 9110 §8.8.3.2): for If-None-Match.
+    /// Weak comparison (RFC 9110 §8.8.3.2): the opaque tags are equal. For If-None-Match.
     package func weakMatches(_ other: EntityTag) -> Bool { opaque == other.opaque }
 
-    /// As sent.
+    /// The entity tag as it is sent.
     package var wire: [UInt8] { isWeak ? [0x57, 0x2F] + opaque : opaque }
 }
 
-/// What If-Match and If-None-Match hold (RFC 9110 §13.1.1, §13.1.2): `*` or a list of entity tags.
+/// The value of If-Match and If-None-Match (RFC 9110 §13.1.1, §13.1.2): `*` or a list of entity tags.
 package enum EntityTagList: Sendable, Equatable {
     case any
     case tags([EntityTag])
 
     /// - Parameter value: all lines of the field, joined by commas.
     ///
-    /// nil where nothing in it can be read. A member that is no entity tag (deployed clients send them without quotes)
-    /// matches nothing and is passed over.
+    /// Returns nil if no member is valid. A member that is not an entity tag matches nothing, and is skipped: some clients send
+    /// tags without quotes.
     package init?(parsing value: some Collection<UInt8>) {
         let bytes = Array(value)
         if trimOWS(bytes[...]).elementsEqual([0x2A]) {

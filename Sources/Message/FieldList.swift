@@ -1,6 +1,6 @@
-/// Lists in field values (RFC 9110 §5.6.1): `#element`.
+// Lists in field values (RFC 9110 §5.6.1): `#element`.
 
-/// The bytes without optional white space around them (RFC 9110 §5.6.3).
+/// The bytes without optional white space at both ends (RFC 9110 §5.6.3).
 package func trimOWS(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var start = value.startIndex
     var end = value.endIndex
@@ -9,13 +9,13 @@ package func trimOWS(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     return value[start..<end]
 }
 
-/// Calls `body` for each element of a comma-separated list: trimmed, empty ones passed over (a recipient must,
-/// RFC 9110 §5.6.1.2), commas within quoted strings left alone.
+/// Calls `body` for each element of a comma-separated list, trimmed. Skips empty elements, as a recipient must (RFC 9110 §5.6.1.2).
+/// Commas in quoted strings do not separate.
 package func forEachListElement(_ value: ArraySlice<UInt8>, _ body: (ArraySlice<UInt8>) -> Void) {
     forEachElement(value, separator: 0x2C, body)
 }
 
-/// The same for any separator: parameters are separated by semicolons (RFC 9110 §5.6.6).
+/// Calls `body` for each element of a list with any separator. Parameters are separated by semicolons (RFC 9110 §5.6.6).
 package func forEachElement(_ value: ArraySlice<UInt8>, separator: UInt8, _ body: (ArraySlice<UInt8>) -> Void) {
     var start = value.startIndex
     var index = start
@@ -25,7 +25,7 @@ package func forEachElement(_ value: ArraySlice<UInt8>, separator: UInt8, _ body
         if byte == 0x22 {
             quoted.toggle()
         } else if byte == 0x5C, quoted {
-            index += 1  // quoted-pair: whatever follows is not a quote
+            index += 1  // quoted-pair: the next byte does not end the string
         } else if byte == separator, !quoted {
             deliver(trimOWS(value[start..<index]), to: body)
             start = index + 1
@@ -39,7 +39,7 @@ private func deliver(_ element: ArraySlice<UInt8>, to body: (ArraySlice<UInt8>) 
     if !element.isEmpty { body(element) }
 }
 
-/// The text of a `quoted-string` without quotes and escapes (RFC 9110 §5.6.4), a token as it is; nil where it is neither.
+/// The text of a `quoted-string` without quotes and escapes (RFC 9110 §5.6.4), or a token as it is. Returns nil for anything else.
 package func unquoted(_ value: ArraySlice<UInt8>) -> [UInt8]? {
     guard value.first == 0x22 else { return !value.isEmpty && value.allSatisfy(isTchar) ? Array(value) : nil }
     var result: [UInt8] = []

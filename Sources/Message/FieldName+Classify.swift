@@ -1,7 +1,7 @@
-/// From the bytes of a field name to the case that names it: two words and a length decide, one probe finds.
+// Finds the `FieldName` for the bytes of a name: two words and the length are its hash, and one probe usually finds it.
 
 extension FieldName {
-    /// The name spelled so, in any case; `other` where we do not know it.
+    /// The field name with this spelling, without regard to case. `other` if it has no case of its own.
     package init(spelling: some Collection<UInt8>) {
         let bytes = Array(spelling)
         guard bytes.allSatisfy(isTchar) else {
@@ -11,14 +11,14 @@ extension FieldName {
         self = unsafe FieldName.classify(bytes.span.bytes, 0..<bytes.count)
     }
 
-    /// - Parameter range: a token, checked before; folding case would confuse other bytes.
+    /// - Parameter range: the range of a valid token. Folding the case would confuse other bytes.
     package static func classify(_ bytes: RawSpan, _ range: Range<Int>) -> FieldName {
         FieldNameTable.shared.find(bytes, from: range.lowerBound, to: range.upperBound)
     }
 }
 
-/// The first and last eight bytes in lower case (they overlap in names shorter than sixteen); a name shorter than eight is
-/// one word with zeros above, twice.
+/// The first and the last eight bytes in lower case, which overlap in names shorter than sixteen. A name shorter than eight bytes is
+/// the same word twice, with zeros above.
 @inline(__always)
 private func foldedWords(_ bytes: RawSpan, _ start: Int, _ length: Int) -> (UInt64, UInt64) {
     let fold: UInt64 = 0x2020_2020_2020_2020
@@ -40,7 +40,7 @@ private func foldedWords(_ bytes: RawSpan, _ start: Int, _ length: Int) -> (UInt
     return (word, word)
 }
 
-/// An open-addressing table of the known names, made once from `FieldName.allCases`.
+/// A table of the known names with open addressing, made once from `FieldName.allCases`.
 package struct FieldNameTable: Sendable {
     private struct Slot {
         var head: UInt64 = 0
@@ -52,13 +52,13 @@ package struct FieldNameTable: Sendable {
     static let lengthMin = 2
     static let lengthMax = 25
     package static let shared = FieldNameTable()
-    /// An array, not inline: a copy of the table must not be made for each look-up.
+    /// An array, because a look-up would copy inline storage.
     private var slots = [Slot](repeating: Slot(), count: 256)
 
     private init() {
         for name in FieldName.allCases where name != .other {
             let text = bytes(of: name.text)
-            precondition(text.count >= Self.lengthMin && text.count <= Self.lengthMax, "a length out of bounds")
+            precondition(text.count >= Self.lengthMin && text.count <= Self.lengthMax, "the length is out of bounds")
             let (head, tail) = unsafe foldedWords(text.span.bytes, 0, text.count)
             var index = Self.slot(head, tail)
             while slots[index].name != .other { index = (index + 1) & 255 }
@@ -66,7 +66,7 @@ package struct FieldNameTable: Sendable {
         }
     }
 
-    /// The name that stands there, which is also added to those that are present.
+    /// The name at these bytes. Also inserts it into `present`.
     package func find(_ bytes: RawSpan, from start: Int, to end: Int, present: inout FieldNameSet) -> FieldName {
         let name = find(bytes, from: start, to: end)
         present.insert(name)
@@ -84,13 +84,13 @@ package struct FieldNameTable: Sendable {
             if slot.head == head, slot.tail == tail, slot.length == length {
                 return length <= 16 || middleMatches(bytes, start, length, slot.name) ? slot.name : .other
             }
-            // An empty slot has no length.
+            // The length of an empty slot is zero.
             if slot.length == 0 { return .other }
             index = (index &+ 1) & 255
         }
     }
 
-    /// The words cover only the ends of a name longer than sixteen bytes.
+    /// Compares the middle of a name that is longer than sixteen bytes, which the words do not cover.
     private func middleMatches(_ bytes: RawSpan, _ start: Int, _ length: Int, _ name: FieldName) -> Bool {
         let text = name.text
         for index in 8..<(length - 8) {

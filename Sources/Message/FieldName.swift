@@ -1,6 +1,6 @@
-/// The field names Larder itself acts on; every other name is `other` and known only by its bytes.
+/// The field names on which Larder acts. Every other name is `other`, and only its bytes tell it.
 ///
-/// Names compare without regard to case (RFC 9110 §5.1); a message keeps the spelling it came with.
+/// Names are compared without regard to case (RFC 9110 §5.1). A message keeps its own spelling.
 @usableFromInline
 package enum FieldName: UInt8, CaseIterable, Sendable {
     case other = 0
@@ -13,11 +13,11 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
     case server, setCookie, surrogateControl, surrogateKey, te, trailer, transferEncoding, upgrade, userAgent
     case vary, via, warning, wwwAuthenticate, xForwardedFor, xHTTPMethod, xHTTPMethodOverride, xMethodOverride
 
-    /// Written out since the comparison made for us is not inlined in other modules; the hot path asks often.
+    /// Written out, because the synthesised comparison is not inlined in other modules, and hits use it often.
     @inlinable @inline(__always)
     package static func == (a: FieldName, b: FieldName) -> Bool { a.rawValue == b.rawValue }
 
-    /// The registered spelling; empty for `other`.
+    /// The registered spelling. Empty for `other`.
     package var text: StaticString {
         switch self {
         case .other: ""
@@ -87,7 +87,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// A set of field names as one word: which known fields a head carries, tested without a search.
+/// A set of field names in one word. Tells which known fields a head has without a search.
 @usableFromInline
 package struct FieldNameSet: Sendable, Equatable, ExpressibleByArrayLiteral {
     @usableFromInline package var bits: UInt64

@@ -1,8 +1,8 @@
-/// One field line of a head: where its name and value stand in the head's bytes.
+/// One field line of a head: the offsets of its name and its value in the head's bytes.
 ///
-/// The value is without the white space around it (RFC 9110 §5.5); offsets count from the first byte of the head.
+/// The value has no white space at its ends (RFC 9110 §5.5). Offsets count from the first byte of the head.
 ///
-/// `@usableFromInline`, here and below: what is inlinable of a type of a package is inlined elsewhere only if the type is, too.
+/// `@usableFromInline` here and below: members of a package type are inlined in other modules only if the type has it as well.
 @usableFromInline
 package struct FieldLine: Sendable, Equatable {
     @usableFromInline package var name: FieldName
@@ -23,13 +23,13 @@ package struct FieldLine: Sendable, Equatable {
     package var valueRange: Range<Int> { Int(valueStart)..<Int(valueEnd) }
 }
 
-/// The field lines of one head in the order they came, as offsets into bytes that somebody else holds.
+/// The field lines of one head in the order received, as offsets into bytes that the caller holds.
 ///
-/// What a parser yields. Reused from head to head, so that parsing allocates nothing once it has grown.
+/// A parser fills it. It is used again for the next head, so parsing allocates nothing once it has grown.
 @usableFromInline
 package struct FieldSection: Sendable, Equatable {
     @usableFromInline package var lines: [FieldLine]
-    /// The known names among `lines`; a name that is not here need not be searched for.
+    /// The known names among `lines`. A name that is not in the set is in no line.
     @usableFromInline package var present: FieldNameSet
 
     @inlinable
@@ -53,7 +53,7 @@ package struct FieldSection: Sendable, Equatable {
 
 /// A field section together with its bytes: order, repetition and spelling as received (RFC 9110 §5.3).
 ///
-/// The form in which heads live longer than a read buffer: on the way to an origin, in the store, in tests.
+/// The form of heads that outlive a read buffer: in exchanges, in the store, in tests.
 @usableFromInline
 package struct Fields: Sendable, Equatable {
     @usableFromInline package private(set) var bytes: [UInt8]
@@ -64,7 +64,7 @@ package struct Fields: Sendable, Equatable {
         section = FieldSection()
     }
 
-    /// - Parameter bytes: what the offsets of `section` count into; usually a whole head, start line included.
+    /// - Parameter bytes: the bytes that the offsets of `section` refer to; usually a whole head with its start line.
     @inlinable
     package init(bytes: [UInt8], section: FieldSection) {
         self.bytes = bytes
@@ -82,7 +82,7 @@ package struct Fields: Sendable, Equatable {
     @inlinable
     package func value(of line: FieldLine) -> ArraySlice<UInt8> { bytes[line.valueRange] }
 
-    /// The value of the first line of that name, or nil.
+    /// The value of the first line with that name. Nil if there is none.
     @inlinable
     package func first(_ name: FieldName) -> ArraySlice<UInt8>? {
         guard contains(name) else { return nil }
@@ -90,13 +90,13 @@ package struct Fields: Sendable, Equatable {
         return nil
     }
 
-    /// The values of all lines of that name, in order.
+    /// The values of all lines with that name, in order.
     package func all(_ name: FieldName) -> [ArraySlice<UInt8>] {
         guard contains(name) else { return [] }
         return section.lines.filter { $0.name == name }.map { bytes[$0.valueRange] }
     }
 
-    /// The values of all lines of that name as one, joined by ", " (RFC 9110 §5.3), or nil where there is none.
+    /// The values of all lines with that name, joined by ", " (RFC 9110 §5.3). Nil if there is none.
     package func joined(_ name: FieldName) -> [UInt8]? {
         guard contains(name) else { return nil }
         var result: [UInt8] = []
@@ -136,12 +136,12 @@ package struct Fields: Sendable, Equatable {
         endValue()
     }
 
-    /// Appends a line in the spelling given.
+    /// Appends a line with a name in this spelling.
     package mutating func append(_ name: FieldName, spelling: some Collection<UInt8>, _ value: some Collection<UInt8>) {
         append(name, spelling: Array(spelling)[...], Array(value)[...])
     }
 
-    /// The same for parts of a head that is at hand: the form that messages on their way use.
+    /// Appends a line whose name and value are parts of another head.
     package mutating func append(_ name: FieldName, spelling: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) {
         let nameStart = bytes.count
         bytes.append(contentsOf: spelling)
@@ -150,7 +150,7 @@ package struct Fields: Sendable, Equatable {
         endValue()
     }
 
-    /// What was just appended is the name; the value follows.
+    /// Appends the value behind the name that was just appended.
     private mutating func endName(_ name: FieldName, from nameStart: Int) {
         let nameEnd = UInt32(bytes.count)
         bytes.append(": ")
@@ -166,13 +166,13 @@ package struct Fields: Sendable, Equatable {
         bytes.append("\r\n")
     }
 
-    /// The fields without those lines for which `isDropped` holds; the bytes are shared, not copied.
+    /// The fields without the lines for which `isDropped` is true. The bytes are shared, not copied.
     @inlinable
     package func dropping(_ isDropped: (FieldLine) -> Bool) -> Fields {
-        // Mostly all are kept: then nothing is made anew.
+        // Usually all lines are kept, and nothing is copied.
         guard let first = section.lines.firstIndex(where: isDropped) else { return self }
         var kept = FieldSection()
-        // One more: a line is often added.
+        // Room for one more, because a line is often added.
         kept.lines.reserveCapacity(section.lines.count + 1)
         for line in section.lines[..<first] { kept.append(line) }
         for line in section.lines[(first + 1)...] where !isDropped(line) { kept.append(line) }

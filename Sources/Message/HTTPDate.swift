@@ -1,19 +1,21 @@
-/// HTTP-date (RFC 9110 §5.6.7): the format we send and the three we accept.
-///
-/// Strict in form, but names and zone match in any case (RFC 9111 §4.2), and a day name is not held against its date: senders that get it
-/// wrong mean the date.
+// HTTP-date (RFC 9110 §5.6.7): the format that Larder sends, and the three that it accepts.
+//
+// The form is strict, but names and zone match in any case (RFC 9111 §4.2), and the day name is not compared with the date: senders that
+// get it wrong mean the date.
 
-/// - Parameter now: decides the century of a two-digit year: one more than 50 years ahead is in the past.
+/// Parses an HTTP-date. Returns nil if it is invalid.
+///
+/// - Parameter now: decides the century of a two-digit year: a year more than 50 years ahead is in the past.
 package func parseHTTPDate(_ value: some Collection<UInt8>, now: WallTime) -> WallTime? {
     parseCarefully(value, now: now)
 }
 
-/// The same for a part of a head, where nearly all dates are in the preferred form.
+/// Parses the HTTP-date at a range of a head. Nearly all dates have the preferred form.
 package func parseHTTPDate(_ value: ArraySlice<UInt8>, now: WallTime) -> WallTime? {
     parsePreferredForm(value) ?? parseCarefully(value, now: now)
 }
 
-/// An IMF-fixdate read at its fixed places; nil where anything is unusual, for the careful parser to judge.
+/// Parses an IMF-fixdate by its fixed places. Returns nil for anything unusual, which the strict parser decides about.
 private func parsePreferredForm(_ value: ArraySlice<UInt8>) -> WallTime? {
     guard value.count == 29 else { return nil }
     let start = value.startIndex
@@ -93,7 +95,7 @@ private func parseRFC850(_ dayName: ArraySlice<UInt8>, _ cursor: inout DateCurso
     return wallTime(year: year - 100, month: month, day: day, second: second)
 }
 
-/// `now`, so many years later; 29 February becomes 1 March.
+/// The time so many years after `now`. 29 February becomes 1 March.
 private func sameMoment(_ now: WallTime, yearsLater years: Int) -> WallTime? {
     let days = Int(floorDivide(now.secondsSinceEpoch, by: 86_400))
     let (year, month, day) = civil(fromDays: days)
@@ -133,7 +135,7 @@ private struct DateCursor {
         return word.isEmpty ? nil : word
     }
 
-    /// Exactly so many digits.
+    /// Parses exactly so many digits.
     mutating func number(_ count: Int) -> Int? {
         let digits = rest.prefix(count)
         guard digits.count == count, digits.allSatisfy({ isDigit($0) }) else { return nil }
@@ -141,13 +143,13 @@ private struct DateCursor {
         return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
-    /// 1...12.
+    /// Parses a month, 1 to 12.
     mutating func month() -> Int? {
         guard let name = letters() else { return nil }
         return monthNames.firstIndex { equalsIgnoringCase(name, $0.utf8) }.map { $0 + 1 }
     }
 
-    /// `hour ":" minute ":" second`, a leap second included; in seconds.
+    /// Parses `hour ":" minute ":" second`, a leap second included. Returns seconds of the day.
     mutating func timeOfDay() -> Int? {
         guard let hour = number(2), hour < 24, take(0x3A), let minute = number(2), minute < 60, take(0x3A),
             let second = number(2), second <= 60
@@ -161,7 +163,7 @@ private struct DateCursor {
     }
 }
 
-/// nil where the month has no such day.
+/// Returns nil if the month has no such day.
 private func wallTime(year: Int, month: Int, day: Int, second: Int) -> WallTime? {
     let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
     let length = month == 2 ? (isLeapYear ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
@@ -174,7 +176,7 @@ private func floorDivide(_ value: Int64, by divisor: Int64) -> Int64 {
     value / divisor - (value % divisor < 0 ? 1 : 0)
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar; years begin in March, so that the leap day is the last.
+/// Days since 1970-01-01 in the Gregorian calendar. Years begin in March here, so that a leap day is the last of its year.
 private func daysFromCivil(year: Int, month: Int, day: Int) -> Int {
     let y = month <= 2 ? year - 1 : year
     let era = Int(floorDivide(Int64(y), by: 400))
@@ -183,12 +185,12 @@ private func daysFromCivil(year: Int, month: Int, day: Int) -> Int {
     return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
 }
 
-/// An instant as the calendar and the clock show it in UTC. A year outside of 0 to 9999 becomes the nearest one.
+/// An instant in UTC as date and time. A year outside 0 to 9999 becomes the nearest one.
 struct CivilTime {
     let year, month, day: Int
     /// 0 is Sunday.
     let weekday: Int
-    /// Of the day.
+    /// The second of the day.
     let second: Int
 
     init(_ time: WallTime) {

@@ -1,6 +1,6 @@
-/// The head of a request as offsets into the bytes it was parsed from (RFC 9112 §3).
+/// The head of a request as offsets into its bytes (RFC 9112 §3).
 ///
-/// Reused from request to request, so that a warm parser allocates nothing.
+/// It is used again for the next request, so parsing allocates nothing once it has grown.
 @usableFromInline
 package struct RequestHead: Sendable {
     @usableFromInline package var method: Method = .other
@@ -11,24 +11,24 @@ package struct RequestHead: Sendable {
     /// 0 or 1: the x of HTTP/1.x.
     @usableFromInline package var minorVersion: UInt8 = 1
     @usableFromInline package var fields = FieldSection()
-    /// Bytes from the first one given to the parser to the end of the empty line that closes the head; empty lines
-    /// before the request line (RFC 9112 §2.2) count as well.
+    /// The number of bytes up to the end of the empty line that ends the head. Empty lines before the request line (RFC 9112 §2.2) count
+    /// as well.
     @usableFromInline package var byteCount = 0
 
     package init() {}
 }
 
-/// The head of a response as offsets into the bytes it was parsed from (RFC 9112 §4).
+/// The head of a response as offsets into its bytes (RFC 9112 §4).
 @usableFromInline
 package struct ResponseHead: Sendable {
     /// 100...599.
     @usableFromInline package var status: UInt16 = 0
     /// 0 or 1: the x of HTTP/1.x.
     @usableFromInline package var minorVersion: UInt8 = 1
-    /// Empty where the origin sent no reason phrase.
+    /// Empty if the origin sent no reason phrase.
     @usableFromInline package var reasonRange: Range<Int> = 0..<0
     @usableFromInline package var fields = FieldSection()
-    /// Bytes of the head with the empty line that closes it.
+    /// The number of bytes of the head, with the empty line that ends it.
     @usableFromInline package var byteCount = 0
 
     package init() {}

@@ -1,6 +1,6 @@
 extension IPAddress {
-    /// Any spelling that a resolver or `connect` might take for an address: dotted, decimal, octal, hexadecimal and short
-    /// forms of IPv4 (`inet_aton`), IPv6 with or without brackets, a dot at the end. nil for a name and for a zone id.
+    /// Parses every spelling that a resolver or `connect` might read as an address: dotted, decimal, octal, hexadecimal and short forms of
+    /// IPv4 (`inet_aton`), IPv6 with or without brackets, with a dot at the end. Returns nil for a name and for a zone id.
     package init?(anySpelling host: some Collection<UInt8>) {
         var text = Array(host)[...]
         if text.first == 0x5B {
@@ -16,8 +16,8 @@ extension IPAddress {
         }
     }
 
-    /// Only what textual standards allow: four decimal numbers without leading zeros (RFC 3986 §3.2.2), or IPv6 without
-    /// brackets (RFC 4291 §2.2).
+    /// Parses the standard spellings only: four decimal numbers without leading zeros (RFC 3986 §3.2.2), or IPv6 without brackets
+    /// (RFC 4291 §2.2).
     package init?(strict text: some Collection<UInt8>) {
         let bytes = Array(text)[...]
         if bytes.contains(0x3A) {
@@ -30,8 +30,8 @@ extension IPAddress {
     }
 }
 
-/// Whether the last label is a number, decimal or hexadecimal (WHATWG URL, "ends in a number"). Such a host is an address or
-/// nothing: it must parse by `init(anySpelling:)` or be refused.
+/// Whether the last label is a decimal or hexadecimal number (WHATWG URL, "ends in a number"). Such a host is an address or invalid: it
+/// must be parsed by `init(anySpelling:)`, or refused.
 package func hostEndsInNumber(_ host: some Collection<UInt8>) -> Bool {
     var text = Array(host)[...]
     if text.last == 0x2E { text = text.dropLast() }
@@ -45,7 +45,7 @@ private func isHexPrefixed(_ text: ArraySlice<UInt8>) -> Bool {
     text.count >= 2 && text.first == 0x30 && text[text.startIndex + 1] | 0x20 == 0x78
 }
 
-/// As `inet_aton`: one to four numbers in any base; the last fills the bytes that are left.
+/// Parses like `inet_aton`: one to four numbers in any base, the last of which fills the remaining bytes.
 private func parseLooseIPv4(_ text: ArraySlice<UInt8>) -> UInt32? {
     let parts = text.split(separator: 0x2E, maxSplits: 4, omittingEmptySubsequences: false)
     guard parts.count <= 4 else { return nil }
@@ -59,14 +59,14 @@ private func parseLooseIPv4(_ text: ArraySlice<UInt8>) -> UInt32? {
     return UInt32(truncatingIfNeeded: address)
 }
 
-/// `0x1F`, `037`, `31`. A bare `0x` is zero, as in inet_aton.
+/// Parses `0x1F`, `037` or `31`. `0x` without digits is zero, as in `inet_aton`.
 private func parseAnyBase(_ text: ArraySlice<UInt8>) -> UInt64? {
     if isHexPrefixed(text) { return parseNumber(text.dropFirst(2), base: 16, whenEmpty: 0) }
     if text.count > 1, text.first == 0x30 { return parseNumber(text, base: 8, whenEmpty: nil) }
     return parseNumber(text, base: 10, whenEmpty: nil)
 }
 
-/// nil where a byte is no digit of the base, or it does not fit in 32 bits.
+/// Returns nil if a byte is not a digit of the base, or if the number does not fit in 32 bits.
 private func parseNumber(_ text: ArraySlice<UInt8>, base: UInt64, whenEmpty: UInt64?) -> UInt64? {
     if text.isEmpty { return whenEmpty }
     var value: UInt64 = 0
@@ -89,7 +89,7 @@ private func parseStrictIPv4(_ text: ArraySlice<UInt8>) -> UInt32? {
     return address
 }
 
-/// RFC 4291 §2.2, all three forms, without brackets. Zone ids are refused: they mean something on one machine only.
+/// Parses the three forms of RFC 4291 §2.2, without brackets. Zone ids are refused: they have a meaning on one machine only.
 package func parseIPv6(_ text: ArraySlice<UInt8>) -> IPAddress? {
     var groups: [UInt16] = []
     var gap: Int?
@@ -123,7 +123,7 @@ package func parseIPv6(_ text: ArraySlice<UInt8>) -> IPAddress? {
     return assemble(groups, gap: gap)
 }
 
-/// - Parameter gap: how many groups stand before the "::"; nil where there is none.
+/// - Parameter gap: the number of groups before the "::". Nil if there is none.
 private func assemble(_ groups: [UInt16], gap: Int?) -> IPAddress? {
     guard gap == nil ? groups.count == 8 : groups.count < 8 else { return nil }
     let gap = gap ?? 8

@@ -1,5 +1,5 @@
-/// An address of either family. IPv4-mapped IPv6 (`::ffff:a.b.c.d`, RFC 4291 §2.5.5.2) is the IPv4 address it maps: a
-/// rule for one spelling must hold for the other.
+/// An IPv4 or IPv6 address. An IPv4-mapped IPv6 address (`::ffff:a.b.c.d`, RFC 4291 §2.5.5.2) equals the IPv4 address, because a rule for
+/// one spelling must apply to the other.
 package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
     private let high: UInt64
     private let low: UInt64
@@ -23,7 +23,7 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
         self.isV4 = isV4
     }
 
-    /// In host byte order; nil for an IPv6 address.
+    /// The 32 bits in host byte order. Nil for an IPv6 address.
     package var v4: UInt32? { isV4 ? UInt32(truncatingIfNeeded: low) : nil }
 
     /// The 128 bits in host byte order; an IPv4 address as its mapped form.
@@ -40,7 +40,7 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The first of the longest runs of two or more zero groups (RFC 5952 §4.2); empty at the end where there is none.
+/// The first of the longest runs of two or more zero groups (RFC 5952 §4.2). An empty range at the end if there is none.
 private func longestZeroRun(_ groups: [UInt16]) -> Range<Int> {
     var best = 8..<8
     var start = 0

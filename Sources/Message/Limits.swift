@@ -1,4 +1,4 @@
-/// Every bound on what a peer can make us hold or do. Sizes in bytes.
+/// Every bound on what a peer can make Larder store or do, with what happens beyond it. Sizes are in bytes.
 package struct Limits: Sendable, Equatable {
     /// A whole head, start line and fields. Beyond: 431 to a client, 502 for an origin.
     package var headBytesMax = 64 << 10
@@ -6,35 +6,35 @@ package struct Limits: Sendable, Equatable {
     package var fieldCountMax = 100
     /// The request-target. Beyond: 414.
     package var targetBytesMax = 8 << 10
-    /// One chunk-size line with its extensions. Extensions mean nothing to us; a long one is an attack. Beyond: 400 / 502.
+    /// One chunk-size line with its extensions. Larder ignores extensions; a long one is an attack. Beyond: 400 / 502.
     package var chunkLineBytesMax = 1 << 10
     /// A trailer section. Beyond: 400 / 502.
     package var trailerBytesMax = 16 << 10
     /// Interim (1xx) responses before the final one. Beyond: 502.
     package var interimResponsesMax = 32
-    /// Bytes of further pipelined requests held while one is being answered; then the client is not read.
+    /// Bytes of further pipelined requests that are kept while one is being answered. Beyond: the client is not read.
     package var pipelinedBytesMax = 64 << 10
-    /// Requests handled from one read before other connections get their turn.
+    /// Requests of one connection that are handled before other connections have their turn.
     package var requestsPerTurnMax = 64
-    /// Bytes held for one slow client of a response that is not stored; then the origin is not read.
+    /// Bytes of a response that is not stored, kept for one slow client. Beyond: the origin is not read.
     package var relayBufferBytesMax = 256 << 10
-    /// Requests that follow one transfer under way; the next ones fetch on their own.
+    /// Requests that follow one transfer. Beyond: a request asks the origin itself.
     package var followersPerTransferMax = 100_000
-    /// Variants of one primary key; the oldest goes.
+    /// Variants stored under one key. Beyond: the oldest one is removed.
     package var variantsPerKeyMax = 32
-    /// Connections to one origin per worker; more requests queue.
+    /// Connections of one worker to one origin. Beyond: requests queue.
     package var originConnectionsMax = 256
-    /// Requests that wait for a connection to one origin, per worker. Beyond: 503.
+    /// Requests of one worker that wait for a connection to one origin. Beyond: 503.
     package var originQueueMax = 4096
-    /// Attempts of one idempotent request whose pooled connection turned out dead.
+    /// Repetitions of an idempotent request whose pooled connection turned out to be dead. Beyond: 502.
     package var deadConnectionRetriesMax = 2
     /// Client connections of all workers. Each costs a descriptor and about 2 KiB. Beyond: closed when it is accepted.
     package var clientsMax = 100_000
-    /// Requests under way that are no plain hits, of all workers: each costs about 4 KiB and what its body holds. Beyond: 503.
+    /// Requests of all workers under way that are not plain hits. Each costs about 4 KiB and the memory of its body. Beyond: 503.
     package var exchangesMax = 100_000
     /// Tunnels of all workers. Each costs two descriptors and, while bytes move, a pipe. Beyond: 503.
     package var tunnelsMax = 50_000
-    /// Requests of one client connection; then it is closed with its answer. 0: no bound.
+    /// Requests of one client connection. The connection closes behind the last answer. 0: no bound.
     package var requestsPerConnectionMax = 0
 
     package init() {}

@@ -1,5 +1,5 @@
 extension Method {
-    /// The method of that token; case matters (RFC 9110 §9.1). `other` where we do not know it.
+    /// The method with this token. Case matters (RFC 9110 §9.1). `other` if it has no case of its own.
     package init(token: some Collection<UInt8>) {
         let bytes = Array(token)
         self = unsafe Method.classify(bytes.span.bytes, 0..<bytes.count)

@@ -1,14 +1,14 @@
-/// A request method (RFC 9110 §9). Names are case-sensitive; one we do not know is `other` and counts as unsafe.
+/// A request method (RFC 9110 §9). Names are case-sensitive. A method without a case of its own is `other`, and counts as unsafe.
 @usableFromInline
 package enum Method: UInt8, CaseIterable, Sendable {
     case other = 0
     case get, head, post, put, delete, connect, options, trace, patch
 
-    /// Written out for the same reason as that of `FieldName`.
+    /// Written out for the same reason as in `FieldName`.
     @inlinable @inline(__always)
     package static func == (a: Method, b: Method) -> Bool { a.rawValue == b.rawValue }
 
-    /// The token as sent; empty for `other`.
+    /// The token. Empty for `other`.
     package var text: StaticString {
         switch self {
         case .other: ""
@@ -24,7 +24,7 @@ package enum Method: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Essentially read-only (RFC 9110 §9.2.1).
+    /// Whether the method is read-only in essence (RFC 9110 §9.2.1).
     @inlinable
     package var isSafe: Bool {
         switch self {
@@ -33,7 +33,7 @@ package enum Method: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Repeating it has the same effect as doing it once (RFC 9110 §9.2.2): may be retried by us.
+    /// Whether repeating the request has the same effect as sending it once (RFC 9110 §9.2.2), so that Larder may retry it.
     @inlinable
     package var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 }

@@ -1,12 +1,12 @@
-/// One spelling for all URIs that mean the same (RFC 9110 §4.2.3, RFC 3986 §6.2.2): what cache keys are made of.
-///
-/// Scheme and host in lower case, a dot at the end of the host dropped, the default port left away, an empty path "/".
-/// Path and query stay as they are (docs/decisions/0008-paths-as-they-stand.md).
+// One spelling for all equivalent URIs (RFC 9110 §4.2.3, RFC 3986 §6.2.2), from which cache keys are made.
+//
+// Scheme and host are in lower case, a dot at the end of the host and the default port are dropped, and an empty path is "/".
+// Path and query do not change (docs/decisions/0008-paths-as-they-stand.md).
 
 /// Appends the target as `scheme://host[:port]/path?query`.
 ///
-/// A target of OPTIONS with an empty path or "*" is appended as "*" after the authority, which no other URI is;
-/// authority-form as `host:port`, after `http://`.
+/// A target of OPTIONS with an empty path or "*" is appended as "*" after the authority, which no other URI has. Authority-form is
+/// appended as `host:port`, after `http://`.
 package func appendNormalisedURI(_ target: RequestTarget, of bytes: borrowing Span<UInt8>, to result: inout [UInt8]) {
     if let whole = normalRange(target, unsafe bytes.bytes) { return result.append(bytes, whole) }
     appendNormalisedOrigin(target.scheme, bytes, host: target.hostRange, port: target.port, to: &result)
@@ -32,7 +32,7 @@ package func appendNormalisedOrigin(
     }
 }
 
-/// In lower case, without the dot that makes a name absolute in DNS: it names the same host.
+/// Appends the host in lower case, without the dot that makes a name absolute in DNS, because it names the same host.
 package func appendNormalisedHost(_ bytes: borrowing Span<UInt8>, _ host: Range<Int>, to result: inout [UInt8]) {
     var end = host.upperBound
     if host.count > 1, bytes[end - 1] == 0x2E { end -= 1 }
@@ -41,14 +41,14 @@ package func appendNormalisedHost(_ bytes: borrowing Span<UInt8>, _ host: Range<
     for index in start..<result.count where result[index] &- 0x41 < 26 { result[index] |= 0x20 }
 }
 
-/// Path and query, to the byte: a proxy may not change them on the way (RFC 9110 §7.7), so spellings that "mean the
-/// same" may get different answers from an origin that does not think so, and must not share one in the store.
+/// Appends path and query without a change. A proxy must not change them (RFC 9110 §7.7), so an origin may answer equivalent spellings
+/// differently, and they must not share a stored response.
 package func appendPath(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>, to result: inout [UInt8]) {
     if range.isEmpty || bytes[range.lowerBound] != 0x2F { result.append(0x2F) }
     result.append(bytes, range)
 }
 
-/// Where an absolute-form stands that is its own normalised spelling, as nearly all are; nil where it is not, or another form.
+/// The range of a target in absolute-form that is normalised already, as nearly all are. Nil for any other target.
 private func normalRange(_ target: RequestTarget, _ bytes: RawSpan) -> Range<Int>? {
     let (host, path) = (target.hostRange, target.pathRange)
     guard target.form == .absolute, !path.isEmpty, loadByte(bytes, path.lowerBound) == 0x2F,
@@ -68,7 +68,7 @@ private func normalRange(_ target: RequestTarget, _ bytes: RawSpan) -> Range<Int
     return start..<path.upperBound
 }
 
-/// Where "http://" or "https://" begins, in lower case, that ends before the host.
+/// The offset of the "http://" or "https://" in lower case that precedes the host.
 private func startOfScheme(_ scheme: Scheme, _ bytes: RawSpan, before host: Int) -> Int? {
     switch scheme {
     case .http: host >= 7 && loadWord(bytes, host - 7) & 0xFF_FFFF_FFFF_FFFF == 0x2F_2F3A_7074_7468 ? host - 7 : nil
@@ -76,15 +76,15 @@ private func startOfScheme(_ scheme: Scheme, _ bytes: RawSpan, before host: Int)
     }
 }
 
-/// RFC 3986 §5.2.4 on the path that begins at `start` with "/"; a query behind it stays.
+/// Removes dot segments (RFC 3986 §5.2.4) from the path that begins with "/" at `start`. A query behind it does not change.
 ///
-/// In place: what is written never overtakes what is read.
+/// It works in place: the position that is written is never beyond the one that is read.
 package func removeDotSegments(_ bytes: inout [UInt8], from start: Int) {
     let pathEnd = bytes[start...].firstIndex(of: 0x3F) ?? bytes.count
     var write = start
     var read = start
     while read < pathEnd {
-        // `read` stands on the "/" before a segment.
+        // `read` is at the "/" before a segment.
         let segment = read + 1
         let end = bytes[segment..<pathEnd].firstIndex(of: 0x2F) ?? pathEnd
         let isDot = end - segment == 1 && bytes[segment] == 0x2E

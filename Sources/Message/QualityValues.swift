@@ -1,8 +1,8 @@
-/// Preferences with weights (RFC 9110 §12.4.2), as in Accept, Accept-Encoding and TE.
+// Preferences with weights (RFC 9110 §12.4.2), as in Accept, Accept-Encoding and TE.
 
-/// The members of such a list in their order. `token` is what stands before the first semicolon (a coding, a media range);
-/// `weight` is in thousandths: 1000 where there is no `q`, 0 means "not acceptable". A member with a malformed weight
-/// counts as 0: better not to send what may be unwanted.
+/// The members of a list with weights, in order. `token` is the text before the first semicolon (a coding, a media range). `weight` is in
+/// thousandths: 1000 if there is no `q`, and 0 for "not acceptable". A malformed weight counts as 0, because it is better not to send
+/// what may be unwanted.
 package func qualityValues(_ value: ArraySlice<UInt8>) -> [(token: ArraySlice<UInt8>, weight: Int)] {
     var result: [(token: ArraySlice<UInt8>, weight: Int)] = []
     forEachListElement(value) { element in
@@ -20,13 +20,13 @@ package func qualityValues(_ value: ArraySlice<UInt8>) -> [(token: ArraySlice<UI
     return result
 }
 
-/// The value where the parameter is `q`.
+/// The value of a parameter `q`. Nil for other parameters.
 private func weightText(_ part: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     guard let equals = part.firstIndex(of: 0x3D) else { return nil }
     return equalsIgnoringCase(trimOWS(part[..<equals]), "q") ? trimOWS(part[(equals + 1)...]) : nil
 }
 
-/// `( "0" [ "." 0*3DIGIT ] ) / ( "1" [ "." 0*3("0") ] )` in thousandths.
+/// Parses `( "0" [ "." 0*3DIGIT ] ) / ( "1" [ "." 0*3("0") ] )`. Returns thousandths.
 private func parseWeight(_ text: ArraySlice<UInt8>) -> Int? {
     guard let first = text.first, first == 0x30 || first == 0x31 else { return nil }
     let rest = text.dropFirst()
@@ -41,7 +41,7 @@ private func parseWeight(_ text: ArraySlice<UInt8>) -> Int? {
     return thousandths <= 1000 ? thousandths : nil
 }
 
-/// The content codings Larder knows (RFC 9110 §8.4.1 and the IANA registry).
+/// The content codings that Larder knows (RFC 9110 §8.4.1 and the IANA registry).
 package enum ContentCoding: Sendable, CaseIterable {
     case identity, gzip, deflate, compress, br, zstd
 
@@ -56,7 +56,7 @@ package enum ContentCoding: Sendable, CaseIterable {
         }
     }
 
-    /// nil for a coding we do not know; `x-gzip` and `x-compress` are the same as without the prefix (§8.4.1).
+    /// Returns nil for another coding. `x-gzip` and `x-compress` equal the names without the prefix (§8.4.1).
     package init?(name: some Collection<UInt8>) {
         let bytes = Array(name)[...]
         let plain = bytes.count > 2 && equalsIgnoringCase(bytes.prefix(2), "x-") ? bytes.dropFirst(2) : bytes

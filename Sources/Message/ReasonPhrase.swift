@@ -1,4 +1,4 @@
-/// The registered reason phrase of a status (RFC 9110 §15 and the IANA registry); empty for one without.
+/// The registered reason phrase of a status code (RFC 9110 §15 and the IANA registry). Empty if there is none.
 package func reasonPhrase(_ status: UInt16) -> StaticString {
     switch status {
     case 100..<200: informational(status)

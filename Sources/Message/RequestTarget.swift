@@ -1,4 +1,4 @@
-/// The schemes a proxy forwards for (RFC 9110 §4.2).
+/// The schemes that Larder forwards (RFC 9110 §4.2).
 @usableFromInline
 package enum Scheme: UInt8, Sendable {
     case http, https
@@ -23,15 +23,15 @@ package enum Scheme: UInt8, Sendable {
 @usableFromInline
 package enum TargetForm: UInt8, Sendable { case origin, absolute, authority, asterisk }
 
-/// What a request is about, as offsets into the bytes of its head (RFC 9112 §3.2, §3.3).
+/// The target of a request, as offsets into the bytes of its head (RFC 9112 §3.2, §3.3).
 ///
-/// In origin and asterisk form, scheme is `http` and host and port are what the Host field says; the host range is
-/// empty where there is no Host or an empty one.
+/// In origin-form and asterisk-form the scheme is `http`, and host and port are those of the Host field. The host range is empty if
+/// Host is missing or empty.
 @usableFromInline
 package struct RequestTarget: Sendable, Equatable {
     @usableFromInline package var form: TargetForm
     @usableFromInline package var scheme: Scheme
-    /// The default port of the scheme where none was written. CONNECT requires an explicit one (RFC 9110 §9.3.6).
+    /// The port; the default of the scheme if none was written. CONNECT requires an explicit one (RFC 9110 §9.3.6).
     @usableFromInline package var port: UInt16
     @usableFromInline var hostStart, hostEnd, pathStart, pathEnd: UInt32
 
@@ -48,7 +48,7 @@ package struct RequestTarget: Sendable, Equatable {
 
     package init() { self.init(form: .origin, scheme: .http, host: 0..<0, port: 80, path: 0..<0) }
 
-    /// The host without its port; an IP literal keeps its brackets.
+    /// The range of the host without its port. An IP literal has its brackets.
     @inlinable
     package var hostRange: Range<Int> {
         get { Int(hostStart)..<Int(hostEnd) }
@@ -58,8 +58,8 @@ package struct RequestTarget: Sendable, Equatable {
         }
     }
 
-    /// Path and query as received. Empty where an absolute-form has none: that means "/", or "*" for OPTIONS
-    /// (RFC 9112 §3.2.4). Empty in authority-form; "*" in asterisk-form.
+    /// The range of path and query as received. Empty if an absolute-form has none, which means "/", or "*" for OPTIONS
+    /// (RFC 9112 §3.2.4). Empty in authority-form, and "*" in asterisk-form.
     @inlinable
     package var pathRange: Range<Int> {
         get { Int(pathStart)..<Int(pathEnd) }

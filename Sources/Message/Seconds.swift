@@ -1,4 +1,4 @@
-/// A span of time in whole seconds: the unit of every lifetime and age in HTTP (RFC 9111 §1.2.2, delta-seconds).
+/// A duration in whole seconds, the unit of lifetimes and ages in HTTP (RFC 9111 §1.2.2, delta-seconds).
 @usableFromInline
 package struct Seconds: Sendable, Hashable, Comparable {
     @usableFromInline package var count: Int64
@@ -7,7 +7,7 @@ package struct Seconds: Sendable, Hashable, Comparable {
 
     @inlinable
     package static var zero: Seconds { Seconds(0) }
-    /// What a delta-seconds too large to hold is taken for (RFC 9111 §1.2.2).
+    /// The value for a delta-seconds that is too large (RFC 9111 §1.2.2).
     @inlinable
     package static var deltaMax: Seconds { Seconds(1 << 31) }
 
@@ -21,9 +21,9 @@ package struct Seconds: Sendable, Hashable, Comparable {
     package static func - (a: Seconds, b: Seconds) -> Seconds { Seconds(a.count.saturatingSubtract(b.count)) }
 }
 
-/// A span of time to 1/1024 of a second: what an age is worked out in, so that a second that turns on the way adds nothing to it.
+/// A duration in 1/1024 s. Ages are calculated in it, so that a full second that passes in between adds no more than the time itself.
 ///
-/// Binary fractions, because the path of a hit rounds to whole seconds: a shift in place of a division.
+/// The fractions are binary, so that a hit rounds to whole seconds with a shift in place of a division.
 @usableFromInline
 package struct TimeSpan: Sendable, Hashable, Comparable {
     /// In 1/1024 s.
@@ -38,7 +38,7 @@ package struct TimeSpan: Sendable, Hashable, Comparable {
     /// Rounded down.
     @inlinable
     package var seconds: Seconds { Seconds(ticks >> ticksShift) }
-    /// Without what is less than a second.
+    /// The whole seconds of the duration, without its fraction.
     @inlinable
     package var wholeSeconds: TimeSpan { TimeSpan(ticks: ticks & ~(ticksPerSecond - 1)) }
 
@@ -52,7 +52,7 @@ package struct TimeSpan: Sendable, Hashable, Comparable {
     }
 }
 
-/// A point in time to 1/1024 of a second. What a field of HTTP names is whole seconds; what a clock says is not.
+/// A time in 1/1024 s. Times in fields have whole seconds; times of a clock do not.
 @usableFromInline
 package struct WallTime: Sendable, Hashable, Comparable {
     /// 1/1024 s since 1970-01-01T00:00:00Z.
@@ -65,10 +65,10 @@ package struct WallTime: Sendable, Hashable, Comparable {
     /// Rounded down.
     @inlinable
     package var secondsSinceEpoch: Int64 { ticks >> ticksShift }
-    /// The second that it lies in, as a field would name it.
+    /// The second in which the time lies, as a field would give it.
     @inlinable
     package var wholeSecond: WallTime { WallTime(ticks: ticks & ~(ticksPerSecond - 1)) }
-    /// How far into that second it is.
+    /// The time since the beginning of that second.
     @inlinable
     package var fraction: TimeSpan { TimeSpan(ticks: ticks & (ticksPerSecond - 1)) }
 
@@ -79,7 +79,7 @@ package struct WallTime: Sendable, Hashable, Comparable {
 
     @inlinable
     package static func < (a: WallTime, b: WallTime) -> Bool { a.ticks < b.ticks }
-    /// Whole seconds between, rounded down: for dates that fields name. An age is worked out with `span(since:)`.
+    /// The whole seconds between two times, rounded down. For dates in fields; ages are calculated with `span(since:)`.
     @inlinable
     package static func - (a: WallTime, b: WallTime) -> Seconds { a.span(since: b).seconds }
     @inlinable
@@ -97,7 +97,7 @@ package var ticksPerSecond: Int64 { 1 << ticksShift }
 @inlinable
 package var ticksShift: Int64 { 10 }
 
-/// The nearest bound where there are more than 64 bits hold.
+/// The result, or the nearest bound if it does not fit in 64 bits.
 @inlinable
 package func ticksOfSeconds(_ seconds: Int64) -> Int64 {
     let (ticks, overflow) = seconds.multipliedReportingOverflow(by: ticksPerSecond)
@@ -105,7 +105,7 @@ package func ticksOfSeconds(_ seconds: Int64) -> Int64 {
 }
 
 extension Int64 {
-    /// Arithmetic on numbers a peer supplied: the nearest bound in place of a trap.
+    // Arithmetic on numbers from a peer: results beyond the bounds become the nearest bound, and do not trap.
     @inlinable
     package func saturatingAdd(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)

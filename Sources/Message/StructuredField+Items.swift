@@ -66,7 +66,7 @@ extension StructuredFieldParser {
     }
 }
 
-/// Only lower-case digits are allowed here (§4.2.10).
+/// The value of a hexadecimal digit in lower case, the only one that is allowed here (§4.2.10).
 private func lowerHexPair(_ high: UInt8, _ low: UInt8) -> UInt8? {
     guard !(0x41...0x46).contains(high), !(0x41...0x46).contains(low), let high = hexValue(high),
         let low = hexValue(low)

@@ -1,4 +1,4 @@
-/// Parsing structured fields (RFC 9651 §4.2). Any deviation makes the whole field void: nil.
+// Parses structured fields (RFC 9651 §4.2). Any deviation makes the whole field invalid, and the result nil.
 
 package func parseStructuredItem(_ value: some Collection<UInt8>) -> StructuredParametrisedItem? {
     var parser = StructuredFieldParser(value)
@@ -36,7 +36,7 @@ package func parseStructuredDictionary(_ value: some Collection<UInt8>) -> Struc
 
 struct StructuredFieldParser {
     private var rest: ArraySlice<UInt8>
-    /// A comma was read that no member has followed yet.
+    /// Whether a comma was read that no member has followed yet.
     private var failed = false
 
     init(_ value: some Collection<UInt8>) {
@@ -67,7 +67,7 @@ struct StructuredFieldParser {
 
     mutating func next() -> UInt8? { rest.popFirst() }
 
-    /// Whether a comma leads to one more member; one at the end voids the field (§4.2.1).
+    /// Whether a comma is followed by another member. A comma at the end makes the field invalid (§4.2.1).
     mutating func nextMember() -> Bool {
         skip(isOWS)
         guard take(0x2C) else { return false }

@@ -1,7 +1,7 @@
-/// Serializing structured fields (RFC 9651 §4.1).
-///
-/// What can not be serialized is our own mistake, but it may hold a peer's bytes: so bytes that a type does not allow are
-/// replaced by "?" rather than trapped on, and numbers out of bounds become the nearest bound.
+// Serializes structured fields (RFC 9651 §4.1).
+//
+// A value that cannot be serialized is a mistake of Larder's own, but it may contain bytes of a peer. So it does not trap: bytes that a
+// type does not allow become "?", and numbers out of bounds become the nearest bound.
 
 extension StructuredItem {
     package func append(to bytes: inout [UInt8]) {
@@ -87,7 +87,7 @@ package func appendStructuredString(_ text: some Collection<UInt8>, to bytes: in
     bytes.append(0x22)
 }
 
-/// Whether it can be sent as a token (§3.3.4); otherwise a string is due.
+/// Whether the bytes can be sent as a token (§3.3.4). Otherwise they are sent as a string.
 package func isStructuredToken(_ text: some Collection<UInt8>) -> Bool {
     guard let first = text.first, isAlpha(first) || first == 0x2A else { return false }
     return text.allSatisfy { isTchar($0) || $0 == 0x3A || $0 == 0x2F }

@@ -10,7 +10,7 @@ package enum StructuredItem: Sendable, Equatable {
     case displayString([UInt8])  // UTF-8, decoded (§3.3.8)
 }
 
-/// Ordered; a repeated key takes the last value and the first place (§3.1.2).
+/// Parameters in order. A repeated key has its last value at its first place (§3.1.2).
 package struct StructuredParameters: Sendable, Equatable {
     package private(set) var entries: [Entry] = []
     package struct Entry: Sendable, Equatable {
@@ -46,7 +46,7 @@ package struct StructuredMember: Sendable, Equatable {
     }
 }
 
-/// An item with its parameters: the third top-level type (§3.3), and what inner lists are made of (§3.1.1).
+/// An item with its parameters: the third top-level type (§3.3), and a member of inner lists (§3.1.1).
 package struct StructuredParametrisedItem: Sendable, Equatable {
     package var item: StructuredItem
     package var parameters: StructuredParameters
@@ -57,7 +57,7 @@ package struct StructuredParametrisedItem: Sendable, Equatable {
     }
 }
 
-/// Ordered; a repeated key takes the last value and the first place (§3.2).
+/// A dictionary in order. A repeated key has its last value at its first place (§3.2).
 package struct StructuredDictionary: Sendable, Equatable {
     package private(set) var entries: [Entry] = []
     package struct Entry: Sendable, Equatable {

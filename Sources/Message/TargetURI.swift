@@ -1,15 +1,15 @@
-/// An absolute `http` or `https` URI that is owned: from a command line, a Location or Content-Location field.
+/// An absolute `http` or `https` URI with its own storage, from a command line or from a Location or Content-Location field.
 ///
-/// A fragment is dropped, since it never reaches a proxy; userinfo is refused (RFC 9110 §4.2.4).
+/// A fragment is dropped, because it is never sent. Userinfo is refused (RFC 9110 §4.2.4).
 package struct TargetURI: Sendable, Hashable {
     package let scheme: Scheme
-    /// In lower case, without a dot at its end; an IP literal keeps its brackets.
+    /// The host in lower case, without a dot at its end. An IP literal has its brackets.
     package let host: String
     package let port: UInt16
-    /// As written; begins with "/".
+    /// Path and query as written. Begins with "/".
     package let pathAndQuery: [UInt8]
 
-    /// nil where it is not an absolute http or https URI.
+    /// Returns nil if the text is not an absolute http or https URI.
     package init?(_ bytes: some Collection<UInt8>) {
         let text = Array(bytes.prefix { $0 != 0x23 })
         guard text.allSatisfy(isVchar) else { return nil }
@@ -39,7 +39,7 @@ package struct TargetURI: Sendable, Hashable {
         self.pathAndQuery = pathAndQuery
     }
 
-    /// The same bytes as `appendNormalisedURI` gives for a request to it.
+    /// The bytes that `appendNormalisedURI` appends for a request to this URI.
     package var normalised: [UInt8] {
         var result: [UInt8] = []
         let host = Array(host.utf8)
@@ -47,8 +47,8 @@ package struct TargetURI: Sendable, Hashable {
         return result + pathAndQuery
     }
 
-    /// What a reference means that stands in a response from here (RFC 3986 §5.2). nil where it leads to another scheme
-    /// than http and https, or is no reference.
+    /// Resolves a reference in a response from this URI (RFC 3986 §5.2). Returns nil if its scheme is not http or https, or if the text is
+    /// not a reference.
     package func resolving(_ reference: some Collection<UInt8>) -> TargetURI? {
         let text = Array(reference.prefix { $0 != 0x23 })
         guard text.allSatisfy(isVchar) else { return nil }

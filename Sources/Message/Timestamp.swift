@@ -1,6 +1,6 @@
-/// Appends an instant as RFC 3339 writes it, in UTC and to the second: `2026-11-21T00:31:55`.
+/// Appends an instant in the form of RFC 3339, in UTC, up to the seconds: `2026-11-21T00:31:55`.
 ///
-/// What follows (a fraction, `Z`) is the caller's. A year outside of 0 to 9999 becomes the nearest one.
+/// The caller appends what follows (a fraction, `Z`). A year outside 0 to 9999 becomes the nearest one.
 package func appendTimestamp(_ time: WallTime, to bytes: inout [UInt8]) {
     let parts = CivilTime(time)
     appendDigits(parts.year, count: 4, to: &bytes)

@@ -1,9 +1,8 @@
-/// Reading raw bytes sixteen and eight at a time: the leaf helpers of all scanners.
-///
-/// Loads go through `RawSpan`, which checks bounds; nothing here can read outside of what it is given. "Unsafe" is only
-/// that any bits are taken for a number, which they are. The shape of the comparisons matters: a vector on both sides and
-/// one cast to words is what the compiler turns into vector instructions; a scalar on the right side is not (twenty
-/// times slower).
+// Functions that read raw bytes sixteen or eight at a time, for all scanners.
+//
+// Loads go through `RawSpan`, which checks bounds, so nothing here can read outside its input. "Unsafe" is only that any bits are read as
+// a number, which every bit pattern is. The form of the comparisons matters: the compiler makes vector instructions of a
+// comparison of two vectors and one cast to words, but not of a comparison with a scalar, which is twenty times slower.
 
 @inlinable @inline(__always)
 package func loadByte(_ bytes: RawSpan, _ index: Int) -> UInt8 {
@@ -15,14 +14,14 @@ package func loadVector(_ bytes: RawSpan, _ index: Int) -> SIMD16<UInt8> {
     unsafe bytes.unsafeLoadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
 }
 
-/// Whether the two bytes at `index` are there and are CRLF.
+/// Whether there are two bytes at `index`, and they are CRLF.
 @inlinable @inline(__always)
 package func isCRLF(_ bytes: RawSpan, _ index: Int) -> Bool {
     guard index &+ 2 <= bytes.byteCount else { return false }
     return unsafe bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt16.self) == 0x0A0D
 }
 
-/// Eight bytes as a little-endian word; zeros behind the end.
+/// Eight bytes as a little-endian word, with zeros for bytes beyond the end.
 @inlinable @inline(__always)
 package func loadWord(_ bytes: RawSpan, _ index: Int) -> UInt64 {
     if index &+ 8 <= bytes.byteCount { return unsafe bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self) }
@@ -68,7 +67,7 @@ package func equal(_ bytes: RawSpan, _ first: Int, _ second: Int, count: Int) ->
 @inlinable @inline(__always)
 package func vector(_ byte: UInt8) -> SIMD16<UInt8> { SIMD16(repeating: byte) }
 
-/// The index of the first lane that is set, or 16.
+/// The index of the first lane that is set. 16 if none is.
 @inlinable @inline(__always)
 package func firstLane(_ mask: LaneMask) -> Int {
     let words = unsafe unsafeBitCast(mask, to: SIMD2<UInt64>.self)
@@ -76,16 +75,16 @@ package func firstLane(_ mask: LaneMask) -> Int {
     return 8 &+ words[1].trailingZeroBitCount &>> 3
 }
 
-/// The lanes from `lane` on.
+/// The mask without the lanes before `lane`.
 @inlinable @inline(__always)
 package func lanes(from lane: Int) -> LaneMask {
     SIMD16<UInt8>(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) .>= vector(UInt8(truncatingIfNeeded: lane))
 }
 
-/// The first index from `start` up to `end` whose byte `isWanted` tells; `end` where there is none.
+/// The first index from `start` up to `end` whose byte satisfies `isWanted`. `end` if there is none.
 ///
-/// - Parameter isWanted: looks at sixteen bytes at once. The bytes before the last block are looked at again rather than
-///   one by one, where the whole is long enough.
+/// - Parameter isWanted: checks sixteen bytes at once. If the input is long enough, the last block overlaps the one before it, so that no
+///   byte is checked on its own.
 @inlinable @inline(__always)
 package func scan(
     _ bytes: RawSpan, from start: Int, to end: Int, _ isWanted: (SIMD16<UInt8>) -> LaneMask
@@ -104,12 +103,12 @@ package func scan(
     return min(end, index &+ firstLane(isWanted(gatherBlock(bytes, from: index, to: end))))
 }
 
-/// The same where a byte is judged together with the one before it: there must be one before `start`.
+/// The first such index where a byte is checked together with the one before it. There must be a byte before `start`.
 @inlinable @inline(__always)
 package func scanPairs(
     _ bytes: RawSpan, from start: Int, to end: Int, _ isWanted: (SIMD16<UInt8>, _ before: SIMD16<UInt8>) -> LaneMask
 ) -> Int {
-    precondition(start > 0, "no byte before the first")
+    precondition(start > 0, "there is no byte before `start`")
     var index = start
     while index &+ 16 <= end {
         let lane = firstLane(isWanted(loadVector(bytes, index), loadVector(bytes, index &- 1)))
@@ -126,7 +125,7 @@ package func scanPairs(
     return min(end, index &+ firstLane(found))
 }
 
-/// Letters, digits, "-" and ".": what nearly all names are made of.
+/// Whether bytes are letters, digits, "-" or ".", of which nearly all names consist.
 @inlinable @inline(__always)
 package func isNameByte(_ block: SIMD16<UInt8>) -> LaneMask {
     let letters = ((block | vector(0x20)) &- vector(0x61)) .< vector(26)
@@ -134,7 +133,7 @@ package func isNameByte(_ block: SIMD16<UInt8>) -> LaneMask {
     return letters .| digits .| ((block &- vector(0x2D)) .< vector(2))
 }
 
-/// Fewer than sixteen bytes, with zeros behind.
+/// Loads fewer than sixteen bytes, followed by zeros.
 @usableFromInline
 func gatherBlock(_ bytes: RawSpan, from start: Int, to end: Int) -> SIMD16<UInt8> {
     var block = SIMD16<UInt8>()

@@ -1,8 +1,8 @@
 import CLarder
 
-/// The dashboard at `/`: one page that needs nothing else but `/stats` and `/transfers`.
+/// The dashboard at `/`: one page, which loads nothing else than `/stats` and `/transfers`.
 ///
-/// - Parameter nonce: lets exactly this page's style and script through its security policy.
+/// - Parameter nonce: the security policy lets only styles and scripts with this nonce through.
 func dashboardPage(nonce: String) -> String {
     """
     <!doctype html>
@@ -21,7 +21,7 @@ func dashboardPage(nonce: String) -> String {
     """
 }
 
-/// Nothing from elsewhere, nothing inline but what carries the nonce, no frames, no forms.
+/// Nothing from another site, nothing inline without the nonce, no frames, no forms.
 func dashboardSecurityPolicy(nonce: String) -> String {
     """
     default-src 'none'; style-src 'nonce-\(nonce)'; script-src 'nonce-\(nonce)'; connect-src 'self'; \
@@ -59,18 +59,18 @@ private let dashboardBody = """
         <div class="tile ringed"><svg viewBox="0 0 64 64" class="ring" aria-hidden="true"><circle cx="32" cy="32" r="27"/>
           <circle id="ring" cx="32" cy="32" r="27" pathLength="100" stroke-dasharray="0 100"
           transform="rotate(-90 32 32)"/></svg>
-          <div><h2>Hit ratio</h2><p class="big" id="ratio">–</p><p class="quiet" id="ratio-bytes"></p></div></div>
+          <div><h2>\(StatisticsSection.hitRatio.title)</h2><p class="big" id="ratio">–</p><p class="quiet" id="ratio-bytes"></p></div></div>
         <div class="tile"><h2>Saved</h2><p class="big" id="saved">–</p><p class="quiet" id="saved-of"></p></div>
-        <div class="tile"><h2>Requests</h2><p class="big" id="rate">–</p><p class="quiet" id="total"></p></div>
+        <div class="tile"><h2>\(StatisticsSection.requests.title)</h2><p class="big" id="rate">–</p><p class="quiet" id="total"></p></div>
         <div class="tile"><h2>To clients</h2><p class="big" id="bandwidth">–</p>
           <p class="quiet" id="bandwidth-origin"></p></div>
       </section>
-      <section class="card wide"><div class="title"><h2>Bandwidth</h2>
+      <section class="card wide"><div class="title"><h2>\(StatisticsSection.bandwidth.title)</h2>
         <span class="key a">to clients</span><span class="key b">from origins</span>
         <span class="spring"></span><span class="quiet" id="bandwidth-top"></span></div>
         <svg id="bandwidth-chart" class="chart" viewBox="0 0 600 140" preserveAspectRatio="none" role="img"
         aria-label="Bandwidth to clients and from origins over the last five minutes"></svg></section>
-      <section class="card wide"><div class="title"><h2>Hit ratio</h2>
+      <section class="card wide"><div class="title"><h2>\(StatisticsSection.hitRatio.title)</h2>
         <span class="key a">of requests</span><span class="key c">of bytes</span>
         <span class="spring"></span><span class="quiet">0 – 100 %</span></div>
         <svg id="ratio-chart" class="chart" viewBox="0 0 600 140" preserveAspectRatio="none" role="img"
@@ -78,7 +78,7 @@ private let dashboardBody = """
       <section class="card"><div class="title"><h2>Outcomes</h2></div>
         <div id="outcome-bar" class="bar" aria-hidden="true"></div><table id="outcomes"></table></section>
       <div class="stack">
-        <section class="card"><div class="title"><h2>Memory tier</h2><span class="spring"></span>
+        <section class="card"><div class="title"><h2>\(StatisticsSection.memory.title)</h2><span class="spring"></span>
           <span class="quiet" id="memory-percent"></span></div>
           <div class="bar"><svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
           <rect id="memory-fill" width="0" height="10"/></svg></div><table id="memory"></table></section>
@@ -86,7 +86,7 @@ private let dashboardBody = """
           <span class="quiet" id="disk-percent"></span></div><p class="alarm" id="disk-alarm" role="alert" hidden></p>
           <div class="bar"><svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
           <rect id="disk-fill" width="0" height="10"/></svg></div><table id="disk"></table></section>
-        <section class="card"><div class="title"><h2>Names</h2></div><table id="names"></table></section>
+        <section class="card"><div class="title"><h2>\(StatisticsSection.names.title)</h2></div><table id="names"></table></section>
       </div>
       <div class="stack">
         <section class="card"><div class="title"><h2>Connections</h2></div><table id="connections"></table></section>

@@ -1,9 +1,10 @@
-/// The dashboard's script: asks `/stats` and `/transfers` every two seconds and redraws; text goes in as text, never as HTML.
+/// The dashboard's script. It asks for `/stats` and `/transfers` every two seconds and draws them; text is inserted as text, never as HTML.
+/// `figures` is what `dashboardFigures` says.
 let dashboardScript = #"""
     "use strict";
+    const figures = \#(dashboardFigures);
     const byId = id => document.getElementById(id);
     const interval = 2000, samplesMax = 150, history = [];
-    const outcomes = ["hit", "stale", "revalidated", "collapsed", "miss", "pass", "refused", "error", "tunnel"];
 
     const count = n => n.toLocaleString("en").replace(/,/g, "\u202f");
     const percent = r => r === null ? "–" : (r * 100).toFixed(r >= 0.9995 || r === 0 ? 0 : 1) + " %";
@@ -36,6 +37,15 @@ let dashboardScript = #"""
       return line;
     }
     const pairs = (id, rows) => byId(id).replaceChildren(...rows.map(cells => row(cells)));
+    const units = { count, bytes: size, bytesPerSecond: bytes => size(bytes) + "/s", seconds: span, ratio: percent };
+    function rowsOf(section, values) {
+      return figures[section]
+        .filter(f => f.unit in units && (f.prominence === "overview" || f.prominence === "trouble" && values[f.name]))
+        .map(f => [f.label, units[f.unit](values[f.name])]);
+    }
+    const headed = (title, rows) => rows.map(([label, value]) => [`${title} ${label}`, value]);
+    const summed = (section, values) => Object.fromEntries(
+      figures[section].map(f => [f.name, values.reduce((sum, v) => sum + v[f.name], 0)]));
     function shape(name, attributes) {
       const node = document.createElementNS("http://www.w3.org/2000/svg", name);
       for (const key in attributes) node.setAttribute(key, attributes[key]);
@@ -74,13 +84,13 @@ let dashboardScript = #"""
     function drawOutcomes(requests) {
       const bar = shape("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none" });
       let x = 0;
-      for (const name of outcomes) {
+      for (const name of figures.outcomes) {
         const width = requests.total ? requests[name] / requests.total * 100 : 0;
         if (width) bar.append(shape("rect", { class: name, x, width, height: 10 }));
         x += width;
       }
       byId("outcome-bar").replaceChildren(bar);
-      pairs("outcomes", outcomes.map(name => {
+      pairs("outcomes", figures.outcomes.map(name => {
         const label = document.createElement("span"), dot = document.createElement("span");
         dot.className = `dot ${name}`;
         label.append(dot, name);
@@ -125,41 +135,34 @@ let dashboardScript = #"""
       const used = s.memory.budget ? s.memory.used / s.memory.budget : 0;
       text("memory-percent", percent(used));
       byId("memory-fill").setAttribute("width", Math.min(100, used * 100));
-      pairs("memory", [["used", size(s.memory.used)], ["budget", size(s.memory.budget)],
-        ["responses", count(s.memory.records)], ["evicted", count(s.memory.evictions)]]
+      pairs("memory", rowsOf("memory", s.memory)
         .concat(s.zones.length > 1 ? s.zones.map(z => ["zone " + z.name, `${size(z.used)} of ${size(z.budget)}`]) : []));
       drawDisks(s.zones.filter(z => z.disk), disksOff);
-      const lent = s.origins.reused + s.origins.opened;
-      pairs("connections", [["clients", count(s.clients.open)], ["clients, all told", count(s.clients.accepted)],
-        ["origins", `${count(s.origins.open)} (${count(s.origins.idle)} idle)`],
-        ["origins reused", lent ? percent(s.origins.reused / lent) : "–"],
-        ["tunnels", count(s.tunnels.open)],
-        ["through tunnels", size(s.tunnels.bytes_from_clients + s.tunnels.bytes_to_clients)]]);
-      pairs("names", [["asked", count(s.dns.queries)], ["from the cache", count(s.dns.cached)],
-        ["failed", count(s.dns.failures)], ["kept", count(s.dns.entries)]]);
-      const trouble = Object.entries(s.refusals).concat(Object.entries(s.errors)).filter(e => e[1])
-        .sort((a, b) => b[1] - a[1]).map(([name, n]) => [name.replace(/[_-]/g, " "), count(n)]);
-      pairs("trouble", trouble.length ? trouble.slice(0, 8) : [["nothing so far", ""]]);
-      byId("workers").replaceChildren(row(["worker", "requests", "clients", "origins"], "th"),
-        ...s.workers.map(w => row([`${w.number}`, count(w.requests), count(w.clients_open), count(w.origins_open)])));
+      pairs("connections", headed("clients", rowsOf("clients", s.clients)).concat(
+        headed("origins", rowsOf("origins", s.origins)), headed("tunnels", rowsOf("tunnels", s.tunnels))));
+      pairs("names", rowsOf("dns", s.dns));
+      const trouble = ["refusals", "errors", "peers", "authentication", "log"].flatMap(
+        section => figures[section].filter(f => f.prominence === "trouble" && s[section][f.name])
+          .map(f => [f.label, s[section][f.name]]));
+      trouble.sort((a, b) => b[1] - a[1]);
+      pairs("trouble", trouble.length ? trouble.slice(0, 12).map(([label, n]) => [label, count(n)])
+        : [["nothing so far", ""]]);
+      byId("workers").replaceChildren(row(["worker", ...figures.workers.map(f => f.label)], "th"),
+        ...s.workers.map(w => row([`${w.number}`, ...figures.workers.map(f => count(w[f.name]))])));
       drawTransfers(transfers);
     }
 
     function drawDisks(zones, off) {
       byId("disk-card").hidden = !zones.length;
       byId("disk-alarm").hidden = !off.length;
-      text("disk-alarm", off.map(z => `Zone ${z.name}: nothing is written: ${z.disk.reason}`).join(". "));
-      const sum = name => zones.reduce((total, z) => total + z.disk[name], 0);
-      const used = sum("size_bytes") ? sum("used_bytes") / sum("size_bytes") : 0;
+      text("disk-alarm", off.map(z => `The disk tier of zone ${z.name} is off: ${z.disk.reason}`).join(". "));
+      const sums = summed("disk", zones.map(z => z.disk));
+      const used = sums.size_bytes ? sums.used_bytes / sums.size_bytes : 0;
       text("disk-percent", percent(used));
       byId("disk-fill").setAttribute("width", Math.min(100, used * 100));
-      const loading = zones.filter(z => !z.disk.loaded).map(z => ["zone " + z.name, "reads its book"]);
-      pairs("disk", [["used", size(sum("used_bytes"))], ["size", size(sum("size_bytes"))],
-        ["pinned", `${size(sum("pinned_bytes"))} of ${size(sum("pinned_limit_bytes"))}`],
-        ["responses", count(sum("objects"))], ["written", size(sum("stored_bytes"))],
-        ["evicted", count(sum("evicted_objects"))], ["damaged", count(sum("damaged_objects"))]]
-        .concat(zones.length > 1 ? zones.map(z => ["zone " + z.name,
-          `${size(z.disk.used_bytes)} of ${size(z.disk.size_bytes)}`]) : [], loading));
+      const loading = zones.filter(z => !z.disk.loaded).map(z => ["zone " + z.name, "index being read"]);
+      pairs("disk", rowsOf("disk", sums).concat(zones.length > 1 ? zones.map(z => ["zone " + z.name,
+        `${size(z.disk.used_bytes)} of ${size(z.disk.size_bytes)}`]) : [], loading));
     }
 
     function drawTransfers(transfers) {

@@ -3,7 +3,6 @@ import Message
 package import Server
 import Storage
 import Synchronization
-import Transaction
 
 /// Answers the admin server for a `Proxy`: adds up the counters of its workers, and works on its stores.
 package final class RunningProxy: AdministeredProxy {
@@ -26,98 +25,22 @@ package final class RunningProxy: AdministeredProxy {
         }
     }
 
-    // MARK: numbers
+    // MARK: statistics
 
     package func statistics() -> Statistics {
-        let counters = proxy.counters
-        func sum(_ counter: Counter) -> UInt64 { counters.reduce(0) { $0 &+ $1[counter] } }
-        func gauge(_ gauge: Gauge) -> UInt64 { counters.reduce(0) { $0 &+ $1.gauges[gauge.rawValue] } }
         var result = Statistics()
         result.version = version
         result.startedAt = proxy.startedAt.secondsSinceEpoch
         result.uptimeSeconds = UInt64(clamping: wallClockSeconds() - proxy.startedAt.secondsSinceEpoch)
         result.isDraining = proxy.isDraining
-        result.requests = OutcomeCounts([
-            .hit: sum(.hits), .stale: sum(.staleHits), .revalidated: sum(.revalidated), .collapsed: sum(.collapsed),
-            .miss: sum(.misses), .pass: sum(.passed), .refused: sum(.refused), .error: sum(.failed),
-            .tunnel: sum(.tunnels) &+ sum(.upgrades),
-        ])
-        result.bytes.toClients = sum(.bytesToClients)
-        result.bytes.fromCache = sum(.bytesFromCache)
-        result.bytes.fromOrigins = sum(.bytesFromOrigins)
         result.bandwidth = samples.withLock { $0.bandwidth }
-        result.clients.accepted = sum(.clientConnectionsAccepted)
-        result.clients.open = sum(.clientConnectionsAccepted) &- sum(.clientConnectionsClosed)
-        result.origins.opened = sum(.originConnectionsOpened)
-        result.origins.reused = sum(.originConnectionsReused)
-        result.origins.open = gauge(.originConnectionsOpen)
-        result.origins.idle = gauge(.originConnectionsIdle)
-        result.tunnels.opened = sum(.tunnels) &+ sum(.upgrades)
-        result.tunnels.open = result.tunnels.opened &- sum(.tunnelsClosed)
-        result.tunnels.bytesFromClients = sum(.bytesTunnelledFromClients)
-        result.tunnels.bytesToClients = sum(.bytesTunnelledToClients)
-        result.names.queries = gauge(.nameQueries)
-        result.names.cached = gauge(.nameHits)
-        result.names.failures = gauge(.nameFailures)
+        result.workers = proxy.counters.enumerated().map { Statistics.Worker(number: $0, counts: Counts($1)) }
+        for worker in result.workers { result.counts.add(worker.counts) }
         result.zones = proxy.storedZones.map { name, tier in
-            Statistics.ZoneRow(
+            Statistics.Zone(
                 name: name, memory: .init(tier.memory.statistics), disk: tier.backStore.map { DiskUse($0) })
         }
-        result.memory = result.zones.reduce(into: Statistics.MemoryUse()) { $0.add($1.memory) }
-        result.store = RunningProxy.storeEvents.map { NamedCount($0.name, sum($0.counter)) }
-        result.errors = errorCounts(counters)
-        result.refusals = refusalCounts(counters)
-        result.closes = closeCounts(counters)
-        result.workers = counters.enumerated().map { number, counters in
-            var row = Statistics.WorkerRow(number: number)
-            row.requests = counters[.requests]
-            row.clientsOpen = counters[.clientConnectionsAccepted] &- counters[.clientConnectionsClosed]
-            row.originsOpen = counters.gauges[Gauge.originConnectionsOpen.rawValue]
-            row.tunnelsOpen = counters[.tunnels] &+ counters[.upgrades] &- counters[.tunnelsClosed]
-            return row
-        }
         return result
-    }
-
-    private static let storeEvents: [(name: String, counter: Counter)] = [
-        ("stored", .stored), ("parts-stored", .partsStored), ("parts-kept", .keptPartial), ("freshened", .freshened),
-        ("invalidated", .invalidated), ("storing-refused", .storingRefused), ("storing-failed", .storingFailed),
-        ("transfers-resumed", .resumed), ("collapse-timeouts", .collapseTimeouts),
-    ]
-
-    /// What origins did wrong, by the error types of RFC 9209.
-    private func errorCounts(_ counters: [Counters]) -> [NamedCount] {
-        var byType: [String: UInt64] = [:]
-        for refusal in Refusal.allCases where refusal.isOfOrigin {
-            byType["\(refusal.proxyStatusError)", default: 0] &+= counters.reduce(0) {
-                $0 &+ $1.refusals[Int(refusal.rawValue)]
-            }
-        }
-        return byType.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map { NamedCount($0.key, $0.value) }
-    }
-
-    /// What clients were refused, by reason.
-    private func refusalCounts(_ counters: [Counters]) -> [NamedCount] {
-        Refusal.allCases.filter { !$0.isOfOrigin }
-            .map { refusal in
-                NamedCount(refusal.name, counters.reduce(0) { $0 &+ $1.refusals[Int(refusal.rawValue)] })
-            }
-            .filter { $0.count > 0 } + violationCounts(counters)
-    }
-
-    /// Why connections of clients closed.
-    private func closeCounts(_ counters: [Counters]) -> [NamedCount] {
-        CloseReason.allCases
-            .map { reason in
-                NamedCount(reason.name, counters.reduce(0) { $0 &+ $1.closes[Int(reason.rawValue)] })
-            }
-            .filter { $0.count > 0 }
-    }
-
-    private func violationCounts(_ counters: [Counters]) -> [NamedCount] {
-        Counters.violationNames.enumerated()
-            .map { index, name in NamedCount(name, counters.reduce(0) { $0 &+ $1.violations[index] }) }
-            .filter { $0.count > 0 }
     }
 
     // MARK: the store
@@ -186,27 +109,7 @@ package final class RunningProxy: AdministeredProxy {
     }
 }
 
-/// Six readings of the byte counters, a second apart: the span of five seconds.
-struct BandwidthSamples {
-    private var readings: [(toClients: UInt64, fromOrigins: UInt64)] = []
-    static let seconds = 5
-
-    mutating func add(toClients: UInt64, fromOrigins: UInt64) {
-        readings.append((toClients, fromOrigins))
-        if readings.count > BandwidthSamples.seconds + 1 { readings.removeFirst() }
-    }
-
-    var bandwidth: Statistics.Bandwidth {
-        var result = Statistics.Bandwidth()
-        guard readings.count > 1, let first = readings.first, let last = readings.last else { return result }
-        let span = UInt64(readings.count - 1)
-        result.toClients = (last.toClients &- first.toClients) / span
-        result.fromOrigins = (last.fromOrigins &- first.fromOrigins) / span
-        return result
-    }
-}
-
-/// A timer that goes off each second; made, fired and ended on the control thread alone.
+/// A timer that fires every second. It is made, fires and ends on the control thread only.
 private final class SamplerBox: @unchecked Sendable {
     private let loop: EventLoop
     private let action: () -> Void
@@ -235,16 +138,10 @@ private final class SamplerBox: @unchecked Sendable {
 
 extension Statistics.MemoryUse {
     init(_ tier: MemoryTierStatistics) {
+        self.init()
         budget = UInt64(clamping: tier.budgetBytes)
         used = UInt64(clamping: tier.usedBytes)
         records = UInt64(clamping: tier.recordCount)
         evictions = UInt64(clamping: tier.evictions)
-    }
-
-    mutating func add(_ other: Statistics.MemoryUse) {
-        budget &+= other.budget
-        used &+= other.used
-        records &+= other.records
-        evictions &+= other.evictions
     }
 }

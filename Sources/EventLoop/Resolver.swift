@@ -47,6 +47,8 @@ import Glibc
     package typealias Outcome = Result<Resolution, ResolverError>
 
     package private(set) var stats = Stats()
+    /// Names in the cache, whether found or not.
+    package var namesKept: Int { cache.count }
     private let loop: EventLoop
     private let options: Options
     private let sockets: ResolverSockets

@@ -45,17 +45,6 @@ package enum FramingError: Error, Equatable, CaseIterable, Sendable {
     case badChunkEnd  // RFC 9112 §7.1: chunk data not followed by CRLF
     case trailersTooLarge  // RFC 9112 §7.1.2
 
-    /// The status that the client gets for such a request.
-    package var requestStatus: UInt16 {
-        switch self {
-        case .targetTooLong: 414
-        case .headTooLarge, .tooManyFields: 431
-        case .transferCodingUnknown: 501
-        case .versionNotSupported: 505
-        default: 400
-        }
-    }
-
     /// The `error` parameter of Proxy-Status for a response with this violation (RFC 9209 §2.3).
     package var proxyStatusError: StaticString {
         switch self {

@@ -1,52 +1,14 @@
 import Admin
 
-/// Renders `/stats` for people, in sections of aligned lines. Values that a server of another version does not send are left out.
+/// Renders `/stats` for people, in sections of aligned lines. Figures that a server of another version does not send are left out.
 func statisticsTable(_ stats: JSONValue) -> String {
     var table = Table()
     table.title(
         "larder \(stats["version"]?.text ?? "?"), up \(timeSpan(stats["uptime_seconds"]?.integer ?? 0))"
             + (stats["draining"]?.flag == true ? ", draining" : ""))
-    table.section("Requests", stats["requests"]) { line in
-        for member in stats["requests"]?.members ?? [] { line.count(member.name, member.value) }
-    }
-    table.section("Hit ratio", stats["hit_ratio"]) {
-        $0.ratio("by requests", stats["hit_ratio"]?["requests"])
-        $0.ratio("by bytes", stats["hit_ratio"]?["bytes"])
-    }
-    table.section("Traffic", stats["bytes"]) {
-        $0.size("to clients", stats["bytes"]?["to_clients"], perSecond: stats["bandwidth"]?["to_clients"])
-        $0.size("from cache", stats["bytes"]?["from_cache"])
-        $0.size("from origins", stats["bytes"]?["from_origins"], perSecond: stats["bandwidth"]?["from_origins"])
-        $0.size("saved", stats["bytes"]?["saved"])
-    }
-    table.section("Memory tier", stats["memory"]) {
-        $0.size("used", stats["memory"]?["used"])
-        $0.size("budget", stats["memory"]?["budget"])
-        $0.count("responses", stats["memory"]?["records"])
-        $0.count("evicted", stats["memory"]?["evictions"])
-    }
-    if let zones = stats["zones"]?.elements, zones.count > 1 {
-        table.section("Zones", stats["zones"]) {
-            for zone in zones { $0.size(zone["name"]?.text ?? "?", zone["used"]) }
-        }
-    }
-    for zone in stats["zones"]?.elements ?? [] {
-        guard let disk = zone["disk"] else { continue }
-        table.section("Disk of zone \(zone["name"]?.text ?? "?")", disk) { $0.disk(disk) }
-    }
-    table.section("Store", stats["store"]) {
-        for member in stats["store"]?.members ?? [] { $0.count(member.name, member.value) }
-    }
-    table.section("Connections", stats["clients"]) {
-        $0.count("clients", stats["clients"]?["open"])
-        $0.count("origins", stats["origins"]?["open"])
-        $0.count("origins idle", stats["origins"]?["idle"])
-        $0.count("origins reused", stats["origins"]?["reused"])
-        $0.count("tunnels", stats["tunnels"]?["open"])
-    }
-    for (title, key) in [("Refusals", "refusals"), ("Errors", "errors"), ("Closed connections", "closes")] {
-        guard let members = stats[key]?.members, !members.isEmpty else { continue }
-        table.section(title, stats[key]) { for member in members { $0.count(member.name, member.value) } }
+    for section in StatisticsSection.allCases where section != .process {
+        table.section(section.title, section.figures, stats[section.rawValue])
+        if section == .memory { table.zones(stats["zones"]?.elements ?? []) }
     }
     return table.text
 }
@@ -59,48 +21,45 @@ private struct Table {
 
     mutating func title(_ text: String) { lines.append(text) }
 
-    mutating func section(_ title: String, _ value: JSONValue?, _ body: (inout Table) -> Void) {
-        guard value != nil else { return }
+    /// A section without a figure to show is left out.
+    mutating func section<Subject>(_ title: String, _ figures: [Figure<Subject>], _ values: JSONValue?) {
+        guard let values else { return }
+        let heading = lines
         lines += ["", title]
-        body(&self)
+        let count = lines.count
+        for figure in figures { row(figure, values[figure.name]) }
+        if lines.count == count { lines = heading }
     }
 
-    /// Prints `state` first, with the error if the disk is off: then the other numbers matter less.
-    mutating func disk(_ disk: JSONValue) {
-        let state = disk["state"]?.text ?? "?"
-        row("state", disk["loaded"]?.flag == false ? "\(state), loading its index" : state)
-        if let reason = disk["reason"]?.text { lines.append("  nothing can be written: \(reason)") }
-        size("used", disk["used_bytes"])
-        size("size", disk["size_bytes"])
-        size("pinned", disk["pinned_bytes"])
-        size("pinned, at most", disk["pinned_limit_bytes"])
-        size("waiting", disk["waiting_bytes"])
-        count("responses", disk["objects"])
-        count("written", disk["stored_objects"])
-        count("evicted", disk["evicted_objects"])
-        for (name, key) in [
-            ("not written, busy", "refused_busy"), ("not pinned, full", "refused_pinned"),
-            ("damaged", "damaged_objects"), ("read errors", "read_errors"), ("write errors", "write_errors"),
-        ] where (disk[key]?.integer ?? 0) > 0 { count(name, disk[key]) }
+    mutating func zones(_ zones: [JSONValue]) {
+        for zone in zones {
+            let name = zone["name"]?.text ?? "?"
+            if zones.count > 1 { section("Memory tier of zone \(name)", memoryFigures, zone) }
+            section("Disk tier of zone \(name)", diskFigures, zone["disk"])
+        }
     }
 
-    mutating func count(_ name: String, _ value: JSONValue?) {
-        if let count = value?.integer { row(name, grouped(count)) }
+    private mutating func row<Subject>(_ figure: Figure<Subject>, _ value: JSONValue?) {
+        guard let value, let text = figure.unit.text(value) else { return }
+        if figure.prominence == .trouble && value.integer == 0 { return }
+        let number = text.prefix { $0 != " " }
+        let indent = String(repeating: " ", count: max(0, 12 - number.count))
+        lines.append("  \(padded(figure.label, 28))\(indent)\(text)")
     }
+}
 
-    mutating func ratio(_ name: String, _ value: JSONValue?) {
-        row(name, value?.number.map { "\(fixed($0 * 100)) %" } ?? "-")
-    }
-
-    mutating func size(_ name: String, _ value: JSONValue?, perSecond: JSONValue? = nil) {
-        guard let bytes = value?.number else { return }
-        row(name, binarySize(bytes) + (perSecond?.number.map { "   now \(binarySize($0))/s" } ?? ""), width: 12)
-    }
-
-    private mutating func row(_ name: String, _ value: String, width: Int = 12) {
-        let number = value.prefix { $0 != " " }
-        let indent = String(repeating: " ", count: max(0, width - number.count))
-        lines.append("  \(padded(name, 28))\(indent)\(value)")
+extension FigureUnit {
+    /// Nil if the value is not one of this unit.
+    fileprivate func text(_ value: JSONValue) -> String? {
+        switch self {
+        case .count: value.integer.map(grouped)
+        case .bytes: value.number.map(binarySize)
+        case .bytesPerSecond: value.number.map { "\(binarySize($0))/s" }
+        case .seconds: value.integer.map(timeSpan)
+        case .ratio: value.number.map { "\(fixed($0 * 100)) %" } ?? "-"
+        case .flag: value.flag.map { $0 ? "yes" : "no" }
+        case .text, .time: value.text
+        }
     }
 }
 

@@ -58,7 +58,7 @@ final class ScriptedProxy: AdministeredProxy {
 
 private let token = Array("a-token-of-some-length".utf8)
 
-private func ask(
+func ask(
     _ method: String, _ path: String, query: String = "", door: AdminRequest.Door = .unixSocket,
     host: String? = "localhost",
     authorization: String? = nil, body: String = "", type: String? = nil, token: [UInt8]? = token,

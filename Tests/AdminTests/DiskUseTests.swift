@@ -31,12 +31,12 @@ private let diskStatistics: Statistics = {
     figures.commits = 21
     var statistics = sampleStatistics
     statistics.zones = [
-        Statistics.ZoneRow(name: "default", memory: statistics.memory, disk: DiskUse(statistics: figures)),
-        Statistics.ZoneRow(
-            name: "layers", memory: statistics.memory,
+        Statistics.Zone(name: "default", memory: sampleStatistics.memory, disk: DiskUse(statistics: figures)),
+        Statistics.Zone(
+            name: "layers", memory: sampleStatistics.memory,
             disk: DiskUse(
                 statistics: BackStoreStatistics(), state: .off(reason: "no space left on device"), isLoaded: false)),
-        Statistics.ZoneRow(name: "memory", memory: statistics.memory),
+        Statistics.Zone(name: "memory", memory: sampleStatistics.memory),
     ]
     return statistics
 }()
@@ -86,10 +86,10 @@ struct DiskUseTests {
         let table = statisticsTable(try JSONValue(parsing: diskStatistics.json()))
         let squeezed = table.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
         for line in [
-            "Disk of zone default", "state on", "used 512.0 MiB", "size 1.0 GiB", "responses 6", "write errors 20",
-            "Disk of zone layers", "state off, loading its index", "nothing can be written: no space left on device",
+            "Disk tier of zone default", "state on", "used 512.0 MiB", "size 1.0 GiB", "responses 6", "write errors 20",
+            "Disk tier of zone layers", "state off", "loaded no", "reason no space left on device",
         ] { #expect(squeezed.contains(line), "\(line) is not in\n\(table)") }
         #expect(squeezed.filter { $0.hasPrefix("write errors") }.count == 1, "what never happened is not shown")
-        #expect(!table.contains("Disk of zone memory"))
+        #expect(!table.contains("Disk tier of zone memory"))
     }
 }

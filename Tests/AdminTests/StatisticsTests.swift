@@ -1,47 +1,42 @@
 import Admin
+import Foundation
+import Framing
+import Server
 import Testing
+import Transaction
 
-/// One snapshot with a different number in every place, so that a mix-up shows.
+/// One snapshot with different numbers in different places, so that a mix-up shows.
 let sampleStatistics: Statistics = {
     var statistics = Statistics()
     statistics.version = "1.2.3"
     statistics.startedAt = 1_767_225_600
     statistics.uptimeSeconds = 3661
-    statistics.requests = OutcomeCounts([
-        .hit: 70, .stale: 1, .revalidated: 2, .collapsed: 3, .miss: 20, .pass: 4, .refused: 5, .error: 6, .tunnel: 7,
-    ])
-    statistics.bytes.toClients = 1000
-    statistics.bytes.fromCache = 750
-    statistics.bytes.fromOrigins = 300
+    let counters: [Counter: UInt64] = [
+        .hits: 70, .staleHits: 1, .revalidated: 2, .collapsed: 3, .misses: 20, .passed: 4, .refused: 5, .failed: 6,
+        .tunnels: 3, .upgrades: 4, .tunnelsClosed: 1, .requests: 119, .bytesToClients: 1000, .bytesFromCache: 750,
+        .bytesFromOrigins: 300, .clientConnectionsAccepted: 9, .clientConnectionsClosed: 1,
+        .originConnectionsOpened: 11, .originConnectionsReused: 13, .bytesTunnelledFromClients: 16,
+        .bytesTunnelledToClients: 17, .partsStored: 24,
+    ]
+    for (counter, count) in counters { statistics.counts[counter] = count }
+    let gauges: [Gauge: UInt64] = [
+        .originConnectionsOpen: 12, .originConnectionsIdle: 10, .nameQueries: 21, .nameHits: 22, .nameFailures: 23,
+        .namesKept: 25,
+    ]
+    for (gauge, count) in gauges { statistics.counts[gauge] = count }
+    statistics.counts[Refusal.nameNotFound] = 25
+    statistics.counts[Refusal.connectionTimeout] = 26
+    statistics.counts[FramingError.transferEncodingWithContentLength] = 27
+    statistics.counts[CloseReason.clientLeft] = 41
     statistics.bandwidth.toClients = 51
     statistics.bandwidth.fromOrigins = 52
-    statistics.clients.open = 8
-    statistics.clients.accepted = 9
-    statistics.origins.open = 12
-    statistics.origins.idle = 10
-    statistics.origins.opened = 11
-    statistics.origins.reused = 13
-    statistics.tunnels.open = 14
-    statistics.tunnels.opened = 15
-    statistics.tunnels.bytesFromClients = 16
-    statistics.tunnels.bytesToClients = 17
-    statistics.memory.budget = 1 << 28
-    statistics.memory.used = 1 << 20
-    statistics.memory.records = 18
-    statistics.memory.evictions = 19
-    statistics.zones = [Statistics.ZoneRow(name: "default", memory: statistics.memory)]
-    statistics.store = [NamedCount("parts-stored", 24)]
-    statistics.names.queries = 21
-    statistics.names.cached = 22
-    statistics.names.failures = 23
-    statistics.names.entries = 24
-    statistics.errors = [NamedCount("dns_error", 25), NamedCount("connection_timeout", 26)]
-    statistics.refusals = [NamedCount("te-with-cl", 27)]
-    statistics.closes = [NamedCount("client-left", 41)]
-    var worker = Statistics.WorkerRow(number: 0)
-    worker.requests = 118
-    worker.clientsOpen = 8
-    statistics.workers = [worker]
+    var memory = Statistics.MemoryUse()
+    memory.budget = 1 << 28
+    memory.used = 1 << 20
+    memory.records = 18
+    memory.evictions = 19
+    statistics.zones = [Statistics.Zone(name: "default", memory: memory)]
+    statistics.workers = [Statistics.Worker(number: 0, counts: statistics.counts)]
     return statistics
 }()
 
@@ -56,12 +51,13 @@ struct StatisticsJSONTests {
     static let rows: [(path: String, value: JSONValue)] = [
         ("version", .string("1.2.3")), ("started_at", .string("2026-01-01T00:00:00Z")),
         ("uptime_seconds", .integer(3661)), ("draining", .bool(false)), ("requests.total", .integer(118)),
+        ("requests.received", .integer(119)),
         ("requests.hit", .integer(70)), ("requests.tunnel", .integer(7)), ("hit_ratio.requests", .double(0.76)),
         ("hit_ratio.bytes", .double(0.75)), ("bytes.to_clients", .integer(1000)), ("bytes.saved", .integer(700)),
         ("bandwidth.to_clients", .integer(51)), ("bandwidth.from_origins", .integer(52)),
         ("clients.open", .integer(8)), ("clients.accepted", .integer(9)), ("origins.open", .integer(12)),
         ("origins.idle", .integer(10)), ("origins.opened", .integer(11)), ("origins.reused", .integer(13)),
-        ("tunnels.opened", .integer(15)), ("tunnels.bytes_from_clients", .integer(16)),
+        ("tunnels.open", .integer(6)), ("tunnels.opened", .integer(7)), ("tunnels.bytes_from_clients", .integer(16)),
         ("memory.budget", .integer(1 << 28)), ("memory.evictions", .integer(19)), ("store.parts-stored", .integer(24)),
         ("dns.cached", .integer(22)),
         ("errors.connection_timeout", .integer(26)), ("refusals.te-with-cl", .integer(27)),
@@ -71,11 +67,12 @@ struct StatisticsJSONTests {
         #expect(try Self.value(row.path) == row.value)
     }
 
-    @Test func `each outcome and each worker has its place`() throws {
-        for outcome in RequestOutcome.allCases {
-            #expect(try Self.value("requests.\(outcome.name)") == .integer(Int64(sampleStatistics.requests[outcome])))
+    @Test func `each outcome that is counted, and each worker, has its place`() throws {
+        for outcome in RequestOutcome.allCases where !outcome.counters.isEmpty {
+            let count = Int64(sampleStatistics.counts[outcome])
+            #expect(try Self.value("requests.\(outcome.name)") == .integer(count))
         }
-        #expect(try Self.value("workers")?.elements?.first?["requests"] == .integer(118))
+        #expect(try Self.value("workers")?.elements?.first?["requests"] == .integer(119))
     }
 
     @Test func `before the first request a ratio is null, not zero`() throws {
@@ -85,10 +82,11 @@ struct StatisticsJSONTests {
     }
 
     @Test func `what the cache finishes for nobody is not saved, and not less than nothing`() {
-        var bytes = Statistics.ByteCounts()
-        bytes.toClients = 10
-        bytes.fromOrigins = 11
-        #expect(bytes.saved == 0)
+        var counts = Counts()
+        counts[.bytesToClients] = 10
+        counts[.bytesFromCache] = 10
+        counts[.bytesFromOrigins] = 11
+        #expect(counts.bytesSaved == 0)
     }
 
     static let times: [(seconds: Int64, text: String)] = [
@@ -107,7 +105,7 @@ struct MetricsTests {
 
     static let samples = [
         "larder_build_info{version=\"1.2.3\"} 1", "larder_start_time_seconds 1767225600", "larder_draining 0",
-        "larder_worker_requests_total{worker=\"0\"} 118", "larder_requests_total{outcome=\"hit\"} 70",
+        "larder_worker_requests_total{worker=\"0\"} 119", "larder_requests_total{outcome=\"hit\"} 70",
         "larder_requests_total{outcome=\"tunnel\"} 7", "larder_client_sent_bytes_total 1000",
         "larder_cache_sent_bytes_total 750", "larder_origin_received_bytes_total 300",
         "larder_errors_total{type=\"dns_error\"} 25", "larder_refusals_total{reason=\"te-with-cl\"} 27",
@@ -115,7 +113,7 @@ struct MetricsTests {
         "larder_client_connections 8", "larder_origin_connections{state=\"busy\"} 2",
         "larder_origin_connections{state=\"idle\"} 10", "larder_tunnel_bytes_total{direction=\"to_client\"} 17",
         "larder_memory_used_bytes 1048576", "larder_zone_memory_used_bytes{zone=\"default\"} 1048576",
-        "larder_store_events_total{event=\"parts-stored\"} 24", "larder_dns_failures_total 23",
+        "larder_store_events_total{event=\"parts-stored\"} 24", "larder_dns_failures_total 23", "larder_dns_entries 25",
     ]
     @Test(arguments: samples) func `every number is a sample`(_ line: String) {
         #expect(Self.lines.contains(line[...]))

@@ -5,8 +5,8 @@ import Glibc
 import Message
 import Transaction
 
-/// The lines of one worker, gathered: one JSON object per request and line, handed on when there are many or after a
-/// moment.
+/// Collects the access log lines of one worker, one JSON object for each request. Passes them to the sink when there are 64 KiB of
+/// them, or after 200 ms.
 package final class AccessLogBuffer {
     private let sink: AccessLogSink
     let isOn: Bool
@@ -68,7 +68,7 @@ package final class AccessLogBuffer {
             target: UnsafeBufferPointer(rebasing: bytes[head.targetRange]), client: client, user: nil)
     }
 
-    /// A message that was no request.
+    /// For a message that broke the rules of HTTP/1.1.
     func append(_ account: Account, violation: FramingError, client: IPAddress?) {
         var account = account
         account.violation = violation
@@ -76,7 +76,7 @@ package final class AccessLogBuffer {
         unsafe append(account, method: none, target: none, client: client, user: nil)
     }
 
-    /// What never became a request.
+    /// For a connection that ended before it had carried a request.
     func append(_ account: Account, client: IPAddress?) {
         let none = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
         unsafe append(account, method: none, target: none, client: client, user: nil)
@@ -93,7 +93,7 @@ package final class AccessLogBuffer {
         facts.user = user
         facts.status = account.status
         facts.bodyBytes = account.bodyBytes
-        facts.outcome = account.outcome.text
+        facts.outcome = account.outcome.name
         facts.reason = account.violation?.reason ?? account.refusal?.name
         facts.isBroken = account.isBroken
         if account.isBroken || account.status == 0 { facts.closeReason = account.closeReason?.name }

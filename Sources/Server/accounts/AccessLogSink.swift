@@ -6,7 +6,7 @@ import Message
 import Synchronization
 import Transaction
 
-/// Where the lines of all workers go: a thread of its own writes them, since a disk or a pipe may block.
+/// Writes the access log lines of all workers, on a thread of its own, because a write to a disk or a pipe can block.
 package final class AccessLogSink: Sendable {
     private struct State {
         var queue: [[UInt8]] = []
@@ -18,7 +18,7 @@ package final class AccessLogSink: Sendable {
     private let signal: CountingSemaphore
     private let target: AccessLogTarget
     private let thread = Locked<OwnedThread?>(nil)
-    /// Held for a writer that does not keep up; beyond, lines are dropped and counted.
+    /// Bytes that wait while the thread cannot keep up. Further lines are dropped and counted.
     private static let backlogBytesMax = 16 << 20
 
     package init(_ target: AccessLogTarget) {
@@ -44,13 +44,13 @@ package final class AccessLogSink: Sendable {
         return fd
     }
 
-    /// The file is closed and opened again by its name (log rotation).
+    /// Closes the file and opens it again by its name, for log rotation.
     package func reopen() {
         state.withLock { $0.reopen = true }
         signal.signal()
     }
 
-    /// - Returns: false where the backlog is full and the lines are lost.
+    /// - Returns: false if the backlog is full; the lines are lost then.
     func submit(_ lines: [UInt8]) -> Bool {
         let accepted = state.withLock { state in
             guard state.bytes + lines.count <= AccessLogSink.backlogBytesMax else { return false }
@@ -80,7 +80,7 @@ package final class AccessLogSink: Sendable {
                     let renewed = try open()
                     close(fd)
                     fd = renewed
-                } catch { Diagnostics.warning("the access log could not be opened again; the old file goes on") }
+                } catch { Diagnostics.warning("cannot open the access log again; writing to the old file") }
             }
             if isStopping && work.isEmpty { return }
         }
@@ -98,7 +98,7 @@ package final class AccessLogSink: Sendable {
         }
     }
 
-    /// Writes what is there and ends the thread.
+    /// Writes the lines that wait, and ends the thread.
     package func stop() {
         state.withLock { $0.isStopping = true }
         signal.signal()

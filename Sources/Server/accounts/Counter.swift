@@ -1,9 +1,8 @@
-internal import Framing
+package import Framing
 internal import Synchronization
 internal import Transaction
 
-/// What the workers count. `/stats` and `/metrics` show these under names of their own (Statistics.swift and Metrics.swift in Admin),
-/// beside what the stores count themselves: evictions, purges, bytes on the disk.
+/// What workers count. StatisticsSection.swift in Admin says under which name each counter is published.
 package enum Counter: Int, CaseIterable, Sendable {
     case requests
     case hits, staleHits, revalidated, collapsed, misses, passed, refused, failed, tunnels, upgrades
@@ -17,52 +16,54 @@ package enum Counter: Int, CaseIterable, Sendable {
     case protocolViolations, timeouts, authenticationFailures, authenticationChecks
     case accessLogLines, accessLogLinesDropped
 
-    /// One sentence: what a single increment means.
+    /// One sentence for the manual: what is counted.
     package var help: StaticString {
         switch self {
-        case .requests: "Requests received, those included whose head was malformed or did not arrive in time."
-        case .hits: "Requests answered from the store without asking an origin."
-        case .staleHits: "Requests answered with a stale stored response, where that is allowed."
-        case .revalidated: "Requests answered from the store after the origin confirmed it with 304."
-        case .collapsed: "Requests answered by joining a transfer that was under way."
+        case .requests: "Requests received, including those whose head was malformed or did not arrive in time."
+        case .hits: "Requests answered from the store; no origin was asked."
+        case .staleHits: "Requests answered with a stale stored response, because that was allowed."
+        case .revalidated: "Requests answered from the store after the origin had confirmed it with 304."
+        case .collapsed: "Requests answered by a fetch that another request had started."
         case .misses: "Requests answered by an origin whose response was stored, wholly or in part."
         case .passed: "Requests answered by an origin whose response was not stored."
-        case .refused: "Requests that Larder refused: access, syntax, limits."
-        case .failed: "Requests that failed because an origin did."
+        case .refused: "Requests that Larder refused because of access rules, syntax or limits."
+        case .failed: "Requests that failed because of the origin or the connection to it."
         case .tunnels: "CONNECT tunnels opened."
-        case .upgrades: "Connections switched to another protocol (101)."
-        case .bytesFromClients: "Bytes read from clients, tunnels excluded."
-        case .bytesToClients: "Bytes written to clients, tunnels excluded."
-        case .bytesFromCache: "Body bytes served from stored responses."
-        case .bytesFromOrigins: "Bytes read from origins, tunnels excluded."
-        case .bytesToOrigins: "Bytes written to origins, tunnels excluded."
-        case .bytesTunnelledFromClients: "Bytes carried by tunnels towards origins, counted when they end."
-        case .bytesTunnelledToClients: "Bytes carried by tunnels towards clients, counted when they end."
-        case .clientConnectionsAccepted: "Client connections accepted."
-        case .clientConnectionsClosed: "Client connections closed."
+        case .upgrades: "Connections that switched to another protocol (101)."
+        case .bytesFromClients: "Bytes read from clients, without tunnels."
+        case .bytesToClients: "Bytes written to clients, without tunnels."
+        case .bytesFromCache:
+            "Bytes of bodies sent to clients from the store, or from a fetch that another request had started."
+        case .bytesFromOrigins: "Bytes read from origins, without tunnels."
+        case .bytesToOrigins: "Bytes written to origins, without tunnels."
+        case .bytesTunnelledFromClients: "Bytes that tunnels carried from clients, counted when a tunnel ends."
+        case .bytesTunnelledToClients: "Bytes that tunnels carried to clients, counted when a tunnel ends."
+        case .clientConnectionsAccepted: "Connections of clients accepted."
+        case .clientConnectionsClosed: "Connections of clients closed."
         case .clientConnectionsRefused:
-            "Client connections of clients that are not named, and those that came while stopping."
+            "Connections of clients that `access.clients` does not name, that came while Larder stopped, or that were too many."
         case .originConnectionsOpened: "Connections to origins opened."
-        case .originConnectionsReused: "Requests sent on a pooled origin connection."
+        case .originConnectionsReused: "Requests sent on a connection that had carried others before."
         case .originConnectionsClosed: "Connections to origins closed."
         case .originConnectionsFailed: "Attempts to connect to an origin that failed."
         case .originRequests: "Requests sent to origins."
-        case .originRetries: "Requests sent again because a pooled connection was dead."
+        case .originRetries: "Requests sent again because the connection that was reused had been closed by the origin."
         case .originQueued: "Requests that had to wait for a connection to their origin."
-        case .resumed: "Transfers that broke off and were taken up again with Range and If-Range."
-        case .collapseTimeouts: "Requests that waited too long for the transfer they had joined, and went on their own."
+        case .resumed: "Fetches that broke off and went on with `Range` and `If-Range`."
+        case .collapseTimeouts:
+            "Requests that waited too long for the fetch of another request, and were sent themselves."
         case .tunnelsClosed: "Tunnels that ended."
-        case .stored: "Responses stored as whole."
-        case .partsStored: "Parts of responses stored: answers to ranges, and holes that were filled."
-        case .keptPartial: "Responses that broke off for good, of which the part that came is kept."
+        case .stored: "Whole responses stored."
+        case .partsStored: "Parts of responses stored: answers to range requests, and parts that were missing."
+        case .keptPartial: "Responses that broke off for good, and of which the part that arrived was kept."
         case .storingRefused:
-            "Responses that could have been stored but for their size, the budget, or a purge or invalidation meanwhile."
-        case .storingFailed: "Responses dropped from the store because their transfer broke off."
-        case .freshened: "Stored responses renewed by a 304, or by the answer to a HEAD."
+            "Responses that were not stored because of their size, the budget, or a purge or an invalidation meanwhile."
+        case .storingFailed: "Responses removed from the store because their fetch broke off."
+        case .freshened: "Stored responses that a 304 or the answer to a HEAD made fresh again."
         case .invalidated:
-            "Stored responses invalidated by unsafe requests, or marked as outdated by the answer to a HEAD."
-        case .protocolViolations: "Messages that break the rules of HTTP/1.1."
-        case .timeouts: "Connections closed because a peer took too long."
+            "Stored responses invalidated by an unsafe request, or found to be outdated by the answer to a HEAD."
+        case .protocolViolations: "Messages of clients and origins that break the rules of HTTP/1.1."
+        case .timeouts: "Connections closed because the client or the origin took too long."
         case .authenticationFailures: "Requests with wrong or missing credentials."
         case .authenticationChecks: "Passwords compared with their hash."
         case .accessLogLines: "Lines written to the access log."
@@ -71,9 +72,9 @@ package enum Counter: Int, CaseIterable, Sendable {
     }
 }
 
-/// A row of counters: written by one thread alone, read by anybody.
+/// An array of numbers that one thread writes and any thread reads.
 ///
-/// A relaxed load and store instead of a read-modify-write: there is one writer, so nothing is lost and nothing locks.
+/// Adding is a relaxed load and a relaxed store, not an atomic read-modify-write: there is only one writer, so no addition is lost.
 @safe package final class CounterBank: @unchecked Sendable {  // the cells are atomic, the pointer never changes
     private let cells: UnsafeMutablePointer<Atomic<UInt64>>
     private let count: Int
@@ -109,32 +110,48 @@ package enum Counter: Int, CaseIterable, Sendable {
 /// The counters of one worker.
 package final class Counters: Sendable {
     private let bank = CounterBank(count: Counter.allCases.count)
-    /// Answers that Larder made, by reason.
+    /// Errors that Larder answered with, by refusal.
     package let refusals = CounterBank(count: Refusal.allCases.count)
-    /// Messages that were not HTTP, by rule.
+    /// Messages that break the rules of HTTP/1.1, by rule.
     package let violations = CounterBank(count: FramingError.allCases.count)
-    /// Client connections that closed, by reason.
+    /// Connections of clients that closed, by reason.
     package let closes = CounterBank(count: CloseReason.allCases.count)
-    /// What is now, not what was: set by the worker once a second.
+    /// What the worker has now, set once a second.
     package let gauges = CounterBank(count: Gauge.allCases.count)
 
     package init() {}
 
     func count(_ violation: FramingError) {
         add(.protocolViolations)
-        if let index = FramingError.allCases.firstIndex(of: violation) { violations.add(index, 1) }
+        violations.add(Counters.index(of: violation), 1)
     }
 
-    /// By the index in `violations`.
-    package static let violationNames = FramingError.allCases.map(\.reason)
+    /// The place of a violation in `violations`.
+    package static func index(of violation: FramingError) -> Int {
+        guard let index = FramingError.allCases.firstIndex(of: violation) else { preconditionFailure("it is a case") }
+        return index
+    }
 
     package func add(_ counter: Counter, _ amount: Int = 1) { bank.add(counter.rawValue, amount) }
     package subscript(_ counter: Counter) -> UInt64 { bank[counter.rawValue] }
 }
 
-/// What a worker has now.
+/// What a worker has now, or has counted elsewhere than in `Counters`.
 package enum Gauge: Int, CaseIterable, Sendable {
-    case originConnectionsOpen, originConnectionsIdle, nameQueries, nameHits, nameFailures
-    /// 1 when the worker has come to its end.
+    case originConnectionsOpen, originConnectionsIdle, nameQueries, nameHits, nameFailures, namesKept
+    /// 1 when the worker has ended; not published.
     case isFinished
+
+    /// One sentence for the manual.
+    package var help: StaticString {
+        switch self {
+        case .originConnectionsOpen: "Open connections to origins."
+        case .originConnectionsIdle: "Open connections to origins that wait for their next request."
+        case .nameQueries: "Names that a name server was asked for."
+        case .nameHits: "Names whose addresses were known from an earlier query."
+        case .nameFailures: "Names that could not be resolved."
+        case .namesKept: "Names whose addresses are remembered, by each worker on its own."
+        case .isFinished: "Whether the worker has ended."
+        }
+    }
 }

@@ -5,7 +5,7 @@ import Message
 import Storage
 
 extension Service {
-    var outcome: Account.Outcome {
+    var outcome: RequestOutcome {
         switch self {
         case .hit: .hit
         case .stale, .staleOnError: .stale

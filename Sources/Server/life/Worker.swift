@@ -246,6 +246,7 @@ import Synchronization
         gauges.set(Gauge.nameQueries.rawValue, resolver.stats.queries)
         gauges.set(Gauge.nameHits.rawValue, resolver.stats.cacheHits)
         gauges.set(Gauge.nameFailures.rawValue, resolver.stats.failures)
+        gauges.set(Gauge.namesKept.rawValue, UInt64(resolver.namesKept))
         guard let gaugeTimer, !isDraining else { return }
         loop.timers.schedule(gaugeTimer, after: .seconds(1))
     }

@@ -1,0 +1,41 @@
+extension TransferDescription {
+    /// The body of `GET /transfers`: `{"transfers": [...]}`.
+    package static func json(_ transfers: [TransferDescription]) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object {
+            $0.key("transfers")
+            $0.array { for transfer in transfers { transfer.write(to: &$0) } }
+        }
+        return writer.bytes
+    }
+
+    private func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("url", url)
+            $0.member("age_milliseconds", ageMilliseconds)
+            $0.member("received_bytes", receivedBytes)
+            $0.key("expected_bytes")
+            if let expectedBytes { $0.integer(expectedBytes) } else { $0.null() }
+            $0.member("readers", readers)
+            $0.member("stored", isStored)
+        }
+    }
+}
+
+extension PurgeResult {
+    private static let notDurable =
+        "the purge could not be written to the disk, which is off or still being loaded: some responses may come back; purge again when it is on and loaded"
+
+    /// The body of an answer to `POST /purge`.
+    package func json(of request: PurgeRequest) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object {
+            $0.member("records", records)
+            $0.member("bytes", bytes)
+            $0.member("soft", request.kind == .soft)
+            $0.member("dry_run", request.dryRun)
+            if !isDurable { $0.member("error", Self.notDurable) }
+        }
+        return writer.bytes
+    }
+}

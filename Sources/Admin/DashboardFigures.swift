@@ -1,0 +1,34 @@
+import Server
+
+/// What the dashboard's script knows of figures: their names, labels and units by section, and the names of the outcomes. JSON.
+let dashboardFigures: String = {
+    var json = JSONWriter()
+    json.object {
+        $0.key("outcomes")
+        $0.array { list in
+            for outcome in RequestOutcome.allCases where !outcome.counters.isEmpty { list.string("\(outcome.name)") }
+        }
+        for section in StatisticsSection.allCases where section != .process {
+            $0.figures(section.rawValue, section.figures)
+        }
+        $0.figures("disk", diskFigures)
+        $0.figures("workers", workerFigures)
+    }
+    return String(decoding: json.bytes, as: UTF8.self)
+}()
+
+extension JSONWriter {
+    fileprivate mutating func figures<Subject>(_ name: String, _ figures: [Figure<Subject>]) {
+        key(name)
+        array { list in
+            for figure in figures {
+                list.object {
+                    $0.member("name", figure.name)
+                    $0.member("label", figure.label)
+                    $0.member("unit", figure.unit.rawValue)
+                    $0.member("prominence", figure.prominence.rawValue)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+extension Statistics {
+    /// The body of `GET /stats`.
+    package func json() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { json in
+            for section in StatisticsSection.allCases {
+                guard section != .process else {
+                    json.members(section.figures, of: self)
+                    continue
+                }
+                json.key(section.rawValue)
+                json.object { $0.members(section.figures, of: self, omittingZeros: section.isTally) }
+            }
+            json.key("zones")
+            json.array { for zone in zones { zone.write(to: &$0) } }
+            json.key("workers")
+            json.array { for worker in workers { worker.write(to: &$0) } }
+        }
+        return writer.bytes
+    }
+}
+
+extension Statistics.Zone {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object { json in
+            json.member("name", name)
+            json.members(memoryFigures, of: memory)
+            guard let disk else { return }
+            json.key("disk")
+            json.object { $0.members(diskFigures, of: disk) }
+        }
+    }
+}
+
+extension Statistics.Worker {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("number", number)
+            $0.members(workerFigures, of: counts)
+        }
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func members<Subject>(
+        _ figures: [Figure<Subject>], of subject: Subject, omittingZeros: Bool = false
+    ) {
+        for figure in figures {
+            let value = figure.value(subject)
+            if omittingZeros && value.isZero { continue }
+            switch value {
+            case .count(let count): member(figure.name, count)
+            case .ratio(let ratio): member(figure.name, ratio)
+            case .flag(let flag): member(figure.name, flag)
+            case .isOn(let isOn): member(figure.name, isOn ? "on" : "off")
+            case .text(let text): if let text { member(figure.name, text) }
+            case .time(let seconds): member(figure.name, rfc3339(secondsSinceEpoch: seconds))
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/// What all figures are read from: one snapshot of the process, summed over its workers. Sizes are in bytes.
+package struct Statistics: Sendable, Equatable {
+    package var version = ""
+    /// Seconds since 1970-01-01T00:00:00Z.
+    package var startedAt: Int64 = 0
+    package var uptimeSeconds: UInt64 = 0
+    package var isDraining = false
+    /// The sum over all workers.
+    package var counts = Counts()
+    package var bandwidth = Bandwidth()
+    /// The default zone first.
+    package var zones: [Zone] = []
+    package var workers: [Worker] = []
+
+    package init() {}
+
+    /// The memory tiers of all zones together.
+    package var memory: MemoryUse { zones.reduce(into: MemoryUse()) { $0.add($1.memory) } }
+}
+
+extension Statistics {
+    /// Bytes per second, the mean of the last five seconds.
+    package struct Bandwidth: Sendable, Equatable {
+        package var toClients: UInt64 = 0
+        package var fromOrigins: UInt64 = 0
+        package init() {}
+    }
+
+    package struct MemoryUse: Sendable, Equatable {
+        package var budget: UInt64 = 0
+        package var used: UInt64 = 0
+        package var records: UInt64 = 0
+        package var evictions: UInt64 = 0
+        package init() {}
+
+        mutating func add(_ other: MemoryUse) {
+            budget &+= other.budget
+            used &+= other.used
+            records &+= other.records
+            evictions &+= other.evictions
+        }
+    }
+
+    package struct Zone: Sendable, Equatable {
+        package var name: String
+        package var memory: MemoryUse
+        /// Nil if the zone has no disk tier.
+        package var disk: DiskUse?
+
+        package init(name: String, memory: MemoryUse, disk: DiskUse? = nil) {
+            self.name = name
+            self.memory = memory
+            self.disk = disk
+        }
+    }
+
+    package struct Worker: Sendable, Equatable {
+        package var number: Int
+        package var counts: Counts
+
+        package init(number: Int, counts: Counts) {
+            self.number = number
+            self.counts = counts
+        }
+    }
+}

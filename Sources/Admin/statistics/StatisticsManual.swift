@@ -1,0 +1,129 @@
+import Framing
+import Server
+import Transaction
+
+/// `docs/statistics.md`: every figure, and the closed sets that are counted, rendered from their declarations.
+package func renderStatisticsManual() -> String {
+    var text = manualHead
+    for section in StatisticsSection.allCases where !section.isTally {
+        let object = section == .process ? "" : "`\(section.rawValue)`"
+        text += heading(3, section.title, object) + table(of: section.figures)
+    }
+    text +=
+        heading(3, "Zones", "each of `zones`, beside its `name`")
+        + table(of: memoryFigures, prefix: "zone_memory_", by: "zone")
+    text +=
+        heading(3, "Disk tier", "`disk` in those of `zones` that have one")
+        + table(of: diskFigures, prefix: "disk_", by: "zone")
+    text += heading(3, "Workers", "each of `workers`, beside its `number`")
+    text += table(of: workerFigures, prefix: "worker_", by: "worker")
+    return text + outcomes + refusals + violations + closes
+}
+
+private func heading(_ level: Int, _ title: String, _ object: String = "") -> String {
+    "\n\(String(repeating: "#", count: level)) \(title)\n\n" + (object.isEmpty ? "" : "In `/stats`: \(object).\n\n")
+}
+
+private func table(_ columns: [String], _ rows: [[String]]) -> String {
+    func line(_ cells: [String]) -> String { "| " + cells.joined(separator: " | ") + " |\n" }
+    return line(columns) + "|" + String(repeating: "---|", count: columns.count) + "\n" + rows.map(line).joined()
+}
+
+private func table<Subject>(of figures: [Figure<Subject>], prefix: String = "", by label: String? = nil) -> String {
+    table(
+        ["`/stats`", "`/metrics`", "meaning"],
+        figures.map { figure in
+            let metric = figure.metric.map { $0.prefixed(prefix).text(by: label) } ?? ""
+            return ["`\(figure.name)`", metric, figure.help]
+        })
+}
+
+extension Metric {
+    /// As it is written, with its kind: `larder_tunnels` (gauge).
+    fileprivate func text(by subject: String?) -> String {
+        let label =
+            if let family { "{\(family.label)=\"\(labelValue ?? "")\"}" } else if let name = textLabel ?? subject {
+                "{\(name)=\"…\"}"
+            } else { "" }
+        return "`\(fullName)\(label)` (\(kind.rawValue))"
+    }
+}
+
+// MARK: closed sets
+
+private let outcomes =
+    heading(2, "Outcomes")
+        + """
+        Every request has one: `outcome` in the access log, the members of `requests` in `/stats`, and
+        `larder_requests_total{outcome="…"}` in `/metrics`.
+
+
+        """
+    + table(
+        ["outcome", "meaning"],
+        RequestOutcome.allCases.map { outcome in
+            ["`\(outcome.name)`", "\(outcome.meaning)" + (outcome.counters.isEmpty ? " Only in the access log." : "")]
+        })
+
+private let refusals =
+    heading(2, "Refusals and errors")
+        + """
+        Larder answers with an error of its own. The name is `reason` in the access log and `detail` of `Cache-Status` in the response, whose
+        `Proxy-Status` has the error type of RFC 9209. Refusals of clients and of this proxy are counted by name: `refusals` in `/stats`,
+        `larder_refusals_total{reason="…"}` in `/metrics`. Errors of origins are counted by error type: `errors`, and
+        `larder_errors_total{type="…"}`. What has not happened yet is left out. [troubleshooting.md](troubleshooting.md) says what to do.
+
+
+        """
+    + table(
+        ["name", "status", "`Proxy-Status` error", "counted as", "meaning"],
+        Refusal.allCases.map { refusal in
+            [
+                "`\(refusal.name)`", "\(refusal.status)", "`\(refusal.proxyStatusError)`",
+                refusal.isOfOrigin ? "error" : "refusal", "\(refusal.explanation)",
+            ]
+        })
+
+private let violations =
+    heading(2, "Violations of HTTP/1.1")
+        + """
+        A message that breaks a rule is refused. A client gets the status below, with the error type `http_request_error`; for a
+        response of an origin, the client gets 502 with the error type in the table. The name is `reason` in the access log, and violations are
+        counted by name with the refusals, whoever sent the message.
+
+
+        """
+    + table(
+        ["name", "status", "`Proxy-Status` error of a response", "meaning"],
+        FramingError.allCases.map { violation in
+            [
+                "`\(violation.reason)`", "\(violation.requestStatus)", "`\(violation.proxyStatusError)`",
+                "\(violation.explanation)",
+            ]
+        })
+
+private let closes =
+    heading(2, "Why connections of clients closed")
+        + """
+        Every connection of a client has one reason: `closes` in `/stats`, `larder_client_connections_closed_total{reason="…"}` in
+        `/metrics`, and `close` in the log line of a request whose client did not get its whole answer. What has not happened yet is left out.
+
+
+        """
+    + table(["reason", "meaning"], CloseReason.allCases.map { ["`\($0.name)`", "\($0.explanation)"] })
+
+private let manualHead = """
+    # Statistics
+
+    <!-- Rendered from Sources/Admin/statistics by `LARDER_RENDER=1 swift test --filter Rendering`; change it there. -->
+
+    `GET /stats` has all figures as JSON, and `GET /metrics` has them for Prometheus, except what Prometheus computes by itself. `larder stats`
+    and the dashboard show a selection. [admin.md](admin.md) says who can use them.
+
+    Counters count from the start of the process and never fall; gauges say what is now. Sizes are in bytes. Figures are added up while
+    requests are being handled, so two figures of one answer can differ by a few requests. The number of connections to origins and the figures
+    about names are up to one second old.
+
+    ## Figures
+
+    """

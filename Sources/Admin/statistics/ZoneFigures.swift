@@ -1,0 +1,115 @@
+import Storage
+
+/// Of the memory tier of a zone, and of all zones together.
+package let memoryFigures: [Figure<Statistics.MemoryUse>] = [
+    Figure(
+        "budget", .gauge("budget_bytes"), unit: .bytes, help: "Bytes that the memory tier may take.", count: \.budget),
+    Figure("used", .gauge("used_bytes"), unit: .bytes, help: "Bytes that the memory tier takes.", count: \.used),
+    Figure("records", .gauge("records"), label: "responses", help: "Responses in the memory tier.", count: \.records),
+    Figure(
+        "evictions", .counter("evictions"), label: "evicted", help: "Responses evicted from the memory tier for space.",
+        count: \.evictions),
+]
+
+/// Of the disk tier of a zone.
+package let diskFigures: [Figure<DiskUse>] = [
+    Figure(
+        "state", .gauge("up"), unit: .text,
+        help: "`on`, or `off` after a write that failed, until writing works again; 1 or 0 in `/metrics`.",
+        value: { .isOn($0.offReason == nil) }),
+    Figure(
+        "reason", nil, unit: .text, help: "Why the disk tier is off; absent while it is on.",
+        value: { .text($0.offReason) }),
+    Figure(
+        "loaded", .gauge("loaded"), unit: .flag, help: "Whether the index of the disk tier has been read.",
+        value: { .flag($0.isLoaded) }),
+    Figure(
+        "size_bytes", .gauge("size_bytes"), unit: .bytes, help: "Bytes that all files of the disk tier may take.",
+        number: \.sizeBytes),
+    Figure(
+        "used_bytes", .gauge("used_bytes"), unit: .bytes, help: "Bytes that all files of the disk tier take.",
+        number: \.usedBytes),
+    Figure(
+        "live_bytes", .gauge("live_bytes"), unit: .bytes, shown: .detail, help: "Bytes of the stored responses.",
+        number: \.liveBytes),
+    Figure(
+        "pinned_limit_bytes", .gauge("pinned_limit_bytes"), unit: .bytes, label: "pinned, at most",
+        help: "Bytes that pinned responses may take.", number: \.pinnedLimitBytes),
+    Figure(
+        "pinned_bytes", .gauge("pinned_bytes"), unit: .bytes, help: "Bytes that pinned responses take.",
+        number: \.pinnedBytes),
+    Figure(
+        "objects", .gauge("objects"), label: "responses", help: "Responses on the disk.",
+        number: { UInt64(clamping: $0.objectCount) }),
+    Figure(
+        "large_objects", .gauge("large_objects"), label: "large responses", shown: .detail,
+        help: "Responses on the disk that have a file of their own.", number: { UInt64(clamping: $0.largeCount) }),
+    Figure(
+        "segments", .gauge("segments"), shown: .detail, help: "Files that responses share.",
+        number: { UInt64(clamping: $0.segmentCount) }),
+    Figure(
+        "book_bytes", .gauge("book_bytes"), unit: .bytes, label: "index", shown: .detail,
+        help: "Bytes of the files of the index.",
+        number: \.bookBytes),
+    Figure(
+        "waiting_bytes", .gauge("waiting_bytes"), unit: .bytes, label: "waiting", shown: .detail,
+        help: "Bytes that wait to be written.", number: { UInt64(clamping: $0.waitingBytes) }),
+    Figure(
+        "stored_objects", .counter("stored_objects"), label: "written", shown: .detail, help: "Responses written.",
+        number: \.storedObjects),
+    Figure(
+        "stored_bytes", .counter("stored_bytes"), unit: .bytes, label: "bytes written",
+        help: "Bytes of the responses written.",
+        number: \.storedBytes),
+    Figure(
+        "refused_busy", .counter("refused_busy"), label: "not written, busy", shown: .trouble,
+        help: "Responses that were not written because too many bytes waited already.", number: \.refusedBusy),
+    Figure(
+        "refused_pinned", .counter("refused_pinned"), label: "not pinned, full", shown: .trouble,
+        help: "Responses that were not pinned because pinned responses took all they may.", number: \.refusedPinned),
+    Figure(
+        "dropped_objects", .counter("dropped_objects"), label: "not written, error", shown: .trouble,
+        help: "Responses that were accepted and could not be written: there was no room, or an error.",
+        number: \.droppedObjects),
+    Figure(
+        "evicted_objects", .counter("evicted_objects"), label: "evicted", help: "Responses evicted for space.",
+        number: \.evictedObjects),
+    Figure(
+        "evicted_bytes", .counter("evicted_bytes"), unit: .bytes, label: "bytes evicted", shown: .detail,
+        help: "Bytes of the responses evicted for space.",
+        number: \.evictedBytes),
+    Figure(
+        "moved_bytes", .counter("moved_bytes"), unit: .bytes, label: "bytes moved", shown: .detail,
+        help: "Bytes copied to another file to free space.",
+        number: \.movedBytes),
+    Figure(
+        "damaged_objects", .counter("damaged_objects"), label: "damaged", shown: .trouble,
+        help: "Responses removed because they were damaged.", number: \.damagedObjects),
+    Figure("read_errors", .counter("read_errors"), shown: .trouble, help: "Reads that failed.", number: \.readErrors),
+    Figure(
+        "write_errors", .counter("write_errors"), shown: .trouble, help: "Writes that failed.", number: \.writeErrors),
+    Figure("commits", .counter("commits"), shown: .detail, help: "Transactions of the index.", number: \.commits),
+]
+
+/// Of each worker, beside its `number`.
+package let workerFigures: [Figure<Counts>] = [
+    Figure("requests", .counter("requests"), help: "Requests received.", count: { $0[.requests] }),
+    Figure("clients_open", nil, label: "clients", help: "Open connections of clients.", count: \.clientsOpen),
+    Figure(
+        "origins_open", nil, label: "origins", help: "Open connections to origins.",
+        count: { $0[.originConnectionsOpen] }),
+    Figure("tunnels_open", nil, label: "tunnels", help: "Open tunnels.", count: \.tunnelsOpen),
+]
+
+extension Figure where Subject == DiskUse {
+    fileprivate init(
+        _ name: String, _ metric: Metric, unit: FigureUnit = .count, label: String? = nil,
+        shown prominence: FigureProminence = .overview, help: String,
+        number: @escaping @Sendable (BackStoreStatistics) -> UInt64
+    ) {
+        self.init(
+            // "size_bytes" is read as "size": the unit stands behind the number.
+            name, metric, unit: unit, label: label ?? (unit == .bytes ? String(name.dropLast(6)) : nil),
+            shown: prominence, help: help, count: { number($0.statistics) })
+    }
+}

@@ -136,6 +136,8 @@ package struct TLSSettings: Sendable, Equatable {
 }
 
 package struct DNSSettings: Sendable, Equatable {
+    /// Empty: the name servers of the system.
+    package var servers: [ListenAddress] = []
     package var ttlMin: Duration = .seconds(1)
     package var ttlMax: Duration = .seconds(3600)
     /// How long Larder remembers that a name does not exist.

@@ -236,8 +236,14 @@ enum Settings {
         ])
 
     private static let dns = Section(
-        key: "dns", meaning: "How long answers from name servers are kept. These bounds override what the answers say.",
+        key: "dns",
+        meaning:
+            "Which name servers are asked, and how long their answers are kept. The bounds override what the answers say.",
         settings: [
+            Setting(
+                "dns.servers", \.dns.servers, SettingKind<ListenAddress>.tcpAddress.list(), reload: .restart,
+                "The name servers to ask instead of the system's.", example: ["servers: [ \"192.0.2.53:53\" ]"],
+                defaultMeaning: "those in `/etc/resolv.conf`"),
             Setting(
                 "dns.ttl_min", \.dns.ttlMin, .duration(.zero ... .hours(1)), reload: .restart,
                 "The shortest time for which an answer is kept."),

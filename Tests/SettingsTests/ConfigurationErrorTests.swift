@@ -55,6 +55,10 @@ struct ConfigurationErrorTests {
             "admin: { socket: admin.sock }",
             ["1: admin.socket: found \"admin.sock\", expected an absolute path of at most 107 bytes, or off"]
         ),
+        (
+            "dns: { servers: [ name.test:53 ] }",
+            ["1: dns.servers[1]: found \"name.test:53\", expected host:port with an address as host, or [v6]:port"]
+        ),
         ("dns: { ttl_min: 1m, ttl_max: 30s }", ["1: dns.ttl_min: 1m is more than dns.ttl_max, 30s"]),
         (
             "limits: { field_count_max: 15 }",

@@ -128,6 +128,10 @@ struct ConfigurationTests {
             { $0.dns.ttlMin == .zero && $0.dns.ttlMax == .seconds(60) && $0.dns.negative == .seconds(1) }
         ),
         (
+            "dns: { servers: [ 127.0.0.1:5353, \"[::1]:53\" ] }",
+            { $0.dns.servers.map { "\($0)" } == ["127.0.0.1:5353", "[::1]:53"] }
+        ),
+        (
             "limits: { head_size_max: 128KiB, field_count_max: 200 }",
             { $0.limits.headBytesMax == 131_072 && $0.limits.fieldCountMax == 200 }
         ),

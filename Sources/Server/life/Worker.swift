@@ -103,6 +103,7 @@ import Synchronization
         options.ttlMin = dns.ttlMin
         options.ttlMax = dns.ttlMax
         options.negativeTTL = dns.negative
+        if !dns.servers.isEmpty { options.servers = dns.servers.map { "\($0)" } }
         return options
     }
 

@@ -8,10 +8,11 @@ package import Transaction
 /// client prefers: text, JSON or HTML.
 package struct ErrorResponse {
     private let status: UInt16
-    private let error: StaticString
+    private var error: StaticString
     private let name: String
     private let explanation: StaticString
     private var denial: Denial?
+    private var violation: FramingError?
     private var uri: String?
     private var accept: [UInt8]?
     private var challenge: [UInt8]?
@@ -20,14 +21,19 @@ package struct ErrorResponse {
     /// - Parameters:
     ///   - uri: the URI of the request, for the page.
     ///   - denial: the rule that denied the request, if one did.
+    ///   - violation: the rule of HTTP/1.1 that the response of the origin broke, if it broke one.
     ///   - challenge: the value of `Proxy-Authenticate`. Sent only if the refusal asks for credentials.
     ///   - forwardReason: why the request was forwarded. Nil if it was not.
     package init(
-        _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], denial: Denial?, challenge: [UInt8]?,
-        forwardReason: CacheStatus.ForwardReason?
+        _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], denial: Denial?, violation: FramingError? = nil,
+        challenge: [UInt8]?, forwardReason: CacheStatus.ForwardReason?
     ) {
         self.init(refusal)
         self.denial = denial
+        if refusal == .responseInvalid, let violation {
+            error = violation.proxyStatusError
+            self.violation = violation
+        }
         self.uri = String(decoding: uri, as: UTF8.self)
         accept = request.fields.joined(.accept)
         if refusal == .authenticationRequired { self.challenge = challenge }
@@ -67,7 +73,7 @@ package struct ErrorResponse {
         out.append("\r\nProxy-Status: larder; error=")
         out.append(error)
         out.append("; details=")
-        appendStructuredString((denial?.text ?? name).utf8, to: &out)
+        appendStructuredString((denial?.text ?? violation?.reason ?? name).utf8, to: &out)
         out.append("\r\nVia: 1.1 larder\r\n")
         if let challenge { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
         HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)

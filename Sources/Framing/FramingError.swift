@@ -45,11 +45,11 @@ package enum FramingError: Error, Equatable, CaseIterable, Sendable {
     case badChunkEnd  // RFC 9112 §7.1: chunk data not followed by CRLF
     case trailersTooLarge  // RFC 9112 §7.1.2
 
-    /// The `error` parameter of Proxy-Status for a response with this violation (RFC 9209 §2.3).
+    /// The `error` of `Proxy-Status` if the head of a response breaks the rule (RFC 9209 §2.3). When a body breaks one, the client has
+    /// the head already, and its answer ends too early.
     package var proxyStatusError: StaticString {
         switch self {
         case .headTooLarge, .tooManyFields: "http_response_header_section_size"
-        case .trailersTooLarge: "http_response_trailer_section_size"
         case .transferCodingUnknown: "http_response_transfer_coding"
         default: "http_protocol_error"
         }

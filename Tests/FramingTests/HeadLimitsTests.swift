@@ -76,7 +76,6 @@ struct HeadLimitsTests {
         #expect(statuses[501] == [.transferCodingUnknown])
         #expect(statuses[505] == [.versionNotSupported])
         #expect(FramingError.transferCodingUnknown.proxyStatusError.description == "http_response_transfer_coding")
-        #expect(FramingError.trailersTooLarge.proxyStatusError.description == "http_response_trailer_section_size")
         #expect(FramingError.badStatusLine.proxyStatusError.description == "http_protocol_error")
     }
 }

@@ -183,7 +183,7 @@ extension Exchange {
         if request.hasBody { stream.closeAfterwards(.requestUnread) }
         if isRefusedTunnel { stream.closeAfterwards(.tunnelRefused) }
         let response = ErrorResponse(
-            refusal, to: request.received, uri: request.uri, denial: denial,
+            refusal, to: request.received, uri: request.uri, denial: denial, violation: stream.account.violation,
             challenge: request.challenge ?? snapshot.authenticator?.challenge,
             forwardReason: wasForwarded ? machine.forwardReason : nil)
         stream.begin {

@@ -124,8 +124,8 @@ let package = Package(
         tests(
             "ScenarioTests",
             [
-                "Server", "Settings", "Rules", "Caching", "Access", "Message", "EventLoop", "Passwords", "TLS",
-                "Compression", "Storage", "Transaction", "YAML",
+                "Admin", "Server", "Settings", "Rules", "Caching", "Access", "Message", "Framing", "Routing",
+                "EventLoop", "Passwords", "TLS", "Compression", "Storage", "Transaction", "YAML",
             ]),
         tests(
             "AdminTests",

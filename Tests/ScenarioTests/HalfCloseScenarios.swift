@@ -253,9 +253,3 @@ struct OccupancyScenarios {
         }
     }
 }
-
-extension Scenario {
-    func closes(_ reason: CloseReason) -> UInt64 {
-        proxy.counters.reduce(0) { $0 + $1.closes[Int(reason.rawValue)] }
-    }
-}

@@ -1,0 +1,277 @@
+import Access
+import Foundation
+import Server
+import Settings
+import Testing
+import Transaction
+
+/// How a close is brought about, and whether the log line of a request names it.
+private struct Ending: Sendable {
+    var configure: @Sendable (inout Configuration, Scenario.Files) throws -> Void = { _, _ in }
+    /// The request whose client did not get its whole answer, or what never became a request, has the reason in its log line.
+    var isLogged = false
+    /// Returns what is to stay open until the close is counted.
+    var play: @Sendable (Scenario) throws -> ScriptedClient
+}
+
+extension CloseReason {
+    /// A new close reason does not compile until it says how it is brought about.
+    fileprivate var ending: Ending {
+        switch self {
+        case .clientClosed: .afterAnswer(ends: true)
+        case .closeRequested: .afterAnswer("Connection: close")
+        case .idle: .afterAnswer { configuration, _ in configuration.timeouts.clientIdle = .milliseconds(200) }
+        case .requestLimitReached:
+            .afterAnswer { configuration, _ in configuration.limits.requestsPerConnectionMax = 1 }
+        case .becameTunnel: .becameTunnel
+        case .clientLeft: .clientLeft
+        case .clientStalled: .clientStalled
+        case .headTimeout:
+            Ending(
+                configure: { configuration, _ in configuration.timeouts.clientHead = .milliseconds(200) },
+                play: { try $0.refused("GET http://", 408) })
+        case .bodyTimeout: .bodyTimeout
+        case .malformedRequest: Ending { try $0.refused("GET http://h/ HTTP/1.1\r\n\r\n", 400) }
+        case .malformedBody: .malformedBody
+        case .requestUnread: .requestUnread
+        case .tunnelRefused:
+            Ending(
+                configure: { configuration, _ in configuration.access.privateDestinations = .deny },
+                play: { try $0.refused("CONNECT h.test:22 HTTP/1.1\r\nHost: h.test:22\r\n\r\n", 403) })
+        case .tlsNotOffered: .greeting([0x16, 0x03, 0x01, 0x00, 0x05, 0x01, 0, 0, 1, 0])
+        case .protocolNotOffered: .greeting([0x05, 0x01, 0x00])
+        case .endOfBody: .endOfBody
+        case .answerIncomplete: .answerIncomplete
+        case .answerDamaged: .answerDamaged
+        case .tooManyClients: .tooManyClients
+        case .draining: .draining
+        case .stopped: .stopped
+        }
+    }
+}
+
+@Suite("Every close reason is provoked")
+struct CloseReasonScenarios {
+    @Test(arguments: CloseReason.allCases) func `statistics and log have it`(_ reason: CloseReason) throws {
+        let ending = reason.ending
+        try scenario(ending.configure) { s in
+            let client = try ending.play(s)
+            try s.eventually("the close is counted; closed so far: \(try s.stats()["closes"]?.members ?? [])") {
+                try s.stat(.closes, reason.name) == 1
+            }
+            // Each connection has one reason; those that are refused at once are not counted as accepted, nor as closed.
+            let refused = reason == .tooManyClients ? s.count(.clientConnectionsRefused) : 0
+            #expect(
+                CloseReason.allCases.reduce(0) { $0 + s.closes($1) } == s.count(.clientConnectionsClosed) + refused)
+            withExtendedLifetime(client) {}
+            let lines = try s.logLines()
+            #expect(lines.contains { $0.contains("\"close\":\"\(reason.name)\"") } == ending.isLogged, "\(lines)")
+        }
+    }
+}
+
+extension Scenario {
+    /// Sends a request that is refused, and ends the client's side.
+    fileprivate func refused(_ bytes: String, _ status: Int) throws -> ScriptedClient {
+        let client = try client()
+        try client.send(bytes)
+        #expect(try client.response().status == status)
+        client.wire.finishWriting()
+        return client
+    }
+}
+
+extension Ending {
+    /// One answer, and then nothing.
+    ///
+    /// - Parameter ends: the client ends its side.
+    fileprivate static func afterAnswer(
+        _ fields: String..., ends: Bool = false,
+        configure: @escaping @Sendable (inout Configuration, Scenario.Files) throws -> Void = { _, _ in }
+    ) -> Ending {
+        Ending(configure: configure) { s in
+            s.origin.expects("GET /a").replies(200, body: "a")
+            let client = try s.client()
+            try client.ask("GET", "/a", fields)
+            #expect(try client.response().text == "a")
+            if ends { client.wire.finishWriting() }
+            return client
+        }
+    }
+
+    fileprivate static let becameTunnel = Ending(
+        configure: { configuration, files in
+            configuration.access.connectPorts = [files.origin.port...files.origin.port]
+        },
+        play: { s in
+            let client = try s.client()
+            #expect(try client.request("CONNECT", s.origin.authority).status == 200)
+            return client
+        })
+
+    fileprivate static let clientLeft = Ending(isLogged: true) { s in
+        let asked = Gate("the origin was asked")
+        s.origin.expects("GET /a").opens(asked).hangs()
+        let client = try s.client()
+        try client.ask("GET", "/a")
+        try asked.wait()
+        client.wire.reset()
+        return client
+    }
+
+    /// The answer is larger than what the buffers of the kernel take, and the client does not read.
+    fileprivate static let clientStalled = Ending(
+        configure: { configuration, _ in configuration.timeouts.idle = .milliseconds(300) }, isLogged: true,
+        play: { s in
+            let piece = String(repeating: "x", count: 65536)
+            s.origin.expects("GET /a").sends(
+                "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 1000000000\r\n\r\n"
+            ).streams(piece, untilGone: Gate("the connection to the origin is closed"))
+            let client = try s.client(receiveBuffer: 4096)
+            try client.ask("GET", "/a")
+            return client
+        })
+
+    fileprivate static let bodyTimeout = Ending(
+        configure: { configuration, _ in configuration.timeouts.clientIdle = .milliseconds(200) },
+        play: { s in
+            let origin = try Unanswering.Listener()
+            return try withExtendedLifetime(origin) {
+                try s.refused(
+                    "POST http://127.0.0.1:\(origin.port)/ HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\n"
+                        + "Content-Length: 10\r\n\r\n01234", 408)
+            }
+        })
+
+    fileprivate static let malformedBody = Ending { s in
+        let origin = try Unanswering.Listener()
+        return try withExtendedLifetime(origin) {
+            try s.refused(
+                "POST http://127.0.0.1:\(origin.port)/ HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\nno size\r\n", 400)
+        }
+    }
+
+    fileprivate static let requestUnread = Ending(
+        configure: { configuration, _ in
+            configuration.access.rules = [AccessRule(effect: .deny(reason: "not today"), number: 1)]
+        },
+        play: { try $0.refused("POST http://h/ HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n", 403) })
+
+    fileprivate static func greeting(_ bytes: [UInt8]) -> Ending {
+        Ending(isLogged: true) { s in
+            let client = try s.client()
+            try client.wire.write(bytes)
+            #expect(try !client.reader.some().isEmpty)
+            client.wire.finishWriting()
+            return client
+        }
+    }
+
+    /// A client of HTTP/1.0 cannot read chunks.
+    fileprivate static let endOfBody = Ending { s in
+        s.origin.expects("GET /a").replies(
+            200, ["Cache-Control: no-store", "Transfer-Encoding: chunked"], Array("1\r\na\r\n0\r\n\r\n".utf8))
+        let client = try s.client()
+        try client.ask("GET", "/a", ["Connection: keep-alive"], version: "1.0")
+        #expect(try client.response().text == "a")
+        client.wire.finishWriting()
+        return client
+    }
+
+    fileprivate static let answerIncomplete = Ending(isLogged: true) { s in
+        s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123").closes()
+        let client = try s.client()
+        #expect(try !client.get("/a").isWhole)
+        return client
+    }
+
+    /// A client does not take its answer at once. Its body, of which another part is damaged, cannot be kept in memory for it, so the rest
+    /// is read from the disk when the client goes on, and is damaged then.
+    fileprivate static let answerDamaged = Ending(
+        configure: { configuration, files in
+            try configuration.read(cache: "disk: { path: DIRECTORY/disk, size: 200MiB, sync: 100ms }", files)
+            configuration.workers = .count(1)
+        },
+        isLogged: true,
+        play: { s in
+            // Four blocks of 64 KiB, which are asked for, and a fifth.
+            let (asked, rest, other) = (UInt8(ascii: "a"), UInt8(ascii: "r"), UInt8(ascii: "o"))
+            let body = [UInt8](repeating: asked, count: 4 << 16) + [UInt8](repeating: rest, count: 30_000)
+            let paths = (0..<40).map { "/\($0)" }
+            for path in paths { s.origin.expects("GET \(path)").replies(200, ["Cache-Control: max-age=600"], body) }
+            s.origin.expects("GET /other").replies(
+                200, ["Cache-Control: max-age=600"], [UInt8](repeating: other, count: 200_000))
+            for path in paths + ["/other"] { try s.client().get(path) }
+            try s.leaveToDisk()
+            try s.damageSegments(rest)
+            let slow = try s.client(receiveBuffer: 4096)
+            let sent = s.count(.bytesToClients)
+            // More than the buffers of the kernel take: the client gets stuck within one of the answers.
+            for path in paths { try slow.ask("GET", path, ["Range: bytes=0-199999"]) }
+            let client = try s.client()
+            var turnsWithoutProgress = 0
+            try s.eventually("nothing more is sent to the slow client") {
+                let before = s.count(.bytesToClients)
+                try client.request("OPTIONS", "/", "Max-Forwards: 0")
+                let isStuck = before > sent + 10_000 && s.count(.bytesToClients) - before < 1000
+                turnsWithoutProgress = isStuck ? turnsWithoutProgress + 1 : 0
+                return turnsWithoutProgress == 200
+            }
+            try s.damageSegments(asked)
+            // The worker reads another body into its buffer.
+            #expect(try client.get("/other").isWhole)
+            _ = try slow.reader.untilEnd()
+            return slow
+        })
+
+    fileprivate static let tooManyClients = Ending(
+        configure: { configuration, _ in configuration.limits.clientsMax = 1 },
+        play: { s in
+            s.origin.expects("GET /a").replies(200, body: "a")
+            let first = try s.client()
+            try first.get("/a")
+            try s.client().expectClosed()
+            return first
+        })
+
+    fileprivate static let draining = Ending { s in
+        let (asked, go) = (Gate("the origin was asked"), Gate("the origin may answer"))
+        s.origin.expects("GET /a").opens(asked).waits(for: go).replies(200, body: "last")
+        let client = try s.client()
+        try client.ask("GET", "/a")
+        try asked.wait()
+        s.proxy.drain()
+        go.open()
+        #expect(try client.response().text == "last")
+        client.wire.finishWriting()
+        return client
+    }
+
+    fileprivate static let stopped = Ending(isLogged: true) { s in
+        let asked = Gate("the origin was asked")
+        s.origin.expects("GET /a").opens(asked).hangs()
+        let client = try s.client()
+        try client.ask("GET", "/a")
+        try asked.wait()
+        s.proxy.stop()
+        return client
+    }
+}
+
+extension Scenario {
+    /// Changes a byte in each KiB of what the disk tier has stored of bodies that consist of this byte.
+    fileprivate func damageSegments(_ byte: UInt8) throws {
+        let files = try #require(FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil))
+        for case let file as URL in files where file.pathExtension == "seg" {
+            let data = try Data(contentsOf: file)
+            let handle = try FileHandle(forWritingTo: file)
+            for start in stride(from: 0, to: data.count - 32, by: 1024)
+            where data[start..<start + 32].allSatisfy({ $0 == byte }) {
+                try handle.seek(toOffset: UInt64(start))
+                try handle.write(contentsOf: [byte ^ 0x10])
+            }
+            try handle.close()
+        }
+    }
+}

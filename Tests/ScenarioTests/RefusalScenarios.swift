@@ -1,0 +1,248 @@
+import Access
+import EventLoop
+import Foundation
+import Framing
+import Message
+import Routing
+@testable import Server
+import Settings
+import Testing
+import Transaction
+
+/// How a refusal is brought about.
+private enum Provocation: Sendable {
+    typealias Configure = @Sendable (inout Configuration, Scenario.Files) throws -> Void
+
+    /// By clients and origins. `play` returns the refusal as the client got it.
+    case outside(configure: Configure, play: @Sendable (Scenario) throws -> SeenMessage)
+    /// No client and no origin can bring it about. `happens` is true if it still follows from its cause, one level below.
+    case inside(why: String, happens: @Sendable () throws -> Bool)
+
+    static func outside(_ play: @escaping @Sendable (Scenario) throws -> SeenMessage) -> Provocation {
+        .outside(configure: { _, _ in }, play: play)
+    }
+}
+
+extension Refusal {
+    /// A new refusal does not compile until it says how it is brought about.
+    fileprivate var provocation: Provocation {
+        switch self {
+        case .notAProxyRequest: .outside { try $0.answer(to: "GET / HTTP/1.1\r\nHost: h\r\n\r\n") }
+        case .hostInvalid:
+            .outside { try $0.client().get("http://\(String(repeating: "a", count: 64)).example/") }
+        case .accessDenied: .accessDenied
+        case .destinationForbidden:
+            .outside(
+                configure: { configuration, _ in configuration.access.privateDestinations = .deny },
+                play: { try $0.client().get("/a") })
+        case .tunnelPortForbidden:
+            .outside(
+                configure: { configuration, _ in configuration.access.privateDestinations = .deny },
+                play: { try $0.client().request("CONNECT", "name.test:22") })
+        case .authenticationRequired: .authenticationRequired
+        case .authenticationBusy: .authenticationBusy
+        case .loopDetected:
+            .outside { s in try s.client().get("http://127.0.0.1:\(s.proxy.addresses[0].port)/") }
+        case .onlyIfCached: .outside { try $0.client().get("/a", "Cache-Control: only-if-cached") }
+        case .malformedRequestBody: .malformedRequestBody
+        case .requestTimeout:
+            .outside(
+                configure: { configuration, _ in configuration.timeouts.clientHead = .milliseconds(200) },
+                play: { try $0.answer(to: "GET http://") })
+        case .misdirected:
+            .inside(
+                why:
+                    "Only a connection that leads to a fixed origin can be asked for another one, and no listener has such connections yet.",
+                happens: {
+                    let head = Array("GET /a HTTP/1.1\r\nHost: other.example\r\n\r\n".utf8)
+                    var (request, progress) = (RequestHead(), HeadProgress())
+                    let isWhole = try parseRequestHead(
+                        head.span, into: &request, progress: &progress, limits: Limits())
+                    let origin = FixedOrigin(scheme: .https, host: "example.org".utf8, port: 443)
+                    return isWhole && origin.complete(request.target, head.span) == .misdirected
+                })
+        case .nameNotFound: .name(.noSuchName)
+        case .nameTimeout: .name(.silence)
+        case .connectionRefused:
+            .outside { s in
+                let closed = try Unanswering.ClosedPort()
+                return try withExtendedLifetime(closed) { try s.client().get("http://127.0.0.1:\(closed.port)/") }
+            }
+        case .connectionTimeout: .connectionTimeout
+        case .destinationUnroutable:
+            // The broadcast address of loopback: TCP has no route to it, and nothing leaves the machine.
+            .outside { try $0.client().get("http://127.255.255.255:1/") }
+        case .connectionTerminated: .brokenAnswer("")
+        case .responseTimeout: .responseTimeout
+        case .responseIncomplete: .brokenAnswer("HTTP/1.1 200 OK\r\nContent-")
+        case .responseInvalid: .brokenAnswer("SSH-2.0-x\r\n\r\n")
+        case .tlsCertificate: .tls(.answers("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+        case .tlsProtocol: .tls(.speaksPlainly)
+        case .originQueueFull: .originQueueFull
+        case .tooManyRequests: .tooManyRequests
+        case .tooManyTunnels: .tooManyTunnels
+        case .internalError:
+            .inside(
+                why: "It stands for a fault of Larder's, such as a TLS session that cannot be made.",
+                happens: { Refusal(OpeningFailure.insecure(.noSession)) == .internalError })
+        }
+    }
+}
+
+@Suite("Every refusal is provoked")
+struct RefusalScenarios {
+    @Test(arguments: Refusal.allCases)
+    func `status, Proxy-Status, Cache-Status, statistics and log have it`(_ refusal: Refusal) throws {
+        switch refusal.provocation {
+        case .inside(let why, let happens):
+            #expect(try happens(), "\(why)")
+        case .outside(let configure, let play):
+            try scenario(configure) { s in
+                let answer = try play(s)
+                #expect(answer.status == Int(refusal.status), "\(answer)")
+                let isTyped = answer["Proxy-Status"]?.hasPrefix("larder; error=\(refusal.proxyStatusError); details=")
+                #expect(isTyped == true, "\(answer)")
+                #expect(answer.cacheStatus.contains("detail=\(refusal.name)"), "\(answer)")
+                if refusal.isOfOrigin {
+                    #expect(try s.stat(.errors, "\(refusal.proxyStatusError)") == 1)
+                } else {
+                    #expect(try s.stat(.refusals, refusal.name) == 1)
+                }
+                let outcome = refusal.isOfOrigin ? "error" : "refused"
+                #expect(try s.stat(.requests, outcome) >= 1)
+                let word = "\"outcome\":\"\(outcome)\",\"reason\":\"\(refusal.name)\""
+                // The log names the rule of HTTP that an origin broke.
+                let rule = "\"outcome\":\"\(outcome)\",\"reason\":\"bad-status-line\""
+                let expected = refusal == .responseInvalid ? rule : word
+                let lines = try s.logLines()
+                #expect(lines.contains { $0.contains(expected) }, "\(lines)")
+            }
+        }
+    }
+}
+
+// MARK: provocations of more than a line
+
+extension Scenario {
+    /// - Parameter bytes: of a request, as a client sends them.
+    fileprivate func answer(to bytes: String) throws -> SeenMessage {
+        let client = try client()
+        try client.send(bytes)
+        return try client.response()
+    }
+}
+
+extension Provocation {
+    fileprivate static let accessDenied = outside(
+        configure: { configuration, _ in
+            configuration.access.rules = [AccessRule(effect: .deny(reason: "not today"), number: 1)]
+        },
+        play: { try $0.client().get("/a") })
+
+    /// The hash is cheap, so that the failures come in quick succession on a busy machine as well.
+    private static let withUsers: Configure = { configuration, files in
+        configuration.access.basicUsersFile = try files.write("users", "ann:$1$salt$qJH7.N4xYta3aEG/dfqo/0\n")
+    }
+
+    fileprivate static let authenticationRequired = outside(
+        configure: withUsers, play: { try $0.client().get("/a") })
+
+    fileprivate static let authenticationBusy = outside(
+        configure: withUsers,
+        play: { s in
+            let client = try s.client()
+            var number = 0
+            while true {
+                number += 1
+                let guess = Data("ann:guess\(number)".utf8).base64EncodedString()
+                let answer = try client.get("/a", "Proxy-Authorization: Basic \(guess)")
+                if answer.status != 407 || number > 1000 { return answer }
+            }
+        })
+
+    fileprivate static let malformedRequestBody = outside { s in
+        let origin = try Unanswering.Listener()
+        return try withExtendedLifetime(origin) {
+            try s.answer(
+                to: "POST http://127.0.0.1:\(origin.port)/ HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\nno size\r\n")
+        }
+    }
+
+    /// By what the name server says.
+    fileprivate static func name(_ answer: ScriptedNames.Answer) -> Provocation {
+        let names = Result { try ScriptedNames(answer) }
+        return outside(
+            configure: { configuration, _ in
+                configuration.dns.servers = [.tcp(IPAddress(v4: 0x7F00_0001), port: try names.get().port)]
+                // While it is silent, this ends the wait.
+                if answer == .silence { configuration.timeouts.connect = .milliseconds(300) }
+            }, play: { try $0.client().get("http://name.test/") })
+    }
+
+    fileprivate static let connectionTimeout = outside(
+        configure: { configuration, _ in configuration.timeouts.connect = .milliseconds(300) },
+        play: { s in
+            let full = try Unanswering.FullListener()
+            return try withExtendedLifetime(full) { try s.client().get("http://127.0.0.1:\(full.port)/") }
+        })
+
+    /// The origin sends this and closes. The request is one that is not sent again.
+    fileprivate static func brokenAnswer(_ bytes: String) -> Provocation {
+        outside { s in
+            s.origin.expects("POST /a").sends(bytes).closes()
+            return try s.client().request("POST", "/a", body: "x")
+        }
+    }
+
+    fileprivate static let responseTimeout = outside(
+        configure: { configuration, _ in configuration.timeouts.firstByte = .milliseconds(300) },
+        play: { s in
+            s.origin.expects("POST /a").hangs()
+            return try s.client().request("POST", "/a", body: "x")
+        })
+
+    /// The certificate is signed by nobody that the system trusts.
+    fileprivate static func tls(_ behaviour: TLSOrigin.Behaviour) -> Provocation {
+        outside { s in
+            let origin = try TLSOrigin(try MadeCertificate(for: "IP:127.0.0.1"), behaviour)
+            defer { origin.end() }
+            return try s.client().get(origin.url("/a"))
+        }
+    }
+
+    fileprivate static let originQueueFull = outside(
+        configure: { configuration, _ in
+            configuration.workers = .count(1)
+            configuration.limits.originConnectionsMax = 1
+            configuration.limits.originQueueMax = 0
+        },
+        play: { try $0.answer(whileBusyWith: "/a") })
+
+    fileprivate static let tooManyRequests = outside(
+        configure: { configuration, _ in configuration.limits.exchangesMax = 1 },
+        play: { try $0.answer(whileBusyWith: "/a") })
+
+    fileprivate static let tooManyTunnels = outside(
+        configure: { configuration, files in
+            configuration.limits.tunnelsMax = 1
+            configuration.access.connectPorts = [files.origin.port...files.origin.port]
+        },
+        play: { s in
+            let first = try s.client()
+            #expect(try first.request("CONNECT", s.origin.authority).status == 200)
+            return try s.client().request("CONNECT", s.origin.authority)
+        })
+}
+
+extension Scenario {
+    /// Asks for `/b` while the origin has not answered the request for another path.
+    fileprivate func answer(whileBusyWith path: String) throws -> SeenMessage {
+        let asked = Gate("the origin was asked")
+        origin.expects("GET \(path)").opens(asked).hangs()
+        let first = try client()
+        try first.ask("GET", path)
+        try asked.wait()
+        return try withExtendedLifetime(first) { try client().get("/b") }
+    }
+}

@@ -2,6 +2,9 @@ import CLMDB
 import Glibc
 
 // Writing the book: each batch is one transaction.
+//
+// LMDB never overwrites a page that the last commit uses. It writes new pages, synchronizes, and then writes one of the two meta pages,
+// which makes the new pages valid. A crash at any point leaves the state before the transaction or the one after it.
 extension Book {
     /// Applies the changes in one transaction, which is on the medium when this returns. If it throws, nothing was changed. Blocks;
     /// batches of several threads follow one another.
@@ -52,7 +55,8 @@ extension Book {
     }
 }
 
-/// The changes of a batch, in the order that touches the fewest pages.
+/// The changes of a batch, in the order that touches the fewest pages. Sorting is allowed because changes of different objects do not
+/// depend on each other, and those of one object have the same key and keep their order.
 private struct BookBatch {
     /// The changes of objects, by key in the book. Those of one object keep their order.
     private var objects: [(key: [UInt8], isCut: Bool, change: BookChange)] = []
@@ -83,6 +87,7 @@ private struct BookBatch {
             let order = bookCompare(objects[$0].key, objects[$1].key)
             return order == 0 ? $0 < $1 : order < 0
         }
+        precondition(order.count == objects.count, "sorting loses no change")
         objects = order.map { objects[$0] }
     }
 
@@ -115,7 +120,8 @@ private struct BookBatch {
     }
 }
 
-/// Keeps tags and renewed heads consistent with the objects.
+/// Keeps tags and renewed heads consistent with the objects, within one transaction: no reader sees an object without its tags. An old
+/// entry that cannot be decoded is treated as if it had no tags and might have a renewed head. What stays behind then leads nowhere.
 private struct BookWriter: ~Copyable {
     let objects: BookPosition
     let book: Book

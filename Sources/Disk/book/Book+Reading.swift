@@ -1,6 +1,9 @@
 import Glibc
 
 // Reading the book: any thread, each call in a transaction of its own.
+//
+// A transaction sees the last commit before it began. While it is open, LMDB cannot reuse the pages that it may see, so the book grows
+// if a commit comes meanwhile: visitors must be quick, and long walks are cut into pages.
 extension Book {
     /// Visits all entries in order, until the visitor returns false. The visitor must not call `commit` or wait for a thread that does.
     package func load(_ visit: (BookEntry) -> Bool) throws(BookError) {
@@ -117,7 +120,7 @@ extension Book {
                 tagKey, value throws(BookError) in
                 // A longer key belongs to a tag that continues with a zero.
                 guard tagKey.count == lower.count + 8 else { return true }
-                guard let content = unsafe BookSeal.open(value, key: tagKey) else {
+                guard let content = unsafe BookSeal.open(value, key: tagKey), unsafe !content.isEmpty else {
                     noteDamaged("an entry of tags")
                     return true
                 }
@@ -182,6 +185,7 @@ private struct BookPage {
             return false
         }
         entries.append(entry)
+        precondition(entries.count <= limit, "a page has no more entries than its limit")
         unsafe last = [UInt8](key)
         return true
     }

@@ -35,7 +35,15 @@ enum BookCodec {
         value.appendLittleEndian(place.bodyLength)
         if isCut { value.append(contentsOf: entry.key) }
         BookSeal.append(to: &value, key: bookKey)
+        precondition(
+            value.count == 48 + attributesLength(entry.attributes) + (isCut ? entry.key.count : 0),
+            "a value has the length of its fields")
         return value
+    }
+
+    /// The length of media type and tags in a value.
+    private static func attributesLength(_ attributes: ObjectAttributes) -> Int {
+        attributes.mediaType.count + attributes.tags.reduce(0) { $0 + 1 + $1.count }
     }
 
     static func entry(
@@ -160,6 +168,7 @@ enum BookCodec {
     }
 
     static func encode(_ segment: BookSegment, bookKey: [UInt8]) -> [UInt8] {
+        precondition(segment.isClosed || segment.coveredEnd % 16 == 0, "an open segment is known up to a whole record")
         var value: [UInt8] = []
         value.appendLittleEndian(segment.coveredEnd)
         value.append((segment.isClosed ? 1 : 0) | (segment.isEmptied ? 2 : 0))
@@ -173,7 +182,7 @@ enum BookCodec {
         guard bookKey.count == 4, let content = unsafe BookSeal.open(value, key: bookKey) else { return nil }
         var fields = unsafe BookFields(content)
         guard let coveredEnd = fields.number(UInt64.self), let flags = fields.number(UInt8.self), flags < 4,
-            fields.isAtEnd
+            fields.isAtEnd, flags & 1 != 0 || coveredEnd % 16 == 0
         else { return nil }
         let number = unsafe UInt32(bigEndian: bookKey.loadUnaligned(as: UInt32.self))
         let state = BookSegment(coveredEnd: coveredEnd, isClosed: flags & 1 != 0, isEmptied: flags & 2 != 0)

@@ -20,6 +20,9 @@ enum BookDatabase: Int, CaseIterable, Sendable {
 ///
 /// LMDB allows a change of the map only while this process has no transaction, so a lock keeps readers away meanwhile. Write
 /// transactions do not take that lock: LMDB allows one at a time, and only the writing thread changes the map.
+///
+/// A thread that holds the lock for reading must not wait for the thread that writes: that one may be waiting for the lock. Memory that
+/// a transaction hands out points into the map and is invalid once the transaction ends; callers copy what they keep.
 @safe final class BookEnvironment: @unchecked Sendable {
     private let directory: String
     private let isReadOnly: Bool
@@ -137,7 +140,8 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         try BookError.check(status)
     }
 
-    /// LMDB removes the map before it makes another. If that fails there is no map, and no other call is allowed.
+    /// LMDB removes the map before it makes another. If that fails there is no map, and no other call is allowed. `hasFailed` makes the
+    /// next commit open the environment again; until then reads fail with `EBADF`.
     private func remap(_ bytes: Int) -> CInt {
         let status = unsafe mdb_env_set_mapsize(environment, bytes)
         guard status == 0 else {
@@ -223,6 +227,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
         }
         if !isReadOnly { try prepare(transaction) }
         handles = transaction.handles
+        precondition(handles.count == BookDatabase.allCases.count, "all databases are opened with the environment")
         // This writes nothing if all databases existed.
         try transaction.commit()
     }
@@ -253,6 +258,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     /// Ends the transaction, whether it throws or not.
     fileprivate mutating func commit() throws(BookError) {
         let raw = unsafe self.raw.take()
+        precondition(unsafe raw != nil, "a transaction is committed once")
         try BookError.check(unsafe mdb_txn_commit(raw))
     }
 
@@ -291,6 +297,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     }
 
     func put(_ database: BookDatabase, _ key: [UInt8], _ value: [UInt8]) throws(BookError) {
+        precondition(key.count <= BookOrder.bookKeyBytesMax, "LMDB takes keys of this length")
         let status = unsafe withValue(key) { key in
             unsafe withValue(value) { value in unsafe mdb_put(raw, handle(database), key, value, 0) }
         }

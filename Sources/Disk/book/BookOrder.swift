@@ -100,6 +100,7 @@ enum BookOrder {
         let isCut = bytes.count > orderBytesMax
         if isCut { cut(&bytes) }
         appendID(id, to: &bytes)
+        precondition(bytes.count <= bookKeyBytesMax, "LMDB takes keys of this length")
         return (bytes, isCut)
     }
 
@@ -115,6 +116,7 @@ enum BookOrder {
         order.removeLast(order.count - cutBytes)
         appendBigEndian(high, to: &order)
         appendBigEndian(low, to: &order)
+        precondition(order.count == orderBytesMax, "a cut order key is as long as the limit")
     }
 
     static func appendBigEndian(_ number: UInt64, to bytes: inout [UInt8]) {

@@ -46,7 +46,7 @@ package final class Directory: Sendable {
     }
 
     /// Creates the subdirectories that are missing, and synchronizes the directory: a file in a subdirectory whose name is not on
-    /// the medium would be lost with it.
+    /// the medium would be lost with it. The directories below `large` are created, and synchronized, with their first file.
     func makeSubdirectories() throws(DiskRefusal) {
         for room in [segmentsPath, largePath] { try Self.makeDirectory(room) }
         let status = Self.synchronize(path)
@@ -61,6 +61,7 @@ package final class Directory: Sendable {
 
     private func hexadecimal(_ number: UInt32, digits: Int) -> String {
         let text = String(number, radix: 16)
+        precondition(text.utf8.count <= digits, "the name has enough digits for the number")
         return String(repeating: "0", count: digits - text.utf8.count) + text
     }
 
@@ -181,7 +182,10 @@ private final class LockedFile: Sendable {
     private let fd: CInt
     private let isOpen = Atomic(true)
 
-    private init(_ fd: CInt) { self.fd = fd }
+    private init(_ fd: CInt) {
+        precondition(fd >= 0, "an open file has a descriptor")
+        self.fd = fd
+    }
     deinit { close() }
 
     func close() {

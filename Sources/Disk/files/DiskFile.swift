@@ -7,6 +7,7 @@ package final class DiskFile: Sendable {
     private let fd: CInt
 
     private init(_ fd: CInt, calls: any DiskCalls) {
+        precondition(fd >= 0, "an open file has a descriptor")
         self.fd = fd
         self.calls = calls
     }
@@ -95,11 +96,17 @@ package final class DiskFile: Sendable {
         } catch .failed(errno: EOPNOTSUPP) {} catch .failed(errno: ENOSYS) {}
     }
 
-    package func truncate(to length: Int) throws(DiskFileError) { _ = try succeed { calls.truncate(fd, to: length) } }
+    package func truncate(to length: Int) throws(DiskFileError) {
+        precondition(length >= 0, "a file has no negative length")
+        _ = try succeed { calls.truncate(fd, to: length) }
+    }
 
     package func length() throws(DiskFileError) -> Int { try succeed { calls.length(fd) } }
 
-    func readAhead(_ offset: Int, _ length: Int) { calls.readAhead(fd, offset: offset, length: length) }
+    func readAhead(_ offset: Int, _ length: Int) {
+        precondition(offset >= 0 && length >= 0, "a range of a file begins at zero or later")
+        calls.readAhead(fd, offset: offset, length: length)
+    }
 
     /// Puts the file on the medium. If this fails, earlier writes may be lost although a later call succeeds: the kernel reports
     /// an error once and then forgets it.

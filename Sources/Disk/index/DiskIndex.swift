@@ -47,7 +47,8 @@ import EventLoop
     /// Moves an object that was copied from `old` to the place in `entry`: compare and set. Its use mark becomes that of `entry`.
     /// - Returns: false if the object is no longer at `old`. Nothing is changed then.
     func move(from old: Place, to entry: DiskIndexEntry) -> Bool {
-        update(entry.hash, where: { $0.id == entry.id && $0.isAt(old) }, { $0 = entry })
+        precondition(!entry.isFree, "an entry leads to a record")
+        return update(entry.hash, where: { $0.id == entry.id && $0.isAt(old) }, { $0 = entry })
     }
 
     /// Removes an object and returns its entry.

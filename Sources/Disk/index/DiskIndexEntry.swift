@@ -2,6 +2,9 @@
 ///
 /// It contains the whole number of the object, so that the object can be removed or moved without reading its record. The number
 /// is what names an object in drop records, in the book, and to readers.
+///
+/// Lengths and offsets are in units of 16 bytes, because records begin and end at multiples of 16. The length of the body is exact
+/// nevertheless: four bits say how much padding follows it.
 struct DiskIndexEntry: Equatable {
     var hash: UInt64
     var id: ObjectID
@@ -32,6 +35,7 @@ struct DiskIndexEntry: Equatable {
             let headLength16 = UInt16(exactly: place.headLength >> 4), headLength16 > 0,
             place.offset & 15 == 0, place.headLength & 15 == 0
         else { return nil }
+        precondition(recordLength16 >= UInt32(headLength16), "a record is at least as long as its head part")
         self.hash = hash
         self.id = id
         self.segment = place.segment

@@ -1,4 +1,7 @@
 /// One open hash table with linear probing. A removal moves later entries back, so there are no tombstones.
+///
+/// Not synchronized: `DiskIndex` calls it under the lock of the shard. At least one slot is always free, so every search ends. The
+/// memory is plain bytes, so the table can be moved without touching reference counts.
 @safe final class DiskIndexShard {
     private var slots: UnsafeMutablePointer<DiskIndexEntry>
     private var capacity: Int
@@ -40,6 +43,7 @@
     }
 
     func insert(_ entry: DiskIndexEntry) {
+        precondition(!entry.isFree, "an entry leads to a record")
         // 56 to 75 % of the slots are in use: 43 to 57 bytes for an object. In a fuller table a search for what is not there
         // becomes slow, because it has to see a whole run: 8 slots at 75 %, 22 at 85 %.
         if (count + 1) * 4 > capacity * 3 { resize(to: capacity + capacity / 3) }
@@ -94,7 +98,12 @@
         let (old, oldCapacity) = unsafe (slots, capacity)
         unsafe slots = Self.allocate(newCapacity)
         capacity = newCapacity
-        for slot in 0..<oldCapacity where unsafe !old[slot].isFree { unsafe place(old[slot]) }
+        var moved = 0
+        for slot in 0..<oldCapacity where unsafe !old[slot].isFree {
+            unsafe place(old[slot])
+            moved += 1
+        }
+        precondition(moved == count, "a table keeps its entries when its size changes")
         unsafe old.deallocate()
     }
 

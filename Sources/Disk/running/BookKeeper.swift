@@ -94,6 +94,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
     init(parts: DiskStoreParts, reservedIDs: UInt64) {
         self.parts = parts
         self.reservedIDs = reservedIDs
+        precondition(parts.options.syncInterval > .zero, "commits have an interval")
         state = Locked(State(syncInterval: parts.options.syncInterval))
     }
 
@@ -192,6 +193,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
 
     /// Sets the time between two commits. Changes that waited under another interval are committed at once.
     func setSyncInterval(_ interval: Duration) {
+        precondition(interval > .zero, "commits have an interval")
         let isOther = state.withLock { state in
             defer { state.syncInterval = interval }
             return state.syncInterval != interval
@@ -296,6 +298,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         parts.counters.commits.count()
         let done = retained
         retained = Batch()
+        // From here on the book has the changes. A crash before the deletions leaves files that the next start finds empty.
         for (id, serial) in done.renewed { parts.renewals.forget(id, through: serial) }
         delete(done.deletions)
         return true
@@ -432,7 +435,8 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         return removals
     }
 
-    /// Deletes files after the commit that made them unnecessary.
+    /// Deletes files after the commit that made them unnecessary. A crash before a deletion leaves a file that the book knows and in which
+    /// nothing is live: the next start makes it a victim at once, or deletes it if it is large.
     private func delete(_ numbers: [UInt32]) {
         guard !numbers.isEmpty else { return }
         var gone: [BookChange] = []
@@ -464,7 +468,8 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
 
     // MARK: damage
 
-    /// Drops the objects at places whose heads cannot be read. Their keys are unknown, so this walks the index and the book.
+    /// Drops the objects at places whose heads cannot be read. Their keys are unknown, so this walks the index and the book. It is slow, and
+    /// runs on this thread, so commits wait for it; damage is rare.
     private func dropUnreadable(at places: [Place]) {
         var found: [ObjectID: DiskIndexEntry] = [:]
         parts.index.forEach { entry in

@@ -177,6 +177,7 @@ struct Ledger: Sendable {
         let unmissed = limits.size.saturatingMinus(usedBytes + reserveBytes) + bookRoom
         let bookLeft = bookMax.saturatingMinus(bookBytes)
         bookClaimedBytes = min(wanted, bookLeft, isUrgent ? left : min(left, unmissed))
+        precondition(bookClaimedBytes <= left, "the book grows within the size")
         return bookClaimedBytes
     }
 
@@ -199,6 +200,7 @@ struct Ledger: Sendable {
 
     /// Reserves a share of the quota for an object that will be written. Returns false if the quota is full.
     mutating func promise(_ bytes: UInt64, _ storageClass: StorageClass) -> Bool {
+        precondition(bytes > 0, "a record takes space")
         guard storageClass == .pinned else { return true }
         guard pinnedBytes + promisedPinnedBytes + bytes <= pinnedMax else { return false }
         promisedPinnedBytes += bytes
@@ -246,6 +248,7 @@ struct Ledger: Sendable {
     /// The file grew by bytes that were claimed.
     mutating func grew(_ number: UInt32, by bytes: UInt64) {
         precondition(units[number].map { !$0.isClosed } ?? false, "only a file that is being written grows")
+        precondition(bytes <= claimedBytes, "a file grows only by bytes that were claimed")
         claimedBytes.subtract(bytes)
         fileBytes += bytes
         change(number) { $0.fileBytes += bytes }
@@ -258,6 +261,7 @@ struct Ledger: Sendable {
 
     /// A record is live from now on. `bytes` is the whole length of the record, here and in `remove`.
     mutating func add(_ bytes: UInt64, _ storageClass: StorageClass, to number: UInt32, wasPromised: Bool) {
+        precondition(bytes > 0, "a record takes space")
         objectCount += 1
         if wasPromised { withdraw(bytes, storageClass) }
         count(bytes, storageClass, in: number)
@@ -327,6 +331,7 @@ struct Ledger: Sendable {
             precondition(largeCount > 0, "the sum has each large file")
             largeCount -= 1
         }
+        precondition(largeCount <= units.count, "large files are among the files")
         if unit.isVictim { leavingBytes.subtract(unit.fileBytes) }
         sparse.remove(number)
         empty.remove(number)

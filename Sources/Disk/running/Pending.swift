@@ -53,7 +53,7 @@ import EventLoop
     }
 
     /// Takes the object out and calls `publish`, which puts it into the index. Returns false, without the call, if the object
-    /// was cancelled.
+    /// was cancelled. The lock of the shard is held during the call, so a removal finds the object here or in the index.
     func publish(_ hash: UInt64, _ id: ObjectID, _ publish: () -> Void) -> Bool {
         shard(of: hash).withLock { shard in
             guard shard.remove(hash, where: { $0.id == id }) != nil else { return false }

@@ -164,6 +164,7 @@ final class Reclaimer: Sendable {
             }
             try move(heads, &drops)
             try carry(&drops)
+            precondition(drops.isEmpty, "a victim is emptied with its drop records written")
         } catch {
             // The file stays, and so do the records of the evicted objects. Write as many of their drop records as possible.
             try carry(&drops)
@@ -248,6 +249,7 @@ final class Reclaimer: Sendable {
 
     /// Claims space for moving. Emptied victims that wait for a commit free theirs when it is done.
     private func claim(_ bytes: UInt64) -> Bool {
+        precondition(bytes > 0, "a claim is for something")
         if ledger.withLock({ $0.claim(bytes, for: .moving) }) == .granted { return true }
         store.commitAndDelete()
         return ledger.withLock { $0.claim(bytes, for: .moving) } == .granted

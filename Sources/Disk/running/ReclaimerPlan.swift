@@ -23,7 +23,10 @@ struct KeepPlan: Sendable {
     }
 
     /// Called on the first walk, for each live record.
-    mutating func count(_ length: UInt64, _ useMark: UInt8) { bytes[Int(min(useMark, Self.markMax))] += length }
+    mutating func count(_ length: UInt64, _ useMark: UInt8) {
+        precondition(length > 0, "a record takes space")
+        bytes[Int(min(useMark, Self.markMax))] += length
+    }
 
     mutating func decide() {
         var room = left

@@ -69,6 +69,7 @@ extension Writer {
     private func begin(_ object: LargeObject, _ file: LargeFile) {
         let number = object.place.segment
         precondition(file.fileBytes == object.fileBytes, "the file takes the bytes that were claimed for it")
+        precondition(file.id == object.id && file.place == object.place, "the file is that of the object")
         parts.ledger.withLock { ledger in
             ledger.begin(number, .large)
             ledger.grew(number, by: object.fileBytes)
@@ -79,16 +80,19 @@ extension Writer {
                 isRenewed: parts.renewals.latest(of: object.id) != nil)
         else { preconditionFailure("a place that was encoded fits into an index entry") }
         object.begin(file)
+        // Register the open object before the index leads to it. A reader that found it in the index first would open the file a
+        // second time, and the two tables of blocks would differ.
+        parts.large.add(object, idleMax: parts.tuning.idleLargeMax)
         let isPublished = parts.pending.publish(object.hash, object.id) {
             let isNew = parts.addToIndex(entry, wasPromised: true)
             precondition(isNew, "an object number is stored once")
         }
         parts.ledger.withLock { $0.close(number) }
         guard isPublished else {
+            parts.large.forget(number)
             parts.ledger.withLock { $0.withdraw(object.place.recordLength, object.attributes.storageClass) }
             return keeper.deleteAfterCommit(number)
         }
-        parts.large.add(object, idleMax: parts.tuning.idleLargeMax)
         parts.counters.storedObjects.count()
         // The book keeps the number of the file for as long as the file exists. At a start, a file whose number is in the book
         // but whose object is not belongs to a removed object: it is deleted.
@@ -131,6 +135,7 @@ extension Writer {
         let run = blocks
         blocks = BlockRun()
         precondition(run.written.count == run.calls.count, "each written block has one caller")
+        precondition(run.object != nil || run.written.isEmpty, "a run without an object is empty")
         guard let object = run.object, let file = object.file else { return }
         var isDone = true
         do throws(DiskFileError) {

@@ -60,6 +60,7 @@ final class WriterQueue: Sendable {
     private let nap: Duration
 
     init(bytesMax: Int, wakeBytes: Int, nap: Duration) {
+        precondition(bytesMax > 0 && wakeBytes >= 0 && nap >= .zero, "a queue has space, and bounds are not negative")
         self.bytesMax = bytesMax
         self.wakeBytes = wakeBytes
         self.nap = nap
@@ -80,6 +81,7 @@ final class WriterQueue: Sendable {
             state.jobs.append(job)
             state.bytes += bytes
             state.jobBytes += bytes
+            precondition(state.bytes >= state.jobBytes, "the bytes of the jobs count against the bound")
             let isEnough = isUrgent || state.jobBytes >= wakeBytes
             mustWake = state.sleep == .sleep || (state.sleep == .nap && isEnough)
             if mustWake { state.sleep = .awake }
@@ -135,6 +137,7 @@ final class WriterQueue: Sendable {
     /// Closes the queue for good. Returns the jobs that nobody will perform.
     func finish() -> [WriterJob] {
         state.withLock { state in
+            precondition(state.life != .open, "a queue is closed before it ends")
             state.life = .ended
             defer {
                 state.urgent = []

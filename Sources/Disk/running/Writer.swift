@@ -155,6 +155,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
             parts.ledger.withLock { $0.unclaim(length) }
             return refuse(object, length)
         }
+        precondition(place.recordLength == length, "a record takes the length that was claimed for it")
         claimed += length
         steps.append(.publish(object, place))
         writeWhereFull()
@@ -210,6 +211,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
 
     /// Keeps the job for the next turn.
     func deferUntilSpace(_ job: WriterJob, _ id: ObjectID) {
+        precondition(!isEnding, "no job waits once nothing can free space")
         deferred.append(job)
         deferredIDs.insert(id)
     }
@@ -312,6 +314,10 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
     // MARK: the batch
 
     /// Writes the collected records, with drop records for the pending removals at the end, then applies the steps.
+    ///
+    /// A crash before the write loses the records; nobody was told that they are stored. A crash between the write and the commit of the
+    /// book keeps them: the next start finds them behind the end that the book knows. A removal that was requested before the crash and
+    /// not yet written may be undone by it, unless `DiskStore.flush` has returned.
     func writeBatch() {
         repeat {
             addDrops()
@@ -328,6 +334,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
             record(changes, renewed)
             // An object that was removed while it was being written needs a drop record of its own: write another batch.
         } while !removals.isEmpty
+        precondition(steps.isEmpty && claimed == 0, "nothing is collected or claimed behind a written batch")
     }
 
     /// Hands changes to the keeper, together with the segment to synchronize before they are committed.
@@ -347,6 +354,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
             try active.append(written)
             let bytes = UInt64(written.byteCount)
             precondition(bytes == claimed, "the batch takes the bytes that were claimed for it")
+            precondition(active.end == written.end, "the segment ends behind the batch")
             claimed = 0
             precondition(active.end % 16 == 0, "records end at a multiple of 16")
             parts.ledger.withLock { $0.grew(active.identity.number, by: bytes) }
@@ -449,7 +457,8 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         return place.segment == active.identity.number && place.offset + place.recordLength <= active.end
     }
 
-    /// Makes an object visible whose record was just written, unless it was removed in the meantime.
+    /// Makes an object visible whose record was just written, unless it was removed in the meantime. The index comes first and the book
+    /// later, so no reader has to wait for a commit.
     private func publish(_ object: PackedObject, _ place: Place, _ changes: inout [BookChange]) {
         let attributes = object.attributes
         guard

@@ -31,6 +31,9 @@ package final class LargeFile: Sendable {
 
     private init(_ path: String, _ head: StoredHead, _ file: DiskFile, _ table: [BlockEntry], isNew: Bool) {
         precondition(head.place.kind == .large && head.place.offset == 0, "the file has one record, at its beginning")
+        precondition(
+            UInt64(table.count) == (head.place.bodyLength + UInt64(blockBytes) - 1) / UInt64(blockBytes),
+            "the table has one entry for each block")
         self.path = path
         self.head = head
         self.file = file
@@ -115,7 +118,10 @@ package final class LargeFile: Sendable {
     }
 
     package var isComplete: Bool { table.withLock { !$0.contains(.absent) } }
-    package func has(block: Int) -> Bool { table.withLock { $0[block] != .absent } }
+    package func has(block: Int) -> Bool {
+        precondition(block >= 0 && block < blockCount, "the object has this block")
+        return table.withLock { $0[block] != .absent }
+    }
 
     // MARK: writing
 
@@ -145,10 +151,13 @@ package final class LargeFile: Sendable {
     /// Enters blocks into the table, first in the file and then in memory: from here on they can be read. If writing fails, none
     /// of them can.
     package func publish(_ blocks: [WrittenBlock]) throws(DiskFileError) {
+        precondition(
+            blocks.allSatisfy { $0.entry.isOf(length: range($0.block).count) }, "an entry has the length of its block")
         var left = blocks.sorted { $0.block < $1.block }[...]
         while let first = left.first {
             // One write for each run of adjacent blocks.
             let run = left.enumerated().prefix { $1.block == first.block + $0 }.count
+            precondition(run > 0, "a run has at least its first block")
             try write(left.prefix(run).map(\.entry), from: first.block)
             left = left.dropFirst(run)
         }
@@ -159,6 +168,7 @@ package final class LargeFile: Sendable {
 
     /// Takes a block out of the table, first in memory and then in the file: no reader may see it once its entry is going away.
     package func remove(block: Int) throws(DiskFileError) {
+        precondition(block >= 0 && block < blockCount, "the object has this block")
         table.withLock { $0[block] = .absent }
         try write([.absent], from: block)
     }

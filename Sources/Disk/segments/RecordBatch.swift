@@ -2,6 +2,9 @@ import Glibc
 
 /// Records that are written in one call, one behind the other. Large bodies stay where they are in memory; small ones are copied.
 ///
+/// A batch is made for one place of one file: head parts contain the place, and their checksums cover it. Its records are valid
+/// nowhere else.
+///
 ///     var batch = RecordBatch(file.identity, at: file.end)
 ///     let place = try batch.add(object)
 ///     try file.append(batch)
@@ -46,6 +49,7 @@ package struct RecordBatch: Sendable {
 
     /// Adds an object and computes its checksums. Returns where it will be. If it throws, the batch is unchanged.
     package mutating func add(_ object: PackedObject) throws(RecordError) -> Place {
+        precondition(end % 16 == 0, "a record begins at a multiple of 16")
         let from = bytes.count
         let length = object.body.length
         try RecordCodec.append(
@@ -128,12 +132,14 @@ package struct RecordBatch: Sendable {
     /// Adds the padding behind a body.
     private mutating func finish(_ place: Place, from: Int) {
         precondition(place.recordLength % 16 == 0, "records end at a multiple of 16")
+        precondition(place.offset == end, "records stand one behind the other")
         bytes.append(zeros: Int(place.recordLength - UInt64(place.headLength) - place.bodyLength))
         note(from..<bytes.count)
         byteCount += Int(place.recordLength)
     }
 
     private mutating func note(_ range: Range<Int>) {
+        precondition(range.upperBound == bytes.count, "a piece ends with the bytes so far")
         if case .bytes(let last) = pieces.last, last.upperBound == range.lowerBound {
             pieces[pieces.count - 1] = .bytes(last.lowerBound..<range.upperBound)
         } else if !range.isEmpty {

@@ -76,6 +76,8 @@ package enum RecordCodec {
         bytes.put(number: segment.tag, at: start + 52)
         bytes.put(number: UInt32(offset / 16), at: start + 56)
         let length = Int(unsafe bytes.span.bytes.number(at: start + 40, as: UInt32.self))
+        precondition(
+            length >= RecordHeader.byteCount && start + length <= bytes.count, "the whole head part is in the bytes")
         let checksum = unsafe bytes.withUnsafeBytes {
             unsafe headChecksum(.init(rebasing: $0[start..<start + length]), segment)
         }
@@ -109,6 +111,8 @@ package enum RecordCodec {
     package static func verify(
         body bytes: UnsafeRawBufferPointer, length: Int, checksums: [UInt32]
     ) throws(RecordError) {
+        precondition(length >= 0 && length <= bytes.count, "the body is in the bytes")
+        precondition(checksums.count == (length + blockBytes - 1) / blockBytes, "each block has one checksum")
         for block in 0..<checksums.count {
             let range = block * blockBytes..<min((block + 1) * blockBytes, length)
             guard unsafe Checksum.crc32c(.init(rebasing: bytes[range])) == checksums[block] else {
@@ -188,6 +192,8 @@ extension RecordCodec {
         let headStart = keyEnd + header.attributesLength
         let headEnd = headStart + header.headLength
         let checksumsEnd = headEnd + header.checksumCount * 4
+        // `RecordHeader` refuses lengths that contradict each other, so damaged bytes do not reach this line.
+        precondition(checksumsEnd <= header.headPartLength, "the parts of a head part lie within it")
         guard part.isZero(checksumsEnd..<header.headPartLength) else { throw .padding }
         guard let storageClass = header.storageClass else { throw .unknownClass(0) }
         let attributes = try RecordCodec.attributes(

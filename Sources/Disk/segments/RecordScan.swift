@@ -82,6 +82,7 @@ package struct RecordScan {
     private mutating func takeGap() -> Found? {
         guard let (start, why) = gap else { return nil }
         gap = nil
+        precondition(start < end, "a search skips bytes")
         return .damaged(start..<end, why)
     }
 
@@ -122,6 +123,7 @@ package struct RecordScan {
             left -= blockBytes
         }
         let padding = Int(head.place.recordLength) - Int(head.place.headLength) - Int(head.place.bodyLength)
+        precondition((0..<16).contains(padding), "a record is padded to a multiple of 16")
         try window.fill(file, start + head.place.bodyLength, padding)
         return window.isZero(start + head.place.bodyLength, padding) ? nil : .padding
     }
@@ -132,6 +134,7 @@ package struct RecordScan {
         while end < fileEnd {
             try window.fill(file, end, 16)
             if let place = window.firstMagic(from: end) {
+                precondition(place >= end && place % 16 == 0, "a search moves forward, to a multiple of 16")
                 end = place
                 return
             }

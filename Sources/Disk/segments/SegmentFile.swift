@@ -38,6 +38,7 @@ package final class SegmentFile: @unchecked Sendable {  // see "Threads" above
     package static func create(
         _ path: String, _ identity: SegmentIdentity, created: Int64, room: Int, calls: any DiskCalls
     ) throws(DiskFileError) -> SegmentFile {
+        precondition(room >= 0, "no negative number of bytes is allocated")
         let file = try DiskFile.open(path, flags: O_RDWR | O_CREAT | O_EXCL, calls: calls)
         do throws(DiskFileError) {
             if room > 0 { try file.allocate(room) }
@@ -78,6 +79,7 @@ package final class SegmentFile: @unchecked Sendable {  // see "Threads" above
     package func append(_ batch: RecordBatch) throws(DiskFileError) {
         precondition(isWritable && batch.identity == identity && batch.start == end, "a batch is made for its place")
         precondition(batch.byteCount % 16 == 0, "records end at a multiple of 16")
+        precondition(end >= UInt64(SegmentFile.headerBytes) && end % 16 == 0, "records stand behind the header")
         if let spoiled { throw spoiled }
         do throws(DiskFileError) {
             unsafe try batch.withVectors { vectors throws(DiskFileError) in unsafe try file.write(vectors, at: Int(end))
@@ -99,6 +101,7 @@ package final class SegmentFile: @unchecked Sendable {  // see "Threads" above
     /// Releases space that was allocated in advance. Nothing is appended after this.
     package func finish() throws(DiskFileError) {
         precondition(isWritable, "only a file that is being written is finished")
+        precondition(end >= UInt64(SegmentFile.headerBytes), "the header of a segment stays")
         try file.truncate(to: Int(end))
     }
 
@@ -106,7 +109,8 @@ package final class SegmentFile: @unchecked Sendable {  // see "Threads" above
 
     /// Reads the head part at a place. The index knows the body length only in units of 16; the result has the exact one.
     package func readHead(_ place: Place, waits: Bool) throws(DiskReadError) -> StoredHead {
-        try head(file.bytes(Int(place.headLength), at: Int(place.offset), waits: waits), place)
+        precondition(place.offset % 16 == 0, "a record begins at a multiple of 16")
+        return try head(file.bytes(Int(place.headLength), at: Int(place.offset), waits: waits), place)
     }
 
     /// Reads blocks of a body and compares their checksums.
@@ -172,6 +176,7 @@ package final class SegmentFile: @unchecked Sendable {  // see "Threads" above
 func isRight(
     _ bytes: UnsafeMutableRawBufferPointer, _ offset: Int, _ bodyLength: Int, _ checksums: [UInt32]
 ) -> Bool {
+    precondition(offset >= 0 && offset + bytes.count <= bodyLength, "the blocks lie within the body")
     precondition(
         offset % blockBytes == 0 && (bytes.count % blockBytes == 0 || offset + bytes.count == bodyLength),
         "a read covers whole blocks")

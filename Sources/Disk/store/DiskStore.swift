@@ -330,7 +330,10 @@ package final class DiskStore: @unchecked Sendable {
 
     package struct StoreRefusal: Error, Equatable, Sendable {
         package var outcome: StoreOutcome
-        package init(_ outcome: StoreOutcome) { self.outcome = outcome }
+        package init(_ outcome: StoreOutcome) {
+            precondition(outcome != .taken, "what is taken is not refused")
+            self.outcome = outcome
+        }
     }
 
     /// The large object at a place, with its table of blocks. May block.

@@ -5,7 +5,10 @@ import Glibc
 @safe final class BytesInMemory: BodyBytes, @unchecked Sendable {  // filled by one thread before any other sees it
     let room: UnsafeMutableRawBufferPointer
 
-    init(length: Int) { unsafe room = .allocate(byteCount: length, alignment: 16) }
+    init(length: Int) {
+        precondition(length >= 0, "a body has no negative length")
+        unsafe room = .allocate(byteCount: length, alignment: 16)
+    }
     deinit { unsafe room.deallocate() }
 
     var length: Int { unsafe room.count }
@@ -21,19 +24,23 @@ import Glibc
 /// One answer, yes or no, that a thread waits for.
 final class BlockingAnswer: Sendable {
     private let given = CountingSemaphore()
-    private let answer = Locked(false)
+    /// Nil until it is given.
+    private let answer = Locked<Bool?>(nil)
 
-    /// Must be called once.
+    /// Must be called once, on any thread.
     func give(_ value: Bool) {
-        answer.withLock { $0 = value }
+        answer.withLock { answer in
+            precondition(answer == nil, "an answer is given once")
+            answer = value
+        }
         given.signal()
     }
 
     func wait() -> Bool {
         given.wait()
-        return answer.withLock { $0 }
+        return answer.withLock { $0 == true }
     }
 
     /// Returns false also if no answer was given in time.
-    func wait(_ timeout: Duration) -> Bool { given.wait(timeout: timeout) && answer.withLock { $0 } }
+    func wait(_ timeout: Duration) -> Bool { given.wait(timeout: timeout) && answer.withLock { $0 == true } }
 }

@@ -3,6 +3,9 @@ import Glibc
 
 /// The open files of shared segments, by number. If too many are open, the one that was not used for the longest time is dropped;
 /// it is closed once its last reader is done.
+///
+/// Threads: any. Two threads may open the same file at once; the second one replaces the first in the table, and both work. No file is
+/// opened while the lock is held, because that may block.
 final class DiskStoreFiles: Sendable {
     private struct Opened {
         var file: SegmentFile
@@ -51,6 +54,7 @@ final class DiskStoreFiles: Sendable {
             guard state.opened.count > openMax,
                 let oldest = state.opened.min(by: { $0.value.lastUse < $1.value.lastUse })
             else { return nil }
+            defer { precondition(state.opened.count <= openMax, "no more files are open than the limit") }
             return state.opened.removeValue(forKey: oldest.key)?.file
         }
         _ = closed

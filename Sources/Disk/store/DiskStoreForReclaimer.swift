@@ -1,6 +1,9 @@
 import EventLoop
 
 /// What the reclaimer needs of the running store, in terms of its index, queue and book.
+///
+/// Threads: the reclaimer's thread makes every call. `move` and `carry` hand a job to the writer and wait for it, so the writer must
+/// never wait for the reclaimer. It does not: it defers jobs that need space.
 final class DiskStoreForReclaimer: ReclaimerStore {
     private let parts: DiskStoreParts
     private let keeper: BookKeeper
@@ -14,6 +17,8 @@ final class DiskStoreForReclaimer: ReclaimerStore {
         self.reader = reader
     }
 
+    // Head parts alone are decoded, because most records of a victim are not copied. A damaged body is detected by `read`, and
+    // whatever stands behind a head that cannot be read by `deleteAfterCommit`.
     func scan(_ segment: UInt32, _ visit: (VictimRecord) -> Bool) throws(DiskReadError) {
         var scan = RecordScan(try parts.files.file(segment, waits: true), depth: .heads, mode: .search)
         while let found = try scan.next() {
@@ -43,6 +48,8 @@ final class DiskStoreForReclaimer: ReclaimerStore {
         case .wouldBlock: throw .wouldBlock
         case .failed(let code): throw .failed(errno: code)
         }
+        // Look the record up after it was read: a removal before this line needs no copy. A removal after it is noticed by the
+        // writer, which compares the place again when it publishes the copy.
         guard let entry = parts.index.entry(parts.options.hash(head.key), at: head.place) else { return nil }
         let renewed = entry.isRenewed ? try reader.renewed(head, waits: true) : head
         return MovedRecord(
@@ -51,7 +58,8 @@ final class DiskStoreForReclaimer: ReclaimerStore {
     }
 
     func move(_ records: [MovedRecord], room: UInt64) -> Bool {
-        wait { done in .move(records, room: room, done: done) } ?? false
+        precondition(records.reduce(0) { $0 + $1.recordLength } <= room, "space was claimed for all records")
+        return wait { done in .move(records, room: room, done: done) } ?? false
     }
 
     func noteEmptied(_ segment: UInt32) {
@@ -64,6 +72,8 @@ final class DiskStoreForReclaimer: ReclaimerStore {
         wait { done in .carry(drops, room: room, done: done) } ?? false
     }
 
+    // From here on nobody finds the object, and the next commit takes it out of the book. The caller writes its drop record, which
+    // matters if the book is lost before the file is deleted.
     func evict(_ head: StoredHead) {
         guard let entry = parts.removeFromIndex(parts.options.hash(head.key), at: head.place) else { return }
         evicted(entry, key: head.key)
@@ -86,6 +96,7 @@ final class DiskStoreForReclaimer: ReclaimerStore {
 
     func evict(large segment: UInt32) -> ObjectID? {
         guard let (hash, id) = parts.large.known(segment) else { return nil }
+        // Read the key first: `removeFromIndex` takes the open object out of the registry.
         let key = reader.key(ofLarge: segment)
         guard let entry = parts.removeFromIndex(hash, id) else { return nil }
         evicted(entry, key: key ?? [])

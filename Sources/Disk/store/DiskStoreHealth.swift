@@ -2,6 +2,10 @@ import EventLoop
 import Synchronization
 
 /// Whether the store writes. A failed write turns it off; a successful probe (`BookKeeper`) turns it on again.
+///
+/// While the store is off, new objects are refused and nothing is written, but reads continue, and removals are kept for the book.
+/// Threads: any. Every job that writes asks `isOn` first; a job that has passed that test may still fail, which turns the store off
+/// again.
 final class DiskStoreHealth: Sendable {
     private let isOnNow = Atomic(true)
     private let reason = Locked("")

@@ -2,6 +2,12 @@ import EventLoop
 import Synchronization
 
 /// The removals that happen while the index is being filled. `Recovery` leaves the removed objects out.
+///
+/// An object can be removed before `Recovery` meets it: a purge must not wait for the start, and must not be undone by it either.
+///
+/// Threads: any thread notes a removal; the loader alone calls `take` and `finish`. `isDone` lets removals skip the lock once the index
+/// is filled. It is set before the noted removals are dropped, so a removal that sees it unset and takes the lock looks again
+/// (`isLoaded` of the state).
 final class DiskStoreLoading: Sendable {
     private struct State {
         var ids: Set<ObjectID> = []

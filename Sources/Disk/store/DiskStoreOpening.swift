@@ -1,6 +1,9 @@
 import Glibc
 
 /// What `DiskStore.open` does before threads begin: directory, lock, book.
+///
+/// A damaged book is moved aside here, before anything is written. After a crash at any later point, the new book does not know some
+/// of the segments, and the next start reads those.
 struct DiskStoreOpening {
     let parts: DiskStoreParts
     /// The files that exist.
@@ -17,6 +20,8 @@ struct DiskStoreOpening {
         let opened = try Self.openBook(directory, options, calls)
         isRebuild = opened.wasDamaged || (!hadBook && !(numbers.segments.isEmpty && numbers.large.isEmpty))
         let book = opened.book
+        // Numbers below `reserved` may have been given out by the last process. Some of them may be on the disk in records that the
+        // book does not know yet, so none of them is given out again.
         let reserved = book.reservedIDs.rawValue
         let first = isRebuild ? max(reserved, Self.idWithoutBook) : reserved
         reservedIDs = reserved

@@ -78,7 +78,8 @@ final class DiskStoreParts: Sendable {
 
     // MARK: what is live
 
-    /// Removes an object from index and ledger. From here on nobody finds it.
+    /// Removes an object from index and ledger. From here on nobody finds it. Its bytes stay in their file until the file is reclaimed,
+    /// and readers that have found the place before can still read them.
     func removeFromIndex(_ hash: UInt64, _ id: ObjectID) -> DiskIndexEntry? {
         ledger.withLock { ledger in index.remove(hash, id).map { taken($0, &ledger) } }
     }
@@ -102,7 +103,8 @@ final class DiskStoreParts: Sendable {
         return entry
     }
 
-    /// Adds an object to index and ledger. Returns false if its number is there already.
+    /// Adds an object to index and ledger. Returns false if its number is there already. The bytes must have been written: a reader may
+    /// find the object before this returns.
     func addToIndex(_ entry: DiskIndexEntry, wasPromised: Bool) -> Bool {
         ledger.withLock { ledger in
             guard index.insert(entry) else { return false }

@@ -1,6 +1,10 @@
 import Glibc
 
 /// Reads from a running store.
+///
+/// Nothing prevents an object from being moved or removed while it is read. A place therefore only says where to look: the record
+/// itself says what it is, its checksums are compared, and the index is asked again afterwards. A file that is deleted meanwhile can
+/// be read to the end, because it stays open.
 final class DiskStoreReader: Sendable {
     private let parts: DiskStoreParts
     private let keeper: BookKeeper
@@ -21,7 +25,8 @@ final class DiskStoreReader: Sendable {
         guard let entry = parts.index.entry(hash, at: place) else { throw .damaged }
         guard entry.isRenewed else { return head }
         let renewed = try renewed(head, waits: waits)
-        // If it was moved meanwhile, the renewed head is in the new record and no longer in the book.
+        // If it was moved meanwhile, the renewed head is in the new record and no longer in the book. What was read above may then
+        // be the old head.
         guard parts.index.entry(hash, at: place) != nil else { throw .damaged }
         return renewed
     }

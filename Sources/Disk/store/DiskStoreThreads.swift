@@ -3,6 +3,17 @@ import Glibc
 import Synchronization
 
 /// The threads of a running store, and the order in which they begin and end.
+///
+/// | thread         | alone does                               | waits for                                       |
+/// |----------------|------------------------------------------|-------------------------------------------------|
+/// | `disk-write`   | appends to segments, writes blocks       | its queue                                       |
+/// | `disk-book`    | commits the book, deletes files          | the commit interval, or somebody who asks        |
+/// | `disk-reclaim` | chooses victims                          | space, then the writer and the keeper            |
+/// | `disk-load`    | fills the index, then ends               | the keeper, while too many changes wait          |
+/// | `disk-read`    | reads that block, for workers            | its queue                                       |
+///
+/// Once they run, the writer and the keeper wait for no other thread of the store, apart from short locks and from readers of the
+/// book. So the waits cannot form a circle.
 final class DiskStoreThreads: Sendable {
     let keeper: BookKeeper
     let queue: WriterQueue
@@ -56,12 +67,14 @@ final class DiskStoreThreads: Sendable {
         let canReclaim = canReclaim
         let keeping = OwnedThread(try startThread(name: "disk-book") { keeper.run() })
         running.withLock { $0.keeper = keeping }
+        // Before the ledger knows all files it would grant space that is not there.
         let writing = OwnedThread(
             try startThread(name: "disk-write") {
                 isMeasured.wait()
                 writer.run()
             })
         running.withLock { $0.writer = writing }
+        // Before the index is filled, live records would look like dead ones, and the reclaimer would delete them.
         let reclaiming = OwnedThread(
             try startThread(name: "disk-reclaim") {
                 canReclaim.wait()

@@ -33,5 +33,9 @@ struct DiskStoreTuning: Sendable {
     var segmentBytes: UInt64?
 
     /// The length at which a shared segment is closed: 1/512 of the store, between 4 and 256 MiB. Two of them are kept free.
-    func segmentBytes(size: UInt64) -> UInt64 { segmentBytes ?? min(max(size / 512, 4 << 20), 256 << 20) }
+    func segmentBytes(size: UInt64) -> UInt64 {
+        let bytes = segmentBytes ?? min(max(size / 512, 4 << 20), 256 << 20)
+        precondition(bytes <= UInt64(UInt32.max) * 16, "an index entry holds the offset of every record")
+        return bytes
+    }
 }

@@ -1,7 +1,11 @@
 import EventLoop
 
 /// The large objects in the index, by the number of their file, and those that are open. For each file there is one
-/// `LargeObject` at a time, because it owns the table of blocks.
+/// `LargeObject` at a time, because it owns the table of blocks: with two tables, blocks that one of them got would be missing in the
+/// other.
+///
+/// `known` follows the index, under the lock of the ledger (`DiskStoreParts`). `opened` does not keep objects alive. `idle` does, so
+/// that a response that is requested again soon needs no second look at its table.
 final class LargeObjects: Sendable {
     private struct Known {
         var hash: UInt64
@@ -55,6 +59,8 @@ final class LargeObjects: Sendable {
     func add(_ object: LargeObject, idleMax: Int) {
         let number = object.place.segment
         let gone = state.withLock { state -> LargeObject? in
+            let before = state.opened[number]?.object
+            precondition(before == nil || before === object, "a file is open once, because its object owns the table")
             state.opened[number] = WeakObject(object: object)
             if state.opened.count > 4 * (idleMax + 16) {
                 state.opened = state.opened.filter { $0.value.object != nil }

@@ -5,6 +5,9 @@ import EventLoop
 ///
 /// Its file is a `LargeFile`. A new object has no file until the writer created it. Until then none of its blocks can be read, and
 /// blocks that are written wait in the queue. If the file cannot be created, writing every block ends in false.
+///
+/// After a crash, the blocks whose entries reached the table are there; all others are fetched again. No block is ever served without
+/// comparing its checksum, so it does not matter which of them a power cut took.
 package final class LargeObject: @unchecked Sendable {
     package let id: ObjectID
     package let place: Place
@@ -43,6 +46,7 @@ package final class LargeObject: @unchecked Sendable {
         self.attributes = attributes
         self.place = place
         length = Int(place.bodyLength)
+        precondition(fileBytes >= place.recordLength, "the file holds the head part and all blocks")
         self.fileBytes = fileBytes
         self.isClaimed = isClaimed
         state = Locked(State(file: nil, head: head, isComplete: length == 0))
@@ -139,6 +143,7 @@ package final class LargeObject: @unchecked Sendable {
     func begin(_ file: LargeFile) {
         state.withLock { state in
             precondition(state.file == nil, "the file of an object is created once")
+            precondition(file.length == length, "the file has the blocks of the object")
             state.file = file
         }
     }

@@ -57,7 +57,9 @@ struct CommandLineTests {
         (["ca"], "ca is not part of this version", nil), (["doctor"], "doctor is not part of this version", nil),
     ]
     @Test(arguments: wrong)
-    func `a mistake is told with the nearest word and status 2`(_ row: (words: [String], says: String, hint: String?)) {
+    func `a mistake is reported with the most similar word and status 2`(
+        _ row: (words: [String], says: String, hint: String?)
+    ) {
         let lines = Lines()
         let status = run(row.words, Console(print: { _ in }, error: { lines.add($0) }))
         #expect(status == 2)
@@ -71,7 +73,7 @@ struct CommandLineTests {
         #expect(result.err == helpText)
     }
 
-    @Test func `help names every command, those of later versions apart`() {
+    @Test func `help names every command, and lists those of later versions apart`() {
         for command in Command.allCases {
             #expect(helpText.contains("\n  \(command.rawValue) "))
             #expect(larderRun("help", command.rawValue).out.hasPrefix("Usage: larder \(command.rawValue)"))
@@ -86,7 +88,7 @@ struct CommandLineTests {
         }
     }
 
-    @Test func `options stand anywhere, with or without equals sign, until two dashes`() throws {
+    @Test func `options can be anywhere before two dashes, with or without an equals sign`() throws {
         let arguments = try Arguments(["a", "--host=h", "-c", "f", "--", "--all"], for: .purge)
         #expect(arguments.words == ["a", "--all"])
         #expect(arguments[.host] == "h")
@@ -98,12 +100,14 @@ struct CommandLineTests {
         ("", "", 0), ("", "ab", 2), ("purge", "purge", 0), ("purg", "purge", 1), ("pruge", "purge", 1),
         ("stats", "state", 1), ("kitten", "sitting", 3),
     ]
-    @Test(arguments: distances) func `slips of the finger are counted`(_ row: (a: String, b: String, distance: Int)) {
+    @Test(arguments: distances) func `the distance between words counts edits`(
+        _ row: (a: String, b: String, distance: Int)
+    ) {
         #expect(editDistance(Array(row.a.utf8), Array(row.b.utf8)) == row.distance)
         #expect(editDistance(Array(row.b.utf8), Array(row.a.utf8)) == row.distance)
     }
 
-    @Test func `an option may hang on its value, and some come more than once`() throws {
+    @Test func `an option may contain its value, and some can be repeated`() throws {
         let arguments = try Arguments(["-j8", "-HA: b", "-H", "C: d", "--header=E: =f"], for: .warm)
         #expect(arguments[.jobs] == "8")
         #expect(arguments.all(.header) == ["A: b", "C: d", "E: =f"])
@@ -111,7 +115,7 @@ struct CommandLineTests {
         #expect(throws: UsageError.self) { try Arguments(["-vx"], for: .warm) }
     }
 
-    @Test func `every option is explained, and one letter means one thing to a command`() {
+    @Test func `every option is explained, and a letter stands for one option of a command`() {
         for command in Command.allCases {
             let letters = command.options.compactMap(\.short)
             #expect(Set(letters).count == letters.count)
@@ -126,7 +130,7 @@ struct CommandLineTests {
         #expect(json["version"] == .string(larderVersion))
     }
 
-    @Test func `a configuration that is not there is status 2`() {
+    @Test func `a configuration file that does not exist is status 2`() {
         let result = larderRun("check", "--config", "/nonexistent/larder.yaml")
         #expect(result.status == 2)
         #expect(result.err == "/nonexistent/larder.yaml: cannot be read: No such file or directory")
@@ -153,7 +157,7 @@ struct CommandLineTests {
 
     @Test(arguments: [
         ["stats"], ["purge", "--all"], ["ls"], ["du"], ["top"], ["explain", "http://a/"],
-    ]) func `where no larder runs the socket is named`(_ words: [String]) {
+    ]) func `if no Larder runs, the message names the socket`(_ words: [String]) {
         let lines = Lines()
         let console = Console(print: { _ in }, error: { lines.add($0) })
         #expect(run(words + ["--socket", "/nonexistent/admin.sock"], console) == 1)
@@ -161,7 +165,7 @@ struct CommandLineTests {
     }
 }
 
-@Suite("Command line: the admin socket's place")
+@Suite("Command line: the path of the admin socket")
 struct AdminSocketPathTests {
     static let rows: [(environment: [String: String], paths: [String])] = [
         ([:], ["/run/larder/admin.sock"]),
@@ -173,14 +177,15 @@ struct AdminSocketPathTests {
         (["XDG_RUNTIME_DIR": "relative", "HOME": "/"], ["/run/larder/admin.sock"]),
     ]
     @Test(arguments: rows)
-    func `the configured path comes first, then one's own`(_ row: (environment: [String: String], paths: [String])) {
+    func `the configured path comes first, then the user's own`(_ row: (environment: [String: String], paths: [String]))
+    {
         #expect(adminSocketPaths(Configuration().admin, environment: { row.environment[$0] }) == row.paths)
     }
 }
 
 @Suite("larder stats")
 struct StatisticsTableTests {
-    @Test func `the table has the numbers of the answer`() throws {
+    @Test func `larder stats shows the numbers of the answer`() throws {
         let table = statisticsTable(try JSONValue(parsing: sampleStatistics.json()))
         for line in [
             "larder 1.2.3, up 1 h 1 min", "hit 70", "by requests 76.0 %", "by bytes 75.0 %", "saved 700 B",
@@ -223,16 +228,22 @@ struct PasswdTests {
         ("otto:x\nanna:old\n", nil, "otto:x\n"), ("otto:x\n", nil, nil), ("annabel:x\n", nil, nil),
     ]
     @Test(arguments: edits)
-    func `one line changes, the others stay`(_ row: (before: String, hash: String?, after: String?)) {
+    func `setting a password changes one line and keeps the others`(
+        _ row: (before: String, hash: String?, after: String?)
+    ) {
         let after = htpasswd(Array(row.before.utf8), settingLineOf: "anna", to: row.hash)
         #expect(after.map { String(decoding: $0, as: UTF8.self) } == row.after)
     }
 
-    @Test(arguments: ["", "a:b", "a\nb", "#a", "a\u{7F}"]) func `such a name is no user`(_ name: String) {
+    @Test(arguments: ["", "a:b", "a\nb", "#a", "a\u{7F}"]) func `a name that cannot be a user is refused`(
+        _ name: String
+    ) {
         #expect(!isUserName(name))
     }
 
-    @Test(arguments: ["anna", "anna@example.org", "Änne", "a b"]) func `such a name is one`(_ name: String) {
+    @Test(arguments: ["anna", "anna@example.org", "Änne", "a b"]) func `a name that can be a user is accepted`(
+        _ name: String
+    ) {
         #expect(isUserName(name))
     }
 }

@@ -11,7 +11,7 @@ private let disk = ZoneDisk(zone: "default", path: "/srv/larder", size: 1 << 30,
 
 @Suite("larder verify")
 struct VerifyCommandTests {
-    @Test func `what is fine is said in few lines`() {
+    @Test func `an intact store takes few lines`() {
         var report = VerifyReport()
         report.objectsGood = 1234
         report.largeGood = 12
@@ -45,7 +45,7 @@ struct VerifyCommandTests {
         return report
     }
 
-    @Test func `findings are lines that steer no terminal`() {
+    @Test func `findings are lines without control characters`() {
         let text = VerifyOutcome(disk: disk, report: Self.damaged(repaired: 0)).text ?? ""
         #expect(
             text.contains(
@@ -56,14 +56,14 @@ struct VerifyCommandTests {
         #expect(text.hasSuffix("5 findings: stop the proxy and run larder verify --repair"))
     }
 
-    @Test func `what was put right is fine, what was in part is not`() {
+    @Test func `a store is fine if all findings were repaired, and not if some were`() {
         let whole = VerifyOutcome(disk: disk, report: Self.damaged(repaired: 5))
         #expect(whole.isFine && whole.text?.hasSuffix("5 findings, all repaired") == true)
         let part = VerifyOutcome(disk: disk, report: Self.damaged(repaired: 4))
         #expect(!part.isFine && part.text?.hasSuffix("5 findings, 4 of them repaired") == true)
     }
 
-    @Test func `a repair beside a proxy says what to do`() {
+    @Test func `a repair while the proxy runs says what to do`() {
         let refusal = DiskRefusal.inUse(path: "/srv/larder")
         let repair = VerifyOutcome(disk: disk, refusal: refusal, repair: true)
         #expect(!repair.isFine && repair.text == nil)
@@ -72,7 +72,7 @@ struct VerifyCommandTests {
         #expect(look.problem == "/srv/larder contains other files and is not a store of Larder")
     }
 
-    @Test func `for scripts, all zones in one object`() throws {
+    @Test func `larder verify --json prints all zones in one object`() throws {
         let outcomes = [
             VerifyOutcome(disk: disk, report: Self.damaged(repaired: 1)),
             VerifyOutcome(disk: disk, refusal: .inUse(path: "/p"), repair: true),
@@ -86,7 +86,7 @@ struct VerifyCommandTests {
     }
 }
 
-@Suite("Command line: which disk, and what of it")
+@Suite("Command line: selecting disks and objects")
 struct DiskSelectionTests {
     static let configuration: Configuration = {
         var configuration = Configuration()
@@ -98,7 +98,7 @@ struct DiskSelectionTests {
         return configuration
     }()
 
-    @Test func `all of them, or the one that is named`() throws {
+    @Test func `all disks are chosen, or that of the named zone`() throws {
         let all = try zoneDisks(named: nil, in: Self.configuration, name: "x.yaml")
         #expect(all.map(\.zone) == ["default", "layers"])
         #expect(try zoneDisks(named: "layers", in: Self.configuration, name: "x.yaml").map(\.path) == ["/srv/layers"])
@@ -112,7 +112,7 @@ struct DiskSelectionTests {
         ("layres", configuration, UsageError("unknown zone \"layres\"", hint: "did you mean layers?")),
         ("pages", configuration, UsageError("zone pages has no disk", hint: "zones with one: default, layers")),
     ]
-    @Test(arguments: wrong.indices) func `a zone that is not there, or has none, is told`(_ index: Int) {
+    @Test(arguments: wrong.indices) func `a zone that does not exist or has no disk is reported`(_ index: Int) {
         let row = Self.wrong[index]
         #expect(throws: row.error) { try zoneDisks(named: row.zone, in: row.configuration, name: "x.yaml") }
     }
@@ -135,7 +135,7 @@ struct DiskSelectionTests {
             ["http://example.org/", "https://example.org/pool"]
         ),
     ]
-    @Test(arguments: selections.indices) func `a part is chosen as purge chooses`(_ index: Int) throws {
+    @Test(arguments: selections.indices) func `export and import select objects as purge does`(_ index: Int) throws {
         let row = Self.selections[index]
         let selection = try KeySelection(Arguments(row.words[...], for: .export))
         #expect(selection.text == row.text && selection.range == row.range)
@@ -143,7 +143,7 @@ struct DiskSelectionTests {
         for key in row.holdsNot { #expect(!selection.holds(Array(key.utf8)), "\(key)") }
     }
 
-    @Test func `host and prefix do not go together`() throws {
+    @Test func `host and prefix cannot be combined`() throws {
         let arguments = try Arguments(["--host", "a", "--prefix", "http://a/"], for: .import)
         #expect(throws: UsageError.self) { try KeySelection(arguments) }
     }
@@ -163,9 +163,9 @@ struct DiskSelectionTests {
     }
 }
 
-@Suite("larder export and import: what they say")
+@Suite("larder export and import: messages")
 struct ArchiveTextTests {
-    @Test func `an export tells what is in, and what is not`() throws {
+    @Test func `an export reports what it contains and what it left out`() throws {
         var report = ExportReport()
         report.objects = 1
         report.bytes = 2048
@@ -187,7 +187,7 @@ struct ArchiveTextTests {
             json["damaged"] == .integer(2) && json["fine"] == .bool(false) && json["objects_before"] == .integer(1000))
     }
 
-    @Test func `an import tells what is wrong with the archive`() throws {
+    @Test func `an import reports what is wrong with the archive`() throws {
         var report = ImportReport()
         report.objects = 3
         report.isWhole = true
@@ -230,7 +230,7 @@ struct ProgressTests {
         (4 << 20, 4 << 20, 2, "[########################] 100 %  4.0 MiB of 4.0 MiB  2.0 MiB/s  x"),
         (9, 4, 0, "[########################] 100 %  9 B of 4 B  x"),
     ]
-    @Test(arguments: rows.indices) func `share, bytes, rate, what is left`(_ index: Int) {
+    @Test(arguments: rows.indices) func `the bar shows share, bytes, rate and remaining time`(_ index: Int) {
         let row = Self.rows[index]
         let note = row.total == 0 ? "" : "x"
         #expect(progressLine(row.done, of: row.total, after: .seconds(row.seconds), note) == row.text)

@@ -17,7 +17,7 @@ private func temporaryDirectory() throws -> String {
 
 @Suite("larder serve: opening the admin server")
 struct OpenAdminTests {
-    @Test func `a socket that can not be had falls back, and says where to`() throws {
+    @Test func `if a socket cannot be created, the next path is used and named`() throws {
         let directory = try temporaryDirectory()
         let loop = try EventLoop()
         let server = AdminServer(proxy: ScriptedProxy(), loop: loop)
@@ -44,7 +44,8 @@ struct OpenAdminTests {
         _ = unsafe rmdir(directory)
     }
 
-    @Test(arguments: ["", "short\n", "has a space in its middle\n"]) func `such a token is refused`(_ text: String)
+    @Test(arguments: ["", "short\n", "has a space in its middle\n"])
+    func `a token that is too short or has spaces is refused`(_ text: String)
         throws
     {
         let directory = try temporaryDirectory()

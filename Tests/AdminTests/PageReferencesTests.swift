@@ -23,7 +23,7 @@ private func urls(_ references: [PageReference]) -> [String] {
     references.map { String(decoding: $0.target.normalised, as: UTF8.self) }
 }
 
-@Suite("larder warm --page: what a page names")
+@Suite("larder warm --page: references of a page")
 struct PageReferencesTests {
     static let elements: [PageRow] = [
         PageRow("script", "<script src=a.js></script>", "http://example.org/dir/a.js"),
@@ -153,29 +153,29 @@ struct PageReferencesTests {
         PageRow("a base that leads nowhere", "<base href='data:,x'><img src=a.png>", "http://example.org/dir/a.png"),
         PageRow("styles heed it", "<base href=/b/><style>@import 'a.css';</style>", "http://example.org/b/a.css"),
     ]
-    @Test(arguments: bases) func `base changes what references mean`(_ row: PageRow) {
+    @Test(arguments: bases) func `base changes how references are resolved`(_ row: PageRow) {
         #expect(urls(pageReferences(Array(row.text.utf8), at: page)) == row.urls)
     }
 
-    @Test func `stylesheets and frames are told apart: they name more`() {
+    @Test func `stylesheets and frames are recognised, because they have references of their own`() {
         let html =
             "<link rel=stylesheet href=a><style>@import 'b';c{d:url(c)}</style><iframe src=d></iframe><img src=e>"
         let kinds = pageReferences(Array(html.utf8), at: page).map(\.kind)
         #expect(kinds == [.stylesheet, .stylesheet, .other, .page, .other])
     }
 
-    @Test func `a page that names very much is cut short`() {
+    @Test func `the number of references of a page is limited`() {
         let html = (0..<20_000).map { "<img src=\($0)>" }.joined()
         #expect(pageReferences(Array(html.utf8), at: page).count == 5000)
     }
 
-    @Test func `a tag of very many attributes is read`() {
+    @Test func `a tag with very many attributes is read`() {
         let html = "<img " + (0..<5000).map { "a\($0)=b " }.joined() + " src=a.png><img src=b.png>"
         #expect(urls(pageReferences(Array(html.utf8), at: page)) == ["http://example.org/dir/b.png"])
     }
 
     /// Every prefix of a page is a page: none traps, and none names what the whole does not.
-    @Test func `a page may end anywhere`() {
+    @Test func `a page can end at any byte`() {
         let rows = Self.nasty + Self.elements + Self.bases
         let html = Array(rows.map(\.text).filter { !$0.contains("<base") }.joined(separator: "\n").utf8)
         for length in stride(from: 0, through: html.count, by: 1) {
@@ -193,7 +193,7 @@ struct SourceSetTests {
         ("data:image/png;base64,AAAA 1x, b.png 2x", ["data:image/png;base64,AAAA", "b.png"]),
         ("a.png f(1,2), b.png", ["a.png", "b.png"]), ("a.png )x(, b.png", ["a.png"]),
     ]
-    @Test(arguments: rows) func `all candidates are found`(_ row: (text: String, urls: [String])) {
+    @Test(arguments: rows) func `all URLs of a srcset are found`(_ row: (text: String, urls: [String])) {
         #expect(sourceSetReferences(Array(row.text.utf8)).map { String(decoding: $0, as: UTF8.self) } == row.urls)
     }
 }
@@ -216,12 +216,12 @@ struct StylesheetTests {
         ("a{b:url(", []), ("a{b:url(c", ["c"]), ("a{b:url('c", ["c"]), ("/* unclosed url(a)", []), ("a{b:url(\\", []),
         ("@import", []), ("@", []), ("@media print{a{b:url(c)}}", ["c"]), ("}{;)(url(a)", ["a"]),
     ]
-    @Test(arguments: rows) func `URLs are found where CSS has them`(_ row: (text: String, urls: [String])) {
+    @Test(arguments: rows) func `URLs in CSS are found`(_ row: (text: String, urls: [String])) {
         let found = StylesheetScanner.references(in: Array(row.text.utf8))
         #expect(found.map { String(decoding: $0.text, as: UTF8.self) } == row.urls)
     }
 
-    @Test func `imports are told from images, and both are relative to the sheet`() {
+    @Test func `imports are told from images, and both are relative to the stylesheet`() {
         let sheet = TargetURI("http://example.org/css/main.css".utf8)!
         let references = stylesheetReferences(Array("@import 'b.css';c{d:url(../i.png)}".utf8), at: sheet)
         #expect(urls(references) == ["http://example.org/css/b.css", "http://example.org/i.png"])

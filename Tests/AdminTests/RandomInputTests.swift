@@ -4,7 +4,7 @@ import Testing
 @testable import Admin
 @testable import larder
 
-@Suite("What strangers write neither traps nor hangs")
+@Suite("Hostile input neither traps nor hangs")
 struct RandomInputTests {
     private static let words = [
         "<", ">", "</", "<!--", "-->", "--!>", "<style>", "</style>", "<script", "src=", "href", "'", "\"", "=", " ",
@@ -14,7 +14,7 @@ struct RandomInputTests {
         "%", "?", "#", "..", "\u{0}", "\u{fe}",
     ]
 
-    @Test func `pages, stylesheets, bodies of purges`() {
+    @Test func `random pages, stylesheets and bodies of purges are read without a trap`() {
         var state: UInt64 = 7
         let base = TargetURI("http://example.org/dir/page".utf8)!
         for _ in 0..<1_000 {

@@ -28,7 +28,7 @@ struct RuleListTests {
         return configuration
     }()
 
-    @Test func `numbered, one line each`() {
+    @Test func `rules are numbered and printed in one line each`() {
         #expect(
             ruleList(Self.configuration) == """
 
@@ -46,14 +46,14 @@ struct RuleListTests {
                 """)
     }
 
-    @Test func `nothing where there are none, but a default that denies`() {
+    @Test func `without rules nothing is printed, except a default that denies`() {
         #expect(ruleList(Configuration()) == "")
         var closed = Configuration()
         closed.access.writtenDefault = .deny
         #expect(ruleList(closed) == "\nAccess rules\n      otherwise: deny")
     }
 
-    @Test func `for scripts, with every value in its list`() throws {
+    @Test func `with --json every value is in a list`() throws {
         var writer = JSONWriter()
         writer.object { writeRules(Self.configuration, to: &$0) }
         let expected = """

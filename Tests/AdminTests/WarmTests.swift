@@ -11,14 +11,14 @@ private func plan(_ words: String...) throws -> WarmPlan { try warmPlan(Argument
 
 @Suite("larder warm: the plan")
 struct WarmPlanTests {
-    @Test func `words and pages are what is fetched`() throws {
+    @Test func `words and pages are the targets`() throws {
         let plan = try plan("http://a/x", "--page", "http://b/", "-j", "8", "--page=http://c/", "--retries", "0")
         #expect(plan.targets.map(\.text) == ["http://a/x", "http://b/", "http://c/"])
         #expect(plan.targets.map(\.kind) == [.other, .page, .page])
         #expect(plan.jobs == 8 && plan.retries == 0)
     }
 
-    @Test func `lists hold a URL a line, comments and whatever else stands there`() {
+    @Test func `a list has one URL on each line, and may have comments`() {
         let list = warmList(Array("http://a/\r\n\n  # no\n\thttp://b/ \nnonsense\nhttp://c/".utf8))
         #expect(list.map(\.text) == ["http://a/", "http://b/", "nonsense", "http://c/"])
         #expect(list.map { $0.target == nil } == [false, false, true, false])
@@ -32,7 +32,9 @@ struct WarmPlanTests {
         ),
         (["-H", "Accept-Encoding:", "-H", "User-Agent:", "-H", "Accept:"], []),
     ]
-    @Test(arguments: fields) func `fields are ours, but for those given`(_ row: (words: [String], fields: [String]))
+    @Test(arguments: fields) func `requests have the usual fields, except those that -H replaces`(
+        _ row: (words: [String], fields: [String])
+    )
         throws
     {
         let plan = try warmPlan(Arguments((row.words + ["http://a/"])[...], for: .warm))
@@ -52,13 +54,15 @@ struct WarmPlanTests {
         (["http://a/", "-H", "content-length: 3"], "content-length cannot be set"),
         (["--from", "/nonexistent/list"], "--from /nonexistent/list: No such file"),
     ]
-    @Test(arguments: wrong) func `what is wrong is said`(_ row: (words: [String], says: String)) throws {
+    @Test(arguments: wrong) func `a mistake in the command line is reported`(_ row: (words: [String], says: String))
+        throws
+    {
         let error = #expect(throws: UsageError.self) { try warmPlan(Arguments(row.words[...], for: .warm)) }
         #expect(error?.message.hasPrefix(row.says) == true, "\(error?.message ?? "")")
     }
 }
 
-@Suite("larder warm: where the proxy is")
+@Suite("larder warm: the address of the proxy")
 struct ProxyAddressTests {
     static let named: [(text: String, address: String?)] = [
         ("127.0.0.1:3128", "127.0.0.1:3128"), ("http://127.0.0.1:3128/", "127.0.0.1:3128"),
@@ -67,7 +71,7 @@ struct ProxyAddressTests {
         ("unix:/run/x.sock", "unix:/run/x.sock"), ("127.0.0.1", nil), ("", nil), (":3128", nil), ("a:b", nil),
         ("https://127.0.0.1:1", nil),
     ]
-    @Test(arguments: named) func `it may be named`(_ row: (text: String, address: String?)) throws {
+    @Test(arguments: named) func `--proxy names the proxy`(_ row: (text: String, address: String?)) throws {
         guard let address = row.address else {
             #expect(throws: ProxyAddressFailure.self) { try proxyAddresses(named: row.text) }
             return
@@ -75,7 +79,7 @@ struct ProxyAddressTests {
         #expect(try proxyAddresses(named: row.text).map { "\($0)" } == [address])
     }
 
-    @Test func `otherwise it is where the configuration listens, if that is a place`() throws {
+    @Test func `without --proxy, the proxy is at the first listener that can be reached`() throws {
         var configuration = Configuration()
         #expect(try proxyAddresses(of: configuration).map { "\($0)" } == ["127.0.0.1:3128"])
         configuration.listen = [.tcp(IPAddress(v4: 0), port: 0), .tcp(IPAddress(v4: 0), port: 8080)]
@@ -85,7 +89,7 @@ struct ProxyAddressTests {
     }
 }
 
-@Suite("larder warm: what came of it")
+@Suite("larder warm: results")
 struct WarmOutcomeTests {
     static let rows: [(status: [String], outcome: WarmOutcome)] = [
         (["larder; hit; ttl=60"], .hit), (["larder; hit; ttl=-5"], .hit),
@@ -98,14 +102,16 @@ struct WarmOutcomeTests {
         (["other; hit", "larder; fwd=uri-miss; stored"], .stored),
         (["other; fwd=miss; detail=x, larder; hit"], .hit),
     ]
-    @Test(arguments: rows) func `Cache-Status tells (RFC 9211)`(_ row: (status: [String], outcome: WarmOutcome)) {
+    @Test(arguments: rows) func `Cache-Status tells the outcome (RFC 9211)`(
+        _ row: (status: [String], outcome: WarmOutcome)
+    ) {
         var fields = Fields()
         for value in row.status { fields.append(.cacheStatus, value) }
         #expect(warmOutcome(fields) == row.outcome)
     }
 
     @Test(arguments: [[], ["other; hit"], ["larder; hit, other; hit"], ["larder; ="], [""]])
-    func `without a word of Larder nothing is known`(_ status: [String]) {
+    func `without Larder's own Cache-Status the outcome is not known`(_ status: [String]) {
         var fields = Fields()
         for value in status { fields.append(.cacheStatus, value) }
         #expect(warmOutcome(fields).reason?.contains("is this the right proxy?") == true)
@@ -116,7 +122,9 @@ struct WarmOutcomeTests {
         (502, "a; error=x, larder; error=dns_error", "status 502: dns_error"), (500, "broken=", "status 500"),
     ]
     @Test(arguments: failures)
-    func `Proxy-Status tells why not (RFC 9209)`(_ row: (status: UInt16, proxyStatus: String?, reason: String)) {
+    func `Proxy-Status tells the reason of a failure (RFC 9209)`(
+        _ row: (status: UInt16, proxyStatus: String?, reason: String)
+    ) {
         var fields = Fields()
         if let value = row.proxyStatus { fields.append(.proxyStatus, value) }
         #expect(failureReason(status: row.status, fields) == row.reason)
@@ -132,7 +140,7 @@ struct WarmOutcomeTests {
         return sum
     }
 
-    @Test func `the sum names what there is`() throws {
+    @Test func `the sum names fetched, stored and hits, and other counts that are not zero`() throws {
         #expect(sum().text(.zero) == "fetched 0, 0 B in 0.0 s: 0 stored, 0 hits")
         #expect(sum(.hit, .stored).text(.milliseconds(1250)) == "fetched 2, 1.0 KiB in 1.3 s: 1 stored, 1 hit")
         let all = sum(
@@ -147,7 +155,7 @@ struct WarmOutcomeTests {
         #expect(json?["not_stored"]?["b"] == .integer(2) && json?["skipped"]?["s"] == .integer(1))
     }
 
-    @Test func `the bar grows with what is done`() {
+    @Test func `the bar grows with the number of URLs that are done`() {
         #expect(warmBar(done: 0, of: 0, sum(), width: 4) == "[----] 0/0  0 B")
         #expect(warmBar(done: 2, of: 4, sum(.stored, .failed(reason: "")), width: 4) == "[##--] 2/4  1.0 KiB  1 failed")
         #expect(warmBar(done: 3, of: 3, sum(.hit), width: 4) == "[####] 3/3  512 B")
@@ -157,7 +165,7 @@ struct WarmOutcomeTests {
 @Suite("larder warm: the queue")
 struct WorkQueueTests {
     /// Each number below 1000 brings two more, found by four threads: all of them come, once.
-    @Test func `what comes while others wait is done, and then all end`() throws {
+    @Test func `items that are added while threads wait are done, and then all threads end`() throws {
         let queue = WorkQueue([1])
         let done = Mutex<[Int]>([])
         var threads: [Waited] = []

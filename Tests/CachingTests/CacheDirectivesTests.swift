@@ -48,14 +48,14 @@ struct RequestDirectivesTests {
         ("of Pragma only no-cache is known", ["Pragma: no-store, max-age=0"], { _ in }),
     ]
 
-    @Test(arguments: rows.indices) func `a request asks what it says`(_ index: Int) {
+    @Test(arguments: rows.indices) func `the directives of a request mean what the RFC says`(_ index: Int) {
         let row = Self.rows[index]
         var expected = RequestDirectives()
         row.change(&expected)
         #expect(CacheRequest(method: .get, fields: fields(row.lines)).directives == expected, "\(row.rule)")
     }
 
-    @Test func `a plain request is one with nothing of concern`() {
+    @Test func `a plain request has no field that concerns the cache`() {
         #expect(get("Accept: */*", "User-Agent: x", "Accept-Encoding: gzip").isPlain)
         for line in [
             "Cache-Control: x", "Pragma: no-cache", "Authorization: Basic x", "Range: bytes=0-1", "If-Match: *",
@@ -161,7 +161,7 @@ struct ResponseDirectivesTests {
         ("request directives mean nothing here", "only-if-cached, min-fresh=1, max-stale", { _ in }),
     ]
 
-    @Test(arguments: rows.indices) func `a response allows what it says`(_ index: Int) {
+    @Test(arguments: rows.indices) func `the directives of a response mean what the RFC says`(_ index: Int) {
         let row = Self.rows[index]
         var expected = ResponseDirectives()
         row.change(&expected)

@@ -15,7 +15,7 @@ struct CacheKeyTests {
         #expect(key(bytes) != key(bytes, secret: (0, 2)))
     }
 
-    @Test func `lengths, zeros and single bits make other keys, in each half`() {
+    @Test func `lengths, zeros and single bits change each half of a key`() {
         var highs: Set<UInt64> = []
         var lows: Set<UInt64> = []
         var count = 0

@@ -79,7 +79,7 @@ struct CacheRulesTests {
         ),
     ]
     @Test(arguments: rows.indices)
-    func `the default, the zone and the rule apply in this order, and the last one that says something wins`(
+    func `the default, the zone and the rule apply in this order, and the last one that sets something wins`(
         _ index: Int
     ) {
         let row = Self.rows[index]
@@ -109,7 +109,7 @@ struct CacheRulesTests {
             }
         ),
     ]
-    @Test(arguments: responseRows.indices) func `a response has a type, and rules with one count`(_ index: Int) {
+    @Test(arguments: responseRows.indices) func `rules with a type count once the response is known`(_ index: Int) {
         let row = Self.responseRows[index]
         let request = Self.request(row.host)
         let made = Self.rules.handling(
@@ -117,7 +117,7 @@ struct CacheRulesTests {
         #expect(made == row.expected, "row \(index)")
     }
 
-    @Test func `a client that is heeded has the last word, but on zone and key`() {
+    @Test func `a trusted client overrides everything except zone and key`() {
         let policy = LarderPolicy.parse("no-read, ttl=7, zone=small, key=x".utf8)
         let expected = Self.handling(Self.inPackages) {
             $0.rule = 2
@@ -134,7 +134,7 @@ struct CacheRulesTests {
         #expect(CacheRules().handling(of: request, responseType: Self.html, keeping: asked) == asked)
     }
 
-    @Test func `who is heeded`() {
+    @Test func `Larder-Policy is obeyed from trusted clients only`() {
         #expect(Self.rules.heedsPolicy(of: IPAddress(v4: 0xC000_0207)))
         #expect(!Self.rules.heedsPolicy(of: IPAddress(v4: 0xC000_0307)))
         #expect(!Self.rules.heedsPolicy(of: nil))
@@ -148,7 +148,7 @@ struct CacheRulesTests {
         #expect(Self.rules.keyRules(for: Self.defaultHandling) == nil)
     }
 
-    @Test func `what need not be asked`() {
+    @Test func `the rules know which facts they do not need`() {
         #expect(CacheRules(defaultHandling: Self.defaultHandling, zones: [Self.packages]).isTrivial)
         #expect(!CacheRules(rules: [Self.rule(1)]).isTrivial)
         #expect(!CacheRules(policyClients: AddressRange.loopback).isTrivial)

@@ -12,7 +12,7 @@ struct CacheStatusTests {
         return text(bytes)
     }
 
-    @Test func `a hit`() {
+    @Test func `a hit says hit and its ttl`() {
         #expect(rendered(.hit) == "larder; hit")
         #expect(rendered(.hit) { $0.ttl = seconds(376) } == "larder; hit; ttl=376")
         #expect(rendered(.hit) { $0.ttl = seconds(-412) } == "larder; hit; ttl=-412")
@@ -60,7 +60,7 @@ struct CacheStatusTests {
         #expect(FetchReason.allCases.map(\.forwardReason) == [.method, .method, .request, .request, .bypass])
     }
 
-    @Test func `it appends`() {
+    @Test func `the member is appended to the bytes`() {
         var bytes = Array("Cache-Status: ".utf8)
         CacheStatus(.hit).append(to: &bytes)
         #expect(text(bytes) == "Cache-Status: larder; hit")

@@ -87,7 +87,7 @@ struct CacheUseTests {
             asks: "Cache-Control: only-if-cached", then: .refuse),
     ]
 
-    @Test(arguments: rows) func `a policy decides`(_ row: Row) {
+    @Test(arguments: rows) func `a policy decides about reuse`(_ row: Row) {
         let plain = stored("Cache-Control: " + row.response)
         let response = row.isOutdated ? plain.outdated() : plain
         let request = CacheRequest(method: .get, fields: fields(row.request))
@@ -100,7 +100,7 @@ struct CacheUseTests {
         (.cacheFirst, 503, 11, .validate(.stale)), (.cacheFirst, 301, 11, stale(11, -1)),
         (.cacheOnly, 404, 11, stale(11, -1)),
     ]
-    @Test(arguments: errors) func `cache-first holds on to no error that is stale`(
+    @Test(arguments: errors) func `cache-first serves no stale errors`(
         _ row: (use: CacheUse, status: UInt16, after: Int64, reuse: Reuse)
     ) {
         let response = stored("Cache-Control: max-age=10", status: row.status)
@@ -123,7 +123,7 @@ struct CacheUseTests {
             ("no-read", [.staleOnError, .noRead], "max-age=10", 1, "X: y", false),
         ]
 
-    @Test(arguments: failures) func `where the origin fails`(
+    @Test(arguments: failures) func `a stored response may be served if the origin fails`(
         _ row: (rule: String, use: CacheUse, response: String, after: Int64, asks: String, allowed: Bool)
     ) {
         let response = stored("Cache-Control: " + row.response)
@@ -131,7 +131,7 @@ struct CacheUseTests {
         #expect(allowed == row.allowed, "\(row.rule)")
     }
 
-    @Test func `what was purged softly may stand in where the origin fails`() {
+    @Test func `a softly purged response may be served if the origin fails`() {
         let purged = stored("Cache-Control: max-age=10").outdated()
         #expect(!purged.isFresh(noon) && purged.remainingLifetime(noon) == .zero)
         #expect(purged.remainingLifetime(noon + seconds(15)) == seconds(-5))

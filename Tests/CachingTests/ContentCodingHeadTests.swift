@@ -31,7 +31,7 @@ struct CodedFieldsTests {
         ),
     ]
 
-    @Test(arguments: rows) func `what the other form changes`(
+    @Test(arguments: rows) func `another form changes coding, length, tag and digests`(
         _ row: (rule: String, choice: CodingChoice, stored: [String], expect: [String])
     ) {
         #expect(lines(codedFields(of: fields(row.stored), row.choice)) == row.expect, "\(row.rule)")
@@ -61,7 +61,7 @@ struct CodedFieldsTests {
         ("nobody gets it compressed", ["Content-Type: text/css"], .no, false),
     ]
 
-    @Test(arguments: varying) func `what others get in another form says so`(
+    @Test(arguments: varying) func `a response that others get in another form varies by Accept-Encoding`(
         _ row: (rule: String, stored: [String], use: CompressionUse, needs: Bool)
     ) {
         let response = stored(row.stored)
@@ -113,7 +113,7 @@ struct CodingVariantTests {
             serves: false),
     ]
 
-    @Test(arguments: rows) func `a variant serves whom its coding suits`(_ row: Row) throws {
+    @Test(arguments: rows) func `a variant serves the clients that its coding suits`(_ row: Row) throws {
         let response = fields((row.coding.map { ["Content-Encoding: \($0)"] } ?? []) + ["Vary: \(row.vary)"])
         let variant = try #require(CodingVariant(Vary(response), request: fields(row.first)), "\(row.rule)")
         let terms = CodingTerms(stored(lines(response)), fields: response, uri: "http://a/".utf8)
@@ -132,7 +132,7 @@ struct CodingVariantTests {
         #expect(variant.serves(request, CacheRequest(method: .get, fields: request), terms))
     }
 
-    @Test func `where Accept-Encoding is not nominated, or anything is, there is nothing to share`() {
+    @Test func `a variant is shared only if Vary names Accept-Encoding`() {
         #expect(CodingVariant(.none, request: Fields()) == nil)
         #expect(CodingVariant(.star, request: Fields()) == nil)
         #expect(CodingVariant(Vary(fields("Vary: Accept")), request: Fields()) == nil)

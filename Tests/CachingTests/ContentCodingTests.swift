@@ -52,7 +52,7 @@ struct CodingTermsTests {
         ("unknown and known", ["Content-Encoding: aes128gcm, gzip"], .opaque),
     ]
 
-    @Test(arguments: codings) func `what it was coded with`(
+    @Test(arguments: codings) func `Content-Encoding says how the content is coded`(
         _ row: (rule: String, lines: [String], coding: StoredCoding)
     ) {
         #expect(StoredCoding(of: fields(row.lines)) == row.coding, "\(row.rule)")
@@ -90,7 +90,7 @@ struct CodingTermsTests {
         ("part of a text", 206, [html], "http://a/", .none),
     ]
 
-    @Test(arguments: changes) func `what may be done about it`(
+    @Test(arguments: changes) func `the terms say which changes of coding are allowed`(
         _ row: (rule: String, status: UInt16, lines: [String], uri: String, change: Change)
     ) {
         let terms = CodingTerms(stored(row.lines, status: row.status), fields: fields(row.lines), uri: row.uri.utf8)
@@ -108,7 +108,9 @@ struct CodingTermsTests {
         ("text/event-stream", false), ("", false), ("text", false), ("application/json-but-not", false),
     ]
 
-    @Test(arguments: types) func `types that get smaller`(_ type: String, _ expected: Bool) {
+    @Test(arguments: types) func `text is worth compressing, and compressed formats are not`(
+        _ type: String, _ expected: Bool
+    ) {
         #expect(isCompressibleType(Array(type.utf8)[...]) == expected)
     }
 }
@@ -183,7 +185,7 @@ struct ContentCodingChoiceTests {
         Row(rule: "inflating needs no rule", accept: "br", use: .onTheFly, expect: .inflated),
     ]
 
-    @Test(arguments: rows) func `the form the client likes better`(_ row: Row) {
+    @Test(arguments: rows) func `the client gets the form that it prefers`(_ row: Row) {
         let terms = CodingTerms(stored(row.stored), fields: fields(row.stored), uri: "http://a/".utf8)
         let request = fields(row.request + (row.accept.map { ["Accept-Encoding: \($0)"] } ?? []))
         let choice = chooseCoding(

@@ -10,7 +10,7 @@ struct ExplanationTests {
         explainFreshness(response, for: request, use: use, now: noon + seconds(after)).map { "\($0.name): \($0.value)" }
     }
 
-    @Test func `the arithmetic stands there line by line`() {
+    @Test func `the calculation is shown line by line`() {
         let response = CachedResponse(
             status: 200,
             fields: fields("Date: \(date(-3))", "Age: 10", "Cache-Control: max-age=60, stale-while-revalidate=5"),
@@ -29,7 +29,7 @@ struct ExplanationTests {
             ])
     }
 
-    @Test func `fractions stand there where they are, and why a Date that is close to Age says nothing`() {
+    @Test func `fractions are shown, and why a Date that is close to Age does not count`() {
         let response = CachedResponse(
             status: 200, fields: fields("Date: \(date(0))", "Cache-Control: max-age=60"),
             requestTime: noon + milliseconds(500), responseTime: noon + milliseconds(1000), policy: CachePolicy())
@@ -68,13 +68,13 @@ struct ExplanationTests {
         ("if the origin fails: may not be served", ["Cache-Control: no-cache"], [], "X: y"),
     ]
 
-    @Test(arguments: rows) func `each rule has its words`(
+    @Test(arguments: rows) func `each rule is explained in words`(
         _ row: (line: String, response: [String], use: CacheUse, asks: String)
     ) {
         #expect(Self.explained(stored(row.response), get(row.asks), use: row.use, after: 20).contains(row.line))
     }
 
-    @Test func `what the operator gave stands there as well`() {
+    @Test func `what the operator configured is shown as well`() {
         let handled = HandlingTests.response(["Age: 7"], HandlingTests.hour)
         #expect(
             Self.explained(handled, after: 0).contains(

@@ -24,8 +24,9 @@ struct FieldPatchTests {
         ("a field of the connection", ["Connection: X-a", "X-a: 9"], nil),
     ]
 
-    @Test(arguments: rows) func `what changed is told`(_ row: (rule: String, update: [String], changed: FieldNameSet?))
-    {
+    @Test(arguments: rows) func `the result names the fields that changed`(
+        _ row: (rule: String, update: [String], changed: FieldNameSet?)
+    ) {
         let result = freshening(fields(Self.held), by: fields(row.update))
         #expect(result.changed == row.changed, "\(row.rule)")
     }
@@ -41,12 +42,12 @@ struct FieldPatchTests {
         #expect(lines(patched) == lines(merged.fields), "\(row.rule)")
     }
 
-    @Test func `what Cache-Control names is left to the long way`() {
+    @Test func `fields that Cache-Control names are merged the long way`() {
         let before = ["Cache-Control: private=\"X-Own\"", "X-Own: 1"]
         #expect(lines(freshened(fields(before), by: fields("X-Own: 2"))) == ["Cache-Control: private=\"X-Own\""])
     }
 
-    @Test func `two lines of one name are left to the long way`() {
+    @Test func `two lines of one name are merged the long way`() {
         let result = freshening(fields("X: 1", "A: 0", "X: 2"), by: fields("X: 3"))
         #expect(result.changed == nil)
         #expect(lines(result.fields) == ["X: 3", "A: 0"])
@@ -64,7 +65,7 @@ struct FieldPatchTests {
         ("a field we do not know may say what it is", held, ["X-a: 2"], false),
     ]
 
-    @Test(arguments: renewals) func `what is known of it is what would be worked out anew`(
+    @Test(arguments: renewals) func `renewing a response gives the same as computing it again`(
         _ row: (rule: String, stored: [String], update: [String], isRenewed: Bool)
     ) {
         let result = freshening(fields(row.stored), by: fields(row.update), received: noon)
@@ -82,7 +83,7 @@ struct FieldPatchTests {
         ("targeted fields heeded", { $0.heedsTargetedFields = true }),
     ]
 
-    @Test(arguments: handlings) func `under another handling all is worked out anew`(
+    @Test(arguments: handlings) func `under another handling everything is computed again`(
         _ row: (rule: String, change: @Sendable (inout CacheHandling) -> Void)
     ) {
         var handling = CacheHandling()

@@ -40,13 +40,13 @@ struct FresheningTests {
         ("spelling and bytes as they come", ["etag: W/\"a\""], ["eTaG: W/\"a\u{E9}\""], ["eTaG: W/\"a\u{E9}\""]),
     ]
 
-    @Test(arguments: rows) func `a 304 updates what is stored`(
+    @Test(arguments: rows) func `a 304 updates the stored fields`(
         _ row: (rule: String, stored: [String], update: [String], result: [String])
     ) {
         #expect(lines(freshened(fields(row.stored), by: fields(row.update))) == row.result, "\(row.rule)")
     }
 
-    @Test func `without a Date the time of arrival is its Date`() {
+    @Test func `a 304 without a Date gets its time of arrival`() {
         let result = freshened(fields("Date: \(date(-90))", "A: 1"), by: Fields(), received: noon)
         #expect(lines(result) == ["Date: \(date(0))", "A: 1"])
         let own = freshened(fields("Date: \(date(-90))"), by: fields("Date: \(date(-2))"), received: noon)
@@ -86,7 +86,7 @@ struct FresheningTests {
         #expect(confirms(fields(["Date: Sun, 06 Nov 1994 08:49:37 GMT"]), weak, received: noon))
     }
 
-    @Test(arguments: selections) func `§4.3.4: a 304 speaks of the response with its validator`(
+    @Test(arguments: selections) func `§4.3.4: a 304 is about the response with its validator`(
         _ row: (rule: String, stored: [String], update: [String], selects: Bool)
     ) {
         #expect(selects(fields(row.update), stored(row.stored), received: noon) == row.selects, "\(row.rule)")
@@ -110,7 +110,7 @@ struct HeadFresheningTests {
         ("only a 200 speaks", ["ETag: \"a\""], ["ETag: \"b\""], 404, .ignore),
     ]
 
-    @Test(arguments: rows) func `a HEAD says whether what is stored still holds`(
+    @Test(arguments: rows) func `a HEAD shows whether the stored response is still valid`(
         _ row: (rule: String, stored: [String], head: [String], status: UInt16, update: HeadUpdate)
     ) {
         let update = headUpdate(

@@ -113,9 +113,11 @@ struct HeuristicFreshnessTests {
         #expect(lifetime(sinceModified: .max / 2) == seconds(86_400), "no overflow")
     }
 
-    @Test func `without Last-Modified there is nothing to go on`() { #expect(lifetime(sinceModified: nil) == nil) }
+    @Test func `without Last-Modified there is no heuristic`() { #expect(lifetime(sinceModified: nil) == nil) }
 
-    @Test func `a Last-Modified after Date gives nothing`() { #expect(lifetime(sinceModified: -50) == .zero) }
+    @Test func `a Last-Modified after Date gives a lifetime of zero`() {
+        #expect(lifetime(sinceModified: -50) == .zero)
+    }
 
     @Test func `the policy sets share and bound`() {
         var policy = CachePolicy()
@@ -168,7 +170,7 @@ struct CurrentAgeTests {
             ("a Date that says a second more than the delay", 0, -1, 0, 100, 100, 1),
         ]
 
-    @Test(arguments: fractions) func `what is sent is rounded down, and nothing before that`(
+    @Test(arguments: fractions) func `an age is rounded down when it is sent, and not earlier`(
         _ row: (rule: String, age: Int64, date: Int64?, asked: Int64, came: Int64, now: Int64, result: Int64)
     ) {
         let dates = row.date.map { ["Date: \(date($0))"] } ?? []
@@ -179,7 +181,7 @@ struct CurrentAgeTests {
         #expect(response.currentAge(noon + milliseconds(row.now)) == seconds(row.result), "\(row.rule)")
     }
 
-    @Test func `it is fresh exactly as long as its lifetime is longer than its age`() {
+    @Test func `a response is fresh exactly as long as its lifetime exceeds its age`() {
         let response = CachedResponse(
             status: 200, fields: fields("Cache-Control: max-age=2"), requestTime: noon + milliseconds(250),
             responseTime: noon + milliseconds(750), policy: CachePolicy())
@@ -199,7 +201,7 @@ struct CurrentAgeTests {
 
     /// What is on the disk is whole seconds.
     @Test(arguments: stride(from: 0, to: 2000, by: 125).map { Int64($0) })
-    func `over a restart an age never goes back, and is ahead by less than a second`(_ came: Int64) throws {
+    func `over a restart an age never decreases, and is ahead by less than a second`(_ came: Int64) throws {
         for delay in stride(from: 0, to: 2000, by: 125) as StrideTo<Int64> {
             let received = fields("Cache-Control: max-age=60")
             let response = CachedResponse(
@@ -219,7 +221,7 @@ struct CurrentAgeTests {
         }
     }
 
-    @Test func `current age grows with the time here, and never shrinks`() {
+    @Test func `the current age grows with the time in the cache, and never shrinks`() {
         let response = stored("Date: \(date(-3))", "Age: 10", "Cache-Control: max-age=20")
         #expect(response.correctedInitialAge == TimeSpan(seconds(10)))
         #expect(response.currentAge(noon + seconds(7)) == seconds(17))

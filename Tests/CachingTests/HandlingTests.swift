@@ -80,7 +80,7 @@ struct HandlingTests {
             gives: ["Cache-Control: must-understand, max-age=9"], then: .statusNotUnderstood),
     ]
 
-    @Test(arguments: storing) func `a handling decides on storing`(_ row: Storing) {
+    @Test(arguments: storing) func `the handling decides about storing`(_ row: Storing) {
         var handling = CacheHandling()
         row.change(&handling)
         let decision = storability(
@@ -127,7 +127,7 @@ struct HandlingTests {
             handling: handling)
     }
 
-    @Test(arguments: lifetimes) func `a handling gives a lifetime`(
+    @Test(arguments: lifetimes) func `the handling can give a lifetime`(
         _ row: (rule: String, change: Change, status: UInt16, lines: [String], lifetime: FreshnessLifetime)
     ) {
         #expect(Self.response(row.lines, status: row.status, row.change).lifetime == row.lifetime, "\(row.rule)")
@@ -142,7 +142,7 @@ struct HandlingTests {
         #expect(Self.response(["Age: 5000"], Self.hour).currentAge(noon) == seconds(5000), "Age is told as it is")
     }
 
-    @Test func `what is overridden no longer forbids to serve it stale`() {
+    @Test func `a directive that is overridden no longer forbids serving stale`() {
         for line in ["must-revalidate", "proxy-revalidate", "s-maxage=10", "no-cache"] {
             let overridden = Self.response(["Cache-Control: max-age=10, \(line)"], Self.overrides)
             let respected = Self.response(["Cache-Control: max-age=10, \(line)"], { _ in })
@@ -152,7 +152,7 @@ struct HandlingTests {
         }
     }
 
-    @Test func `a field list holds in spite of all`() {
+    @Test func `a field list counts whatever the rules override`() {
         let received = fields("Cache-Control: private=\"X\", no-store, max-age=9", "X: 1", "Y: 2")
         var handling = CacheHandling()
         Self.overrides(&handling)

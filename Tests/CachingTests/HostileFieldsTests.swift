@@ -49,7 +49,8 @@ struct HostileFieldsTests {
     }
 
     /// Nothing here can fail but by a trap, or by a promise that is kept for any bytes.
-    @Test(arguments: 0..<60 as Range<UInt64>) func `no bytes trap, and what is promised holds`(_ seed: UInt64) throws {
+    @Test(arguments: 0..<60 as Range<UInt64>) func `no bytes trap, and the result is as promised`(_ seed: UInt64) throws
+    {
         var random = Seeded(seed)
         let target = try #require(TargetURI("http://a.example/".utf8))
         for _ in 0..<60 {

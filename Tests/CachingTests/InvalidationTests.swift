@@ -35,7 +35,7 @@ struct InvalidationTests {
         ("what is no URI of ours", ["Location: mailto:x@y"], ["http://a.example/p/q?x"]),
     ]
 
-    @Test(arguments: rows) func `the target and what it names of its own origin`(
+    @Test(arguments: rows) func `the target is invalidated, and URIs of its own origin that the response names`(
         _ row: (rule: String, lines: [String], paths: [String])
     ) throws {
         let target = try #require(TargetURI("http://a.example/p/q?x".utf8))

@@ -54,17 +54,18 @@ struct KeyRulesTests {
         #expect(Self.applied(row.rules, row.uri) == row.expected, "row \(index)")
     }
 
-    @Test func `what stands before the URI is left alone`() {
+    @Test func `bytes before the URI are not touched`() {
         var bytes = Array("x?utm_a=1http://a/p?utm_a=1".utf8)
         KeyRules(query: .dropping([ParameterPattern("utm_*")].compactMap { $0 }), host: "m").apply(to: &bytes, from: 9)
         #expect(String(decoding: bytes, as: UTF8.self) == "x?utm_a=1http://m/p")
     }
 
-    @Test(arguments: ["", "a=b", "a&b", "a b", "*a", "a*b", "**", "ä", "a#"]) func `is no parameter`(_ text: String) {
+    @Test(arguments: ["", "a=b", "a&b", "a b", "*a", "a*b", "**", "ä", "a#"])
+    func `a text that cannot be a parameter is refused`(_ text: String) {
         #expect(ParameterPattern(text) == nil)
     }
 
-    @Test(arguments: 0..<200 as Range<UInt64>) func `any URI: twice is once, and nobody leaves their host`(
+    @Test(arguments: 0..<200 as Range<UInt64>) func `applying key rules twice equals once, and never leaves the host`(
         _ seed: UInt64
     ) {
         var random = Seeded(seed)

@@ -50,12 +50,12 @@ struct LarderPolicyTests {
         ("cache-only, no-read", nil), ("cache-first, revalidate-always, ttl=60", nil),
         ("no-read, stale-on-error", nil), ("revalidate-when-stale, cache-first", nil),
     ]
-    @Test(arguments: rows.indices) func `a dictionary; what is not known is passed over`(_ index: Int) {
+    @Test(arguments: rows.indices) func `the field is a dictionary, and unknown members are ignored`(_ index: Int) {
         let row = Self.rows[index]
         #expect(LarderPolicy.parse(row.value.utf8) == row.expected, "\(row.value)")
     }
 
-    @Test(arguments: 0..<100 as Range<UInt64>) func `any bytes give a value or nothing`(_ seed: UInt64) {
+    @Test(arguments: 0..<100 as Range<UInt64>) func `any bytes give a value or nil`(_ seed: UInt64) {
         var random = Seeded(seed)
         let pieces = [
             "ttl", "=", "cache-first", ",", " ", ";", "(", ")", "\"", "?0", "?1", "no-read", "9", ":", "\u{0}",
@@ -71,7 +71,7 @@ struct LarderPolicyTests {
         }
     }
 
-    @Test func `every contradiction is one in either order, and no other pair is`() {
+    @Test func `exactly the contradicting pairs of policies are refused, in either order`() {
         let exclusive: Set<CachePolicyWord> = [.revalidateWhenStale, .revalidateAlways, .noRead]
         for one in CachePolicyWord.allCases {
             for other in CachePolicyWord.allCases where one != other {

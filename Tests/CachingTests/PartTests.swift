@@ -93,7 +93,7 @@ struct PartTests {
             responseTime: noon)
     }
 
-    @Test(arguments: rows) func `a part is stored where it can be placed and told from others`(_ row: Row) {
+    @Test(arguments: rows) func `a part is stored if it says where it belongs and has a strong validator`(_ row: Row) {
         switch Self.decide(row) {
         case .store(let part):
             #expect(row.reason == nil, "\(row.rule)")
@@ -103,7 +103,7 @@ struct PartTests {
         }
     }
 
-    @Test func `policies say no`() {
+    @Test func `policies can forbid storing parts`() {
         for change in [{ $0.ranges = .pass }, { $0.use = .noWrite }] as [(inout CacheHandling) -> Void] {
             var handling = CacheHandling()
             change(&handling)

@@ -23,7 +23,7 @@ struct PostStoringTests {
         ("an error", 404, [fresh, here], false),
     ]
 
-    @Test(arguments: rows) func `it is stored where it says so`(
+    @Test(arguments: rows) func `the response to a POST is stored if it says that a GET would get it`(
         _ row: (rule: String, status: UInt16, lines: [String], isStored: Bool)
     ) throws {
         let target = try #require(TargetURI("http://a.example/p?x".utf8))
@@ -40,7 +40,7 @@ struct PostStoringTests {
         #expect(decision(target, put) == .doNotStore(.method), "\(row.rule)")
     }
 
-    @Test func `a lifetime that is the operator's is not enough`() throws {
+    @Test func `for a POST a lifetime from the operator is not enough`() throws {
         let target = try #require(TargetURI("http://a.example/p?x".utf8))
         var handling = CacheHandling()
         handling.ttl = seconds(9)

@@ -38,7 +38,7 @@ struct RandomFieldTests {
         }
     }
 
-    @Test func `key rules: twice is once, scheme and path stay`() {
+    @Test func `applying key rules twice equals once, and scheme and path stay`() {
         var noise = Noise(state: 2)
         let pattern = ParameterPattern("a*")!
         let rules = [QuerySelection.all, .dropping([pattern]), .keeping([pattern])].flatMap { query in

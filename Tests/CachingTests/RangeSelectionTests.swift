@@ -25,7 +25,9 @@ struct RangeSelectionTests {
         ("bytes=99999999999999999999999-", .whole),
     ]
 
-    @Test(arguments: rows) func `a range selects what it can`(_ row: (range: String, selection: RangeSelection)) {
+    @Test(arguments: rows) func `a range selects the bytes that exist`(
+        _ row: (range: String, selection: RangeSelection)
+    ) {
         let selection = select(["Range: " + row.range])
         if row.range.contains("9999999999999") {
             // A number too large to hold: satisfied by nothing, or not understood. Never a part.
@@ -35,15 +37,15 @@ struct RangeSelectionTests {
         }
     }
 
-    @Test func `no Range is the whole`() { #expect(select([]) == .whole) }
+    @Test func `a request without Range asks for the whole`() { #expect(select([]) == .whole) }
 
-    @Test func `of nothing there are no parts`() {
+    @Test func `empty content has no parts`() {
         #expect(select(["Range: bytes=0-"], length: 0) == .unsatisfiable)
         #expect(select(["Range: bytes=-1"], length: 0) == .unsatisfiable)
         #expect(select(["Range: bytes=-1"], length: 1) == .single(0..<1))
     }
 
-    @Test func `Range is for GET and 200`() {
+    @Test func `Range applies to GET and 200 only`() {
         #expect(select(["Range: bytes=0-1"], method: .head) == .whole)
         #expect(select(["Range: bytes=0-1"], status: 404) == .whole)
     }
@@ -68,14 +70,14 @@ struct RangeSelectionTests {
         ("a list of tags", "\"a\", \"b\"", strong, false),
     ]
 
-    @Test(arguments: conditions) func `If-Range that does not hold asks for the whole`(
+    @Test(arguments: conditions) func `an If-Range that is false asks for the whole`(
         _ row: (rule: String, ifRange: String, response: [String], holds: Bool)
     ) {
         let selection = select(["Range: bytes=0-1", "If-Range: " + row.ifRange], of: row.response)
         #expect(selection == (row.holds ? .single(0..<2) : .whole), "\(row.rule)")
     }
 
-    @Test func `an unsatisfiable range under an If-Range that fails is the whole`() {
+    @Test func `an unsatisfiable range with a false If-Range asks for the whole`() {
         #expect(select(["Range: bytes=500-", "If-Range: \"b\""]) == .whole)
         #expect(select(["Range: bytes=500-", "If-Range: \"a\""]) == .unsatisfiable)
     }

@@ -8,7 +8,7 @@ struct ResumptionTests {
         partConditions(for: stored(lines), from: start, to: end)?.map { "\($0.0.text): \(text($0.1))" }
     }
 
-    @Test func `the rest is asked for under a strong validator`() {
+    @Test func `the rest is requested with a strong validator`() {
         #expect(Self.asked(["ETag: \"a\""], 10, nil) == ["Range: bytes=10-", "If-Range: \"a\""])
         #expect(Self.asked(["ETag: \"a\""], 10, 20) == ["Range: bytes=10-19", "If-Range: \"a\""])
         #expect(Self.asked(["ETag: \"a\""], 0, 1) == ["Range: bytes=0-0", "If-Range: \"a\""])
@@ -16,13 +16,13 @@ struct ResumptionTests {
         #expect(Self.asked(["Last-Modified: \(modified)"], 5, nil) == ["Range: bytes=5-", "If-Range: \(modified)"])
     }
 
-    @Test func `§13.1.5: never under a weak one`() {
+    @Test func `§13.1.5: the rest is never requested with a weak validator`() {
         #expect(Self.asked(["ETag: W/\"a\""], 10, nil) == nil)
         #expect(Self.asked(["Last-Modified: \(date(0))", "Date: \(date(0))"], 10, nil) == nil)
         #expect(Self.asked([], 10, nil) == nil)
     }
 
-    @Test func `§14.3: nor where ranges are refused, nor for nothing`() {
+    @Test func `§14.3: the rest is not requested if ranges are refused or nothing is missing`() {
         #expect(Self.asked(["ETag: \"a\"", "Accept-Ranges: None"], 10, nil) == nil)
         #expect(Self.asked(["ETag: \"a\"", "Accept-Ranges: bytes"], 10, nil) != nil)
         #expect(Self.asked(["ETag: \"a\""], 10, 10) == nil)
@@ -87,7 +87,7 @@ struct ResumptionTests {
         Row("elsewhere", 302, gives: [], then: .refused),
     ]
 
-    @Test(arguments: rows) func `an answer goes on only where it is the same to the byte`(_ row: Row) {
+    @Test(arguments: rows) func `a response continues only one that is equal byte by byte`(_ row: Row) {
         let answer = continues(
             status: row.status, fields: fields(row.fields), stored: stored(row.stored), from: 10, to: row.end,
             total: row.total)

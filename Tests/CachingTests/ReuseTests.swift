@@ -141,13 +141,14 @@ struct ReuseTests {
         #expect(decision == (method == .get || method == .head ? Self.serve(0, 10) : .fetch(.method)))
     }
 
-    @Test func `a GET with content is not`() {
+    @Test func `a GET with content is not answered from the store`() {
         var request = get()
         request.hasBody = true
         #expect(reuse(of: stored("Cache-Control: max-age=10"), for: request, now: noon) == .fetch(.requestBody))
     }
 
-    @Test(arguments: methodOverrides) func `an overridden method is not, whatever the rules or the client take`(
+    @Test(arguments: methodOverrides)
+    func `an overridden method is not answered from the store, whatever the rules or the client accept`(
         _ name: String
     ) {
         let response = stored("Cache-Control: max-age=10")
@@ -156,7 +157,7 @@ struct ReuseTests {
         #expect(!isEligible(response.terms, for: get("\(name): GET")))
     }
 
-    @Test func `every reason is reached`() {
+    @Test func `every reason occurs`() {
         let decisions = Self.rows.map(\.reuse) + CacheUseTests.rows.map(\.reuse)
         for reason in ValidateReason.allCases { #expect(decisions.contains(.validate(reason)), "\(reason)") }
         // These have tests of their own.
@@ -165,7 +166,9 @@ struct ReuseTests {
     }
 
     /// Whatever is served fresh is within both lifetimes; whatever is served stale was not forbidden.
-    @Test(arguments: 0..<60 as Range<UInt64>) func `no combination serves what somebody forbade`(_ seed: UInt64) {
+    @Test(arguments: 0..<60 as Range<UInt64>) func `no combination of directives serves what one of them forbids`(
+        _ seed: UInt64
+    ) {
         var random = Seeded(seed)
         for _ in 0..<100 {
             let response = stored("Cache-Control: " + Self.some(of: Self.responseParts, &random))
@@ -231,7 +234,7 @@ struct StalenessTests {
         ("credentials", "max-age=10", 11, ["Authorization: Basic x"], false),
     ]
 
-    @Test(arguments: rows) func `where the origin fails`(
+    @Test(arguments: rows) func `a stored response may be served if the origin fails`(
         _ row: (rule: String, response: String, after: Int64, request: [String], allowed: Bool)
     ) {
         let response = stored("Cache-Control: " + row.response)
@@ -240,7 +243,7 @@ struct StalenessTests {
             mayServeStaleOnError(response, for: request, now: noon + seconds(row.after)) == row.allowed, "\(row.rule)")
     }
 
-    @Test func `the policy bounds it where the origin says nothing`() {
+    @Test func `the policy bounds how long a response is served if the origin fails`() {
         var policy = CachePolicy()
         policy.staleOnErrorMax = seconds(60)
         let response = stored("Cache-Control: max-age=10", policy: policy)

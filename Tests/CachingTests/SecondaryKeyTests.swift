@@ -83,7 +83,7 @@ struct SecondaryKeyTests {
         ),
     ]
 
-    @Test(arguments: rows) func `a variant is for requests that mean the same`(
+    @Test(arguments: rows) func `a variant matches requests that mean the same`(
         _ row: (rule: String, vary: [String], first: [String], second: [String], matches: Bool)
     ) {
         let key = SecondaryKey(vary: fields(row.vary), request: fields(row.first))
@@ -93,7 +93,7 @@ struct SecondaryKeyTests {
         }
     }
 
-    @Test func `more names than can be searched for are taken for star`() {
+    @Test func `too many names count as star`() {
         let names = (0...Vary.namesMax).map { "X-\($0)" }
         #expect(Vary(fields("Vary: " + names.joined(separator: ","))) == .star)
         #expect(Vary(fields("Vary: " + names.dropLast().joined(separator: ","))) != .star)

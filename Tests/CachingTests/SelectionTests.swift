@@ -27,14 +27,14 @@ struct SelectionTests {
         ("nothing stored", ["ETag: \"a\""], [], []),
     ]
 
-    @Test(arguments: rows) func `a 304 updates those it speaks of`(
+    @Test(arguments: rows) func `a 304 updates the responses that it is about`(
         _ row: (rule: String, update: [String], stored: [[String]], selected: [Int])
     ) {
         let responses = row.stored.map { stored($0) }
         #expect(selected(by: fields(row.update), among: responses, received: noon) == row.selected, "\(row.rule)")
     }
 
-    @Test func `§4.3.1: all tags go out, each once, and no date`() {
+    @Test func `§4.3.1: all tags are sent once, and no date`() {
         let responses = [["ETag: \"a\"", Self.modified], ["ETag: W/\"b\""], [Self.modified], ["ETag: \"a\""]].map {
             stored($0)
         }

@@ -106,7 +106,7 @@ struct StorabilityTests {
         #expect(decision == row.reason.map { .doNotStore($0) } ?? .store, "\(row.rule)")
     }
 
-    @Test(arguments: Method.allCases) func `only answers to GET are stored`(_ method: Method) {
+    @Test(arguments: Method.allCases) func `only responses to GET are stored`(_ method: Method) {
         let decision = storability(
             of: CacheRequest(method: method, fields: Fields()), status: 200, fields: fields(Self.fresh),
             policy: CachePolicy(), now: noon)
@@ -121,8 +121,7 @@ struct StorabilityTests {
         #expect(decision == .store)
     }
 
-    @Test func `§3: every final status is stored with an explicit lifetime, but for those that are about one request`()
-    {
+    @Test func `§3: every final status is stored with an explicit lifetime, except those about one request`() {
         let others: Set<UInt16> = [206, 304, 407, 412, 416, 417, 428, 429, 431, 511]
         for status in 200...999 as ClosedRange<UInt16> {
             let decision = storability(
@@ -132,14 +131,14 @@ struct StorabilityTests {
     }
 
     @Test(arguments: [407, 412, 416, 417, 428, 429, 431, 511] as [UInt16])
-    func `what speaks of one request is for nobody else`(_ status: UInt16) {
+    func `a response about one request is not stored`(_ status: UInt16) {
         let decision = storability(
             of: get(), status: status, fields: fields("Cache-Control: public, s-maxage=9"), policy: CachePolicy(),
             now: noon)
         #expect(decision == .doNotStore(.aboutRequest))
     }
 
-    @Test func `the answer to a GET with content is not stored`() {
+    @Test func `the response to a GET with content is not stored`() {
         var request = get()
         request.hasBody = true
         let decision = storability(
@@ -147,7 +146,7 @@ struct StorabilityTests {
         #expect(decision == .doNotStore(.requestBody))
     }
 
-    @Test(arguments: methodOverrides) func `the answer to an overridden method is not stored`(_ name: String) throws {
+    @Test(arguments: methodOverrides) func `the response to an overridden method is not stored`(_ name: String) throws {
         let target = try #require(TargetURI("http://a.example/p".utf8))
         for method in [Method.get, .post, .head, .options] {
             let request = CacheRequest(method: method, fields: fields("\(name): GET"))
@@ -176,7 +175,7 @@ struct StorabilityTests {
 
 @Suite("RFC 9111 §3.1 Storing Header and Trailer Fields")
 struct StoredFieldsTests {
-    @Test func `everything end-to-end is stored as it came and in its order`() {
+    @Test func `all end-to-end fields are stored as they arrived, in their order`() {
         let received = fields(
             "X-b: 1", "connection: close, X-Hop", "ETag: \"a\"", "x-hop: 1", "X-B: 2 ", "Keep-Alive: 5", "TE: x",
             "Transfer-Encoding: chunked", "Upgrade: h2c", "Trailer: x", "Proxy-Authenticate: Basic",
@@ -186,7 +185,7 @@ struct StoredFieldsTests {
             lines(storedFields(of: received)) == ["X-b: 1", "ETag: \"a\"", "X-B: 2", "Set-Cookie: a=b", "X-Empty: "])
     }
 
-    @Test func `what a targeted field lists is not stored either`() {
+    @Test func `fields that a targeted field lists are not stored either`() {
         var handling = CacheHandling()
         handling.heedsTargetedFields = true
         let received = fields("CDN-Cache-Control: max-age=9, private=\"X-A\"", "X-A: 1", "X-B: 2")
@@ -197,7 +196,7 @@ struct StoredFieldsTests {
         #expect(storedFields(of: received).lines.count == 3)
     }
 
-    @Test func `fields named by private and no-cache are not`() {
+    @Test func `fields that private and no-cache name are not stored`() {
         let received = fields(
             "Cache-Control: private=\"Set-Cookie\", no-cache=\"x-a, X-B\", max-age=9", "Set-Cookie: a", "X-A: 1",
             "x-b: 2", "X-C: 3")

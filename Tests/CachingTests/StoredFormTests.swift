@@ -35,7 +35,7 @@ struct StoredFormTests {
     private static let request = fields("Accept-Encoding: gzip, br;q=0.5", "X-Twice: a", "X-Twice: b")
 
     @Test(arguments: responses, [UInt16(200), 206, 404])
-    func `what is read is what was written`(_ lines: [String], status: UInt16) throws {
+    func `a value is read as it was written`(_ lines: [String], status: UInt16) throws {
         let fields = fields(lines)
         for cached in [stored(lines, status: status), stored(lines, status: status).outdated()] {
             let key = SecondaryKey(cached.vary, request: Self.request)
@@ -61,7 +61,7 @@ struct StoredFormTests {
         #expect(!read.matches(fields("Accept-Encoding: gzip, br;q=0.5", "X-Twice: a")))
     }
 
-    @Test func `so does what was offered of codings`() throws {
+    @Test func `the codings that a client offered are read as they were written`() throws {
         let variant = try #require(CodingVariant(Vary(fields("Vary: Accept-Encoding")), request: Self.request))
         var writer = StoredFormWriter()
         variant.write(to: &writer)

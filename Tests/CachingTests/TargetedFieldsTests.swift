@@ -48,18 +48,18 @@ struct TargetedFieldsTests {
         HandlingTests.response(lines) { $0.heedsTargetedFields = heeds }
     }
 
-    @Test(arguments: rows) func `a targeted field that is heeded is the only one`(
+    @Test(arguments: rows) func `the first targeted field replaces Cache-Control`(
         _ row: (rule: String, lines: [String], lifetime: FreshnessLifetime)
     ) {
         #expect(Self.response(row.lines).lifetime == row.lifetime, "\(row.rule)")
     }
 
-    @Test func `without the switch it means nothing`() {
+    @Test func `a targeted field is ignored unless the setting is on`() {
         let lines = ["CDN-Cache-Control: max-age=9", "Larder-Cache-Control: max-age=8", "Cache-Control: max-age=1"]
         #expect(Self.response(lines, heeds: false).lifetime == .explicit(seconds(1), by: .maxAge))
     }
 
-    @Test func `its directives are those of Cache-Control`() {
+    @Test func `a targeted field has the directives of Cache-Control`() {
         let directives = Self.response([
             "CDN-Cache-Control: no-store, no-cache=\"x\", private, public=?0, foo, must-revalidate, immutable"
         ]).directives
@@ -69,7 +69,7 @@ struct TargetedFieldsTests {
         #expect(Self.response(["CDN-Cache-Control: no-store=1"]).directives.noStore, "of the wrong type, and strict")
     }
 
-    @Test func `it decides on storing`() {
+    @Test func `a targeted field decides about storing`() {
         var handling = CacheHandling()
         handling.heedsTargetedFields = true
         let lines = fields("CDN-Cache-Control: max-age=9", "Cache-Control: no-store")

@@ -8,7 +8,7 @@ struct ConditionalFieldsTests {
         conditionalFields(for: stored(lines)).map { "\($0.0.text): \(text($0.1))" }
     }
 
-    @Test func `every validator is sent, as it came`() {
+    @Test func `every validator is sent as it was received`() {
         #expect(
             sent("ETag: W/\"a\"", "Last-Modified: \(date(-9))")
                 == ["If-None-Match: W/\"a\"", "If-Modified-Since: \(date(-9))"])
@@ -18,12 +18,12 @@ struct ConditionalFieldsTests {
                 == ["If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT"])
     }
 
-    @Test func `what is no validator is not`() {
+    @Test func `a value that is not a validator is not sent`() {
         #expect(sent("Date: \(date(0))") == [])
         #expect(sent("ETag: a", "Last-Modified: yesterday") == [])
     }
 
-    @Test func `the client's own conditions give way`() {
+    @Test func `the client's own conditions are replaced`() {
         for name in [FieldName.ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince, .ifRange, .range] {
             #expect(replacedByConditionalFields.contains(name))
         }
@@ -98,7 +98,7 @@ struct PreconditionTests {
         Row("§13.2.2 a failure comes first", ["If-Match: \"b\"", "If-None-Match: \"a\""], then: .failed),
     ]
 
-    @Test(arguments: rows) func `conditions are answered from the store`(_ row: Row) {
+    @Test(arguments: rows) func `conditions are evaluated against the stored response`(_ row: Row) {
         for method in [Method.get, .head] {
             let result = evaluate(fields(row.request), method: method, against: stored(row.response), now: noon)
             #expect(result == row.result, "\(row.rule)")
@@ -106,17 +106,17 @@ struct PreconditionTests {
     }
 
     @Test(arguments: [301, 404, 410, 500] as [UInt16])
-    func `§13.2.1: conditions are ignored where the answer is no success`(_ status: UInt16) {
+    func `§13.2.1: conditions are ignored if the response is not a success`(_ status: UInt16) {
         let response = stored("ETag: \"a\"", status: status)
         #expect(evaluate(fields("If-None-Match: \"a\""), method: .get, against: response, now: noon) == .none)
         #expect(evaluate(fields("If-Match: \"b\""), method: .get, against: response, now: noon) == .none)
     }
 
-    @Test func `other methods are not for a cache to judge`() {
+    @Test func `conditions of other methods are left to the origin`() {
         #expect(evaluate(fields("If-None-Match: *"), method: .put, against: stored("ETag: \"a\""), now: noon) == .none)
     }
 
-    @Test func `RFC 9110 §15.4.5: a 304 carries what a 200 would, but what describes content`() {
+    @Test func `RFC 9110 §15.4.5: a 304 has the fields of a 200, except those that describe content`() {
         let response = fields(
             "Date: x", "Content-Type: a", "ETag: \"a\"", "Last-Modified: y", "Content-Length: 5", "Cache-Control: c",
             "Content-Location: /l", "Expires: e", "Vary: v", "Content-Encoding: gzip", "Content-Language: en", "X: z")

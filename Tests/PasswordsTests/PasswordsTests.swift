@@ -3,7 +3,7 @@ import Testing
 
 @Suite("crypt(5) Password hashes")
 struct PasswordsTests {
-    @Test func `a hash of ours is bcrypt, salted, and verifies its password only`() throws {
+    @Test func `a new hash is bcrypt, salted, and verifies only its password`() throws {
         let first = try hash(password: Array("open sesame".utf8))
         let second = try hash(password: Array("open sesame".utf8))
         #expect(first.hasPrefix("$2b$10$") && first.utf8.count == 60)
@@ -21,7 +21,7 @@ struct PasswordsTests {
         "$5$rounds=1000$saltsalt$8l.7PZd3hBDA2xmuIUkFLzxQKYnmWhJ0enXQsZOysYD",
         "$y$j75$saltsalt$1KOxy//.MVoZlJT6/QslRmQ8y2rUrUKGif4JAjq1Y.C",
     ]
-    @Test(arguments: hashes) func `every kind that htpasswd files may hold`(_ hash: String) {
+    @Test(arguments: hashes) func `every kind of hash in htpasswd files is verified`(_ hash: String) {
         #expect(verify(password: Array("larder".utf8), hash: hash))
         #expect(!verify(password: Array("Larder".utf8), hash: hash))
         // What crypt(3) would not see behind a NUL.
@@ -30,7 +30,7 @@ struct PasswordsTests {
     }
 
     @Test(arguments: ["", "*", "*0", "*1", "larder", "$9$unknown$hash", "$2y$99$abcdefghijklmnopqrstuu", "$2y$04$!"])
-    func `what is no hash has no password`(_ hash: String) {
+    func `a text that is not a hash matches no password`(_ hash: String) {
         #expect(!verify(password: Array("larder".utf8), hash: hash))
         #expect(!verify(password: Array(hash.utf8), hash: hash))
     }
@@ -51,7 +51,7 @@ struct PasswordsTests {
         #expect(throws: error) { try hash(password: password) }
     }
 
-    @Test func `72 bytes are all read`() throws {
+    @Test func `a password of 72 bytes counts to its last byte`() throws {
         let longest = Array(repeating: UInt8(0x61), count: 72)
         let hash = try hash(password: longest)
         #expect(verify(password: longest, hash: hash))

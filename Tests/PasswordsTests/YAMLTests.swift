@@ -22,11 +22,11 @@ struct YAMLTests {
         ("---\nx\n...\n", "x@2:1"), ("a: bücher", "{a#1=bücher@1:4}@1:1"),
         ("a: {}\nb: []", "{a#1={}@1:4 b#2=[]@2:4}@1:1"),
     ]
-    @Test(arguments: trees) func `every value knows where it stands`(_ text: String, _ expected: String) throws {
+    @Test(arguments: trees) func `every value has its line and column`(_ text: String, _ expected: String) throws {
         #expect(Self.summary(try #require(try parseYAML(Array(text.utf8)))) == expected)
     }
 
-    @Test(arguments: ["", "\n\n", "# nothing\n"]) func `nothing is no tree`(_ text: String) throws {
+    @Test(arguments: ["", "\n\n", "# nothing\n"]) func `an empty document has no tree`(_ text: String) throws {
         #expect(try parseYAML(Array(text.utf8)) == nil)
     }
 
@@ -45,7 +45,7 @@ struct YAMLTests {
         #expect(error?.line == line, "\(String(describing: error))")
     }
 
-    @Test func `bytes that are not UTF-8 are told with their line`() {
+    @Test func `bytes that are not UTF-8 are reported with their line`() {
         let error = #expect(throws: YAMLError.self) { try parseYAML(Array("a: 1\nb: ".utf8) + [0xFF, 0x0A]) }
         #expect(error == YAMLError(line: 2, column: 1, message: "not UTF-8 text"))
     }

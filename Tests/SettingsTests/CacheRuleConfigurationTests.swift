@@ -41,7 +41,7 @@ struct CacheRuleConfigurationTests {
             - { zone: default, key: { keep: id } }
         """
 
-    @Test func `every key goes where it belongs`() throws {
+    @Test func `every key sets its property`() throws {
         let cache = try loaded(Self.everything).cache
         #expect(cache.negativeTTL == Seconds(10) && cache.targetedFields)
         #expect(cache.policyClients.map(\.description) == ["127.0.0.1", "10.0.0.0/8"])
@@ -82,7 +82,7 @@ struct CacheRuleConfigurationTests {
         #expect(cache.rules == [first, second, third])
     }
 
-    @Test func `the rules are ready to be asked`() throws {
+    @Test func `a configuration makes the rules of its cache`() throws {
         let rules = try loaded(Self.everything).cacheRules
         #expect(rules.zoneNames == ["default", "packages", "pages-2"])
         #expect(rules.defaultHandling.negativeTTL == Seconds(10) && rules.defaultHandling.heedsTargetedFields)
@@ -94,7 +94,7 @@ struct CacheRuleConfigurationTests {
         #expect(!plain.heedsPolicy(of: IPAddress(v4: 0x7F00_0001)))
     }
 
-    @Test func `shown in one line each, the same words in the same order`() throws {
+    @Test func `rules and zones are shown in one line each, with the same words in the same order`() throws {
         let cache = try loaded(Self.everything).cache
         #expect(
             cache.rules.map(\.text) == [
@@ -243,7 +243,7 @@ struct CacheRuleConfigurationTests {
         #expect(configuration == nil)
     }
 
-    @Test func `a zone twice, told where it stands`() throws {
+    @Test func `a zone that is defined twice is reported with its line`() throws {
         let zones = "cache:\n  zones:\n    - name: a\n      memory: 1MiB\n    - memory: 2MiB\n      name: a\n"
         #expect(
             try load(zones).errors.map(\.description) == ["larder.yaml:6: cache.zones[2].name: a is listed twice"])
@@ -277,14 +277,14 @@ struct CacheRuleConfigurationTests {
             ]
         ),
     ]
-    @Test(arguments: warnings.indices) func `what can not be meant is warned of`(_ index: Int) throws {
+    @Test(arguments: warnings.indices) func `a rule that cannot be meant gets a warning`(_ index: Int) throws {
         let row = Self.warnings[index]
         let (configuration, errors, warnings) = try load(row.text)
         #expect(configuration != nil && errors.isEmpty)
         #expect(Set(warnings.map(\.description)) == Set(row.expected.map { "larder.yaml:\($0)" }), "\(row.text)")
     }
 
-    @Test func `neither zones nor rules wait for the next start`() throws {
+    @Test func `changes of zones and rules need no restart`() throws {
         let changed = try loaded(Self.everything)
         #expect(changesNeedingRestart(from: Configuration(), to: changed).isEmpty)
     }

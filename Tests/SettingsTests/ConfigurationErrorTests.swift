@@ -109,7 +109,9 @@ struct ConfigurationErrorTests {
             ]
         ),
     ]
-    @Test(arguments: rows.indices) func `file, line, key, what was found, what is allowed`(_ index: Int) throws {
+    @Test(arguments: rows.indices) func `an error names file, line, key, what was found and what is allowed`(
+        _ index: Int
+    ) throws {
         let row = Self.rows[index]
         let (configuration, errors, _) = try load(row.text)
         #expect(errors.map(\.description) == row.expected.map { "larder.yaml:\($0)" }, "\(row.text)")
@@ -182,13 +184,15 @@ struct ConfigurationErrorTests {
             "[1].deny.reason: found \"\", expected text of 1 to 500 bytes without control characters"
         ),
     ]
-    @Test(arguments: ruleRows) func `rules`(_ rule: String, _ expected: String) throws {
+    @Test(arguments: ruleRows) func `an error in an access rule names the rule`(_ rule: String, _ expected: String)
+        throws
+    {
         let (configuration, errors, _) = try load("access:\n  rules:\n    - \(rule)\n")
         #expect(errors.map(\.description) == ["larder.yaml:3: access.rules\(expected)"])
         #expect(configuration == nil)
     }
 
-    @Test func `all errors are told, in the order of lines`() throws {
+    @Test func `all errors are reported, in the order of lines`() throws {
         let (_, errors, _) = try load(
             "wrokers: 2\ncache:\n  memory: 1\n  dsik: {}\naccess:\n  rules:\n    - allow: { port: x, host: [] }\n    - drop: {}\n"
         )
@@ -228,7 +232,7 @@ struct ConfigurationErrorTests {
         ("admin: { address: 0.0.0.0:3129 }", "admin.address"),
         ("access: { default: deny }", "access.default"),
     ]
-    @Test(arguments: warnings) func `a warning stops nothing`(_ text: String, _ key: String) throws {
+    @Test(arguments: warnings) func `a warning does not prevent a start`(_ text: String, _ key: String) throws {
         let (configuration, errors, warnings) = try load(text)
         #expect(configuration != nil && errors.isEmpty)
         #expect(warnings.map(\.key) == [key])

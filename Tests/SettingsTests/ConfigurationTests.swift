@@ -32,7 +32,7 @@ struct ConfigurationTests {
           level: info
         """
 
-    @Test func `the promised keys mean what they say`() throws {
+    @Test func `the documented keys set their properties`() throws {
         let (configuration, errors, warnings) = try load(Self.promised)
         #expect(errors == [])
         #expect(warnings == [])
@@ -136,12 +136,12 @@ struct ConfigurationTests {
             { $0.limits.headBytesMax == 131_072 && $0.limits.fieldCountMax == 200 }
         ),
     ]
-    @Test(arguments: values.indices) func `a value goes where it belongs`(_ index: Int) throws {
+    @Test(arguments: values.indices) func `a value sets its property`(_ index: Int) throws {
         let row = Self.values[index]
         #expect(row.check(try loaded(row.text)), "\(row.text)")
     }
 
-    @Test func `what needs a restart is told by its key`() throws {
+    @Test func `changes that need a restart are reported by key`() throws {
         let changed = try loaded(
             "workers: 2\ncache: { memory: 1GiB, collapse: no }\nadmin: { address: off }\nlog: { level: debug }")
         #expect(
@@ -173,14 +173,14 @@ struct ConfigurationTests {
             "", "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB } } ] }", []
         ),
     ]
-    @Test(arguments: diskChanges.indices) func `of a disk, quotas are read again, and the place is not`(
+    @Test(arguments: diskChanges.indices) func `a reload changes the quotas of a disk, and not its place`(
         _ index: Int
     ) throws {
         let row = Self.diskChanges[index]
         #expect(changesNeedingRestart(from: try loaded(row.old), to: try loaded(row.new)) == row.expected, "\(row)")
     }
 
-    @Test func `every setting is shown with what holds, written or not`() throws {
+    @Test func `every setting is shown with the value in effect`() throws {
         var configuration = try loaded("cache: { memory: 1GiB }\naccess: { clients: [ 10.0.0.0/8, \"::1\" ] }")
         configuration.cache.defaultDisk = DefaultDisk(path: "/s/larder", size: 4 << 30)
         let shown = effectiveSettings(configuration)
@@ -204,8 +204,12 @@ struct ListenAddressTests {
         "127.1:80",
         "unix:/" + String(repeating: "a", count: 107), "127.0.0.1:８０",
     ]
-    @Test(arguments: refused) func `is none`(_ text: String) { #expect(ListenAddress(text) == nil) }
+    @Test(arguments: refused) func `a text that is not a listen address is refused`(_ text: String) {
+        #expect(ListenAddress(text) == nil)
+    }
 
     @Test(arguments: ["127.0.0.1:3128", "[::1]:1", "0.0.0.0:65535", "unix:/run/larder.sock"])
-    func `is shown as it was written`(_ text: String) { #expect(ListenAddress(text)?.description == text) }
+    func `a listen address is shown as it was written`(_ text: String) {
+        #expect(ListenAddress(text)?.description == text)
+    }
 }

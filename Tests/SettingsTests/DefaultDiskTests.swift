@@ -1,7 +1,7 @@
 import Settings
 import Testing
 
-@Suite("The disk tier where the configuration says nothing")
+@Suite("The default disk tier")
 struct DefaultDiskTests {
     static let mebibyte: UInt64 = 1 << 20
     static let gibibyte: UInt64 = 1 << 30
@@ -17,7 +17,7 @@ struct DefaultDiskTests {
         (8192 * gibibyte, 10 * gibibyte),
         (.max, 10 * gibibyte),
     ]
-    @Test(arguments: sizes) func `it takes a tenth of the free space, 10 GiB at most, or nothing at all`(
+    @Test(arguments: sizes) func `the default disk takes a tenth of the free space, 10 GiB at most, or nothing`(
         _ row: (free: UInt64, size: UInt64)
     ) {
         #expect(DefaultDisk.size(freeBytes: row.free) == row.size, "\(row)")
@@ -30,7 +30,7 @@ struct DefaultDiskTests {
         (["HOME": "/home/a", "XDG_STATE_HOME": "relative"], ["/var/lib/larder", "/home/a/.local/state/larder"]),
         (["HOME": "/"], ["/var/lib/larder"]),
     ]
-    @Test(arguments: directories) func `it is in the system's directory, or in the user's own`(
+    @Test(arguments: directories) func `the default disk is in the system's directory, or in the user's own`(
         _ row: (environment: [String: String], expected: [String])
     ) {
         #expect(DefaultDisk.directories { row.environment[$0] } == row.expected)
@@ -50,7 +50,7 @@ struct DefaultDiskTests {
         ZoneDisk(zone: "default", path: path, size: size, pinned: pinned ?? size / 2, sync: .seconds(2))
     }
 
-    @Test(arguments: texts) func `what is written holds, and the choice takes the place of the rest`(
+    @Test(arguments: texts) func `written values count, and the default replaces the others`(
         _ row: (text: String, disk: ZoneDisk?)
     ) throws {
         var cache = try loaded(row.text).cache
@@ -58,7 +58,7 @@ struct DefaultDiskTests {
         #expect(cache.disk == row.disk, "\(row.text)")
     }
 
-    @Test func `a zone is found by its directory, and loses its disk alone`() throws {
+    @Test func `a zone is found by its directory, and its disk can be turned off alone`() throws {
         let cache = try loaded(
             "cache: { disk: { path: /d, size: 1GiB }, zones: [ { name: a, memory: 1MiB, disk: { path: /a/b, size: 1GiB } } ] }"
         ).cache

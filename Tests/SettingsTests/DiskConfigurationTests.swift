@@ -40,7 +40,7 @@ struct DiskConfigurationTests {
         return configuration.cacheRules.handling(of: request)
     }
 
-    @Test func `what has a disk is permanent unless said otherwise`() throws {
+    @Test func `a zone with a disk stores permanently unless it says otherwise`() throws {
         #expect(try loaded(Self.zones).cacheRules.defaultHandling.storage == .permanent)
         #expect(Configuration().cacheRules.defaultHandling.storage == .session)
         #expect(try Self.handling("memory").storage == .session)
@@ -49,7 +49,7 @@ struct DiskConfigurationTests {
         #expect(try Self.handling("off").storage == .session)
     }
 
-    @Test func `the largest body is an eighth of what holds most`() throws {
+    @Test func `the largest body is an eighth of the larger of memory and disk`() throws {
         #expect(try loaded(Self.zones).cache.objectSizeMax == 1 << 30)
         #expect(try Self.handling("memory").objectSizeMax == 4 << 20)
         #expect(try Self.handling("layers").objectSizeMax == 1 << 37)
@@ -102,7 +102,7 @@ struct DiskConfigurationTests {
             ]
         ),
     ]
-    @Test(arguments: errors.indices) func `what can not be is an error`(_ index: Int) throws {
+    @Test(arguments: errors.indices) func `an impossible disk is an error`(_ index: Int) throws {
         let row = Self.errors[index]
         let (configuration, errors, _) = try load(row.text)
         #expect(configuration == nil)
@@ -120,7 +120,7 @@ struct DiskConfigurationTests {
         // It may hold in the zone that has a disk.
         "cache: { zones: [ { name: a, memory: 1MiB, disk: { path: /a, size: 1GiB } } ], rules: [ { match: { type: text/* }, storage: pinned } ] }",
     ]
-    @Test(arguments: fine) func `what can be is not warned of`(_ text: String) throws {
+    @Test(arguments: fine) func `a valid disk gets no warning`(_ text: String) throws {
         let (configuration, errors, warnings) = try load(text)
         #expect(configuration != nil && errors == [] && warnings == [])
     }
@@ -148,7 +148,7 @@ struct DiskConfigurationTests {
             ["3: cache.rules[1].object_size_max: 32MiB is more than the zone can store, 16MiB"]
         ),
     ]
-    @Test(arguments: warnings.indices) func `what needs a disk that is not there is warned of`(_ index: Int) throws {
+    @Test(arguments: warnings.indices) func `settings that need a missing disk get a warning`(_ index: Int) throws {
         let row = Self.warnings[index]
         let (configuration, errors, warnings) = try load(row.text)
         #expect(configuration != nil && errors == [])

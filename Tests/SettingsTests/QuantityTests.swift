@@ -12,7 +12,9 @@ struct QuantityTests {
         ("0x10", nil),
         ("1_000", nil), ("１", nil),
     ]
-    @Test(arguments: sizes) func `a size`(_ text: String, _ expected: UInt64?) { #expect(parseSize(text) == expected) }
+    @Test(arguments: sizes) func `a size has a number and a unit`(_ text: String, _ expected: UInt64?) {
+        #expect(parseSize(text) == expected)
+    }
 
     static let durations: [(String, Duration?)] = [
         ("0", .zero), ("0s", .zero), ("500ms", .milliseconds(500)), ("30s", .seconds(30)), ("5m", .seconds(300)),
@@ -20,7 +22,7 @@ struct QuantityTests {
         ("-1s", nil), ("1.5s", nil), ("1w", nil), ("1M", nil), ("1h30m", nil), ("9223372036854775807d", nil),
         ("99999999999999d", nil),
     ]
-    @Test(arguments: durations) func `a duration`(_ text: String, _ expected: Duration?) {
+    @Test(arguments: durations) func `a duration has a number and a unit`(_ text: String, _ expected: Duration?) {
         #expect(parseDuration(text) == expected)
     }
 
@@ -41,7 +43,9 @@ struct NearestNameTests {
         ("memroy", "memory"), ("memory", "memory"), ("Memory", "memory"), ("memor", "memory"), ("colapse", "collapse"),
         ("dsik", "disk"), ("zzz", nil), ("x", nil), ("", nil), ("memorandum", nil),
     ]
-    @Test(arguments: rows) func `what was probably meant`(_ name: String, _ expected: String?) {
+    @Test(arguments: rows) func `the most similar name is suggested, if one is similar`(
+        _ name: String, _ expected: String?
+    ) {
         #expect(nearestName(to: name, among: ["memory", "disk", "collapse", "a"]) == expected)
     }
 
@@ -49,7 +53,7 @@ struct NearestNameTests {
         ("", "", 0), ("abc", "", 3), ("", "abc", 3), ("kitten", "sitting", 3), ("ab", "ba", 1), ("abcd", "acbd", 1),
         ("a", "A", 0),
     ]
-    @Test(arguments: distances) func `edits from one to the other`(_ a: String, _ b: String, _ distance: Int) {
+    @Test(arguments: distances) func `the distance counts edits`(_ a: String, _ b: String, _ distance: Int) {
         #expect(editDistance(a, b) == distance)
     }
 }

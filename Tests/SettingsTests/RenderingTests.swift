@@ -5,7 +5,7 @@ import Message
 import Settings
 import Testing
 
-@Suite("Rendering: what is written about settings is what they are")
+@Suite("Rendering: documents agree with the declarations")
 struct RenderingTests {
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
@@ -25,14 +25,14 @@ struct RenderingTests {
         #expect(try String(contentsOf: file, encoding: .utf8) == text)
     }
 
-    @Test func `the sample file says the defaults`() throws {
+    @Test func `the sample file has the defaults`() throws {
         let (configuration, errors, warnings) = try load(renderSampleFile())
         #expect(configuration == Configuration())
         #expect(errors == [] && warnings == [])
     }
 
     /// What is a comment for want of a default must be right as well.
-    @Test func `the sample file is right with its examples too`() throws {
+    @Test func `the sample file is valid with its examples uncommented`() throws {
         let lines = renderSampleFile().split(separator: "\n", omittingEmptySubsequences: false)
         let keys = [
             "token", "object_size_max", "path", "size", "pinned", "policy_clients", "types", "zones", "clients",

@@ -1,7 +1,7 @@
 @testable import Storage
 import Testing
 
-@Suite("Body: where the bytes lie")
+@Suite("Body: the sizes and places of pages")
 struct BodyLayoutTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let testDescription: String
@@ -33,7 +33,7 @@ struct BodyLayoutTests {
         Row("and so are all that follow", nil, at: (252 + 256 * 9) * KiB, 15, (252 + 256 * 9) * KiB, 256 * KiB),
     ]
 
-    @Test(arguments: rows) func `a page is as large as its place wants`(_ row: Row) {
+    @Test(arguments: rows) func `the size of a page depends on its place in the body`(_ row: Row) {
         #expect(BodyLayout(expectedLength: row.length).page(at: row.offset) == row.expected)
     }
 }

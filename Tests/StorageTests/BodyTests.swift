@@ -8,7 +8,7 @@ struct BodyTests {
     private static let lengths = [0, 1, 63, 64, 4096, 4097, 262_144, 262_145, 1_000_000, 3_000_000]
 
     @Test(arguments: lengths, [true, false])
-    func `what goes in comes out, however it is cut`(_ length: Int, isKnown: Bool) throws {
+    func `a reader gets the bytes that were written, however they were cut`(_ length: Int, isKnown: Bool) throws {
         let body = try #require(tier.makeBody(expectedLength: isKnown ? length : nil))
         var generator = SeededGenerator(seed: UInt64(length))
         var offset = 0
@@ -32,7 +32,7 @@ struct BodyTests {
         #expect(tier.statistics.usedBytes - before < 400)
     }
 
-    @Test func `room to read into ends with the page and with the body`() throws {
+    @Test func `memory to read into ends with the page and with the body`() throws {
         let body = try #require(tier.makeBody(expectedLength: 262_144 + 100))
         #expect(body.append(pattern(0..<262_140)) == .appended)
         #expect(body.read(pattern(262_140..<262_240), hint: 1000) == 4)
@@ -49,7 +49,7 @@ struct BodyTests {
         #expect(body.length == 0)
     }
 
-    @Test func `a body that ends early has failed`() throws {
+    @Test func `a body that ends early fails`() throws {
         let body = try #require(tier.makeBody(expectedLength: 10))
         #expect(body.append([1, 2, 3]) == .appended)
         #expect(!body.finish())
@@ -58,14 +58,14 @@ struct BodyTests {
         #expect(body.bytes() == [1, 2, 3])
     }
 
-    @Test func `more than was promised is refused and nothing appended`() throws {
+    @Test func `bytes beyond the promised length are refused, and nothing is appended`() throws {
         let body = try #require(tier.makeBody(expectedLength: 3))
         #expect(body.append([1, 2, 3, 4]) == .tooLarge)
         #expect(body.length == 0)
         #expect(body.append([1, 2, 3]) == .appended)
     }
 
-    @Test func `the largest object bounds bodies of unknown length too`() throws {
+    @Test func `the limit of a body also bounds bodies of unknown length`() throws {
         #expect(tier.makeBody(expectedLength: (4 << 20) + 1) == nil)
         #expect(tier.makeBody(expectedLength: 4 << 20) != nil)
         #expect(tier.makeBody(expectedLength: -1) == nil)
@@ -76,7 +76,7 @@ struct BodyTests {
         #expect(body.read([1], hint: 1) == nil)
     }
 
-    @Test func `a budget that has no room says full, and the bytes before stay`() throws {
+    @Test func `if the budget has no space, appending says full and earlier bytes stay`() throws {
         let tier = MemoryTier(budget: 64 << 10, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
         let body = try #require(tier.makeBody(expectedLength: nil))
         #expect(body.append(pattern(0..<28 << 10)) == .appended)
@@ -87,7 +87,7 @@ struct BodyTests {
         #expect(tier.statistics.usedBytes <= 64 << 10)
     }
 
-    @Test func `a limit cuts what a reader is given`() throws {
+    @Test func `a limit bounds the bytes that a reader gets`() throws {
         let body = try #require(tier.makeBody(expectedLength: 1000))
         #expect(body.append(pattern(0..<1000)) == .appended)
         #expect(body.firstVectorLength(from: 10, limit: 20) == 20)

@@ -8,7 +8,7 @@ struct BodyWaitTests {
 
     private func body() throws -> Body { try #require(tier.makeBody(expectedLength: nil)) }
 
-    @Test func `a wait is woken once by the bytes behind its offset`() throws {
+    @Test func `a wait is woken once, by the first bytes behind its offset`() throws {
         let body = try body()
         #expect(body.await(beyond: 0, counter.wake) != nil)
         #expect(counter.count == 0)
@@ -18,7 +18,7 @@ struct BodyWaitTests {
         #expect(counter.count == 1)
     }
 
-    @Test func `a wait further on is not woken before`() throws {
+    @Test func `a wait for a later offset is not woken early`() throws {
         let body = try body()
         #expect(body.await(beyond: 2, counter.wake) != nil)
         #expect(body.append([1, 2]) == .appended)
@@ -27,7 +27,7 @@ struct BodyWaitTests {
         #expect(counter.count == 1)
     }
 
-    @Test func `what is there already needs no wait`() throws {
+    @Test func `bytes that are present need no wait`() throws {
         let body = try body()
         #expect(body.append([1, 2]) == .appended)
         #expect(body.await(beyond: 1, counter.wake) == nil)
@@ -45,7 +45,7 @@ struct BodyWaitTests {
         #expect(body.await(beyond: 0, counter.wake) == nil)
     }
 
-    @Test func `bytes committed in place wake as well`() throws {
+    @Test func `bytes that were committed in place wake readers, too`() throws {
         let body = try body()
         #expect(body.await(beyond: 0, counter.wake) != nil)
         #expect(body.read([1, 2, 3], hint: 100) == 100)

@@ -18,7 +18,7 @@ struct BodyWindowTests {
         return (body, readers)
     }
 
-    @Test func `the record leaves the cache, the bytes behind the slowest reader are freed`() throws {
+    @Test func `a windowed record leaves the cache, and bytes that every reader has passed are freed`() throws {
         let (body, readers) = try outgrown(readers: 2)
         #expect(tier.lookup("stream").count == 1)
         body.abandonStorage(window: 4 * Self.page)
@@ -35,7 +35,7 @@ struct BodyWindowTests {
         #expect(body.attach(at: 1 << 20) != nil)
     }
 
-    @Test func `the writer pauses a window ahead and is woken when there is room`() throws {
+    @Test func `the writer pauses one window ahead, and is woken when there is space`() throws {
         let (body, readers) = try outgrown(readers: 1)
         #expect(!body.writerShouldPause)
         body.abandonStorage(window: 2 * Self.page)
@@ -50,7 +50,7 @@ struct BodyWindowTests {
         #expect(counter.count == 2)
     }
 
-    @Test func `a slow reader that leaves lets the writer go on`() throws {
+    @Test func `if a slow reader leaves, the writer continues`() throws {
         let (body, readers) = try outgrown(readers: 2)
         body.abandonStorage(window: Self.page)
         body.advance(readers[0], to: 2 << 20)
@@ -82,7 +82,7 @@ struct BodyWindowTests {
         #expect(tier.statistics.usedBytes < 2 * Self.page)
     }
 
-    @Test func `a budget that others hold does not stop a body in window mode`() throws {
+    @Test func `a body in window mode continues although others use the whole budget`() throws {
         let tier = MemoryTier(budget: 100_000, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
         let holder = try #require(tier.makeBody(expectedLength: 90_000))
         #expect(holder.append([1]) == .appended)
@@ -95,7 +95,7 @@ struct BodyWindowTests {
         #expect(holder.length == 1)
     }
 
-    @Test func `what was freed and overdrawn is released`() throws {
+    @Test func `bytes that were freed or overdrawn are released`() throws {
         do {
             let (body, readers) = try outgrown(readers: 1)
             body.abandonStorage(window: Self.page)

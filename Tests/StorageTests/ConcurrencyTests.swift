@@ -22,7 +22,7 @@ struct ConcurrencyTests {
         #expect(body.state == .complete)
     }
 
-    @Test func `a window keeps a fast writer near the slowest of its readers`() throws {
+    @Test func `a window keeps the writer near its slowest reader`() throws {
         let page = 256 << 10
         let tier = MemoryTier(budget: 4 << 20, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
         let body = try #require(tier.makeBody(expectedLength: nil))
@@ -60,7 +60,7 @@ struct ConcurrencyTests {
         #expect(body.length == total)
     }
 
-    @Test func `storing, reading, purging at once ends with nothing held`() {
+    @Test func `storing, reading and purging at once leak nothing`() {
         let tier = MemoryTier(budget: 2 << 20, shards: 4, objectMax: 300_000, variantsPerKeyMax: 2)
         let wrong = DoneCount()
         inThreads(6) { index in
@@ -95,7 +95,7 @@ struct ConcurrencyTests {
         #expect(tier.statistics.recordCount == 0)
     }
 
-    @Test func `of many that ask at once one leads, and all get its record`() throws {
+    @Test func `of many requests at once one leads, and all get its record`() throws {
         let tier = MemoryTier(budget: 4 << 20, shards: 2, objectMax: 1 << 20, variantsPerKeyMax: 1)
         let leaders = DoneCount()
         let served = DoneCount()

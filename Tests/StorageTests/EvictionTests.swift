@@ -28,7 +28,7 @@ struct EvictionTests {
         Row(testDescription: "a removed record is no ghost", steps: ["a", "-a", "a", "*"], kept: [], gone: ["a"]),
     ]
 
-    @Test(arguments: rows) func `what is used stays, what is not goes`(_ row: Row) {
+    @Test(arguments: rows) func `used records stay, and unused ones are evicted`(_ row: Row) {
         let tier = tier(records: 40)
         var others = 0
         for step in row.steps {
@@ -71,7 +71,7 @@ struct EvictionTests {
         #expect(tier.statistics.usedBytes > 400_000)
     }
 
-    @Test func `an evicted body that is being read counts until it is let go`() throws {
+    @Test func `an evicted body counts until its last reader releases it`() throws {
         let tier = MemoryTier(budget: 300_000, shards: 1, objectMax: 200_000, variantsPerKeyMax: 1)
         var reading = tier.store("a", bytes: 100_000)
         #expect(reading != nil)
@@ -85,7 +85,7 @@ struct EvictionTests {
         #expect(tier.store("d", bytes: 200_000) != nil)
     }
 
-    @Test func `a growing body is passed over`() throws {
+    @Test func `eviction skips growing bodies`() throws {
         let tier = tier(records: 20)
         let body = try #require(tier.makeBody(expectedLength: 2000))
         #expect(body.append(pattern(0..<1000)) == .appended)
@@ -99,7 +99,9 @@ struct EvictionTests {
     }
 
     @Test(arguments: [0, 1, 1000, 262_144, 262_145, 1_000_000], [true, false])
-    func `a record stored while its body grew weighs what it holds at the end`(_ length: Int, isKnown: Bool) throws {
+    func `a record that was stored while its body grew gets its final weight at the end`(_ length: Int, isKnown: Bool)
+        throws
+    {
         let tier = MemoryTier(budget: 8 << 20, shards: 1, objectMax: 4 << 20, variantsPerKeyMax: 1)
         let body = try #require(tier.makeBody(expectedLength: isKnown ? length : nil))
         #expect(tier.insert(TestRecord("a", body: body)))
@@ -112,7 +114,7 @@ struct EvictionTests {
         #expect(abs(tier.statistics.usedBytes - record.weight) < 600)
     }
 
-    @Test func `a large object does not empty a shard of what is used`() {
+    @Test func `a large object does not evict used records of its shard`() {
         let tier = MemoryTier(budget: 8 << 20, shards: 8, objectMax: 2 << 20, variantsPerKeyMax: 1)
         for index in 0..<100 { tier.store("hot\(index)", bytes: 10_000).map { tier.touch($0) } }
         for index in 0..<40 { tier.store("large\(index)", bytes: 1 << 20) }
@@ -120,7 +122,7 @@ struct EvictionTests {
         #expect(kept == 100)
     }
 
-    @Test func `a smaller budget evicts down to it`() {
+    @Test func `lowering the budget evicts records`() {
         let tier = MemoryTier(budget: 1 << 20, shards: 4, objectMax: 100_000, variantsPerKeyMax: 1)
         for index in 0..<300 { tier.store("k\(index)", bytes: 2000) }
         let before = tier.statistics

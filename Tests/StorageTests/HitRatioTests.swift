@@ -9,7 +9,7 @@ struct HitRatioTests {
     private static let budget = (256 << 20) / 10
     private static let requests: [Int] = zipf(count: 50_000, seed: 1)
 
-    @Test func `S3-FIFO keeps more of what is asked for than LRU would`() {
+    @Test func `S3-FIFO gets more hits than LRU`() {
         let measured = Self.s3FIFO()
         let lru = Self.lru()
         #expect(measured >= 0.64, "S3-FIFO \(measured), LRU \(lru)")

@@ -5,7 +5,7 @@ import Testing
 struct ListingTests {
     let tier = MemoryTier(budget: 4 << 20, shards: 8, objectMax: 1 << 20, variantsPerKeyMax: 3)
 
-    @Test func `uses are counted, and go over to the freshened record`() throws {
+    @Test func `uses are counted, and the freshened record keeps the count`() throws {
         let record = try #require(tier.store("a", bytes: 10))
         #expect(record.hits == 0)
         for _ in 0..<1000 { tier.touch(record) }
@@ -42,7 +42,7 @@ struct ListingTests {
         #expect(parts == 8)
     }
 
-    @Test func `records that come and go between the parts do no harm`() {
+    @Test func `records may be inserted and removed between the parts of a listing`() {
         for index in 0..<100 { tier.store("k\(index)", bytes: 10) }
         var seen: Set<String> = []
         var cursor: RecordCursor?

@@ -5,14 +5,14 @@ import Testing
 struct MemoryTierTests {
     let tier = MemoryTier(budget: 4 << 20, shards: 4, objectMax: 1 << 20, variantsPerKeyMax: 3)
 
-    @Test func `what is stored is found, and nothing else`() throws {
+    @Test func `exactly the stored records are found`() throws {
         let record = try #require(tier.store("a", bytes: 100))
         #expect(tier.lookup("a").map(ObjectIdentifier.init) == [ObjectIdentifier(record)])
         #expect(tier.lookup("b").isEmpty)
         #expect(record.body.bytes() == pattern(0..<100))
     }
 
-    @Test func `a hash alone never decides`() throws {
+    @Test func `a hash alone never finds a record: keys are compared`() throws {
         let record = try #require(tier.store("a", bytes: 1))
         #expect(tier.find("x", under: record.key).isEmpty)
         #expect(tier.find("ab", under: record.key).isEmpty)
@@ -26,7 +26,7 @@ struct MemoryTierTests {
         #expect(tier.find("x", under: record.key).first === twin)
     }
 
-    @Test func `variants stand newest first, and the oldest give way`() {
+    @Test func `variants are listed newest first, and the oldest are removed`() {
         for variant in ["1", "2", "3", "4"] { tier.store("a", variant: variant, bytes: 10) }
         #expect(tier.lookup("a").map(\.variant) == ["4", "3", "2"])
         #expect(tier.statistics.recordCount == 3)
@@ -49,7 +49,7 @@ struct MemoryTierTests {
         #expect(tier.statistics.usedBytes == used)
     }
 
-    @Test func `a freshened record takes the place of the old one and keeps its body`() throws {
+    @Test func `a freshened record replaces the old one and keeps its body`() throws {
         let old = try #require(tier.store("a", variant: "1", bytes: 10))
         tier.store("a", variant: "2", bytes: 10)
         let new = TestRecord("a", variant: "1", body: old.body)
@@ -74,7 +74,7 @@ struct MemoryTierTests {
         #expect(tier.statistics.smallBytes > 100_000)
     }
 
-    @Test func `removing takes one variant, invalidating all`() throws {
+    @Test func `remove takes one variant, invalidate takes all`() throws {
         let first = try #require(tier.store("a", variant: "1", bytes: 10))
         tier.store("a", variant: "2", bytes: 10)
         tier.remove(first)
@@ -97,7 +97,7 @@ struct MemoryTierTests {
         #expect(!tier.insert(record))
     }
 
-    @Test func `a purge takes what the condition names, a dry run only counts`() {
+    @Test func `a purge removes what the condition selects, and a dry run only counts`() {
         for index in 0..<50 { tier.store("host\(index % 2)/\(index)", bytes: 1000) }
         let dry = tier.purge(dryRun: true) { ($0 as? TestRecord)?.name.hasPrefix("host1/") == true }
         #expect(dry.records == 25)

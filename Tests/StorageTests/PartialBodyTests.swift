@@ -1,7 +1,7 @@
 import Storage
 import Testing
 
-@Suite("Partial body: kept in place of what broke off (RFC 9111 §3.3)")
+@Suite("Partial body: what is kept of a body that broke off (RFC 9111 §3.3)")
 struct PartialBodyTests {
     let tier = MemoryTier(budget: 8 << 20, shards: 1, objectMax: 4 << 20, variantsPerKeyMax: 4)
     let counter = Counter()
@@ -14,7 +14,7 @@ struct PartialBodyTests {
     }
 
     @Test(arguments: [0, 1, 262_144, 300_000, 599_999])
-    func `what is there stays, the rest is a hole, and filled it is complete`(_ end: Int) throws {
+    func `present bytes stay, the rest becomes a hole, and filling it completes the body`(_ end: Int) throws {
         let body = try broken(at: end, of: 600_000)
         #expect(body.makePartial())
         #expect(body.state == .partial)
@@ -27,7 +27,7 @@ struct PartialBodyTests {
         #expect(body.bytes() == pattern(0..<600_000))
     }
 
-    @Test func `those who wait are woken and look again`() throws {
+    @Test func `readers that wait are woken when the body becomes partial`() throws {
         let body = try broken(at: 10, of: 100)
         let reader = try #require(body.attach(at: 0))
         #expect(body.find(at: 10) == .awaited)
@@ -41,13 +41,13 @@ struct PartialBodyTests {
         #expect(body.bytes() == pattern(0..<10))
     }
 
-    @Test func `whole already, it is complete`() throws {
+    @Test func `a body with all bytes becomes complete, not partial`() throws {
         let body = try broken(at: 100, of: 100)
         #expect(body.makePartial())
         #expect(body.state == .complete)
     }
 
-    @Test func `not of unknown length, not in window mode, not after its end`() throws {
+    @Test func `a body of unknown length, a window, or a body that has ended does not become partial`() throws {
         let unknown = try #require(tier.makeBody(expectedLength: nil))
         #expect(!unknown.makePartial())
         let windowed = try broken(at: 10, of: 100)
@@ -65,7 +65,7 @@ struct PartialBodyTests {
         #expect(partial.state == .partial)
     }
 
-    @Test func `no room for the map of its pieces: it is as it was`() throws {
+    @Test func `if the budget has no space for the map of pieces, the body stays as it was`() throws {
         let body = try broken(at: 10, of: 100)
         tier.setBudget(1)
         #expect(!body.makePartial())

@@ -12,7 +12,7 @@ struct PartialRecordTests {
         return record
     }
 
-    @Test func `it is found like others, and counts what it holds`() throws {
+    @Test func `a partial record is found like others, and counts what it holds`() throws {
         let record = try sparse("a", length: 1 << 30, in: tier)
         #expect(tier.lookup("a").first === record)
         let before = tier.statistics
@@ -25,7 +25,7 @@ struct PartialRecordTests {
         #expect(record.body.bytes(from: 500 << 20) == pattern(500 << 20..<500 << 20 + 1000))
     }
 
-    @Test func `complete it weighs what it holds, and is an ordinary record`() throws {
+    @Test func `a completed partial body weighs what it holds, like any other`() throws {
         let record = try sparse("a", length: 200_000, in: tier)
         #expect(record.body.fill(0..<200_000))
         let now = tier.statistics
@@ -34,7 +34,7 @@ struct PartialRecordTests {
         tier.removeAll()
     }
 
-    @Test func `broken off it weighs what it holds, not what was promised`() throws {
+    @Test func `a body that broke off weighs what it holds, not what was promised`() throws {
         let body = try #require(tier.makeBody(expectedLength: 2 << 20))
         #expect(tier.insert(TestRecord("a", body: body)))
         #expect(tier.statistics.smallBytes > 2 << 20)
@@ -44,7 +44,7 @@ struct PartialRecordTests {
         #expect(tier.statistics.smallBytes <= tier.statistics.usedBytes)
     }
 
-    @Test(arguments: [false, true]) func `a record freshened shares the body`(_ isSparse: Bool) throws {
+    @Test(arguments: [false, true]) func `a freshened record shares the body`(_ isSparse: Bool) throws {
         let body = try #require(isSparse ? tier.makeSparseBody(length: 100) : tier.makeBody(expectedLength: 100))
         let old = TestRecord("a", body: body)
         #expect(tier.insert(old))
@@ -67,7 +67,7 @@ struct PartialRecordTests {
         #expect(tier.statistics.smallBytes == new.weight)
     }
 
-    @Test func `it is evicted like others, also while a hole is being filled, and the fill goes on`() throws {
+    @Test func `a partial record is evicted like others, even while a fill continues`() throws {
         let tier = MemoryTier(budget: 1 << 20, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
         var record: TestRecord? = try sparse("a", length: 150_000, in: tier)
         let body = try #require(record?.body)
@@ -80,7 +80,7 @@ struct PartialRecordTests {
         #expect(body.bytes() == pattern(0..<150_000))
     }
 
-    @Test func `of two fills that add the same page at once one does`() throws {
+    @Test func `if two fills add the same page at once, one of them does`() throws {
         let tier = MemoryTier(budget: 200_000, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
         let body = try #require(tier.makeSparseBody(length: 70_000))
         let first = try body.hole(at: 0, limit: 100)
@@ -111,7 +111,7 @@ struct PartialRecordTests {
         deinit { say() }
     }
 
-    @Test func `where others hold the budget a fill takes a little more, then stops`() throws {
+    @Test func `if others use the whole budget, a fill takes a little more and then stops`() throws {
         let tier = MemoryTier(budget: 100_000, shards: 1, objectMax: 8 << 20, variantsPerKeyMax: 1)
         let holder = try #require(tier.makeBody(expectedLength: 90_000))
         #expect(holder.append([1]) == .appended)
@@ -125,7 +125,7 @@ struct PartialRecordTests {
         #expect(!fill.finish())
     }
 
-    @Test func `of an object longer than the largest stored no more than that is held`() throws {
+    @Test func `a partial body holds no more bytes than the longest stored body`() throws {
         let record = try sparse("a", length: 64 << 20, in: tier)
         let fill = try record.body.hole(at: 10 << 20)
         var filled = 0
@@ -159,7 +159,7 @@ struct PartialRecordTests {
         #expect(now.usedBytes == 0)
     }
 
-    @Test func `what became whole, what broke off, what is in many pieces: all of it is released`() throws {
+    @Test func `complete, broken and fragmented bodies release all their memory`() throws {
         do {
             let body = try #require(tier.makeBody(expectedLength: 500_000))
             #expect(body.append(pattern(0..<300_000)) == .appended)
@@ -175,7 +175,7 @@ struct PartialRecordTests {
         #expect(tier.statistics.usedBytes == 0)
     }
 
-    @Test func `nothing is held when the last reference goes`() throws {
+    @Test func `nothing is charged after the last reference is gone`() throws {
         do {
             var fills: [Fill] = []
             for index in 0..<6 {

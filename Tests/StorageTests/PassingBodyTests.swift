@@ -12,7 +12,7 @@ struct PassingBodyTests {
 
     // MARK: bytes
 
-    @Test func `a short body that has come whole is read without attaching, and takes no more than it needs`() {
+    @Test func `a short body that arrived whole is read without attaching, and takes only the memory that it needs`() {
         let body = body(1000)
         #expect(body.append(pattern(0..<1000)) == .appended && body.finish())
         #expect(body.state == .complete && body.length == 1000)
@@ -25,7 +25,7 @@ struct PassingBodyTests {
         #expect(body.finish() && body.bytes().isEmpty && body.length == 0)
     }
 
-    @Test func `what is lent is read where it lies, and copied when the reader leaves it`() throws {
+    @Test func `lent bytes are read in place, and copied if the reader leaves some`() throws {
         let body = body(3000)
         let reader = try #require(body.attach(at: 0))
         let bytes = pattern(0..<3000)
@@ -43,7 +43,7 @@ struct PassingBodyTests {
         #expect(body.finish())
     }
 
-    @Test func `what is kept goes out before what is lent, in one call`() throws {
+    @Test func `kept bytes are sent before lent bytes, in one call`() throws {
         let body = body(nil)
         _ = try #require(body.attach(at: 0))
         #expect(body.append(pattern(0..<10)) == .appended)
@@ -54,7 +54,7 @@ struct PassingBodyTests {
         #expect(body.bytes(vectorCount: 1) == pattern(0..<40))
     }
 
-    @Test func `while a turn lends, what the reader has taken makes room for more`() throws {
+    @Test func `while bytes are lent, more can be appended behind those that the reader has taken`() throws {
         let body = body(nil)
         let reader = try #require(body.attach(at: 0))
         unsafe pattern(0..<20).withUnsafeBytes { bytes in
@@ -115,7 +115,7 @@ struct PassingBodyTests {
 
     // MARK: the window
 
-    @Test func `the writer pauses a window ahead, and is woken when the reader has taken some`() throws {
+    @Test func `the writer pauses one window ahead, and is woken when the reader has taken bytes`() throws {
         let body = body(nil)
         #expect(body.append(pattern(0..<Self.window - 1)) == .appended)
         #expect(!body.writerShouldPause)
@@ -132,7 +132,7 @@ struct PassingBodyTests {
         #expect(counter.count == 2)
     }
 
-    @Test func `a reader that leaves lets the writer go on, and nothing is kept`() throws {
+    @Test func `if the reader leaves, the writer continues and no byte is kept`() throws {
         let body = body(nil)
         let reader = try #require(body.attach(at: 0))
         #expect(body.append(pattern(0..<Self.window)) == .appended)
@@ -146,7 +146,7 @@ struct PassingBodyTests {
         #expect(body.finish() && body.length == Self.window + 4 << 20)
     }
 
-    @Test func `it has one reader, at its beginning`() throws {
+    @Test func `a passing body has one reader, at its beginning`() throws {
         let body = body(nil)
         let reader = try #require(body.attach(at: 0))
         #expect(body.attach(at: 0) == nil)
@@ -156,7 +156,7 @@ struct PassingBodyTests {
 
     // MARK: waits
 
-    @Test func `a reader that waits is woken once: by the byte, by the end, or not at all`() throws {
+    @Test func `a waiting reader is woken once by the byte or the end, or never if it cancels`() throws {
         let body = body(nil)
         #expect(body.append([1, 2]) == .appended)
         #expect(body.await(beyond: 1, counter.wake) == nil)
@@ -174,7 +174,7 @@ struct PassingBodyTests {
 
     // MARK: the store
 
-    @Test func `it is never stored, never refused, and evicts nothing`() throws {
+    @Test func `a passing body is never stored, never refused, and evicts nothing`() throws {
         let tier = MemoryTier(budget: 100_000, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
         #expect(tier.store("a", bytes: 90_000) != nil)
         let body = tier.makeWindow(expectedLength: nil, window: Self.window)

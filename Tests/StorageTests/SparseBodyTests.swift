@@ -1,7 +1,7 @@
 import Storage
 import Testing
 
-@Suite("Partial body: ranges of it are there (RFC 9111 §3.3)")
+@Suite("Partial body: ranges that are present (RFC 9111 §3.3)")
 struct SparseBodyTests {
     let tier = MemoryTier(budget: 16 << 20, shards: 4, objectMax: 4 << 20, variantsPerKeyMax: 4)
     private static let length = 300_000
@@ -57,7 +57,7 @@ struct SparseBodyTests {
         }
     }
 
-    @Test func `the last hole filled makes it complete`() throws {
+    @Test func `filling the last hole completes the body`() throws {
         let body = try body()
         #expect(body.fill(100_000..<Self.length))
         #expect(body.fill(0..<99_999))
@@ -92,7 +92,7 @@ struct SparseBodyTests {
         #expect(body.find(at: 5100) == .awaited)
     }
 
-    @Test func `a fill given up leaves its bytes and frees the rest`() throws {
+    @Test func `an abandoned fill leaves its bytes and frees the rest of its hole`() throws {
         let body = try body()
         let fill = try body.hole(at: 10, limit: 100)
         #expect(fill.append(pattern(10..<30)) == .appended)
@@ -102,14 +102,14 @@ struct SparseBodyTests {
         #expect(body.find(at: 30) == .missing(30..<Self.length))
     }
 
-    @Test func `a fill that is forgotten is given up`() throws {
+    @Test func `a fill whose last reference is gone is abandoned`() throws {
         let body = try body()
         do { _ = try body.hole(at: 0) }
         #expect(body.find(at: 0) == .missing(0..<Self.length))
         #expect(body.extents == [])
     }
 
-    @Test func `a fill that ends early says so, and the rest is free`() throws {
+    @Test func `a fill that ends early says so and frees the rest of its hole`() throws {
         let body = try body()
         let fill = try body.hole(at: 0, limit: 100)
         #expect(fill.append(pattern(0..<60)) == .appended)
@@ -117,7 +117,7 @@ struct SparseBodyTests {
         #expect(body.find(at: 60) == .missing(60..<Self.length))
     }
 
-    @Test func `the origin may give less than was claimed`() throws {
+    @Test func `a fill can end its hole early if the origin sends less`() throws {
         let body = try body()
         let fill = try body.hole(at: 0, limit: 1000)
         #expect(fill.append(pattern(0..<10)) == .appended)
@@ -136,7 +136,7 @@ struct SparseBodyTests {
         #expect(body.extents == [0..<20])
     }
 
-    @Test func `more than the hole is refused and nothing appended`() throws {
+    @Test func `bytes beyond the hole are refused, and nothing is appended`() throws {
         let body = try body()
         let fill = try body.hole(at: 100, limit: 110)
         #expect(fill.append(pattern(100..<111)) == .tooLarge)
@@ -147,7 +147,7 @@ struct SparseBodyTests {
         #expect(fill.finish())
     }
 
-    @Test func `room to read into ends with the page and with the hole`() throws {
+    @Test func `memory to read into ends with the page and with the hole`() throws {
         let body = try body()
         let fill = try body.hole(at: 65_530, limit: 65_600)
         #expect(fill.read(pattern(65_530..<65_600), hint: 1000) == 6)
@@ -168,15 +168,15 @@ struct SparseBodyTests {
     }
 
     @Test(arguments: [(-1, false), (0, true), (1, true), (1 << 40, true), (1 << 40 + 1, false), (.max, false)])
-    func `lengths have a limit`(_ length: Int, isPossible: Bool) {
+    func `the length of a partial body has a limit`(_ length: Int, isPossible: Bool) {
         #expect((tier.makeSparseBody(length: length) != nil) == isPossible)
     }
 
-    @Test func `an empty one is complete`() throws {
+    @Test func `an empty partial body is complete`() throws {
         #expect(try body(0).state == .complete)
     }
 
-    @Test func `the pieces of one body are bounded, and what is claimed beside them is not kept`() throws {
+    @Test func `the number of pieces is bounded, and further claims are refused`() throws {
         let body = try body()
         var offset = 0
         while case .missing(let fill) = body.claim(at: offset, limit: offset + 1) {
@@ -188,7 +188,7 @@ struct SparseBodyTests {
         #expect(body.find(at: 0) == .available(1))
     }
 
-    @Test func `a claim under way counts with the bytes it will leave`() throws {
+    @Test func `a claim counts the piece that its fill will publish`() throws {
         let body = try body()
         var fills: [Fill] = []
         while case .missing(let fill) = body.claim(at: fills.count * 3, limit: fills.count * 3 + 2) {
@@ -199,7 +199,7 @@ struct SparseBodyTests {
         #expect(body.extents.count == 512)
     }
 
-    @Test func `readers may attach, and it has no effect`() throws {
+    @Test func `readers can attach to a partial body, which has no effect`() throws {
         let body = try body()
         let reader = try #require(body.attach(at: 1000))
         #expect(body.readerCount == 0)

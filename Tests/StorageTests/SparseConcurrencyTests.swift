@@ -39,7 +39,7 @@ struct SparseConcurrencyTests {
         #expect(tier.statistics.smallBytes == tier.statistics.usedBytes)
     }
 
-    @Test func `filling, storing, purging, freshening at once ends with nothing held`() {
+    @Test func `filling, storing, purging and freshening at once leak nothing`() {
         let tier = MemoryTier(budget: 3 << 20, shards: 2, objectMax: 300_000, variantsPerKeyMax: 2)
         let wrong = DoneCount()
         let fetched = ByteCount()

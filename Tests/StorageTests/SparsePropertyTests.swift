@@ -5,7 +5,8 @@ import Testing
 struct SparsePropertyTests {
     let tier = MemoryTier(budget: 16 << 20, shards: 4, objectMax: 4 << 20, variantsPerKeyMax: 4)
 
-    @Test(arguments: 0..<12) func `any order of fills agrees with a row of bytes`(_ seed: Int) throws {
+    @Test(arguments: 0..<12) func `after fills in any order, the body agrees with an array of bytes`(_ seed: Int) throws
+    {
         var generator = SeededGenerator(seed: UInt64(seed))
         let length = [1, 50, 1000, 65_536, 65_537, 200_000][seed % 6]
         let body = try #require(tier.makeSparseBody(length: length))

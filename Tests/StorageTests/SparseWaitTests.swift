@@ -9,7 +9,7 @@ struct SparseWaitTests {
 
     init() throws { body = try #require(tier.makeSparseBody(length: 1000)) }
 
-    @Test func `a wait is woken once, by the byte it is for`() throws {
+    @Test func `a wait is woken once, by the byte that it waits for`() throws {
         let fill = try body.hole(at: 100, limit: 200)
         #expect(body.await(beyond: 150, counter.wake) != nil)
         #expect(fill.append(pattern(100..<150)) == .appended)
@@ -20,7 +20,7 @@ struct SparseWaitTests {
         #expect(counter.count == 1)
     }
 
-    @Test func `bytes elsewhere wake nobody`() throws {
+    @Test func `bytes at other places wake nobody`() throws {
         let fill = try body.hole(at: 100, limit: 200)
         #expect(body.await(beyond: 100, counter.wake) != nil)
         #expect(body.fill(500..<600))
@@ -30,7 +30,7 @@ struct SparseWaitTests {
         #expect(counter.count == 1)
     }
 
-    @Test func `what is there, or fetched by nobody, needs no wait`() throws {
+    @Test func `bytes that are present, or that nobody fetches, need no wait`() throws {
         #expect(body.fill(100..<200))
         #expect(body.await(beyond: 100, counter.wake) == nil)
         #expect(body.await(beyond: 199, counter.wake) == nil)
@@ -41,7 +41,7 @@ struct SparseWaitTests {
     }
 
     @Test(arguments: ["abandon", "finish", "shrink", "forget"])
-    func `a hole nobody fills any more wakes those who wait for it`(_ how: String) throws {
+    func `abandoning a hole wakes those who wait for it`(_ how: String) throws {
         var fill: Fill? = try body.hole(at: 100, limit: 200)
         #expect(fill?.append(pattern(100..<110)) == .appended)
         for offset in [110, 150, 199] { #expect(body.await(beyond: offset, counter.wake) != nil) }
@@ -55,7 +55,7 @@ struct SparseWaitTests {
         #expect(body.find(at: 110) == .missing(110..<1000))
     }
 
-    @Test func `a hole made smaller wakes those behind it only`() throws {
+    @Test func `shrinking a hole wakes only those who wait behind its new end`() throws {
         let fill = try body.hole(at: 100, limit: 200)
         #expect(body.await(beyond: 149, counter.wake) != nil)
         #expect(body.await(beyond: 150, counter.wake) != nil)
@@ -65,7 +65,7 @@ struct SparseWaitTests {
         #expect(counter.count == 2)
     }
 
-    @Test func `the last byte wakes, and the body is complete by then`() throws {
+    @Test func `the last byte wakes readers of a body that is complete by then`() throws {
         let fill = try body.hole(at: 0)
         let body = body
         let counter = counter
@@ -82,7 +82,7 @@ struct SparseWaitTests {
         #expect(counter.count == 0)
     }
 
-    @Test func `the first to wake claims what is left, the others wait for it`() throws {
+    @Test func `the first reader that is woken claims the rest, and the others wait for it`() throws {
         let fill = try body.hole(at: 0)
         let body = body
         let found = Found()

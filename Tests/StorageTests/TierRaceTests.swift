@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// What is stored and taken out at the same moment on two threads: memory and disk agree afterwards.
-@Suite("Two tiers, two threads")
+@Suite("Memory and back store, used by several threads")
 struct TierRaceTests {
     private static let rounds = 4000
 
@@ -39,7 +39,7 @@ struct TierRaceTests {
         return TestRecord(name, body: body)
     }
 
-    @Test func `what is invalidated while it is written to the disk does not stay there`() throws {
+    @Test func `a response that is invalidated while it is written does not stay on the back store`() throws {
         try with { tiers, disk in
             let records = try (0..<Self.rounds).map { try record("invalidated-\($0)", tiers) }
             inStep(
@@ -57,7 +57,7 @@ struct TierRaceTests {
         }
     }
 
-    @Test func `what two ask for at the same moment is written once`() throws {
+    @Test func `a response that two threads persist at the same moment is written once`() throws {
         try with { tiers, disk in
             let records = try (0..<Self.rounds).map { try record("twice-\($0)", tiers) }
             for record in records { #expect(tiers.insert(record)) }

@@ -5,7 +5,7 @@ import Storage
 import Synchronization
 import Testing
 
-@Suite("Two tiers, one store")
+@Suite("Memory and back store together")
 struct TiersTests {
     private func with(_ engine: Engine = .disk, _ body: (TiersRoom) throws -> Void) throws {
         let room = try TiersRoom(engine)
@@ -18,7 +18,7 @@ struct TiersTests {
     @Test(
         arguments: [BackStoreRead.failed(errno: EMFILE), .failed(errno: ENOMEM), .failed(errno: EIO), .damaged],
         Engine.allCases)
-    func `a body that can not be read goes, from the back store only where that is its own fault`(
+    func `a response whose body cannot be read is removed, from the back store only if the copy is bad`(
         _ read: BackStoreRead, _ engine: Engine
     ) throws {
         try with(engine) { room in
@@ -35,7 +35,7 @@ struct TiersTests {
     // MARK: what is not to come back
 
     @Test(arguments: Engine.allCases)
-    func `what took the place of a record that memory had forgotten takes it on the back store as well`(
+    func `a record that replaces one that memory forgot replaces it on the back store, too`(
         _ engine: Engine
     ) throws {
         try with(engine) { room in
@@ -48,7 +48,7 @@ struct TiersTests {
         }
     }
 
-    @Test(arguments: Engine.allCases) func `and when it goes, the older one does not come back`(
+    @Test(arguments: Engine.allCases) func `when the newer record is removed, the older one does not come back`(
         _ engine: Engine
     ) throws {
         try with(engine) { room in
@@ -65,7 +65,8 @@ struct TiersTests {
         }
     }
 
-    @Test(arguments: Engine.allCases) func `a record that was evicted and read again goes with the one it was`(
+    @Test(arguments: Engine.allCases)
+    func `a record that was evicted and read again is removed together with the one before it`(
         _ engine: Engine
     ) throws {
         try with(engine) { room in
@@ -78,7 +79,7 @@ struct TiersTests {
         }
     }
 
-    @Test(arguments: Engine.allCases) func `a record that got a new head goes with the one it was`(
+    @Test(arguments: Engine.allCases) func `a freshened record is removed together with the one before it`(
         _ engine: Engine
     ) throws {
         try with(engine) { room in
@@ -89,7 +90,7 @@ struct TiersTests {
         }
     }
 
-    @Test(arguments: Engine.allCases) func `a purge finds a record that gets a new head meanwhile`(
+    @Test(arguments: Engine.allCases) func `a purge finds a record that is freshened meanwhile`(
         _ engine: Engine
     ) throws {
         try with(engine) { room in
@@ -107,7 +108,7 @@ struct TiersTests {
 
     // MARK: large bodies
 
-    @Test(arguments: Engine.allCases) func `two that fill one large body are both held back, and both go on`(
+    @Test(arguments: Engine.allCases) func `two writers of one large body are both paused, and both continue`(
         _ engine: Engine
     ) throws {
         try with(engine) { room in
@@ -132,7 +133,7 @@ struct TiersTests {
         }
     }
 
-    @Test func `a large body that lost many blocks gives back what it took, not more`() throws {
+    @Test func `a large body that lost many blocks releases exactly what it was charged`() throws {
         try with { room in
             let length = 4 << 20
             let record = try #require(room.tiers.makeLargeRecord(length: length) { Versioned("a", "v|1", $0) })
@@ -169,7 +170,7 @@ struct TiersTests {
         }
     }
 
-    @Test func `a large object is opened by nobody who may not wait`() throws {
+    @Test func `a large object is opened only by callers that may wait`() throws {
         try with { room in
             let length = 2 << 20
             let record = try #require(room.tiers.makeLargeRecord(length: length) { Versioned("a", "v|1", $0) })
@@ -192,7 +193,7 @@ struct TiersTests {
 // MARK: the model
 
 /// Random operations on both tiers and a real store, against a dictionary of what was put and not taken out.
-@Suite("Two tiers against a model")
+@Suite("Memory and back store against a model")
 struct TierModelTests {
     private static let names = (0..<6).map { "name\($0)" }
     private static let variants = ["x", "y", "z"]
@@ -372,7 +373,8 @@ struct TierModelTests {
         }
     }
 
-    @Test(arguments: 0..<8, Engine.allCases) func `what is served was put, and not taken out or replaced since`(
+    @Test(arguments: 0..<8, Engine.allCases)
+    func `a served response was inserted, and neither removed nor replaced since`(
         _ seed: Int, _ engine: Engine
     ) throws {
         let room = try TiersRoom(engine, memory: seed % 2 == 0 ? 6 << 20 : 64 << 20)

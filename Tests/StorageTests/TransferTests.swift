@@ -37,13 +37,13 @@ struct TransferTests {
         #expect(tier.statistics.transferCount == 0)
     }
 
-    @Test func `other keys lead for themselves`() throws {
+    @Test func `requests for other keys lead transfers of their own`() throws {
         let first = try leader("a")
         let second = try leader("b")
         #expect(first.outcome == nil && second.outcome == nil)
     }
 
-    @Test func `a published record is what followers get and what later requests find`() throws {
+    @Test func `followers get the published record, and later requests find it`() throws {
         let leader = try leader("a")
         let follower = try follower("a")
         #expect(follower.follow(counter.wake, limit: 1) != nil)
@@ -64,7 +64,7 @@ struct TransferTests {
         _ = try self.leader("a", knownNewest: record)
     }
 
-    @Test func `a freshened record makes others look again`() throws {
+    @Test func `after a record was freshened, others look it up again`() throws {
         let old = try #require(tier.store("a", bytes: 3))
         let leader = try leader("a", knownNewest: old)
         #expect(tier.replace(old, with: TestRecord("a", body: old.body)))
@@ -75,7 +75,7 @@ struct TransferTests {
         leader.abandon()
     }
 
-    @Test func `a leader that goes away lets everybody fetch alone`() throws {
+    @Test func `if the leader leaves, everybody fetches alone`() throws {
         var leader: Transfer? = try leader("a")
         let follower = try follower("a")
         #expect(follower.follow(counter.wake, limit: 10) != nil)
@@ -89,14 +89,14 @@ struct TransferTests {
         _ = try self.leader("a")
     }
 
-    @Test func `a follower that goes away changes nothing`() throws {
+    @Test func `a follower that leaves changes nothing`() throws {
         let leader = try leader("a")
         do { _ = try follower("a") }
         #expect(leader.outcome == nil)
         _ = try follower("a")
     }
 
-    @Test func `only so many may wait`() throws {
+    @Test func `the number of followers that wait is limited`() throws {
         let leader = try leader("a")
         let follower = try follower("a")
         let first = try #require(follower.follow(counter.wake, limit: 2))
@@ -108,7 +108,7 @@ struct TransferTests {
         #expect(counter.count == 2)
     }
 
-    @Test func `who comes after the outcome is woken at once`() throws {
+    @Test func `a follower that comes after the outcome is woken at once`() throws {
         let leader = try leader("a")
         let follower = try follower("a")
         leader.resolve(.notShared)
@@ -129,7 +129,7 @@ struct TransferTests {
         _ = try follower("a")
     }
 
-    @Test func `a key with the same hash leads alone`() throws {
+    @Test func `a request for another key with the same hash leads alone`() throws {
         let running = try leader("a")
         let bytes = Array("x".utf8)
         for _ in 0..<2 {

@@ -13,13 +13,13 @@ extension Requirements {
             "RangeSelectionTests: §8.8.2.2 a date of the same second as Date is weak"),
         Requirement(
             "8.8.3", .must, "one tag is not for two representations",
-            "ContentCodingHeadTests: what the other form changes"),
+            "ContentCodingHeadTests: another form changes coding, length, tag and digests"),
         Requirement(
             "8.8.3.2", .must, "strong and weak comparison",
             "FieldValueTests: strong and weak comparison, as the table of §8.8.3.2 has it"),
         Requirement(
             "8.8.4", .must, "a validation sends the tag it has, and should send the date",
-            "ValidationTests: every validator is sent, as it came"),
+            "ValidationTests: every validator is sent as it was received"),
         Requirement(
             "9.3.2", .may, "a HEAD is answered from a stored GET",
             "ReuseTests: only GET and HEAD are answered from the store"),
@@ -50,7 +50,7 @@ extension Requirements {
         Requirement("13.1.3", .must, "ignore it where it is no single date", "ValidationTests: more than one date"),
         Requirement(
             "13.1.3", .must, "ignore it with methods other than GET and HEAD",
-            "ValidationTests: other methods are not for a cache to judge"),
+            "ValidationTests: conditions of other methods are left to the origin"),
         Requirement(
             "13.1.4", .must, "ignore If-Unmodified-Since beside If-Match",
             "ValidationTests: §13.2.2 If-Match goes before If-Unmodified-Since"),
@@ -59,17 +59,19 @@ extension Requirements {
             "ValidationTests: §13.1.4 where we have none"),
         Requirement(
             "13.1.5", .mustNot, "send an If-Range with a weak validator",
-            "ResumptionTests: §13.1.5: never under a weak one"),
-        Requirement("13.1.5", .must, "ignore If-Range without Range", "RangeSelectionTests: no Range is the whole"),
+            "ResumptionTests: §13.1.5: the rest is never requested with a weak validator"),
+        Requirement(
+            "13.1.5", .must, "ignore If-Range without Range",
+            "RangeSelectionTests: a request without Range asks for the whole"),
         Requirement(
             "13.1.5", .must, "compare strongly, dates exactly", "RangeSelectionTests: strong comparison: both are",
             "RangeSelectionTests: an earlier one neither"),
         Requirement(
             "13.1.5", .should, "ignore Range where it does not hold",
-            "RangeSelectionTests: an unsatisfiable range under an If-Range that fails is the whole"),
+            "RangeSelectionTests: an unsatisfiable range with a false If-Range asks for the whole"),
         Requirement(
             "13.2.1", .must, "ignore conditions where the answer is no success",
-            "ValidationTests: §13.2.1: conditions are ignored where the answer is no success"),
+            "ValidationTests: §13.2.1: conditions are ignored if the response is not a success"),
         Requirement(
             "13.2.1", .mustNot, "evaluate what can not be answered from the store",
             "RegressionTests: a 304 to the client's own condition is the client's"),
@@ -86,7 +88,8 @@ extension Requirements {
             "14.1.2", .must, "a last byte beyond the end, and a suffix longer than all, mean what there is",
             "RangeSelectionTests: bytes=-999"),
         Requirement(
-            "14.2", .must, "ignore Range with methods other than GET", "RangeSelectionTests: Range is for GET and 200"),
+            "14.2", .must, "ignore Range with methods other than GET",
+            "RangeSelectionTests: Range applies to GET and 200 only"),
         Requirement("14.2", .must, "ignore a unit that is not understood", "RangeSelectionTests: items=0-5"),
         Requirement(
             "14.2", .must, "evaluate Range after the other conditions",
@@ -97,7 +100,7 @@ extension Requirements {
         Requirement("14.2", .should, "416 where no range can be satisfied", "RangeSelectionTests: bytes=100-, 200-"),
         Requirement(
             "14.3", .should, "ask for no ranges where Accept-Ranges says none",
-            "ResumptionTests: §14.3: nor where ranges are refused, nor for nothing"),
+            "ResumptionTests: §14.3: the rest is not requested if ranges are refused or nothing is missing"),
         Requirement(
             "14.4", .mustNot, "combine what has an invalid Content-Range", "PartTests: beyond its end",
             "PartTests: two places"),
@@ -126,7 +129,7 @@ extension Requirements {
             "PartTests: parts with the same strong validator are combined"),
         Requirement(
             "15.4.5", .must, "a 304 has the fields of the 200 that caches need",
-            "ValidationTests: a 304 carries what a 200 would"),
+            "ValidationTests: a 304 has the fields of a 200"),
     ]
 
     static let staleness = [

@@ -3,7 +3,7 @@ extension Requirements {
     static let constructing = [
         Requirement(
             "4", .mustNot, "reuse what was stored for another URI",
-            "MemoryTierTests: what is stored is found, and nothing else"),
+            "MemoryTierTests: exactly the stored records are found"),
         Requirement(
             "4", .mustNot, "reuse for a method that does not allow it",
             "ReuseTests: only GET and HEAD are answered from the store"),
@@ -29,7 +29,7 @@ extension Requirements {
         Requirement(
             "4", .must, "of several suitable responses use the most recent",
             "FresheningTests: the most recent is the one with the later Date",
-            "MemoryTierTests: variants stand newest first, and the oldest give way"),
+            "MemoryTierTests: variants are listed newest first, and the oldest are removed"),
         Requirement(
             "4", .mustNot, "reuse without a clock", decision: "there is one: `now` is an argument of every decision"),
         Requirement(
@@ -51,6 +51,6 @@ extension Requirements {
             "SecondaryKeyTests: a variant that does not vary suits all"),
         Requirement(
             "4.1", .may, "where no variant matches, ask with the validators of those there are",
-            "SelectionTests: all tags go out, each once, and no date"),
+            "SelectionTests: all tags are sent once, and no date"),
     ]
 }

@@ -12,7 +12,7 @@ extension Requirements {
             "CacheDirectivesTests: §5.2 names in any case", "CacheDirectivesTests: §5.2 a quoted argument is as good"),
         Requirement(
             "5.2", .must, "pass the directives on", "ForwardingTests: RFC 9110 §7.6",
-            "StorabilityTests: everything end-to-end is stored as it came and in its order"),
+            "StorabilityTests: all end-to-end fields are stored as they arrived, in their order"),
         Requirement(
             "5.2.1.1", .should, "max-age: nothing older", "ReuseTests: §5.2.1.1 age beyond max-age",
             "ReuseTests: §5.2.1.1 max-age=0 at age 0 is a reload"),
@@ -45,14 +45,14 @@ extension Requirements {
             "ReuseTests: §5.2.2.4 no-cache, whatever the client takes"),
         Requirement(
             "5.2.2.4", .mustNot, "no-cache with fields: reuse these without validation",
-            "StorabilityTests: fields named by private and no-cache are not"),
+            "StorabilityTests: fields that private and no-cache name are not stored"),
         Requirement("5.2.2.5", .mustNot, "no-store: store or reuse", "StorabilityTests: §5.2.2.5 no-store"),
         Requirement(
             "5.2.2.6", .mustNot, "no-transform: transform the content", "ContentCodingTests: a text, no-transform"),
         Requirement("5.2.2.7", .mustNot, "private: store, being shared", "StorabilityTests: §5.2.2.7 private"),
         Requirement(
             "5.2.2.7", .mustNot, "private with fields: store these",
-            "StorabilityTests: fields named by private and no-cache are not",
+            "StorabilityTests: fields that private and no-cache name are not stored",
             "FresheningTests: §5.2.2.7 what the stored Cache-Control keeps from others is not taken",
             "CacheDirectivesTests: private for what the cache needs itself"),
         Requirement(

@@ -32,7 +32,7 @@ extension Requirements {
             "FreshnessTests: a tenth of the time since it changed, at most a day"),
         Requirement(
             "4.2.3", .must, "the age: the larger of Date and Age at arrival, and the time here",
-            "FreshnessTests: corrected initial age", "FreshnessTests: current age grows with the time here",
+            "FreshnessTests: corrected initial age", "FreshnessTests: the current age grows with the time in the cache",
             "FreshnessTests: an age at or beyond 2^31 outlives every lifetime"),
         Requirement(
             "4.2.4", .mustNot, "serve stale where no-cache, must-revalidate, proxy-revalidate or s-maxage forbids it",
@@ -43,7 +43,7 @@ extension Requirements {
             "4.2.4", .mustNot,
             "serve stale unless cut off from the origin, or the client, the origin or a contract allows it",
             "ReuseTests: §5.2.1.2 staleness beyond max-stale",
-            "ReuseTests: the policy bounds it where the origin says nothing",
+            "ReuseTests: the policy bounds how long a response is served if the origin fails",
             "CachingTests: max-stale takes what is stale", "CacheUseTests: cache-first, must-revalidate"),
     ]
 }

@@ -6,12 +6,12 @@ extension Requirements {
             "CacheDirectivesTests: §1.2.2 overflow is 2^31", "CacheDirectivesTests: §1.2.2 one more is 2^31"),
         Requirement(
             "2", .must, "the cache key has the method and the target URI at least",
-            "CacheKeyTests: lengths, zeros and single bits make other keys, in each half",
-            "MemoryTierTests: what is stored is found, and nothing else",
+            "CacheKeyTests: lengths, zeros and single bits change each half of a key",
+            "MemoryTierTests: exactly the stored records are found",
             "ReuseTests: only GET and HEAD are answered from the store"),
         Requirement(
             "3", .mustNot, "store the answer to a method that is not understood",
-            "StorabilityTests: only answers to GET are stored"),
+            "StorabilityTests: only responses to GET are stored"),
         Requirement("3", .mustNot, "store what is not final", "StorabilityTests: §3 interim"),
         Requirement(
             "3", .mustNot, "store a 206 or 304 without understanding it", "StorabilityTests: §3.3 partial",
@@ -34,10 +34,10 @@ extension Requirements {
             "StorabilityTests: every final status is stored with an explicit lifetime"),
         Requirement(
             "3.1", .must, "store all header fields, those we do not know included",
-            "StorabilityTests: everything end-to-end is stored as it came and in its order"),
+            "StorabilityTests: all end-to-end fields are stored as they arrived, in their order"),
         Requirement(
             "3.1", .mustNot, "store the fields of the connection and those for the proxy itself",
-            "StorabilityTests: everything end-to-end is stored as it came and in its order"),
+            "StorabilityTests: all end-to-end fields are stored as they arrived, in their order"),
         Requirement(
             "3.1", .mustNot, "combine trailer fields with header fields",
             "ForwardingTests: trailers of a chunked body are passed on",
@@ -51,7 +51,7 @@ extension Requirements {
             "FresheningTests: Content-Range is not taken", "FresheningTests: §3.1 hop-by-hop fields are not taken"),
         Requirement(
             "3.3", .must, "record an incomplete response as incomplete",
-            "PartialBodyTests: what is there stays, the rest is a hole, and filled it is complete"),
+            "PartialBodyTests: present bytes stay, the rest becomes a hole, and filling it completes the body"),
         Requirement(
             "3.3", .mustNot, "answer with an incomplete response as though it was complete",
             "ResumeScenarios: without a strong validator a truncated response is neither completed nor stored"),

@@ -3,11 +3,11 @@ extension Requirements {
     static let validation = [
         Requirement(
             "4.3.1", .must, "send the entity tags of what is validated",
-            "ValidationTests: every validator is sent, as it came",
-            "SelectionTests: all tags go out, each once, and no date"),
+            "ValidationTests: every validator is sent as it was received",
+            "SelectionTests: all tags are sent once, and no date"),
         Requirement(
             "4.3.1", .should, "send Last-Modified, where one response is validated as a whole",
-            "ValidationTests: every validator is sent, as it came"),
+            "ValidationTests: every validator is sent as it was received"),
         Requirement(
             "4.3.2", .must, "answer If-None-Match, which goes before If-Modified-Since, and If-Modified-Since",
             "ValidationTests: §13.1.3 If-None-Match goes before If-Modified-Since",
@@ -19,7 +19,7 @@ extension Requirements {
             "ValidationTests: §4.3.2 the time of arrival where there is no Date"),
         Requirement(
             "4.3.2", .must, "evaluate If-Range where ranges are answered",
-            "RangeSelectionTests: If-Range that does not hold asks for the whole"),
+            "RangeSelectionTests: an If-Range that is false asks for the whole"),
         Requirement(
             "4.3.2", .mustNot, "judge If-Match and If-Unmodified-Since for the origin",
             "ValidationTests: another tag is the origin's to judge"),
@@ -52,17 +52,17 @@ extension Requirements {
         Requirement(
             "4.3.4", .must, "update the fields of what is identified",
             "CachingTests: a stale response is validated; 304 renews it",
-            "FresheningTests: a 304 updates what is stored"),
+            "FresheningTests: a 304 updates the stored fields"),
         Requirement(
             "4.3.5", .should, "the answer to a HEAD freshens what agrees with it, and makes stale what does not",
-            "FresheningTests: a HEAD says whether what is stored still holds"),
+            "FresheningTests: a HEAD shows whether the stored response is still valid"),
         Requirement(
             "4.4", .must, "a non-error answer to an unsafe or unknown method invalidates its target",
             "InvalidationTests: unsafe and unknown methods invalidate, unless they fail",
             "CachingTests: a successful unsafe request invalidates what is stored"),
         Requirement(
             "4.4", .may, "and what Location and Content-Location name",
-            "InvalidationTests: the target and what it names of its own origin"),
+            "InvalidationTests: the target is invalidated, and URIs of its own origin that the response names"),
         Requirement(
             "4.4", .mustNot, "and nothing of another origin", "InvalidationTests: another host",
             "InvalidationTests: another port",

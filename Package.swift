@@ -134,9 +134,11 @@ let package = Package(
                 "DiskTools", "DiskTier",
                 "Storage", "Server", "CLarder", "larder",
             ]),
-        tests("ClientTests", ["larder"]),
-        tests("CrashTests", ["larder"]),
-        tests("SoakTests", ["larder", "CZlib"]),
+        tests("ClientTests", ["larder", "ProgramUnderTest"]),
+        tests("CrashTests", ["larder", "ProgramUnderTest"]),
+        tests("SoakTests", ["larder", "ProgramUnderTest", "CZlib"]),
+        // Starts the executable for the tests above.
+        .target(name: "ProgramUnderTest", path: "Tests/ProgramUnderTest", swiftSettings: strict),
     ]
 )
 

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramUnderTest
 import Synchronization
 import Testing
 

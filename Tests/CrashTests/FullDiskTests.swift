@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import ProgramUnderTest
 import Testing
 
 /// A disk without room: nothing is stored, everything is served, and it goes on by itself when there is room again.

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import ProgramUnderTest
 import Testing
 
 /// What is large goes to the disk as it comes, and leaves memory when it is written.

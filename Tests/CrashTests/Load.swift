@@ -1,4 +1,5 @@
 import Foundation
+import ProgramUnderTest
 import Synchronization
 
 /// Clients of one life of the proxy: they ask, change, purge, and judge each answer as it comes.

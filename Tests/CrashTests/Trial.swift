@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import ProgramUnderTest
 import Synchronization
 
 /// Lives of one proxy after the other, each ended in another way.

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramUnderTest
 import Synchronization
 
 /// Looks at `/stats` while the proxy runs, to know what was committed by when.

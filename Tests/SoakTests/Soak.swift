@@ -1,4 +1,5 @@
 import Foundation
+import ProgramUnderTest
 
 /// One run: two origins that do what they can to go wrong, the real program, and many clients.
 struct Soak: Sendable {

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramUnderTest
 import Testing
 
 /// Faults of every kind, combined, between origins and clients that check every byte.

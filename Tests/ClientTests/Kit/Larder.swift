@@ -1,5 +1,7 @@
 import Foundation
 import Glibc
+import let ProgramUnderTest.larderExecutable
+import func ProgramUnderTest.readyPort
 import Testing
 
 /// The real executable, running, with a configuration made for one test.
@@ -26,11 +28,7 @@ struct Larder: Sendable {
         credentials.map { url.replacingOccurrences(of: "http://", with: "http://\($0)@") } ?? url
     }
 
-    /// It lies beside the test program: both are products of this package.
-    static let executable: String = {
-        let bundle = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        return "\((bundle as NSString).deletingLastPathComponent)/larder"
-    }()
+    static let executable = larderExecutable
 
     /// Whoever opens loopback to the test's servers, and nothing else.
     static let openLoopback = """
@@ -88,19 +86,11 @@ struct Larder: Sendable {
             if let status = child.exitStatus {
                 throw Child.Failure(description: "larder ended with status \(status): \(child.errors)")
             }
-            return readyPort(child.output)
+            return readyPort(in: child.output)
         }
         return Larder(
             place: place, child: child, port: port, adminPort: adminPort, configuration: file,
             socket: place.path("admin.sock"), accessLog: place.path("access.jsonl"))
-    }
-
-    /// `larder 0.1.0 serves on 127.0.0.1:PORT`, once the line is whole.
-    private static func readyPort(_ output: String) -> UInt16? {
-        guard let line = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().first,
-            line.hasPrefix("larder "), line.contains(" serves on 127.0.0.1:")
-        else { return nil }
-        return line.split(separator: ":").last.flatMap { UInt16($0) }
     }
 
     /// Runs another command of the same executable, with the same configuration.

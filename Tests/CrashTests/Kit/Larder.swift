@@ -1,16 +1,16 @@
 import Foundation
-import Glibc
+import ProgramUnderTest
 
 /// The real executable, running.
 final class Larder: Sendable {
-    /// What it is started with.
+    /// How it is started.
     struct Order: Sendable {
-        /// Where its configuration, its socket and its output are.
+        /// The directory of its configuration, its socket and its output.
         var directory: String
         var memoryMiB = 8
-        /// nil: memory only.
+        /// Nil if responses are in memory only.
         var disk: Disk?
-        /// Words before the program's own: what starts it under a limit.
+        /// Words before those of the program, such as a program that starts it with a limit.
         var wrapper: [String] = []
 
         struct Disk: Sendable {
@@ -24,41 +24,23 @@ final class Larder: Sendable {
     let port: UInt16
     let socket: String
 
-    /// It lies beside the test program, since both are products of this package; or LARDER_EXECUTABLE says where it is.
-    static let executable: String = {
-        if let path = ProcessInfo.processInfo.environment["LARDER_EXECUTABLE"] { return path }
-        let bundle = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        return "\((bundle as NSString).deletingLastPathComponent)/larder"
-    }()
-
-    /// Starts it, and does not wait until it is ready.
+    /// Starts the program, and does not wait until it serves.
     static func launch(_ order: Order) throws -> Program {
-        let file = "\(order.directory)/larder.yaml"
-        try order.configuration.write(toFile: file, atomically: true, encoding: .utf8)
-        let logs = "\(order.directory)/larder"
-        // The line that says it is ready is to be this one's.
-        try? FileManager.default.removeItem(atPath: "\(logs).out")
-        return try Program(order.wrapper + [executable, "serve", "--config", file], logs: logs)
+        try Program.startLarder(in: order.directory, configuration: order.configuration, wrapper: order.wrapper)
     }
 
-    /// Starts it and waits until it is ready. Blocks.
+    /// Starts the program, and waits until it serves. Blocks.
     init(_ order: Order) throws {
-        let program = try Self.launch(order)
-        self.program = program
+        program = try Self.launch(order)
         socket = order.socket
-        port = try eventually("larder is ready; it said: \(program.output)\(program.errors)") {
-            if let status = program.exitStatus {
-                throw Failure(description: "larder ended with status \(status): \(program.errors)")
-            }
-            return readyPort(program.output)
-        }
+        port = try program.waitUntilServing()
     }
 
     func connect() throws(SocketError) -> Stream { try Stream.connect(port: port) }
 
     // MARK: admin
 
-    /// Asks the admin server: status and body. Blocks.
+    /// Sends a request to the admin server. Returns status and body. Blocks.
     func admin(_ method: String, _ path: String, body: String = "") throws -> (status: Int, body: [UInt8]) {
         let stream = try Stream.connect(unix: socket)
         try stream.send(
@@ -68,7 +50,7 @@ final class Larder: Sendable {
         return (answer.status, answer.body)
     }
 
-    /// Purges, as the command line does. True: it was acknowledged.
+    /// Purges like the command line. Returns whether the purge was acknowledged.
     func purge(_ conditions: [String: String]) throws -> Bool {
         let body = String(decoding: try JSONEncoder().encode(conditions), as: UTF8.self)
         return try admin("POST", "/purge", body: body).status == 200
@@ -104,13 +86,4 @@ extension Larder.Order {
 
             """
     }
-}
-
-/// `larder 0.1.0 serves on 127.0.0.1:PORT`, once the line is whole.
-private func readyPort(_ output: String) -> UInt16? {
-    for line in output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-    where line.hasPrefix("larder ") && line.contains(" serves on 127.0.0.1:") {
-        return line.split(separator: ":").last.flatMap { UInt16($0) }
-    }
-    return nil
 }

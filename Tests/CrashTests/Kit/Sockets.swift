@@ -1,4 +1,5 @@
 import Glibc
+import ProgramUnderTest
 
 /// Why bytes did not come or go.
 enum SocketError: Error, Equatable {

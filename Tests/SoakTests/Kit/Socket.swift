@@ -1,4 +1,5 @@
 import Glibc
+import ProgramUnderTest
 import Synchronization
 
 /// A connected stream socket that blocks. One thread reads and writes it; any thread may shut it down.

@@ -1,21 +1,23 @@
 import Foundation
-import Glibc
+package import Glibc
 import Synchronization
 
-/// What a test could not do, or waited for in vain.
-struct Failure: Error, CustomStringConvertible {
-    var description: String
+/// Something that a test could not do, or that did not happen in time.
+package struct Failure: Error, CustomStringConvertible {
+    package var description: String
+
+    package init(description: String) { self.description = description }
 }
 
-/// A program that a test started. It dies with the test program, however that ends.
-final class Program: Sendable {
-    let pid: pid_t
-    let outPath: String
-    let errPath: String
-    private let status: Mutex<Int32?>
+/// A program that a test started. The kernel kills it when the test program ends, however that happens.
+package final class Program: Sendable {
+    package let pid: pid_t
+    package let outPath: String
+    package let errPath: String
 
-    /// Starts a program; its standard output and error are appended to `LOGS.out` and `LOGS.err`; nil: they are lost.
-    init(_ words: [String], logs: String?) throws {
+    /// Starts a program.
+    /// - Parameter logs: standard output and error are appended to `LOGS.out` and `LOGS.err`. Nil: they are dropped.
+    package init(_ words: [String], logs: String?) throws {
         let outcome = Outcome()
         let isStarted = DispatchSemaphore(value: 0)
         let outPath = logs.map { "\($0).out" } ?? "/dev/null"
@@ -34,7 +36,6 @@ final class Program: Sendable {
         }
         isStarted.wait()
         pid = outcome.pid.withLock { $0 }
-        status = Mutex(nil)
         self.outcome = outcome
         guard pid > 0 else { throw Failure(description: "\(words): errno \(-pid)") }
     }
@@ -46,31 +47,34 @@ final class Program: Sendable {
         let ended = DispatchSemaphore(value: 0)
     }
 
-    /// As a shell tells it: 128 + signal for who was killed; nil while it runs.
-    var exitStatus: Int32? { outcome.status.withLock { $0 } }
+    /// The exit status as a shell reports it: 128 + signal if a signal killed the program. Nil while it runs.
+    package var exitStatus: Int32? { outcome.status.withLock { $0 } }
 
-    func signal(_ number: CInt) {
-        // Once it was waited for, the number may be somebody else's.
+    package var isRunning: Bool { exitStatus == nil }
+
+    package func signal(_ number: CInt) {
+        // After the program was waited for, another process may have its number.
         outcome.status.withLock { if $0 == nil { _ = kill(pid, number) } }
     }
 
-    /// - Returns: its exit status; nil where it did not end in time.
-    func end(within seconds: Double) -> Int32? {
+    /// Waits for the end of the program.
+    /// - Returns: the exit status. Nil if the program did not end in time.
+    package func end(within seconds: Double) -> Int32? {
         guard outcome.ended.wait(timeout: .now() + seconds) == .success else { return nil }
         outcome.ended.signal()
         return exitStatus
     }
 
-    var output: String { textOfFile(outPath) }
-    var errors: String { textOfFile(errPath) }
+    package var output: String { textOfFile(outPath) }
+    package var errors: String { textOfFile(errPath) }
 }
 
-/// Empty where there is none.
-func textOfFile(_ path: String) -> String {
+/// The text of a file. Empty if the file does not exist.
+package func textOfFile(_ path: String) -> String {
     String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
 }
 
-/// - Returns: the process, or −errno.
+/// - Returns: the number of the process, or −errno.
 private func spawn(_ words: [String], out: String, err: String) -> pid_t {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
@@ -99,45 +103,4 @@ private func waitForEnd(_ pid: pid_t) -> Int32 {
     }
     let signal = status & 0x7F
     return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
-}
-
-/// Runs bodies on threads of their own, and waits for all.
-func inThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
-    let group = DispatchGroup()
-    for number in 0..<count {
-        group.enter()
-        Thread.detachNewThread {
-            body(number)
-            group.leave()
-        }
-    }
-    group.wait()
-}
-
-/// Runs what blocks on a thread of its own, not on one of those that all tests share.
-func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
-    }
-}
-
-/// Asks each few milliseconds until there is an answer. Blocks.
-func eventually<Value>(
-    _ what: @autoclosure () -> String, within seconds: Double = 20, _ answer: () throws -> Value?
-) throws -> Value {
-    let deadline = ContinuousClock.now + .seconds(seconds)
-    while true {
-        if let value = try answer() { return value }
-        guard ContinuousClock.now < deadline else {
-            throw Failure(description: "waited \(seconds) s for: \(what())")
-        }
-        usleep(2000)
-    }
-}
-
-/// A directory of the test's own below /tmp, which it removes itself.
-func makeTemporaryDirectory(_ name: String) throws -> String {
-    var template = Array("/tmp/\(name)-XXXXXX".utf8CString)
-    guard unsafe mkdtemp(&template) != nil else { throw Failure(description: "mkdtemp: errno \(errno)") }
-    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
 }

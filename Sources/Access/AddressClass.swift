@@ -82,7 +82,7 @@ private let v4Blocks: [Block<UInt32>] = [
     Block(0xF000_0000, 4, .reserved),
 ]
 
-/// By the high half; rows that need the low half stand in `classOfV6`.
+/// Blocks by the high half of the address. `classOfV6` has the rows that need the low half.
 private let v6Blocks: [Block<UInt64>] = [
     Block(0x0064_FF9B_0001_0000, 48, .privateUse), Block(0x2001_0002_0000_0000, 48, .benchmarking),
     Block(0x2001_0DB8_0000_0000, 32, .documentation), Block(0x2001_0000_0000_0000, 23, .reserved),

@@ -1,6 +1,6 @@
 /// What the rules say about one request.
 package enum Verdict: Sendable, Equatable {
-    /// - Parameter rule: the number of the rule that allows it; nil where no rule matched, or where there are none.
+    /// - Parameter rule: the number of the rule that allows it. Nil if no rule matched, or if there are none.
     case allow(rule: Int?)
     case deny(Denial)
     /// The verdict depends on the address: resolve the host and ask again.

@@ -109,7 +109,7 @@ package struct Fields: Sendable, Equatable {
         return result
     }
 
-    /// Appends a line with a name of ours.
+    /// Appends a line with a name that has a `FieldName`.
     package mutating func append(_ name: FieldName, _ value: some Collection<UInt8>) {
         append(name, Array(value)[...])
     }

@@ -1,14 +1,14 @@
-/// Why Larder closed the connection of a client, or saw it closed: the one list that the log, the counters and the manual share.
+/// Why the connection of a client ended. The log, the counters and the manual use this list.
 ///
-/// Every connection ends with exactly one of these.
+/// Every connection ends with exactly one of these reasons.
 package enum CloseReason: UInt8, CaseIterable, Sendable {
-    // As it should be
+    // The normal ends
     case clientClosed
     case closeRequested
     case idle
     case requestLimitReached
     case becameTunnel
-    // The client's doing
+    // Caused by the client
     case clientLeft
     case clientStalled
     case headTimeout
@@ -19,16 +19,16 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
     case tunnelRefused
     case tlsNotOffered
     case protocolNotOffered
-    // The answer's doing
+    // Caused by the answer
     case endOfBody
     case answerIncomplete
     case answerDamaged
-    // Ours
+    // Caused by Larder
     case tooManyClients
     case draining
     case stopped
 
-    /// The name in log and counters: kebab-case.
+    /// The name in the log and the counters: the case in kebab-case.
     package var name: String {
         var result = ""
         for character in "\(self)".unicodeScalars {

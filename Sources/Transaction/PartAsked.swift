@@ -1,16 +1,15 @@
 package import Caching
 import Message
 
-/// Bytes that the origin is asked for in place of what the client asked for: a hole in a stored response, or the rest of
-/// a body that broke off.
+/// A range that Larder itself requests from the origin: a hole in a stored response, or the rest of a body that broke off.
 package struct PartAsked: Sendable, Equatable {
-    /// The response the part belongs to. Its strong validator goes along in `If-Range` (RFC 9110 §13.1.5).
+    /// The response that the part belongs to. Its strong validator is sent in `If-Range` (RFC 9110 §13.1.5).
     package let stored: CachedResponse
-    /// Offset of the first byte.
+    /// The offset of the first byte.
     package let start: Int
-    /// One past the last byte; nil: everything that follows.
+    /// One past the last byte. Nil: up to the end.
     package let end: Int?
-    /// Bytes of the whole; nil: not known.
+    /// The length of the whole body in bytes. Nil if unknown.
     package let wholeLength: Int?
 
     package init(stored: CachedResponse, start: Int, end: Int?, wholeLength: Int?) {
@@ -22,15 +21,15 @@ package struct PartAsked: Sendable, Equatable {
         self.wholeLength = wholeLength
     }
 
-    /// The fields that ask for it.
+    /// The fields of the range request.
     ///
-    /// - Parameter asStored: the bytes belong to a stored response, whose variant they must be of, whatever this client accepts.
+    /// - Parameter asStored: the bytes belong to a stored response. They must be of its variant, whatever this client accepts.
     func conditions(asStored: Bool) -> [(FieldName, [UInt8])] {
         var fields = partConditions(for: stored, from: start, to: end) ?? []
         if asStored, let coding = codingOfParts(of: stored) { fields.append(coding) }
         return fields
     }
 
-    /// False where the origin cannot be asked for it: the response has no strong validator, or takes no ranges.
+    /// Whether the origin can be asked for the part: the response has a strong validator, and its origin accepts ranges.
     package var canBeAsked: Bool { partConditions(for: stored, from: start, to: end) != nil }
 }

@@ -1,10 +1,10 @@
 package import Access
 
-/// Why Larder answers a request with an error of its own: the one list that the response, the log and the counters share.
+/// Why Larder answers a request with an error of its own. The response, the log, the counters and the manual use this list.
 ///
-/// An error that an origin sends is not a refusal; neither is a violation that a parser finds (`FramingError`).
+/// An error that an origin sends is not a refusal. Neither is a violation that a parser finds (`FramingError`).
 package enum Refusal: UInt8, Error, CaseIterable, Sendable {
-    // The client, or the rules of this proxy
+    // Caused by the client, or by the rules of this proxy
     case notAProxyRequest
     case hostInvalid
     case accessDenied
@@ -17,7 +17,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case malformedRequestBody
     case requestTimeout
     case misdirected
-    // The origin, or the way to it (RFC 9209 §2.3)
+    // Caused by the origin, or by the connection to it (RFC 9209 §2.3)
     case nameNotFound
     case nameTimeout
     case connectionRefused
@@ -30,15 +30,15 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case tlsCertificate
     case tlsProtocol
     case originQueueFull
-    // Larder
+    // Caused by Larder
     case tooManyRequests
     case tooManyTunnels
     case internalError
 
-    /// Whose fault an error is: `larder stats` and the log count those of origins apart from the rest.
+    /// Who caused an error. `larder stats` and the log count errors of origins separately.
     package enum Cause: Sendable { case client, policy, origin, larder }
 
-    /// Everything that is said about one case.
+    /// Everything about one case.
     private struct Row {
         let name: StaticString
         let status: UInt16
@@ -58,7 +58,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         }
     }
 
-    /// The table: the only place that knows what a refusal is called and what it means.
+    /// The table of all refusals. Nothing else defines their names and meanings.
     private var row: Row {
         switch self {
         case .notAProxyRequest:
@@ -193,21 +193,21 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
         }
     }
 
-    /// The name in the log, the counters and `detail` of `Cache-Status`: kebab-case.
+    /// The name in the log, in the counters and in `detail` of `Cache-Status`, in kebab-case.
     package var name: String { "\(row.name)" }
 
-    /// The status code the client gets (RFC 9110 §15).
+    /// The status code that the client gets (RFC 9110 §15).
     package var status: UInt16 { row.status }
 
-    /// The `error` parameter of `Proxy-Status`, a type registered by RFC 9209 §2.3.
+    /// The `error` parameter of `Proxy-Status`, a type that RFC 9209 §2.3 registers.
     package var proxyStatusError: StaticString { row.proxyStatusError }
 
     package var cause: Cause { row.cause }
 
-    /// The origin, or the way to it, failed: the request is counted as failed, not as refused.
+    /// Whether the origin or the connection to it failed. The request counts as failed then, and not as refused.
     package var isOfOrigin: Bool { row.cause == .origin }
 
-    /// What happened and what to do about it, for the person who reads the error page.
+    /// What happened and what to do, for the person who reads the error page.
     package var explanation: StaticString { row.explanation }
 }
 

@@ -1,18 +1,18 @@
-/// Counts how often a transfer was resumed without a single byte having come of it, and spaces the attempts.
+/// Counts successive resumptions of a body that brought no byte, and sets the pauses between them.
 package struct Resumptions: Sendable, Equatable {
     private var attemptsInVain = 0
     private var receivedBefore: UInt64 = 0
     private let attemptsInVainMax: Int
 
-    /// - Parameter attemptsInVainMax: attempts that bring nothing before the transfer is given up.
+    /// - Parameter attemptsInVainMax: after so many attempts without a byte the retrieval gives up.
     package init(attemptsInVainMax: Int = 4) { self.attemptsInVainMax = attemptsInVainMax }
 
-    /// Milliseconds to wait before the next attempt: none at first, then more and more, since an origin that restarts needs a
-    /// moment. Returns nil when too many attempts in a row brought nothing.
+    /// Milliseconds to wait before the next attempt: none for the first, then doubling pauses, because an origin that restarts needs some
+    /// time. Returns nil if too many attempts in a row brought no byte.
     ///
-    /// - Parameter received: bytes of the body that have arrived in all.
+    /// - Parameter received: how many bytes of the body have been received in all.
     package mutating func nextPause(received: UInt64) -> Int? {
-        precondition(received >= receivedBefore, "bytes that arrived do not go away")
+        precondition(received >= receivedBefore, "the count of received bytes went down")
         if received > receivedBefore { attemptsInVain = 0 }
         receivedBefore = received
         guard attemptsInVain < attemptsInVainMax else { return nil }

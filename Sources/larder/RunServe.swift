@@ -35,7 +35,7 @@ func runServe(
             console.error("larder: \(reading.problem(error.key, error.message, hint: error.hint))")
             return ExitStatus.failed
         }
-        proxy.shared.keepOut(admin.addresses)
+        proxy.shared.setAdminAddresses(admin.addresses)
         let control = Control(
             proxy: proxy, loop: loop, administered: administered, zonesWithoutDisk: start.zonesWithoutDisk,
             reload: reload,

@@ -14,7 +14,7 @@ struct RequestRegressions {
     @Test(arguments: waysToAdmin)
     func `the admin server is not reached by any name of this machine`(_ row: (host: String, isTunnel: Bool)) throws {
         try scenario { s in
-            s.proxy.shared.keepOut([SocketAddress(v4: 0x7F00_0001, port: s.origin.port)])
+            s.proxy.shared.setAdminAddresses([SocketAddress(v4: 0x7F00_0001, port: s.origin.port)])
             let authority = "\(row.host):\(s.origin.port)"
             let method = row.isTunnel ? "CONNECT" : "GET"
             let client = try s.client()
@@ -36,7 +36,9 @@ struct RequestRegressions {
     }
 
     /// review-7: an upload that waits for the origin's word was cut off by the time limit of a head read long before.
-    @Test(arguments: [60_000, 3000]) func `who waits for 100 Continue waits as long as the origin thinks`(_ idle: Int)
+    @Test(arguments: [60_000, 3000]) func `a client that waits for 100 Continue may wait as long as the origin takes`(
+        _ idle: Int
+    )
         throws
     {
         try scenario({ configuration, _ in
@@ -64,7 +66,7 @@ struct RequestRegressions {
     }
 
     /// review-7: who owes bytes is cut off still, and hears why.
-    @Test func `who does not send its body hears 408`() throws {
+    @Test func `a client that does not send its body gets 408`() throws {
         try scenario({ configuration, _ in configuration.timeouts.clientIdle = .seconds(1) }) { s in
             s.origin.expects("POST /a").hangs()
             let client = try s.client()
@@ -88,7 +90,7 @@ struct RequestRegressions {
         "3\r\nabc\r\n0\r\n" + (deceivingTrailers + honestTrailers).map { "\($0)\r\n" }.joined() + "\r\n"
 
     /// review-8: trailers went to the origin as they came, `Proxy-Authorization` among them (RFC 9110 §6.5.1).
-    @Test func `trailers of a request that could deceive do not reach the origin`() throws {
+    @Test func `deceptive trailers of a request do not reach the origin`() throws {
         try scenario { s in
             s.origin.expects("POST /a", "!Proxy-Authorization").replies(200)
             let client = try s.client()
@@ -102,7 +104,7 @@ struct RequestRegressions {
 
     /// review-8: and to the client.
     @Test(arguments: ["no-store", "max-age=60"])
-    func `trailers of a response that could deceive do not reach the client`(_ cacheControl: String) throws {
+    func `deceptive trailers of a response do not reach the client`(_ cacheControl: String) throws {
         try scenario { s in
             s.origin.expects("GET /a").sends(
                 "HTTP/1.1 200 OK\r\nCache-Control: \(cacheControl)\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -130,7 +132,7 @@ struct RequestRegressions {
 
     /// review-9: what a client had meant for the tunnel was executed as its own requests.
     @Test(arguments: RefusedTunnel.allCases)
-    func `bytes behind a CONNECT that is refused are no requests`(_ how: RefusedTunnel) throws {
+    func `bytes behind a refused CONNECT are not read as requests`(_ how: RefusedTunnel) throws {
         try withRefusal(how) { s in
             let client = try s.client()
             let credentials = Data("ann:secret".utf8).base64EncodedString()
@@ -145,7 +147,7 @@ struct RequestRegressions {
     }
 
     /// review-9: a client that asks for a tunnel without credentials, and waits, may try again on the same connection.
-    @Test func `after 407 the connection goes on where nothing stands behind it`() throws {
+    @Test func `after a 407 to CONNECT the connection stays open if no bytes follow it`() throws {
         try withRefusal(.unauthenticated) { s in
             s.origin.expects("GET /inside").replies(200, body: "inside")
             let client = try s.client()

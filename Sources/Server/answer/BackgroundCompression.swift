@@ -16,17 +16,17 @@ enum BackgroundCompression {
         then: @escaping @Sendable (Body?) -> Void
     ) -> Bool {
         guard let job = CompressionJob(body, tier, level: level) else { return false }
-        return goOn(job, pool, inbox, then)
+        return submitNextJob(job, pool, inbox, then)
     }
 
-    private static func goOn(
+    private static func submitNextJob(
         _ job: CompressionJob, _ pool: BlockingPool, _ inbox: Inbox, _ then: @escaping @Sendable (Body?) -> Void
     ) -> Bool {
         pool.submit(
             { job.advance() },
             then: { outcome in
                 switch outcome {
-                case .more: if !goOn(job, pool, inbox, then) { then(nil) }
+                case .more: if !submitNextJob(job, pool, inbox, then) { then(nil) }
                 case .done(let copy): then(copy)
                 case .givenUp: then(nil)
                 }
@@ -100,6 +100,7 @@ private final class CompressionJob: @unchecked Sendable {
             let piece = unsafe UnsafeRawBufferPointer(start: vectors[index].iov_base, count: vectors[index].iov_len)
             guard unsafe copy.append(piece) == .appended else { return nil }
         }
+        precondition(copy.length == length, "the copy has all bytes")
         return copy.finish() ? copy : nil
     }
     private static let fittedMax = 256 << 10

@@ -26,7 +26,10 @@ package final class CompressedCopy: Sendable {
 
     private func make(_ source: Body, _ tier: MemoryTier, _ pool: BlockingPool, _ inbox: Inbox) {
         let isBegun = BackgroundCompression.begin(source, in: tier, on: pool, inbox: inbox) { [weak self] body in
-            self?.content.withLock { $0 = (body == nil ? .givenUp : .made, body) }
+            self?.content.withLock { content in
+                precondition(content.state == .beingMade, "a copy is made once")
+                content = (body == nil ? .givenUp : .made, body)
+            }
         }
         if !isBegun { content.withLock { $0.state = .none } }
     }

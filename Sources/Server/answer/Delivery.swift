@@ -34,7 +34,7 @@ final class Delivery {
     /// This delivery as a reader of a growing body. The body needs to know how far its readers are, in case it streams through a window.
     private var reader: ReaderID?
     /// Whether the body streams through a window that no longer holds the next byte.
-    private var isLost: Bool
+    private var hasFallenBehind: Bool
     /// The registration for a wake when the body has more bytes.
     var ticket: WaitTicket?
 
@@ -57,8 +57,9 @@ final class Delivery {
         transcoder = work.map(Transcoder.init)
         offset = range?.lowerBound ?? 0
         end = range?.upperBound
+        precondition(end ?? 0 <= self.body.expectedLength ?? .max, "a range lies within the body")
         self.isChunked = isChunked
-        (reader, isLost) = Delivery.attach(to: self.body, at: offset)
+        (reader, hasFallenBehind) = Delivery.attach(to: self.body, at: offset)
     }
 
     /// Sends a body that is passed on to this client alone.
@@ -70,7 +71,7 @@ final class Delivery {
         offset = 0
         end = body.expectedLength
         self.isChunked = isChunked
-        (reader, isLost) = Delivery.attach(to: body, at: 0)
+        (reader, hasFallenBehind) = Delivery.attach(to: body, at: 0)
     }
 
     /// Sends several ranges, each behind the head of its part.
@@ -85,11 +86,14 @@ final class Delivery {
         self.closing = closing
         isChunked = false
         offset = parts[0].range.lowerBound
+        precondition(
+            parts.allSatisfy { $0.range.upperBound <= record.body.expectedLength ?? .max },
+            "a range lies within the body")
         end = parts[0].range.upperBound
-        (reader, isLost) = Delivery.attach(to: record.body, at: offset)
+        (reader, hasFallenBehind) = Delivery.attach(to: record.body, at: offset)
     }
 
-    private static func attach(to body: Body, at offset: Int) -> (ReaderID?, isLost: Bool) {
+    private static func attach(to body: Body, at offset: Int) -> (ReaderID?, hasFallenBehind: Bool) {
         // A body that streamed through a window keeps only its length after the end of the transfer.
         guard body.state == .growing || body.isWindowed else { return (nil, false) }
         let reader = body.attach(at: offset)
@@ -121,7 +125,7 @@ final class Delivery {
 
     /// What to send next. Framing of chunks and parts is appended to `framing`, which is sent before the bytes.
     func next(framing: inout [UInt8]) -> Next {
-        if isLost { return .broken(.gone) }
+        if hasFallenBehind { return .broken(.gone) }
         if let transcoder { return transcode(transcoder, framing: &framing) }
         if chunkRemaining > 0 { return .bytes(chunkRemaining) }
         if !opening.isEmpty {
@@ -138,11 +142,12 @@ final class Delivery {
             offset = part.range.lowerBound
             end = part.range.upperBound
             moveReader()
-            if isLost { return .broken(.gone) }
+            if hasFallenBehind { return .broken(.gone) }
         }
         // Read the state before the length: if the body is complete, its whole length is published by then.
         let state = body.state
         let available = min(end ?? .max, body.available(from: offset)) - offset
+        precondition(available >= 0, "the delivery is beyond its range")
         if available > 0 {
             if isChunked {
                 HeadWriter.append(hexadecimal: available, to: &framing)
@@ -170,7 +175,7 @@ final class Delivery {
     private func moveReader() {
         guard let left = reader else { return }
         reader = body.attach(at: offset)
-        isLost = reader == nil
+        hasFallenBehind = reader == nil
         body.detach(left)
     }
 
@@ -270,6 +275,7 @@ final class Delivery {
     func advance(by count: Int, framing: inout [UInt8]) {
         offset += count
         if let reader { body.advance(reader, to: offset) }
+        precondition(count >= 0 && offset <= end ?? .max, "more bytes were sent than the range has")
         guard isChunked else { return }
         precondition(count <= chunkRemaining, "more bytes were sent than the chunk has")
         chunkRemaining -= count
@@ -277,7 +283,7 @@ final class Delivery {
     }
 
     /// Whether no byte that is needed is missing.
-    var isAllThere: Bool { missing.isEmpty }
+    var isComplete: Bool { missing.isEmpty }
 
     /// The needed ranges that the body lacks.
     var missing: [Range<Int>] {
@@ -287,7 +293,7 @@ final class Delivery {
     }
 
     /// Whether the byte at `offset` is missing.
-    var isBeforeHole: Bool { body.state == .partial && body.available(from: offset) == offset }
+    var isAtHole: Bool { body.state == .partial && body.available(from: offset) == offset }
 
     /// Detaches from the body. Until then the body counts this delivery among its readers, and a window waits for it.
     func end(cancelling: Bool) {

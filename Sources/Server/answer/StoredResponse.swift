@@ -65,6 +65,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         self.compressedCopy = compressedCopy
         self.storage = storage
         self.trailers = trailers
+        precondition(contentLength ?? 0 >= 0, "a length is not negative")
         self.cached = cached
         codingByHead = coding
         self.undecodableMark = coding.isInflatable ? undecodableMark ?? UndecodableMark() : nil

@@ -99,6 +99,7 @@ final class Transcoder {
         // Read the state before the length: if the body is complete, its whole length is published by then.
         let state = body.state
         let length = body.length
+        precondition(offset >= 0 && offset <= length, "bytes beyond the published ones cannot be coded")
         var (inputLeft, roomLeft) = (Self.stepBytesMax, limit)
         while roomLeft >= Self.roomMin {
             // Bytes that are published after `length` was read are left for the next step.

@@ -15,6 +15,7 @@ extension ClientConnection {
         precondition(delivery == nil && unsentBytes == 0, "a response ends behind its last byte")
         if let exchange {
             exchange.finished()
+            precondition(exchange.isAnswered, "a response that has not begun cannot end")
             if exchange.leavesRequestUnread { closing = closing ?? .requestUnread }
         }
         exchange = nil

@@ -11,7 +11,7 @@ import Transaction
 /// The short path of a hit: from a request's head to a complete stored response within one callback.
 ///
 /// Everything here counts instructions: no allocation, no closure, and nothing is read that a plain GET does not need. Whatever is not
-/// plain takes the longer path through `answerWithCare` or `begin`.
+/// plain takes the longer path through `answerUncommonRequest` or `begin`.
 extension ClientConnection {
     /// Answers one request, or begins an exchange for it.
     ///
@@ -24,7 +24,7 @@ extension ClientConnection {
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
         guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.takesShortWay else {
-            return unsafe answerWithCare(bytes)
+            return unsafe answerUncommonRequest(bytes)
         }
         closing = reasonToClose
         let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
@@ -62,8 +62,8 @@ extension ClientConnection {
             case .absolute = unsafe scratch.pointee.requestHead.target.form
         else { return false }
         let present = unsafe scratch.pointee.requestHead.fields.present.bits
-        guard unsafe present & scratch.pointee.careful.always == 0 else { return false }
-        guard unsafe present & scratch.pointee.careful.connection != 0 else { return true }
+        guard unsafe present & scratch.pointee.fieldsOfConcern.always == 0 else { return false }
+        guard unsafe present & scratch.pointee.fieldsOfConcern.connection != 0 else { return true }
         return unsafe FieldsOfConcern.onlyKeepsAlive(scratch.pointee.requestHead.fields, bytes)
     }
 
@@ -76,7 +76,7 @@ extension ClientConnection {
     }
 
     /// Answers a request that is not plain: its fields concern the connection, the framing, the cache or the user.
-    func answerWithCare(_ bytes: UnsafeBufferPointer<UInt8>) {
+    func answerUncommonRequest(_ bytes: UnsafeBufferPointer<UInt8>) {
         if let origin = context.fixedOrigin {
             switch unsafe origin.complete(worker.scratch.pointee.requestHead.target, bytes.span) {
             case .complete(let target): unsafe worker.scratch.pointee.requestHead.target = target

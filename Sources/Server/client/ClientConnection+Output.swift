@@ -21,10 +21,11 @@ extension ClientConnection {
     /// Waits until the socket accepts bytes again, for at most `timeouts.idle`.
     func waitForRoom() {
         guard phase != .closed else { return }
+        precondition(unsentBytes > 0 || delivery != nil, "nothing waits for room in the socket")
         // A client that does not read holds up all other readers of the same window.
-        let isInTheWay = delivery.map { $0.body.isWindowed && $0.body.readerCount > 1 } ?? false
+        let delaysOthers = delivery.map { $0.body.isWindowed && $0.body.readerCount > 1 } ?? false
         worker.loop.timers.schedule(
-            self, after: isInTheWay ? .seconds(5) : worker.snapshot.configuration.timeouts.idle)
+            self, after: delaysOthers ? .seconds(5) : worker.snapshot.configuration.timeouts.idle)
         guard !writeEvent.isAdded else { return }
         if !writeEvent.isAssigned {
             let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -114,7 +115,7 @@ extension ClientConnection {
             return .done
         case .wait:
             if unsentBytes > 0 { return write(bodyBytes: 0) }
-            if delivery.isTranscoded, !delivery.body.isResident, !delivery.isBeforeHole { return awaitDisk(delivery) }
+            if delivery.isTranscoded, !delivery.body.isResident, !delivery.isAtHole { return awaitDisk(delivery) }
             return awaitBody()
         case .broken(let breakage):
             return breakDelivery(delivery, breakage)
@@ -220,7 +221,7 @@ extension ClientConnection {
     /// Waits until the body has more bytes. Its writer, on any thread, wakes this connection through its number.
     func awaitBody() -> Step {
         guard let delivery, delivery.ticket == nil else { return .waiting }
-        if delivery.isBeforeHole {
+        if delivery.isAtHole {
             switch exchange?.fillHole(before: delivery) {
             case .progressed: return .progressed
             case .awaited, .fetching: break

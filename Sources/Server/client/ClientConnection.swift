@@ -146,7 +146,7 @@ final class ClientConnection: TimedObject {
             // A request whose body is cut off is not answered, unless its answer has begun already.
             let isCut = exchange?.stream.isAwaiting == true && exchange?.stream.body?.isWhole == false
             if isCut || isClientGone { return close(.clientLeft) }
-            worker.loop.timers.schedule(self, after: ClientConnection.presenceInterval)
+            worker.loop.timers.schedule(self, after: ClientConnection.resetCheckInterval)
         case .lingering:
             close()
         case .tunnelling, .closed:
@@ -155,7 +155,7 @@ final class ClientConnection: TimedObject {
     }
 
     /// How often to look whether a client that has sent its last byte has reset the connection. No read event would tell.
-    private static let presenceInterval: Duration = .seconds(1)
+    private static let resetCheckInterval: Duration = .seconds(1)
 
     /// Whether the connection was reset, so that nobody receives the answer.
     private var isClientGone: Bool { unsafe transport?.isReset ?? true }
@@ -273,7 +273,7 @@ final class ClientConnection: TimedObject {
             abort(.clientStalled)
         case .answering where hasInputEnded:
             if isClientGone { return close(.clientLeft) }
-            worker.loop.timers.schedule(self, after: ClientConnection.presenceInterval)
+            worker.loop.timers.schedule(self, after: ClientConnection.resetCheckInterval)
         case .answering where !(readEvent.isAdded && owesBody):
             // The client waits for the origin, which has its own time limit.
             worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)

@@ -24,6 +24,7 @@ extension ClientConnection {
     }
 
     private func onFirstBytes() {
+        precondition(phase == .idle && exchange == nil, "the first bytes come before any request")
         let count: Int
         switch unsafe readTransport(worker.readBuffer) {
         case .bytes(let read): count = read

@@ -35,7 +35,7 @@ final class Listener {
             switch Sockets.accept(descriptor.rawValue) {
             case .accepted(let accepted, let address):
                 if kind == .tcp { Sockets.setNoDelay(accepted.rawValue) }
-                worker.welcome(Transport(plain: accepted), from: kind == .tcp ? IPAddress(address) : nil)
+                worker.accept(Transport(plain: accepted), from: kind == .tcp ? IPAddress(address) : nil)
             case .wouldBlock:
                 return
             case .aborted:

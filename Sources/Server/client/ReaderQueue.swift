@@ -43,6 +43,7 @@ final class ReaderQueue {
         while true {
             var due = waiting
             guard !due.isEmpty else { break }
+            precondition(spare.isEmpty, "connections in the spare queue would never send")
             waiting = spare
             spare = []
             for id in due { send(id) }

@@ -77,6 +77,7 @@ extension Exchange {
     ) {
         isAnswered = true
         worker.counters.add(.passed)
+        precondition(stream.isAwaiting, "a request gets one answer")
         stream.account.status = response.status
         stream.account.outcome = .passed
         if head.endsWithConnection { stream.closeAfterwards(.endOfBody) }
@@ -96,6 +97,7 @@ extension Exchange {
     func fetchSwitched(_ response: ReceivedResponse, origin: consuming Descriptor, early: [UInt8]) {
         waiting = .nothing
         guard takeTunnelPlace() else { return refuse(.tooManyTunnels) }
+        precondition(!isAnswered, "a tunnel begins in place of an answer")
         worker.counters.add(.upgrades)
         stream.account.status = 101
         stream.account.outcome = .tunnel
@@ -136,6 +138,7 @@ extension Exchange {
 
     /// Asks the origin, because the stored response that was to be served is gone or cannot be decoded for this client.
     func refetch(_ reason: CacheStatus.ForwardReason = .uriMiss) {
+        precondition(stream.isAwaiting, "the origin is asked again only before an answer is sent")
         detachFetch()
         isAnswered = false
         lookUp.selected = nil
@@ -146,6 +149,7 @@ extension Exchange {
     // MARK: answers of Larder's own
 
     func answer(_ local: LocalAnswer) {
+        precondition(!isAnswered, "a request gets one answer")
         switch local {
         case .refusal(let refusal): refuse(refusal)
         case .response(let status, let fields, let body):

@@ -97,6 +97,7 @@ extension Exchange {
             return nil
         }
         let range = rangeWanted(of: record) ?? 0..<record.body.length
+        precondition(range.upperBound <= record.body.length, "a selected range lies within the body")
         return record.body.blocks(around: range).count <= Worker.diskBufferBytes ? range : nil
     }
 

@@ -100,6 +100,6 @@ extension OwnedRequest {
     func isCovered(by record: StoredResponse, _ worker: Worker) -> Bool {
         guard record.body.state == .partial else { return true }
         let answer = StoredAnswer(record, to: self, service: .hit, worker: worker)
-        return answer.delivery?.isAllThere ?? true
+        return answer.delivery?.isComplete ?? true
     }
 }

@@ -31,7 +31,7 @@ extension Exchange: LinkOpenerOwner {
 
     func opened(_ transport: consuming Transport, at address: SocketAddress) {
         waiting = .nothing
-        guard let socket = transport.surrender() else { preconditionFailure("a tunnel is opened without TLS of ours") }
+        guard let socket = transport.surrender() else { preconditionFailure("a connection for a tunnel has no TLS") }
         worker.counters.add(.tunnels)
         stream.account.status = 200
         stream.account.outcome = .tunnel

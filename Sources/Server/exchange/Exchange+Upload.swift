@@ -9,6 +9,7 @@ import Transaction
 extension Exchange {
     /// Begins. The fetch has sent the head.
     func upload(to fetch: Fetch) {
+        precondition(stream.body != nil, "a request without a body sends none")
         isUploading = true
         stream.uploadSoon()
     }

@@ -93,6 +93,7 @@ final class OwnedRequest {
         guard destination != nil, method != .connect else { return }
         let rules = snapshot.cacheRules
         handling = rules.handling(of: access, clientPolicy: clientPolicy(rules))
+        precondition(zones.indices.contains(handling.zone), "the zones and the rules belong to one snapshot")
         zone = zones[handling.zone]
         snapshotOfTypes = rules.dependOnType ? snapshot : nil
         let compresses = handling.compression != .no || rules.dependOnType
@@ -109,9 +110,11 @@ final class OwnedRequest {
     func handling(of fields: Fields, by snapshot: Snapshot) -> CacheHandling {
         guard snapshot.cacheRulesDependOnType, destination != nil else { return handling }
         let rules = snapshot.cacheRules
-        return rules.handling(
+        let ofResponse = rules.handling(
             of: access, responseType: fields.first(.contentType), keeping: handling,
             clientPolicy: clientPolicy(rules))
+        precondition(ofResponse.zone == handling.zone, "a response is stored in the zone of its request")
+        return ofResponse
     }
 
     /// The handling of a stored response.

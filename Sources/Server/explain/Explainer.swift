@@ -91,7 +91,7 @@ struct Explainer {
             case .serve(let age, let ttl): return served(age: age, ttl: ttl)
             case .serveAndRevalidate: return (.stale, "it is stale, and may be served while the origin is asked")
             case .retrieve(let plan): return fetched(plan)
-            case .tunnel: return dialled() ?? (.tunnel, "bytes go both ways, unseen: nothing of it is stored")
+            case .tunnel: return refusalToDial() ?? (.tunnel, "bytes go both ways, unseen: nothing of it is stored")
             case .refuse(let refusal): return refused(refusal)
             case .follow, .servePublished, .serveStale, .fillHole:
                 preconditionFailure("\(action) cannot follow: nothing is retrieved here")
@@ -178,7 +178,7 @@ struct Explainer {
     }
 
     private mutating func fetched(_ plan: RetrievalPlan) -> (Explanation.Decision, String) {
-        if let refusal = dialled() { return refusal }
+        if let refusal = refusalToDial() { return refusal }
         if mayJoin, isUnderWay {
             return (.collapse, "the origin is asked for it already; this request waits for the answer")
         }
@@ -221,7 +221,7 @@ struct Explainer {
     }
 
     /// Asks for each address whether it may be dialled, as `LinkOpener` does. Returns nil if at least one may be.
-    private mutating func dialled() -> (Explanation.Decision, String)? {
+    private mutating func refusalToDial() -> (Explanation.Decision, String)? {
         guard case .success(let addresses) = knownAddresses() else {
             guard case .failure(let refusal) = knownAddresses() else { return nil }
             return refused(refusal)

@@ -16,6 +16,7 @@ final class Occupancy: Sendable {
 
     /// Takes a place. Returns nil if `limit` places are taken.
     func take(limit: Int) -> Place? {
+        precondition(limit >= 0, "a limit is not negative")
         guard count.wrappingAdd(1, ordering: .relaxed).oldValue < limit else {
             count.wrappingSubtract(1, ordering: .relaxed)
             return nil

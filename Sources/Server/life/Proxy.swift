@@ -105,6 +105,7 @@ package final class Proxy: Sendable {
 
     private func startWorkers(_ snapshot: Snapshot) throws(StartError) {
         let count = Proxy.workerCount(snapshot.configuration)
+        precondition(count > 0, "a proxy has at least one worker")
         var addresses = try Proxy.addresses(snapshot.configuration)
         for number in 0..<count {
             var listeners: [(CInt, Listener.Kind)] = []
@@ -159,21 +160,21 @@ package final class Proxy: Sendable {
     private static func launch(
         _ number: Int, shared: Shared, snapshot: Snapshot, listeners: [(CInt, Listener.Kind)]
     ) throws(StartError) -> WorkerHandle {
-        let nursery = Nursery()
+        let report = LaunchReport()
         let thread: ThreadHandle
         do {
             thread = try startThread(name: "larder-\(number)") {
                 do {
                     let worker = try Worker(number: number, shared: shared, snapshot: snapshot)
                     for (fd, kind) in listeners { worker.listen(on: Descriptor(adopting: fd), kind: kind) }
-                    nursery.born((worker.loop.inbox, worker.counters, WorkerReference(worker)))
+                    report.succeeded((worker.loop.inbox, worker.counters, WorkerReference(worker)))
                     worker.run()
                 } catch {
-                    nursery.failed("\(error)")
+                    report.failed("\(error)")
                 }
             }
         } catch { throw .worker("\(error)") }
-        switch nursery.wait() {
+        switch report.wait() {
         case .success(let parts):
             return WorkerHandle(
                 number: number, inbox: parts.inbox, counters: parts.counters, thread: OwnedThread(thread),
@@ -185,12 +186,12 @@ package final class Proxy: Sendable {
     }
 
     /// Where a new thread reports whether its worker could be made.
-    private final class Nursery: Sendable {
+    private final class LaunchReport: Sendable {
         typealias Parts = (inbox: Inbox, counters: Counters, worker: WorkerReference)
         private let outcome = Locked<Result<Parts, StartError>?>(nil)
         private let signal = CountingSemaphore()
 
-        func born(_ parts: Parts) {
+        func succeeded(_ parts: Parts) {
             outcome.withLock { $0 = .success(parts) }
             signal.signal()
         }

@@ -60,7 +60,7 @@ package final class Shared: Sendable {
     private let admin = Locked<[SocketAddress]>([])
 
     /// Sets the addresses of the admin server. No client reaches them through the proxy, whatever the rules allow.
-    package func keepOut(_ addresses: [SocketAddress]) { admin.withLock { $0 = addresses } }
+    package func setAdminAddresses(_ addresses: [SocketAddress]) { admin.withLock { $0 = addresses } }
 
     func isAdmin(_ address: IPAddress, port: UInt16) -> Bool {
         admin.withLock { listeners in

@@ -43,7 +43,7 @@ import Synchronization
     var clients = Slab<ClientConnection>()
     var fetches = Slab<Fetch>()
     var tunnels: [ObjectIdentifier: TunnelRelay] = [:]
-    private var departed: [ClientConnection] = []
+    private var closedClients: [ClientConnection] = []
     private(set) var isDraining = false
     private var listeners: [Listener] = []
     private(set) var resolver: Resolver!
@@ -62,7 +62,7 @@ import Synchronization
         var clientIdleNanoseconds: UInt64 = 0
         let plainGet = CacheRequest(method: .get, fields: Fields())
         let plainHead = CacheRequest(method: .head, fields: Fields())
-        let careful = FieldsOfConcern()
+        let fieldsOfConcern = FieldsOfConcern()
 
         var requestHead = RequestHead()
         var responseHead = ResponseHead()
@@ -94,7 +94,7 @@ import Synchronization
         resolver = try Resolver(loop: loop, options: Worker.resolverOptions(snapshot))
         origins = OriginPools(worker: self)
         readers = ReaderQueue(loop: loop) { [unowned self] in clients[$0]?.bodyGrew() }
-        unfold(snapshot)
+        copySettings(of: snapshot)
     }
 
     private static func resolverOptions(_ snapshot: Snapshot) -> Resolver.Options {
@@ -158,7 +158,7 @@ import Synchronization
 
     /// Takes an accepted connection. It is closed at once if the worker is draining or `limits.clients_max` is reached. A client that may
     /// not use the proxy is kept: it gets a refusal as the answer to its request.
-    func welcome(_ transport: consuming Transport, from peer: IPAddress?) {
+    func accept(_ transport: consuming Transport, from peer: IPAddress?) {
         guard !isDraining else {
             counters.add(.clientConnectionsRefused)
             counters.closes.add(Int(CloseReason.draining.rawValue), 1)
@@ -182,10 +182,11 @@ import Synchronization
     /// Removes a connection that has closed or become a tunnel. Its number finds nothing from here on.
     func forget(_ id: ConnectionID) {
         guard let client = clients.remove(id) else { return }
+        precondition(client.phase == .closed || client.phase == .tunnelling, "an open connection is not forgotten")
         counters.add(.clientConnectionsClosed)
         // One of its methods may be running: release it at the end of the turn.
-        if departed.isEmpty { loop.afterTurn { [unowned self] in departed.removeAll() } }
-        departed.append(client)
+        if closedClients.isEmpty { loop.afterTurn { [unowned self] in closedClients.removeAll() } }
+        closedClients.append(client)
         stopIfDrained()
     }
 
@@ -195,14 +196,16 @@ import Synchronization
     ///
     /// - Parameter zones: the zones of `snapshot`. `Zones.current` may already belong to a newer one.
     func adopt(_ snapshot: Snapshot, zones: [Zone]) {
+        precondition(
+            zones.count == snapshot.cacheRules.zoneNames.count, "the zones and the rules belong to one configuration")
         self.snapshot = snapshot
         self.zones = zones
-        unfold(snapshot)
+        copySettings(of: snapshot)
         credentials = Worker.credentialMemory(snapshot, shared)
     }
 
     /// Copies the settings that every request needs into `scratch`.
-    private func unfold(_ snapshot: Snapshot) {
+    private func copySettings(of snapshot: Snapshot) {
         unsafe scratch.pointee.limits = snapshot.limits
         unsafe scratch.pointee.isOpen =
             snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRules.isTrivial
@@ -259,12 +262,13 @@ import Synchronization
         gaugeTimer = Timer { [unowned self] in publishGauges() }
         publishGauges()
         loop.run()
-        dismantle()
+        breakReferenceCycles()
     }
 
     /// Breaks the reference cycles between the worker, its pools and its timers, so that everything is released.
-    private func dismantle() {
-        departed.removeAll()
+    private func breakReferenceCycles() {
+        precondition(clients.count == 0 && tunnels.isEmpty, "no connection outlives its worker")
+        closedClients.removeAll()
         fetches = Slab()
         gaugeTimer = nil
         origins = nil

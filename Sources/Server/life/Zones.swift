@@ -46,7 +46,7 @@ package final class Zones: Sendable {
         for settings in configuration.cache.zones {
             let tier =
                 known.first { $0.name == settings.name }?.tier
-                ?? Zones.makeTierAnyway(settings.name, settings.memory, configuration, hasher)
+                ?? Zones.makeTierOrMemoryAlone(settings.name, settings.memory, configuration, hasher)
             made.append(Zone(settings, tier))
         }
         for (zone, memory) in zip(made, [configuration.cache.memory] + configuration.cache.zones.map(\.memory)) {
@@ -78,7 +78,7 @@ package final class Zones: Sendable {
         return makeTier(budget, configuration, backStore)
     }
 
-    private static func makeTierAnyway(
+    private static func makeTierOrMemoryAlone(
         _ name: String, _ budget: UInt64, _ configuration: Configuration, _ hasher: Shared.Hasher
     ) -> Tiers {
         do throws(BackStoreRefusal) {

@@ -86,7 +86,7 @@ extension Fetch {
     /// Passes the response through a window to the client, and to nobody else.
     private func pass(_ passing: Retrieval.Passing, _ arrived: Arrived) {
         let response = arrived.response
-        precondition(hole == nil, "a response to a hole is not passed on")
+        precondition(hole == nil && hasNoSink, "a response that is passed on has no other sink")
         if passing.invalidates { invalidate(response.fields, status: response.status) }
         if passing.updatesStored { updateStored(by: response, worker.wallTime) }
         transfer?.resolve(.notShared)
@@ -110,6 +110,7 @@ extension Fetch {
     }
 
     private func serveStale(status: UInt16) {
+        precondition(hole == nil && hasNoSink, "a stale response replaces an answer that has not begun")
         guard let stored else { preconditionFailure("no stored response can be served stale") }
         transfer?.resolve(.published(stored))
         sink = .discard
@@ -123,9 +124,12 @@ extension Fetch {
     private func fillHole(isFirst: Bool) {
         guard let hole else { preconditionFailure("no hole was claimed") }
         sink = .fill(hole.fill, of: hole.record)
+        precondition(hole.fill.body === hole.record.body, "a hole is filled in its own body")
         guard isFirst else { return }
         notify { $0.fetchAnswered(.stored(hole.record, as: .part(status: 206), ownFields: nil)) }
     }
+
+    private var hasNoSink: Bool { if case .none = sink { true } else { false } }
 
     private func abandonHole(removesStored: Bool) {
         guard let hole else { preconditionFailure("no hole was claimed") }

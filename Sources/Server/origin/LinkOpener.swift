@@ -92,6 +92,7 @@ final class LinkOpener: TimedObject {
     /// Resolves the host. Returns the result if it is known, and nil if a name server is asked.
     private func resolve(_ host: String) -> Opening.Event? {
         if let known = HostAddresses.known(of: host, worker: worker) { return event(for: known) }
+        precondition(ticket == nil, "a name is resolved once")
         ticket = worker.resolver.resolve(host) { [weak self] result in
             guard let self else { return }
             ticket = nil

@@ -121,6 +121,7 @@ final class OriginPools {
         for streamRequest: StreamRequest
     ) {
         streamRequest.becomeEnded(on: worker.loop)
+        precondition(pool.openCount > pool.idle.count, "a link that opens is counted, and not idle")
         let link = OriginLink(
             worker: worker, pools: self, pool: pool, address: address, transport: transport,
             snapshot: streamRequest.snapshot)
@@ -145,6 +146,7 @@ final class OriginPools {
 
     /// Takes a link back whose response is complete and whose connection persists.
     func takeBack(_ link: OriginLink, keepFor time: Duration) {
+        precondition(link.streamsInUse == 0, "a link that is lent cannot be taken back")
         let pool = link.pool
         // Bytes behind a response belong to no request: such a link is not trusted.
         guard !link.mustBeDrained, link.unsentBytes == 0 else { return close(link) }
@@ -170,6 +172,7 @@ final class OriginPools {
     }
 
     private func close(_ link: OriginLink) {
+        precondition(link.pool.openCount > 0, "a link that is counted is closed")
         link.close()
         discountOpen(in: link.pool)
         serveQueue(of: link.pool)
@@ -185,7 +188,7 @@ final class OriginPools {
     }
 
     /// Fails a request that was queued for longer than `timeouts.connect`.
-    func waitedTooLong(_ streamRequest: StreamRequest, queuedIn pool: OriginPool) {
+    func queueingTimedOut(_ streamRequest: StreamRequest, queuedIn pool: OriginPool) {
         forget(streamRequest, queuedIn: pool)
         worker.counters.add(.timeouts)
         streamRequest.owner.openingFailed(.connectionTimeout, nil)

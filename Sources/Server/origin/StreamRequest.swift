@@ -99,7 +99,7 @@ final class StreamRequest: TimedObject {
     override func timerFired() {
         guard case .queued(let pool) = state else { preconditionFailure("only a queued request has a time limit here") }
         state = .ended
-        pools.waitedTooLong(self, queuedIn: pool)
+        pools.queueingTimedOut(self, queuedIn: pool)
     }
 
     fileprivate var openingPool: OriginPool {

@@ -29,7 +29,9 @@ final class SecuredChannel {
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
         readAwaits = .read
         switch unsafe session.read(into: buffer) {
-        case .bytes(let count): return .bytes(count)
+        case .bytes(let count):
+            precondition(count <= buffer.count, "TLS returned more bytes than there is room for")
+            return .bytes(count)
         case .wantRead: return .wouldBlock
         case .wantWrite:
             readAwaits = .write

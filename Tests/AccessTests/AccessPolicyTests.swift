@@ -67,7 +67,9 @@ struct PrivateDestinationTests {
         "169.254.169.254", "0xa9fea9fe", "169.254.43518", "[::ffff:a9fe:a9fe]",
     ]
 
-    @Test(arguments: spellings) func `every spelling is refused before anything is dialled`(_ host: String) throws {
+    @Test(arguments: spellings) func `a private destination is refused in every spelling before anything is dialled`(
+        _ host: String
+    ) throws {
         for method in [Method.get, .post, .connect] {
             let request = request(host, port: method == .connect ? 443 : 80, method: method)
             #expect(policy().decide(request, address: nil).summary == "deny private-destination")
@@ -77,7 +79,7 @@ struct PrivateDestinationTests {
     }
 
     @Test(arguments: AddressClassTests.rows)
-    func `a name that resolves to it is refused, whatever the rules say of the name`(
+    func `a name that resolves to a private address is refused, whatever the rules say about the name`(
         _ text: String, _ kind: AddressClass
     ) {
         for policy in [policy(), policy([rule(.allow, host: ["*"])]), policy([rule(.allow, host: ["rebind.example"])])]
@@ -121,13 +123,13 @@ struct PrivateDestinationTests {
         // Metadata only by a rule that names it.
         ([rule(.allow, address: ["169.254.169.254"])], "a.example", 80, "169.254.169.254", true),
     ]
-    @Test(arguments: opening.indices) func `a rule that names an address opens just that`(_ index: Int) {
+    @Test(arguments: opening.indices) func `a rule that names an address opens that address alone`(_ index: Int) {
         let row = Self.opening[index]
         let denial = policy(row.rules).mayDial(request(row.host, port: row.port), address: ip(row.address))
         #expect((denial == nil) == row.isOpen, "row \(index): \(String(describing: denial))")
     }
 
-    @Test func `allow opens all but the metadata services`() {
+    @Test func `private_destinations allow opens all addresses but the metadata services`() {
         let policy = policy(private: .allow)
         #expect(policy.mayDial(request("a.example"), address: ip("10.0.0.1")) == nil)
         #expect(policy.mayDial(request("a.example"), address: ip("::1")) == nil)
@@ -201,7 +203,7 @@ struct AccessRuleTests {
         ([denyAdmin, rule(.allow)], "/a/..//admin/x", "deny 1 rule"),
         ([denyAdmin, rule(.allow)], "/public/x", "allow 2"), ([denyAdmin, rule(.allow)], "/x?/admin/x", "allow 2"),
     ]
-    @Test(arguments: pathRows.indices) func `a path counts in the spelling that is safer`(_ index: Int) {
+    @Test(arguments: pathRows.indices) func `a rule uses the safer reading of a path`(_ index: Int) {
         let row = Self.pathRows[index]
         let request = request("a.example", path: row.path)
         #expect(policy(row.rules).decide(request, address: nil).summary == row.expected, "row \(index)")
@@ -218,20 +220,20 @@ struct AccessRuleTests {
                 == "allow 2")
     }
 
-    @Test func `an address that a rule denies may not be dialled although the name may`() {
+    @Test func `an address that a rule denies is not dialled, even if the name is allowed`() {
         let policy = policy([rule(.deny(reason: "no"), address: ["9.9.9.0/24"]), rule(.allow)])
         #expect(
             policy.mayDial(request("a.example"), address: ip("9.9.9.9")) == Denial(rule: 1, reason: .rule, text: "no"))
         #expect(policy.mayDial(request("a.example"), address: ip("9.9.8.9")) == nil)
     }
 
-    @Test func `the default may be written down`() {
+    @Test func `a configured default applies`() {
         #expect(policy([Self.alice], default: .allow).decide(request("a.example"), address: nil) == .allow(rule: nil))
         #expect(policy(default: .deny).decide(request("a.example"), address: nil).summary == "deny no-rule")
         #expect(policy(default: .deny).mayDial(request("a.example"), address: ip("8.8.8.8"))?.reason == .noRule)
     }
 
-    @Test func `what a refusal says`() {
+    @Test func `a refusal has the text of its rule`() {
         let written = policy([rule(.deny(reason: "not on the list"))]).decide(request("a.example"), address: nil)
         #expect(written == .deny(Denial(rule: 1, reason: .rule, text: "not on the list")))
         let general = policy([rule(.deny(reason: nil))]).decide(request("a.example"), address: nil)
@@ -240,7 +242,7 @@ struct AccessRuleTests {
         #expect(none == .deny(Denial(reason: .noRule, text: "no rule allows GET to a.example:80")))
     }
 
-    @Test func `the house is open without rules and authentication only`() {
+    @Test func `access is open only without rules and authentication`() {
         #expect(policy().isOpen)
         #expect(!policy([Self.alice]).isOpen)
         #expect(!policy(default: .deny).isOpen)
@@ -262,7 +264,7 @@ struct ConnectPortTests {
             "deny connect-port"
         ),
     ]
-    @Test(arguments: rows.indices) func `only to its ports, or to one that a rule names`(_ index: Int) {
+    @Test(arguments: rows.indices) func `CONNECT may use its ports and those that a rule names`(_ index: Int) {
         let row = Self.rows[index]
         let connect = request("a.example", port: row.port, method: .connect)
         #expect(policy(row.rules).decide(connect, address: nil).summary == row.expected, "row \(index)")
@@ -284,7 +286,8 @@ struct ClientAdmissionTests {
         (["192.168.1.0/24"], true, "192.168.2.1", false), (nil, true, "203.0.113.5", true),
         (["192.168.1.0/24"], false, nil, true),
     ]
-    @Test(arguments: rows.indices) func `loopback until clients are named or must authenticate`(_ index: Int) {
+    @Test(arguments: rows.indices)
+    func `only loopback clients are admitted until clients are named or must authenticate`(_ index: Int) {
         let row = Self.rows[index]
         var settings = AccessSettings()
         settings.namedClients = row.clients?.compactMap { AddressRange($0) }

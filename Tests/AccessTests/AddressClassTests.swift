@@ -30,7 +30,9 @@ struct AddressClassTests {
         ("3fff:1000::1", .public), ("2001:2::1", .benchmarking), ("2001:2:1::1", .reserved), ("2001:200::1", .public),
         ("100::1", .reserved), ("4000::1", .reserved), ("5f00::1", .reserved), ("::2:0:0:1", .reserved),
     ]
-    @Test(arguments: rows) func `a row of the registry and its neighbours`(_ text: String, _ expected: AddressClass) {
+    @Test(arguments: rows) func `each row of the registry has its class up to its bounds`(
+        _ text: String, _ expected: AddressClass
+    ) {
         #expect(addressClass(ip(text)) == expected)
         #expect(addressClass(ip(text)).isPublic == (expected == .public))
     }
@@ -39,7 +41,7 @@ struct AddressClassTests {
         "169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.0.23", "100.100.100.200", "168.63.129.16",
         "192.0.0.192", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fe80::a9fe:a9fe",
     ]
-    @Test(arguments: metadata) func `a metadata service`(_ text: String) {
+    @Test(arguments: metadata) func `addresses of metadata services have a class of their own`(_ text: String) {
         #expect(addressClass(ip(text)) == .metadata)
     }
 
@@ -52,7 +54,9 @@ struct AddressClassTests {
         ("2001:0:808:808::80ff:fffe", .loopback), ("2001:0:808:808::f7f7:f7f7", .public),
         ("2001:0:7f00:1::f7f7:f7f7", .loopback),
     ]
-    @Test(arguments: carried) func `an address inside an address`(_ text: String, _ expected: AddressClass) {
+    @Test(arguments: carried) func `an address that contains an IPv4 address has the class of that address`(
+        _ text: String, _ expected: AddressClass
+    ) {
         #expect(addressClass(ip(text)) == expected)
     }
 }
@@ -69,7 +73,7 @@ struct AddressRangeTests {
         ("2001:db8::8/126", "2001:db8::b", true), ("2001:db8::8/126", "2001:db8::c", false),
         ("127.0.0.0/8", "::ffff:127.9.9.9", true),
     ]
-    @Test(arguments: rows) func `first and last address, and one beside`(
+    @Test(arguments: rows) func `a range contains its first and last address and none beside them`(
         _ range: String, _ address: String, _ expected: Bool
     ) throws {
         #expect(try #require(AddressRange(range)).contains(ip(address)) == expected)

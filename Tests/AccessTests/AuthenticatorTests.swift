@@ -22,7 +22,7 @@ private struct TwoSteps: AuthenticationScheme {
     ) -> AuthenticationStep { .refused(.wrong) }
 }
 
-@Suite("RFC 9110 §11: who is it")
+@Suite("RFC 9110 §11 Authentication")
 struct AuthenticatorTests {
     static let hash = "$2y$10$abcdefghijklmnopqrstuuKy2Qp0OYp0OYp0OYp0OYp0OYp0OYp0O"
     static let users = HtpasswdFile.parse(Array("alice:\(hash)\n".utf8)).file
@@ -79,7 +79,7 @@ struct AuthenticatorTests {
         (basicEve, true, "refused(wrong)", "refused(wrong)"),
         (basicEve, false, "refused(wrong)", "refused(wrong)"),
     ]
-    @Test(arguments: answers) func `the answer decides, and is remembered`(
+    @Test(arguments: answers) func `the answer to a question decides, and is remembered`(
         _ row: (credentials: String, isRight: Bool, decision: String, next: String)
     ) throws {
         var memory = VerifiedCredentialsTests.make()
@@ -101,7 +101,7 @@ struct AuthenticatorTests {
             Self.text(Self.authenticator.examine(Self.attempt(Self.basicAlice), &memory)) == "refused(tooManyFailures)")
     }
 
-    @Test func `an identity says how it was proved, and for how long`() throws {
+    @Test func `an identity has its scheme and its lifetime`() throws {
         var memory = VerifiedCredentialsTests.make()
         memory.record(Self.alice, isValid: true, client: nil, now: .seconds(100))
         guard case .known(let alice) = Self.authenticator.examine(Self.attempt(Self.basicAlice), &memory),

@@ -9,8 +9,9 @@ struct BasicCredentialsTests {
         ("BASIC   YTpi", "a", "b"), ("Basic dGVzdDoxMjPCow==", "test", "123£"), ("Basic YTpiOmM=", "a", "b:c"),
         ("Basic YTo=", "a", ""), ("Basic OmI=", "", "b"),
     ]
-    @Test(arguments: rows) func `user up to the first colon`(_ value: String, _ user: String, _ password: String) throws
-    {
+    @Test(arguments: rows) func `the user name ends at the first colon`(
+        _ value: String, _ user: String, _ password: String
+    ) throws {
         let credentials = try #require(BasicCredentials(fieldValue: value.utf8))
         #expect(credentials == BasicCredentials(user: user, password: Array(password.utf8)))
     }
@@ -36,7 +37,7 @@ struct BasicCredentialsTests {
 struct HtpasswdFileTests {
     static let bcrypt = "$2y$10$abcdefghijklmnopqrstuuKy2Qp0OYp0OYp0OYp0OYp0OYp0OYp0O"
 
-    @Test func `names and hashes, with comments and empty lines between`() {
+    @Test func `lines have names and hashes, with comments and empty lines in between`() {
         let text =
             "# users\n\nalice:\(Self.bcrypt)\r\nbob:$6$salt$0123456789abcdef:extra\n  \ncarol:$y$j9T$salt$0123456789\n"
         let (file, errors) = HtpasswdFile.parse(Array(text.utf8))
@@ -56,7 +57,7 @@ struct HtpasswdFileTests {
         ("a:$9$whatever-this-is-today", .unknownHash), ("a:$2y$10$short", .truncatedHash),
         ("a\u{1}:\(bcrypt)", .notText),
     ]
-    @Test(arguments: rows) func `a line that is refused is named, not shown`(
+    @Test(arguments: rows) func `an error names the line but does not show it`(
         _ line: String, _ problem: HtpasswdError.Problem
     ) {
         let (_, errors) = HtpasswdFile.parse(Array("ok:\(Self.bcrypt)\n\(line)\n".utf8))
@@ -64,7 +65,7 @@ struct HtpasswdFileTests {
         #expect(errors.allSatisfy { "\($0)".hasPrefix("line 2: ") && !"\($0)".contains("secret") })
     }
 
-    @Test func `a user twice, bytes that are no text: all errors are told`() {
+    @Test func `all errors of a file are reported`() {
         let (_, errors) = HtpasswdFile.parse(Array("a:\(Self.bcrypt)\na:\(Self.bcrypt)\nb\nc".utf8) + [0xFF, 0x3A])
         #expect(errors.map(\.problem) == [.repeatedUser, .noColon, .notText])
         #expect(errors.map(\.line) == [2, 3, 4])
@@ -82,7 +83,7 @@ struct VerifiedCredentialsTests {
         return VerifiedCredentials(bounds: bounds, digest: { $0.reversed() })
     }
 
-    @Test func `verified for a minute, refused for two seconds`() {
+    @Test func `right credentials are accepted for a minute, wrong ones refused for two seconds`() {
         var known = Self.make()
         #expect(known.answer(for: Self.alice, client: ip("127.0.0.1"), now: .seconds(100)) == .unknown)
         known.record(Self.alice, isValid: true, client: nil, now: .seconds(100))
@@ -93,14 +94,14 @@ struct VerifiedCredentialsTests {
         #expect(known.answer(for: Self.wrong, client: ip("127.0.0.1"), now: .seconds(102)) == .unknown)
     }
 
-    @Test func `user and password do not run into each other`() {
+    @Test func `different pairs of user and password have different digests`() {
         var known = Self.make()
         known.record(BasicCredentials(user: "ab", password: [0x63]), isValid: true, client: nil, now: .zero)
         let shifted = BasicCredentials(user: "a", password: [0x62, 0x63])
         #expect(known.answer(for: shifted, client: nil, now: .zero) == .unknown)
     }
 
-    @Test func `a client that fails too often waits, right or wrong; others do not`() {
+    @Test func `a client that fails too often has to wait, and other clients do not`() {
         var known = Self.make { $0.failuresPerClientMax = 3 }
         known.record(Self.alice, isValid: true, client: nil, now: .zero)
         for second in 0..<3 {
@@ -114,7 +115,7 @@ struct VerifiedCredentialsTests {
         #expect(known.answer(for: Self.alice, client: ip("192.0.2.1"), now: .seconds(10)) == .verified)
     }
 
-    @Test func `the addresses of one IPv6 network are one client`() {
+    @Test func `the addresses of one IPv6 network count as one client`() {
         var known = Self.make { $0.failuresPerClientMax = 1 }
         known.record(Self.wrong, isValid: false, client: ip("2001:db8::1"), now: .zero)
         #expect(
@@ -123,7 +124,7 @@ struct VerifiedCredentialsTests {
         #expect(known.answer(for: Self.alice, client: ip("2001:db8:0:1::2"), now: .zero) == .unknown)
     }
 
-    @Test func `never more than its bound, the oldest go first`() {
+    @Test func `the table never exceeds its bound, and drops the oldest entries first`() {
         var known = Self.make { $0.countMax = 3 }
         let users = (0..<5).map { BasicCredentials(user: "user\($0)", password: []) }
         for (index, user) in users.enumerated() {
@@ -137,7 +138,7 @@ struct VerifiedCredentialsTests {
         #expect(known.answer(for: users[2], client: nil, now: .seconds(60)) == .verified)
     }
 
-    @Test func `all is forgotten when the users change`() {
+    @Test func `all credentials are forgotten when the users change`() {
         var known = Self.make()
         known.record(Self.alice, isValid: true, client: nil, now: .zero)
         known.record(Self.wrong, isValid: false, client: nil, now: .zero)

@@ -18,7 +18,7 @@ struct GzipTests {
     }
 
     @Test(arguments: [0, 1, 16383, 16384, 16385, 200_000])
-    func `what was compressed comes back, in whatever pieces`(_ count: Int) throws {
+    func `compressed content is restored in whatever pieces it arrives`(_ count: Int) throws {
         let text = Self.text(count)
         let compressed = gzip(text)
         #expect(compressed.prefix(2) == [0x1f, 0x8b])
@@ -45,7 +45,7 @@ struct GzipTests {
         #expect(try inflate(gzip([1, 2]) + gzip([3]), step: 1) == [1, 2, 3])
     }
 
-    @Test func `what is no gzip is refused, again and again`() {
+    @Test func `input that is not gzip is refused at every call`() {
         var inflator = Inflator(outputMax: 100)
         var output: [UInt8] = []
         for _ in 0..<2 {

@@ -9,7 +9,9 @@ struct GzipToolTests {
         [], [0x1F], Array("larder\n".utf8), [UInt8](repeating: 7, count: 1 << 20), GzipTests.text(300_000),
     ]
 
-    @Test(arguments: contents, [1, 6, 9]) func `it reads what we write`(_ content: [UInt8], _ level: Int) throws {
+    @Test(arguments: contents, [1, 6, 9]) func `gzip(1) reads what Larder writes`(_ content: [UInt8], _ level: Int)
+        throws
+    {
         let wire =
             gzip(Array(content.prefix(content.count / 2)), level: level)
             + gzip(Array(content.dropFirst(content.count / 2)), level: level)
@@ -17,14 +19,14 @@ struct GzipToolTests {
     }
 
     @Test(arguments: contents, ["-1", "-6", "-9"])
-    func `we read what it writes`(_ content: [UInt8], _ level: String) throws {
+    func `Larder reads what gzip(1) writes`(_ content: [UInt8], _ level: String) throws {
         var stream = Stream(room: 5000)
         try stream.inflate(try run(["-c", level], content)[...])
         try stream.inflator.finish()
         #expect(stream.output == content)
     }
 
-    @Test func `it says in the head what we have to step over`() throws {
+    @Test func `optional parts of the gzip head are skipped`() throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "larder-gzip-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }

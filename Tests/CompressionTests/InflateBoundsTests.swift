@@ -18,7 +18,7 @@ struct InflateBoundsTests {
         ("unless it is allowed", InflateBounds(ratioMax: 1100), 80 * megabyte, true),
     ]
 
-    @Test(arguments: rows) func `what is too much is refused, and refused again`(
+    @Test(arguments: rows) func `output beyond the bounds is refused at every call`(
         _ row: (rule: String, bounds: InflateBounds, zeros: Int, fits: Bool)
     ) {
         let bomb = gzip([UInt8](repeating: 0, count: row.zeros))

@@ -20,7 +20,7 @@ struct StreamStepTests {
     }
 
     @Test(arguments: [1, 2, 3, 5, 100], [1, 2, 7, 1000])
-    func `inflating takes any number of pieces`(_ piece: Int, _ room: Int) throws {
+    func `a stream may be inflated in any number of pieces`(_ piece: Int, _ room: Int) throws {
         let wire = gzip(Self.text) + gzip(Self.text)
         var stream = Stream(room: room)
         for start in stride(from: 0, to: wire.count, by: piece) {
@@ -30,7 +30,7 @@ struct StreamStepTests {
         #expect(stream.output == Self.text + Self.text)
     }
 
-    @Test(arguments: 0..<200 as Range<UInt64>) func `random content comes back through random steps`(_ seed: UInt64)
+    @Test(arguments: 0..<200 as Range<UInt64>) func `random content survives random steps`(_ seed: UInt64)
         throws
     {
         var random = Seeded(state: seed)
@@ -56,7 +56,9 @@ struct StreamStepTests {
         #expect(stream.output == content)
     }
 
-    @Test(arguments: 0..<300 as Range<UInt64>) func `damage gives an error or an end, never a trap`(_ seed: UInt64) {
+    @Test(arguments: 0..<300 as Range<UInt64>) func `a damaged stream gives an error or an end, never a trap`(
+        _ seed: UInt64
+    ) {
         var random = Seeded(state: seed)
         let content = random.content()
         var wire = gzip(content)

@@ -46,13 +46,13 @@ struct ConnectTests {
         return try #require(result)
     }
 
-    @Test func `one address that answers`() throws {
+    @Test func `one address that answers is connected to`() throws {
         let listener = try Sockets.listen(loopback(), reusePort: false, backlog: 1)
         let address = try Sockets.localAddress(listener.rawValue)
         #expect(try outcome([address]) == .success(address))
     }
 
-    @Test func `the reason of a failure is told`() throws {
+    @Test func `a failure is reported with its reason`() throws {
         #expect(try outcome([]) == .failure(.noAddress))
         #expect(try outcome([refusing()]) == .failure(.refused))
         let hole = try Blackhole()
@@ -60,13 +60,13 @@ struct ConnectTests {
         withExtendedLifetime(hole) {}
     }
 
-    @Test func `the next address follows a failure at once`() throws {
+    @Test func `the next address is tried at once after a failure`() throws {
         let listener = try Sockets.listen(loopback(), reusePort: false, backlog: 1)
         let address = try Sockets.localAddress(listener.rawValue)
         #expect(try outcome([refusing(), refusing(), address], delay: .seconds(60)) == .success(address))
     }
 
-    @Test func `the next address follows silence after the delay, and the first to connect wins`() throws {
+    @Test func `the next address is tried after the delay, and the first to connect wins`() throws {
         let listener = try Sockets.listen(loopback(), reusePort: false, backlog: 1)
         let address = try Sockets.localAddress(listener.rawValue)
         let hole = try Blackhole()
@@ -74,7 +74,7 @@ struct ConnectTests {
         withExtendedLifetime(hole) {}
     }
 
-    @Test func `a cancelled attempt says nothing and leaves nothing behind`() throws {
+    @Test func `a cancelled attempt does not call back and closes its sockets`() throws {
         let loop = try EventLoop()
         let hole = try Blackhole()
         weak var watched: ConnectAttempt?
@@ -97,7 +97,7 @@ struct ConnectTests {
         loop.run()
     }
 
-    @Test func `families take turns, that of the first address leading`() {
+    @Test func `families alternate, beginning with that of the first address`() {
         func v4(_ number: UInt32) -> SocketAddress { SocketAddress(v4: number, port: 1) }
         func v6(_ number: UInt64) -> SocketAddress { SocketAddress(v6: 0, low: number, port: 1) }
         #expect(

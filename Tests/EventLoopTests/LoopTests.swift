@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Event loop: turns, inbox, clocks")
 struct LoopTests {
-    @Test func `jobs of another thread run in order on the loop's thread`() throws {
+    @Test func `jobs from another thread run in order on the loop's thread`() throws {
         let loop = try EventLoop()
         let inbox = loop.inbox
         let seen = Mutex<[Int]>([])
@@ -58,7 +58,7 @@ struct LoopTests {
         inbox.post { Issue.record("nobody is there to run it") }
     }
 
-    @Test func `the clocks stand still during a turn and agree with the system`() throws {
+    @Test func `the clocks do not advance during a turn and agree with the system`() throws {
         let loop = try EventLoop()
         loop.afterTurn {
             let (now, wall) = (loop.now, loop.wallMicroseconds)

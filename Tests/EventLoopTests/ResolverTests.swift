@@ -30,7 +30,7 @@ struct ResolverTests {
         return (result, lifetime, server)
     }
 
-    @Test func `A and AAAA are asked for together`() throws {
+    @Test func `A and AAAA are queried together`() throws {
         let (outcome, _, server) = try ask(.addresses([Self.v4, Self.v6], ttl: 60))
         #expect(Set(try outcome.get().addresses) == [Self.v4Address, Self.v6Address])
         #expect(Set(server.udpQuestions) == ["one.test 1", "one.test 28"])
@@ -46,32 +46,32 @@ struct ResolverTests {
         Lifetime(ttl: 86_400, believed: 3599...3600),
     ]
 
-    @Test(arguments: lifetimes) func `time-to-live is heeded within bounds`(_ row: Lifetime) throws {
+    @Test(arguments: lifetimes) func `the time-to-live is respected within its bounds`(_ row: Lifetime) throws {
         let lifetime = try #require(try ask(.addresses([Self.v4], ttl: row.ttl)).lifetime)
         #expect(lifetime > .seconds(row.believed.lowerBound))
         #expect(lifetime <= .seconds(row.believed.upperBound))
     }
 
-    @Test func `an alias is believed no longer than its own time-to-live`() throws {
+    @Test func `an alias is used no longer than its own time-to-live`() throws {
         let (outcome, lifetime, _) = try ask(.alias(ttl: 30, [Self.v4], addressTTL: 600))
         #expect(try outcome.get().addresses == [Self.v4Address])
         #expect(try #require(lifetime) <= .seconds(30))
     }
 
-    @Test func `an answer that does not fit is fetched over TCP`() throws {
+    @Test func `an answer that is too long for UDP is fetched over TCP`() throws {
         let (outcome, _, server) = try ask(.truncated([Self.v4], ttl: 60))
         #expect(try outcome.get().addresses == [Self.v4Address])
         #expect(!server.tcpQuestions.isEmpty)
     }
 
-    @Test func `failures are told apart`() throws {
+    @Test func `each kind of failure is reported as such`() throws {
         #expect(try ask(.noSuchName).outcome == .failure(.notFound))
         #expect(try ask(.addresses([], ttl: 60)).outcome == .failure(.notFound))
         #expect(try ask(.serverFailure).outcome == .failure(.serverUnreachable))
         #expect(try ask(.silence).outcome == .failure(.timedOut))
     }
 
-    @Test func `many who ask for one name ask once, then the cache answers`() throws {
+    @Test func `many look-ups of one name send one query, then the cache answers`() throws {
         let loop = try EventLoop()
         let server = try ScriptedNameServer(loop) { _, _ in .addresses([Self.v4], ttl: 60) }
         let resolver = try Resolver(loop: loop, options: server.options)
@@ -86,7 +86,7 @@ struct ResolverTests {
         #expect(resolver.stats == .with(queries: 1, cacheHits: 1, joined: 10))
     }
 
-    @Test func `that there is no such name is remembered`() throws {
+    @Test func `the absence of a name is cached`() throws {
         let loop = try EventLoop()
         let server = try ScriptedNameServer(loop) { _, _ in .noSuchName }
         let resolver = try Resolver(loop: loop, options: server.options)
@@ -105,7 +105,7 @@ struct ResolverTests {
         #expect(server.udpQuestions.isEmpty)
     }
 
-    @Test func `what can not be asked is refused, and so is one question too many`() throws {
+    @Test func `invalid names and queries beyond the bound are refused`() throws {
         let loop = try EventLoop()
         let server = try ScriptedNameServer(loop) { _, _ in .silence }
         var options = server.options
@@ -117,7 +117,7 @@ struct ResolverTests {
         #expect(try outcome(resolver, loop, "second.test") == .failure(.tooManyQueries))
     }
 
-    @Test func `a resolver may go away with questions open`() throws {
+    @Test func `a resolver may be released with open queries`() throws {
         let loop = try EventLoop()
         let server = try ScriptedNameServer(loop) { _, _ in .silence }
         do {
@@ -133,7 +133,7 @@ struct ResolverTests {
         }
     }
 
-    @Test func `the cache is bounded and keeps what is asked for`() {
+    @Test func `the cache is bounded and keeps names in use`() {
         var cache = ResolverCache(entriesMax: 100)
         let start = MonotonicTime(nanoseconds: 0)
         let later = start.advanced(by: .seconds(10))

@@ -13,14 +13,16 @@ struct SocketTests {
         Spelling(address: SocketAddress(v6: 0x2001_0db8_0000_0000, low: 0xff, port: 0), text: "[2001:db8::ff]:0"),
     ]
 
-    @Test(arguments: spellings) func `addresses are spelled as usual and survive the kernel's form`(_ row: Spelling) {
+    @Test(arguments: spellings) func `addresses have their usual spelling and survive the kernel's form`(
+        _ row: Spelling
+    ) {
         #expect(row.address.description == row.text)
         let back = unsafe row.address.withSockaddr { unsafe SocketAddress($0, length: Int($1)) }
         #expect(back == row.address)
         #expect(row.address.with(port: 9).port == 9)
     }
 
-    @Test func `a client comes in with its address, and nobody waiting is no error`() throws {
+    @Test func `a client is accepted with its address, and an empty queue is not an error`() throws {
         let listener = try Sockets.listen(loopback(), reusePort: true, backlog: 16)
         let address = try Sockets.localAddress(listener.rawValue)
         #expect(address.port != 0)
@@ -44,13 +46,13 @@ struct SocketTests {
         #expect(throws: SocketError.failed(.connect, errno: ECONNREFUSED)) { _ = try Sockets.connect(address) }
     }
 
-    @Test func `an address in use is told`() throws {
+    @Test func `an address in use is reported`() throws {
         let listener = try Sockets.listen(loopback(), reusePort: false, backlog: 16)
         let address = try Sockets.localAddress(listener.rawValue)
         #expect(throws: SocketError.addressInUse) { _ = try Sockets.listen(address, reusePort: false, backlog: 1) }
     }
 
-    @Test func `a socket file nobody answers on is replaced, one in use is not`() throws {
+    @Test func `an unused socket file is replaced, and one in use is not`() throws {
         let path = "/tmp/larder-test-\(getpid())-\(UInt32.random(in: 0...UInt32.max)).sock"
         let address = try SocketAddress(unixPath: path)
         defer { _ = unsafe unlink(path) }
@@ -64,13 +66,13 @@ struct SocketTests {
         _ = try Sockets.listen(address, reusePort: false, backlog: 4)
     }
 
-    @Test func `paths that fit no socket are refused`() throws {
+    @Test func `paths that are too long for a socket are refused`() throws {
         #expect(try SocketAddress(unixPath: String(repeating: "x", count: 107)).unixPath?.count == 107)
         #expect(throws: SocketError.pathTooLong) { try SocketAddress(unixPath: String(repeating: "x", count: 108)) }
         #expect(throws: SocketError.emptyPath) { try SocketAddress(unixPath: "") }
     }
 
-    @Test func `reading and writing tell block, end and failure apart`() throws {
+    @Test func `reading and writing distinguish blocking, end and failure`() throws {
         let pair = try socketPair()
         var bytes: [UInt8] = [0, 0]
         func readOnce() -> IOResult {

@@ -43,7 +43,7 @@ struct TunnelTests {
     }
     private final class Box<T> { var value: T? }
 
-    @Test func `bytes read before come first, and an end of one side leaves the other going`() throws {
+    @Test func `bytes that were read before are sent first, and one side may end before the other`() throws {
         let tunnel = try Fixture(initialAToB: Array("hel".utf8), initialBToA: Array("early ".utf8))
         let (client, server) = (tunnel.client.rawValue, tunnel.server.rawValue)
         let seen = Mutex<[String]>([])
@@ -64,7 +64,7 @@ struct TunnelTests {
         #expect(tunnel.pipes.idleCount == 0, "a short tunnel needs no pipe")
     }
 
-    @Test func `much goes both ways at once unharmed, spliced, with the pipes kept for the next`() throws {
+    @Test func `large amounts pass in both directions unchanged, and pipes are used again`() throws {
         let size = 8 << 20
         let tunnel = try Fixture()
         let (client, server) = (tunnel.client.rawValue, tunnel.server.rawValue)
@@ -104,7 +104,7 @@ struct TunnelTests {
         #expect((1...2).contains(tunnel.pipes.idleCount))
     }
 
-    @Test func `a sink that does not read stops the reading, without spinning`() throws {
+    @Test func `a sink that does not read pauses its source without spinning`() throws {
         let tunnel = try Fixture()
         let client = tunnel.client.rawValue
         let chunk = [UInt8](repeating: 7, count: 65536)
@@ -135,14 +135,14 @@ struct TunnelTests {
         #expect(tunnel.ended.value == .cancelled)
     }
 
-    @Test func `a tunnel where nothing moves ends at its limit`() throws {
+    @Test func `a tunnel without traffic ends at its time limit`() throws {
         let tunnel = try Fixture(idle: .milliseconds(100))
         #expect(tunnel.runToEnd() == .idle)
         #expect(receive(tunnel.client.rawValue, 1) == [])
         #expect(receive(tunnel.server.rawValue, 1) == [])
     }
 
-    @Test func `a reset ends the tunnel and is told`() throws {
+    @Test func `a reset ends the tunnel and is reported`() throws {
         let tunnel = try Fixture()
         let fd = tunnel.client.rawValue
         // Connecting to nowhere (AF_UNSPEC) resets the connection while the descriptor stays its owner's.

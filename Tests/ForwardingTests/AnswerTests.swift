@@ -35,7 +35,7 @@ func answer(
 
 @Suite("RFC 9110 §14, §15.4.5 The form of a stored answer")
 struct AnswerFormTests {
-    @Test func `the whole, as it is stored`() throws {
+    @Test func `a request without range and conditions gets the stored response unchanged`() throws {
         let (form, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h"))
         #expect(form.status == 200 && form.hasBody && form.framing == .length(10))
         #expect(
@@ -49,7 +49,7 @@ struct AnswerFormTests {
         ("HEAD http://h/ HTTP/1.0", nil, .untilClose, false, false),
         ("GET http://h/ HTTP/1.1", 0, .length(0), false, false),
     ]
-    @Test(arguments: lengths) func `framing towards the client`(
+    @Test(arguments: lengths) func `the framing follows from the length and the client's version`(
         _ row: (line: String, length: Int?, framing: ForwardedHead.Framing, hasBody: Bool, ends: Bool)
     ) throws {
         let (form, lines) = try answer(try request(row.line, "Host: h"), length: row.length)
@@ -57,7 +57,7 @@ struct AnswerFormTests {
         #expect(lines.contains("Connection: close") == row.ends)
     }
 
-    @Test func `§15.4.5: a 304 says nothing of the content`() throws {
+    @Test func `§15.4.5: a 304 has no fields that describe the content`() throws {
         let (form, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h", "If-None-Match: \"a\""))
         #expect(form.status == 304 && !form.hasBody)
         #expect(lines.first == "HTTP/1.1 304 Not Modified")
@@ -66,7 +66,7 @@ struct AnswerFormTests {
         #expect(!lines.contains { $0.hasPrefix("Content-") })
     }
 
-    @Test func `§14.4: one range`() throws {
+    @Test func `§14.4: one range is answered with 206 and Content-Range`() throws {
         let (form, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h", "Range: bytes=2-4"))
         #expect(form.status == 206 && form.framing == .length(3))
         #expect(lines.contains("Content-Range: bytes 2-4/10"))
@@ -74,7 +74,7 @@ struct AnswerFormTests {
         #expect(lines.contains("Content-Type: text/plain"))
     }
 
-    @Test func `§15.5.17: a range that is not there`() throws {
+    @Test func `§15.5.17: an unsatisfiable range is answered with 416`() throws {
         let (form, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h", "Range: bytes=10-"))
         #expect(form.status == 416 && !form.hasBody)
         #expect(lines.contains("Content-Range: bytes */10"))
@@ -82,7 +82,7 @@ struct AnswerFormTests {
         #expect(!lines.contains("Content-Type: text/plain"))
     }
 
-    @Test func `§14.6: several ranges`() throws {
+    @Test func `§14.6: several ranges are answered as multipart`() throws {
         let (form, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h", "Range: bytes=0-1,8-9"))
         guard case .ranges(let parts) = form.content else {
             Issue.record("\(form.content)")
@@ -101,7 +101,7 @@ struct AnswerFormTests {
         #expect(!lines.contains("Content-Type: text/plain"))
     }
 
-    @Test func `§14.2: a Range is ignored where the coding is another, or the length is not known`() throws {
+    @Test func `§14.2: a Range is ignored if the coding is changed or the length is unknown`() throws {
         let ranged = try request("GET http://h/ HTTP/1.1", "Host: h", "Range: bytes=0-1")
         #expect(try answer(ranged, length: nil).form.status == 200)
         let (form, lines) = try answer(ranged, length: nil, coding: .gzipped)
@@ -109,7 +109,7 @@ struct AnswerFormTests {
         #expect(lines.contains("Content-Encoding: gzip") && lines.contains("ETag: W/\"a\""))
     }
 
-    @Test func `§12.5.5: Vary where another client would get another coding`() throws {
+    @Test func `§12.5.5: Vary is added if another client would get another coding`() throws {
         let (_, lines) = try answer(try request("GET http://h/ HTTP/1.1", "Host: h"), addsVary: true)
         #expect(lines.contains("Vary: Accept-Encoding"))
     }
@@ -126,7 +126,7 @@ struct RelayedHeadTests {
         // What GET would have been answered with.
         ("HEAD http://h/ HTTP/1.1", .none, .none, "Content-Length: 9\r\n\r\n"),
     ]
-    @Test(arguments: rows) func `framing anew for the client`(
+    @Test(arguments: rows) func `the framing is chosen for the client`(
         _ row: (request: String, length: BodyLength, framing: ForwardedHead.Framing, end: String)
     ) throws {
         let received = try request(row.request, "Host: h")
@@ -144,7 +144,7 @@ struct RelayedHeadTests {
                 """)
     }
 
-    @Test(arguments: ["GET", "HEAD"]) func `a 204 says no length`(_ method: String) throws {
+    @Test(arguments: ["GET", "HEAD"]) func `a 204 has no Content-Length`(_ method: String) throws {
         let received = try request("\(method) http://h/ HTTP/1.1", "Host: h")
         let head = RelayedHead(
             status: 204, length: .none, to: received.method, minorVersion: 1, reason: .method, detail: nil)
@@ -155,7 +155,7 @@ struct RelayedHeadTests {
     }
 }
 
-@Suite("RFC 9211 §2 Cache-Status of what is served from the store")
+@Suite("RFC 9211 §2 Cache-Status of stored responses")
 struct ServiceTests {
     static let rows: [(service: Service, text: String)] = [
         (.hit, "larder; hit; ttl=3"), (.stale, "larder; hit; ttl=3"),
@@ -167,7 +167,8 @@ struct ServiceTests {
         (.staleOnError(.stale, status: 0), "larder; fwd=stale; ttl=3; detail=stale-on-error"),
         (.staleOnError(.stale, status: 503), "larder; fwd=stale; fwd-status=503; ttl=3; detail=stale-on-error"),
     ]
-    @Test(arguments: rows) func `each way has its text`(_ row: (service: Service, text: String)) {
+    @Test(arguments: rows) func `each way of serving has its own Cache-Status`(_ row: (service: Service, text: String))
+    {
         var bytes: [UInt8] = []
         row.service.cacheStatus(ttl: Seconds(3)).append(to: &bytes)
         #expect(text(bytes) == row.text)
@@ -189,14 +190,16 @@ struct ErrorResponseTests {
         return text(out)
     }
 
-    @Test(arguments: Refusal.allCases) func `what was not forwarded claims no fwd`(_ refusal: Refusal) throws {
+    @Test(arguments: Refusal.allCases) func `the error for a request that was not forwarded has no fwd`(
+        _ refusal: Refusal
+    ) throws {
         #expect(try rendered(refusal).contains("\r\nCache-Status: larder; detail=\(refusal.name)\r\n"))
         #expect(
             try rendered(refusal, forwardReason: .uriMiss)
                 .contains("\r\nCache-Status: larder; fwd=uri-miss; detail=\(refusal.name)\r\n"))
     }
 
-    @Test(arguments: Refusal.allCases) func `each says what it is, and only 407 asks for credentials`(
+    @Test(arguments: Refusal.allCases) func `each error names its type, and only 407 has a challenge`(
         _ refusal: Refusal
     )
         throws
@@ -210,7 +213,7 @@ struct ErrorResponseTests {
         #expect(page.contains("Proxy-Authenticate: ") == (refusal.status == 407))
     }
 
-    @Test func `a denial names its rule`() throws {
+    @Test func `the error of a denial names the rule`() throws {
         let denial = Denial(rule: 3, reason: .rule, text: "not \"on\" the list")
         let page = try rendered(.accessDenied, denial: denial)
         #expect(page.contains("details=\"not \\\"on\\\" the list\"\r\n"))
@@ -223,7 +226,7 @@ struct ErrorResponseTests {
         ("text/html;q=0.2, application/json", "application/json", "\"uri\":\"http://h/<a>\""),
         ("image/png", "text/plain; charset=utf-8", "http://h/<a>"),
     ]
-    @Test(arguments: forms) func `the form that the client likes best`(
+    @Test(arguments: forms) func `the page has the form that the client prefers`(
         _ row: (accept: String, type: String, uri: String)
     )
         throws
@@ -234,7 +237,7 @@ struct ErrorResponseTests {
     }
 }
 
-@Suite("RFC 9110 §7.6.2, §7.6.3, §9.3.7, §9.3.8 What Larder answers itself")
+@Suite("RFC 9110 §7.6.2, §7.6.3, §9.3.7, §9.3.8 Answers of Larder's own")
 struct LocalAnswerTests {
     enum Kind: Equatable { case none, refusal(Refusal), response(UInt16) }
     static let rows: [(line: String, fields: [String], kind: Kind)] = [
@@ -249,7 +252,9 @@ struct LocalAnswerTests {
         ("GET http://h/ HTTP/1.1", ["Via: 1.1 larder (id)"], .refusal(.loopDetected)),
         ("GET http://h/ HTTP/1.1", ["Via: 1.1 larder (other)"], .none),
     ]
-    @Test(arguments: rows) func `for the proxy, or to be forwarded`(_ row: (line: String, fields: [String], kind: Kind))
+    @Test(arguments: rows) func `Larder answers requests for the proxy, and forwards the others`(
+        _ row: (line: String, fields: [String], kind: Kind)
+    )
         throws
     {
         let received = try request(row.line, ["Host: h"] + row.fields)
@@ -262,7 +267,7 @@ struct LocalAnswerTests {
         #expect(kind == row.kind)
     }
 
-    @Test func `a host that is none`() throws {
+    @Test func `an invalid host is refused`() throws {
         let received = try request("GET http://h/ HTTP/1.1", "Host: h")
         guard case .refusal(.hostInvalid) = LocalAnswer(received, hasDestination: false, instance: [1]) else {
             Issue.record("it is forwarded")
@@ -270,7 +275,7 @@ struct LocalAnswerTests {
         }
     }
 
-    @Test func `TRACE shows the request without its secrets`() throws {
+    @Test func `TRACE returns the request without its secrets`() throws {
         let received = try request(
             "TRACE http://h/ HTTP/1.1", "Host: h", "Max-Forwards: 0", "Cookie: a=b", "Authorization: x", "X: 1")
         guard case .response(_, _, let body) = LocalAnswer(received, hasDestination: true, instance: [1]) else {
@@ -283,7 +288,7 @@ struct LocalAnswerTests {
 
 @Suite("The access log: one line")
 struct AccessLogLineTests {
-    @Test func `a request`() {
+    @Test func `a line has every member of a request`() {
         var facts = AccessLogLine.Facts()
         facts.startedAt = 784_111_777_042_000
         facts.endedAt = facts.startedAt + 1500
@@ -305,7 +310,7 @@ struct AccessLogLineTests {
                 """)
     }
 
-    @Test func `nobody can forge a line`() {
+    @Test func `a client cannot forge a line`() {
         var (line, bytes) = (AccessLogLine(), [UInt8]())
         let (method, target) = ([UInt8](), Array("a\"b\\c\r\n\u{7F}".utf8))
         line.append(AccessLogLine.Facts(), method: method.span, target: target.span, to: &bytes)

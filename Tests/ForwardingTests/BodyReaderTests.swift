@@ -65,7 +65,7 @@ struct BodyReaderTests {
         (.untilClose, "", .complete), (.untilClose, "ab", .complete), (.chunked, "1\r\na\r\n0\r\n\r\n", .complete),
         (.chunked, "1\r\na\r\n", .cutShort), (.chunked, "", .cutShort),
     ]
-    @Test(arguments: closings) func `RFC 9112 §8: a body that is cut short`(
+    @Test(arguments: closings) func `RFC 9112 §8: a body whose connection closes too early is incomplete`(
         _ row: (length: BodyLength, bytes: String, ending: BodyReader.Ending)
     ) throws {
         var reader = BodyReader(row.length, limits: Limits())
@@ -75,7 +75,7 @@ struct BodyReaderTests {
         #expect(reader.closed() == row.ending)
     }
 
-    @Test func `content may be read straight to its place, as far as the framing lets in`() throws {
+    @Test func `content is read directly only as far as the framing allows`() throws {
         var reader = BodyReader(.length(10), limits: Limits())
         #expect(reader.readableDirectly == 10)
         reader.passed(4)
@@ -91,7 +91,7 @@ struct BodyReaderTests {
         #expect(untilClose.missing == nil)
     }
 
-    @Test func `trailers are there at the end`() throws {
+    @Test func `trailers are available at the end of the body`() throws {
         var reader = BodyReader(.chunked, limits: Limits())
         let bytes = Array("0\r\nX: 1\r\n\r\n".utf8)
         var offset = 0
@@ -101,7 +101,7 @@ struct BodyReaderTests {
         #expect(reader.trailers?.lines.count == 1)
     }
 
-    @Test func `RFC 9112 §7.1: chunks that are none are an error`() {
+    @Test func `RFC 9112 §7.1: malformed chunks are an error`() {
         var reader = BodyReader(.chunked, limits: Limits())
         let bytes = Array("zz\r\n".utf8)
         var offset = 0
@@ -116,9 +116,11 @@ struct TrailerTests {
         ("content-foo: 1", false), ("Authorization: x", false), ("Set-Cookie: a=b", false), ("Proxy-X: 1", false),
         ("ETag: \"a\"", false), ("Cache-Control: max-age=9", false),
     ]
-    @Test(arguments: rows) func `only those that change nothing`(_ row: (line: String, isForwarded: Bool)) throws {
+    @Test(arguments: rows) func `trailers that could change how the message is understood are dropped`(
+        _ row: (line: String, isForwarded: Bool)
+    ) throws {
         let kept = ForwardedHead.trailers(try response("HTTP/1.1 200 OK", row.line).fields)
         #expect((kept != nil) == row.isForwarded)
     }
-    @Test func `none`() { #expect(ForwardedHead.trailers(nil) == nil) }
+    @Test func `no trailers are left if all are dropped`() { #expect(ForwardedHead.trailers(nil) == nil) }
 }

@@ -17,7 +17,7 @@ struct LogScrubbingTests {
         ("http://a/?", "http://a/?"),
     ]
 
-    @Test(arguments: rows) func `query parameters that are credentials by name`(
+    @Test(arguments: rows) func `the values of query parameters with names of credentials are replaced`(
         _ row: (target: String, logged: String)
     ) {
         let bytes = Array(row.target.utf8)

@@ -2,7 +2,7 @@ import Forwarding
 import Message
 import Testing
 
-@Suite("RFC 9110 §7.6.1 Connection: fields that end with this hop")
+@Suite("RFC 9110 §7.6.1 Connection: hop-by-hop fields are not forwarded")
 struct HopByHopTests {
     static let rows: [(fields: [String], sent: [String])] = [
         (["X-End: 1", "accept: */*"], ["X-End: 1", "accept: */*"]),
@@ -14,7 +14,7 @@ struct HopByHopTests {
         (["Trailer: Expires", "Authorization: Basic eDp5"], ["Trailer: Expires", "Authorization: Basic eDp5"]),
         (["A: 1", "Connection: close", "B: 2", "B: 3"], ["A: 1", "B: 2", "B: 3"]),
     ]
-    @Test(arguments: rows) func `what goes on, in order and as it was spelled`(
+    @Test(arguments: rows) func `end-to-end fields are forwarded in order and in their own spelling`(
         _ row: (fields: [String], sent: [String])
     )
         throws
@@ -28,7 +28,7 @@ struct HopByHopTests {
         #expect(old.lines.count == 3)
     }
 
-    @Test func `responses lose the same`() throws {
+    @Test func `hop-by-hop fields of responses are dropped as well`() throws {
         let received = try response(
             "HTTP/1.1 200 Fine", "Connection: X-Hop", "X-Hop: 1", "Keep-Alive: timeout=5", "Proxy-Status: cdn",
             "Proxy-Authenticate: Basic", "Transfer-Encoding: chunked", "ETag: \"a\"")
@@ -52,7 +52,7 @@ struct OutgoingTargetTests {
         ("GET https://h:80/ HTTP/1.1", "GET / HTTP/1.1", "Host: h:80"),
         ("GET http://[::1]:81/ HTTP/1.0", "GET / HTTP/1.1", "Host: [::1]:81"),
     ]
-    @Test(arguments: rows) func `origin form, and the host of the target`(
+    @Test(arguments: rows) func `the request has the target in origin form and the host of the target`(
         _ row: (line: String, start: String, host: String)
     ) throws {
         let outgoing = OutgoingRequest(try request(row.line, "Host: elsewhere"))
@@ -67,7 +67,7 @@ struct MaxForwardsTests {
     static let rows: [(method: String, value: String, sent: String)] = [
         ("OPTIONS", "7", "6"), ("TRACE", "1", "0"), ("GET", "7", "7"), ("OPTIONS", "many", "many"),
     ]
-    @Test(arguments: rows) func `counts down for OPTIONS and TRACE`(
+    @Test(arguments: rows) func `Max-Forwards is decremented for OPTIONS and TRACE only`(
         _ row: (method: String, value: String, sent: String)
     )
         throws
@@ -79,7 +79,7 @@ struct MaxForwardsTests {
 
 @Suite("RFC 9110 §7.6.3 Via")
 struct ViaTests {
-    @Test func `ours stands behind those that are there, with the version of the request`() throws {
+    @Test func `Larder's member of Via follows the received ones, with the version of the request`() throws {
         let received = try request("GET http://h/ HTTP/1.1", "Host: h", "Via: 1.0 a", "X: 1", "Via: 1.1 b, 2 c")
         #expect(
             OutgoingRequest(received).lines.dropFirst(2)
@@ -87,7 +87,7 @@ struct ViaTests {
         #expect(OutgoingRequest(try request("GET http://h/ HTTP/1.0")).lines.last == "Via: 1.0 larder (id)")
     }
 
-    @Test func `a response names us too`() throws {
+    @Test func `a response gets a member of Via as well`() throws {
         var bytes: [UInt8] = []
         let now = WallTime(secondsSinceEpoch: 784_111_777)
         ForwardedHead.appendProxyFields(try response("HTTP/1.0 200 OK"), now: now, to: &bytes)
@@ -103,7 +103,9 @@ struct UpgradeTests {
         (["Connection: Upgrade", "Upgrade: h2c"], false), (["Upgrade: websocket"], false),
         (["Connection: Upgrade"], false),
     ]
-    @Test(arguments: rows) func `only WebSocket`(_ row: (fields: [String], isForwarded: Bool)) throws {
+    @Test(arguments: rows) func `only an upgrade to WebSocket is forwarded`(
+        _ row: (fields: [String], isForwarded: Bool)
+    ) throws {
         let sent = forwarded(try request("GET http://h/ HTTP/1.1", ["Host: h"] + row.fields))
         #expect(sent == (row.isForwarded ? ["Connection: Upgrade", "Upgrade: websocket"] : []))
     }
@@ -111,7 +113,7 @@ struct UpgradeTests {
 
 @Suite("An outgoing request is a value")
 struct OutgoingRequestValueTests {
-    @Test func `conditions take the place of the client's own`() throws {
+    @Test func `the validators of stored responses replace the client's conditions`() throws {
         let received = try request(
             "GET http://h/ HTTP/1.1", "Host: h", "If-None-Match: \"old\"", "If-Modified-Since: x", "X: 1")
         let outgoing = OutgoingRequest(

@@ -82,9 +82,9 @@ struct BodyLengthTests {
         #expect(Self.response(200, row.input, to: .get) == row.expect)
     }
 
-    @Test func `a request that says nothing has no body`() { #expect(Self.request("") == .length(.none)) }
+    @Test func `a request without length fields has no body`() { #expect(Self.request("") == .length(.none)) }
 
-    @Test func `a response that says nothing lasts until the origin closes`() {
+    @Test func `a response without length fields lasts until the origin closes`() {
         #expect(Self.response(200, "", to: .get) == .length(.untilClose))
         #expect(Self.response(200, "Connection: close\r\n", to: .get, version: "1.0") == .length(.untilClose))
     }
@@ -102,13 +102,13 @@ struct BodyLengthTests {
         }
     }
 
-    @Test func `nothing answers HEAD with a body, but its length must be a number`() {
+    @Test func `the response to HEAD has no body, but its Content-Length must be valid`() {
         #expect(Self.response(200, "Content-Length: 5\r\n", to: .head) == .length(.none))
         #expect(Self.response(200, "Transfer-Encoding: chunked\r\n", to: .head) == .length(.none))
         #expect(Self.response(200, "Content-Length: x\r\n", to: .head) == .error(.badContentLength))
     }
 
-    @Test func `CONNECT that succeeds is a tunnel, whatever the fields say (rule 2)`() {
+    @Test func `a successful CONNECT is a tunnel, whatever its fields say (rule 2)`() {
         #expect(Self.response(200, "Content-Length: 5\r\n", to: .connect) == .length(.tunnel))
         #expect(Self.response(299, "Transfer-Encoding: chunked\r\n", to: .connect) == .length(.tunnel))
         #expect(Self.response(407, "Content-Length: 5\r\n", to: .connect) == .length(.length(5)))
@@ -162,7 +162,7 @@ struct KeepAliveTests {
         ("timeout=99999999999999999999", 1 << 31),
     ]
 
-    @Test(arguments: rows) func `for how long the other side keeps an idle connection`(
+    @Test(arguments: rows) func `the timeout of Keep-Alive is read`(
         _ row: (value: String?, seconds: Int64?)
     ) {
         var fields = Fields()

@@ -2,7 +2,7 @@ import Framing
 import Message
 import Testing
 
-@Suite("Requests within a tunnel that was opened up (RFC 9112 §3.2.1, RFC 9110 §7.4)")
+@Suite("Requests inside an intercepted tunnel (RFC 9112 §3.2.1, RFC 9110 §7.4)")
 struct FixedOriginTests {
     struct Row: Sendable {
         let request: String
@@ -40,7 +40,7 @@ struct FixedOriginTests {
         }
     }
 
-    @Test func `a plain tunnel on a port of its own`() throws {
+    @Test func `a tunnel to another port than the default completes targets with that port`() throws {
         let origin = FixedOrigin(scheme: .http, host: "[2001:db8::1]".utf8, port: 8080)
         let bytes = Array("GET /a HTTP/1.1\r\nHost: [2001:db8::1]:8080\r\n\r\n".utf8)
         var head = RequestHead()

@@ -16,40 +16,40 @@ struct HeadLimitsTests {
         return [nil, Array(1...bytes.count)].map { parseRequest(bytes, askedAt: $0, limits: limits)?.error }
     }
 
-    @Test func `a head of the greatest size is taken, one byte more is 431`() {
+    @Test func `a head of the largest size is accepted, and one byte more is refused with 431`() {
         let request = "GET / HTTP/1.1\r\nHost: a\r\nLong: \(String(repeating: "x", count: 200))\r\n\r\n"
         #expect(Self.errors(request, Self.limits(head: request.utf8.count)) == [nil, nil])
         #expect(Self.errors(request, Self.limits(head: request.utf8.count - 1)) == [.headTooLarge, .headTooLarge])
         #expect(FramingError.headTooLarge.requestStatus == 431)
     }
 
-    @Test func `a head that can not end within bounds is refused before it ends`() {
+    @Test func `a head that cannot end within its bounds is refused before it ends`() {
         let start = "GET / HTTP/1.1\r\nHost: a\r\nLong: "
         let request = start + String(repeating: "x", count: 100 - start.utf8.count)
         #expect(Self.errors(request, Self.limits(head: 101)) == [nil, nil])
         #expect(Self.errors(request, Self.limits(head: 100)) == [.headTooLarge, .headTooLarge])
     }
 
-    @Test func `the greatest number of fields is taken, one more is 431`() {
+    @Test func `the largest number of fields is accepted, and one more is refused with 431`() {
         let request = "GET / HTTP/1.1\r\nHost: a\r\nA: b\r\nC: d\r\n\r\n"
         #expect(Self.errors(request, Self.limits(fields: 3)) == [nil, nil])
         #expect(Self.errors(request, Self.limits(fields: 2)) == [.tooManyFields, .tooManyFields])
         #expect(FramingError.tooManyFields.requestStatus == 431)
     }
 
-    @Test func `a target of the greatest length is taken, one byte more is 414`() {
+    @Test func `a target of the largest length is accepted, and one byte more is refused with 414`() {
         let request = "GET /\(String(repeating: "x", count: 99)) HTTP/1.1\r\nHost: a\r\n\r\n"
         #expect(Self.errors(request, Self.limits(target: 100)) == [nil, nil])
         #expect(Self.errors(request, Self.limits(target: 99)) == [.targetTooLong, .targetTooLong])
         #expect(FramingError.targetTooLong.requestStatus == 414)
     }
 
-    @Test func `a request line without an end is 414 before it ends`() {
+    @Test func `a request line without an end is refused with 414`() {
         let request = "GET /\(String(repeating: "x", count: 1000))"
         #expect(Self.errors(request, Self.limits(target: 500)) == [.targetTooLong, .targetTooLong])
     }
 
-    @Test func `a response head too large is named by RFC 9209`() {
+    @Test func `a response head that is too large has its error type of RFC 9209`() {
         let response = Array("HTTP/1.1 200 OK\r\nA: b\r\n\r\n".utf8)
         let error = parseResponse(response, limits: Self.limits(head: response.count - 1))?.error
         #expect(error == .headTooLarge)
@@ -69,7 +69,7 @@ struct HeadLimitsTests {
         #expect(try parseRequestHead(request.span, into: &head, progress: &progress, limits: Limits()))
     }
 
-    @Test func `errors have names and statuses of their own`() {
+    @Test func `each error has its own name and a status`() {
         #expect(Set(FramingError.allCases.map(\.reason)).count == FramingError.allCases.count)
         let statuses = Dictionary(grouping: FramingError.allCases, by: \.requestStatus)
         #expect(Set(statuses.keys) == [400, 414, 431, 501, 505])

@@ -2,7 +2,7 @@ import Framing
 import Message
 import Testing
 
-@Suite("The body of a request is taken out of its framing (RFC 9112 §6)")
+@Suite("The framing of a request's body is decoded (RFC 9112 §6)")
 struct RequestBodyDecoderTests {
     struct Row: Sendable {
         let length: BodyLength
@@ -20,7 +20,7 @@ struct RequestBodyDecoderTests {
         Row(length: .chunked, bytes: "0\r\nA: b\r\n\r\nGET ", content: "", rest: "GET "),
     ]
 
-    @Test(arguments: rows) func `however it arrives`(_ row: Row) throws {
+    @Test(arguments: rows) func `the content is the same however the body is split`(_ row: Row) throws {
         let bytes = Array(row.bytes.utf8)
         for size in 1...bytes.count {
             var decoder = RequestBodyDecoder(row.length, limits: Limits())
@@ -36,7 +36,7 @@ struct RequestBodyDecoderTests {
         }
     }
 
-    @Test func `trailers are there when it is whole`() throws {
+    @Test func `trailers are available when the body is complete`() throws {
         var decoder = RequestBodyDecoder(.chunked, limits: Limits())
         var content: [UInt8] = []
         _ = try decoder.decode(Array("1\r\na\r\n0\r\nA: b\r\n".utf8).span, into: &content)
@@ -45,7 +45,7 @@ struct RequestBodyDecoderTests {
         #expect(decoder.trailers?.lines.count == 1)
     }
 
-    @Test func `what comes before a fault is content still`() {
+    @Test func `bytes before a violation are content`() {
         var decoder = RequestBodyDecoder(.chunked, limits: Limits())
         var content: [UInt8] = []
         #expect(throws: FramingError.self) {

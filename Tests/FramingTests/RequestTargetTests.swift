@@ -124,14 +124,14 @@ struct RequestTargetTests {
         Row("white space around it", "Host: \t a:80 \r\n", nil),
         Row("in any case", "hOST: a\r\n", nil),
     ]
-    @Test(arguments: hosts) func `Host must be there once and valid`(_ row: Row<FramingError?>) throws {
+    @Test(arguments: hosts) func `Host must be present once and valid`(_ row: Row<FramingError?>) throws {
         for target in ["/", "http://a/"] {
             let request = Array("GET \(target) HTTP/1.1\r\n".utf8) + row.bytes + [0x0D, 0x0A]
             #expect(try #require(parseRequest(request)).error == row.expect)
         }
     }
 
-    @Test func `a Host that is there must be valid in HTTP 1.0 as well`() {
+    @Test func `a Host must be valid in HTTP 1.0 as well`() {
         #expect(parseRequest(Array("GET / HTTP/1.0\r\nHost: a b\r\n\r\n".utf8))?.error == .badHost)
     }
 }

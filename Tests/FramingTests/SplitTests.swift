@@ -65,7 +65,7 @@ struct SplitTests {
 
     /// What fuzzing found once must never come back.
     @Test(arguments: ["FuzzRequestHead", "FuzzResponseHead", "FuzzChunkedBody"])
-    func `inputs that failed once`(_ target: String) throws {
+    func `inputs that failed before give no difference`(_ target: String) throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let folder = root.appending(path: "FuzzTesting/FailCases/\(target)")

@@ -18,7 +18,7 @@ struct WireProtocolTests {
         ([0x00], .http1), ([0x04, 0x01], .http1), ([0x80, 0x2E], .http1),
     ]
 
-    @Test(arguments: rows) func `by the first bytes`(_ row: (bytes: [UInt8], expected: WireProtocol)) {
+    @Test(arguments: rows) func `the first bytes decide the protocol`(_ row: (bytes: [UInt8], expected: WireProtocol)) {
         #expect(recognise(row.bytes.span) == row.expected)
     }
 

@@ -31,14 +31,14 @@ struct FieldNameTests {
         #expect(FieldName(spelling: spelling.dropLast()) == .other || name == .eTag)
     }
 
-    @Test func `the case of the enum is the spelling without hyphens`() {
+    @Test func `the case of a name is its spelling without hyphens`() {
         for name in FieldName.allCases where name != .other {
             let plain = bytes(of: name.text).filter { $0 != 0x2D }.map(asciiLowercased)
             #expect(plain == Array("\(name)".utf8).map(asciiLowercased))
         }
     }
 
-    @Test func `bytes that folding would confuse are not mistaken`() {
+    @Test func `bytes that folding of case could confuse are told apart`() {
         #expect(FieldName(spelling: Array("user\ragent".utf8)) == .other)
         #expect(FieldName(spelling: []) == .other)
     }

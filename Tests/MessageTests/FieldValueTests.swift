@@ -73,7 +73,7 @@ struct ByteRangeTests {
         #expect(parseByteRanges(value.utf8) == expected)
     }
 
-    @Test func `too many ranges are none`() {
+    @Test func `a Range with too many ranges is ignored`() {
         #expect(parseByteRanges("bytes=0-0,1-1,2-2".utf8, countMax: 3)?.count == 3)
         #expect(parseByteRanges("bytes=0-0,1-1,2-2,3-3".utf8, countMax: 3) == nil)
     }
@@ -116,7 +116,7 @@ struct QualityValueTests {
         #expect(members.map { "\(text($0.token)) \($0.weight)" } == expected)
     }
 
-    @Test func `codings are known in any case and by their old names`() {
+    @Test func `codings are recognised in any case and by their old names`() {
         for coding in ContentCoding.allCases { #expect(ContentCoding(name: bytes(of: coding.text)) == coding) }
         #expect(ContentCoding(name: "X-GZip".utf8) == .gzip)
         #expect(ContentCoding(name: "x-compress".utf8) == .compress)

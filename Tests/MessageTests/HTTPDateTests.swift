@@ -23,7 +23,7 @@ struct HTTPDateTests {
         #expect(parseHTTPDate(text.utf8, now: Self.now) == WallTime(secondsSinceEpoch: seconds))
     }
 
-    @Test func `fifty years ahead to the second is not more than fifty years`() {
+    @Test func `a two-digit year exactly fifty years ahead is in the future`() {
         let text = "Monday, 14-Nov-73 22:13:"
         #expect(parseHTTPDate((text + "20 GMT").utf8, now: Self.now)?.secondsSinceEpoch == 3_277_923_200)
         #expect(parseHTTPDate((text + "21 GMT").utf8, now: Self.now)?.secondsSinceEpoch == 122_163_201)
@@ -43,7 +43,7 @@ struct HTTPDateTests {
         #expect(parseHTTPDate(text.utf8, now: Self.now) == nil)
     }
 
-    @Test(arguments: 0..<20) func `what is written is read`(_ seed: Int) {
+    @Test(arguments: 0..<20) func `a written date is read back`(_ seed: Int) {
         for step in 0..<200 {
             let time = WallTime(secondsSinceEpoch: Int64(seed * 200 + step) * 61_234_567 - 62_167_219_200)
             var text: [UInt8] = []

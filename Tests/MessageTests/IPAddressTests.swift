@@ -1,7 +1,7 @@
 import Message
 import Testing
 
-@Suite("Addresses in every spelling")
+@Suite("Addresses are recognised in every spelling")
 struct IPAddressTests {
     static let spellings: [(String, String)] = [
         ("127.0.0.1", "127.0.0.1"), ("127.0.0.1.", "127.0.0.1"), ("127.1", "127.0.0.1"), ("127.0.1", "127.0.0.1"),
@@ -32,7 +32,9 @@ struct IPAddressTests {
     }
 
     @Test(arguments: ["127.1", "0x7f.0.0.1", "01.2.3.4", "1", "[::1]", "1.2.3.4."])
-    func `strict takes none of the loose spellings`(_ text: String) { #expect(IPAddress(strict: text.utf8) == nil) }
+    func `the strict parser refuses all loose spellings`(_ text: String) {
+        #expect(IPAddress(strict: text.utf8) == nil)
+    }
 
     @Test(arguments: [
         ("1", true), ("a.1", true), ("a.1.", true), ("0x", true), ("a.0xff", true), ("a.0X1g", false), ("a1", false),
@@ -41,7 +43,7 @@ struct IPAddressTests {
         #expect(hostEndsInNumber(text.utf8) == expected)
     }
 
-    @Test func `a mapped address is the address it maps`() {
+    @Test func `an IPv4-mapped address equals the IPv4 address`() {
         let mapped = IPAddress(v6: 0, low: 0xFFFF_7F00_0001)
         #expect(mapped == IPAddress(v4: 0x7F00_0001))
         #expect(mapped.isV4 && mapped.v4 == 0x7F00_0001)

@@ -2,7 +2,7 @@ import Message
 import Testing
 
 /// The short ways must lead where the long ones do.
-@Suite("Fast paths take nothing that the grammar refuses, and mean the same")
+@Suite("Fast paths accept nothing that the grammar refuses, with the same result")
 struct PlainAuthorityTests {
     static let pieces =
         [
@@ -11,7 +11,7 @@ struct PlainAuthorityTests {
             "[::1]", "/", "?", "a-long-name-of-more-than-sixteen-bytes", "\u{7F}", "!", "",
         ].map { Array($0.utf8) } + [[0x80], [0xC1], [0xFF]]
 
-    @Test(arguments: 0..<64) func `a plain authority is what parseAuthority says`(_ seed: Int) {
+    @Test(arguments: 0..<64) func `a plain authority gives the result of parseAuthority`(_ seed: Int) {
         var generator = SeededNumbers(state: UInt64(seed))
         for _ in 0..<200 {
             // A byte before, as in a target or a field; and something behind that must not be looked at.
@@ -31,14 +31,16 @@ struct PlainAuthorityTests {
         ("a.b-c.example./", "a.b-c.example.", nil), ("a:65535?q", "a", 65535),
         ("a-long-name-of-more-than-sixteen-bytes.example:1", "a-long-name-of-more-than-sixteen-bytes.example", 1),
     ]
-    @Test(arguments: plain) func `what is common is taken`(_ text: String, _ host: String, _ port: UInt16?) throws {
+    @Test(arguments: plain) func `the fast paths accept the common forms`(
+        _ text: String, _ host: String, _ port: UInt16?
+    ) throws {
         let bytes = Array("/\(text)".utf8)
         let (authority, _) = try #require(parsePlainAuthority(unsafe bytes.span.bytes, from: 1, to: bytes.count))
         #expect(String(decoding: bytes[authority.host], as: UTF8.self) == host)
         #expect(authority.port == port)
     }
 
-    @Test(arguments: 1...40) func `equal sees every byte`(_ count: Int) {
+    @Test(arguments: 1...40) func `equal compares every byte`(_ count: Int) {
         let first = (0..<count).map { UInt8($0) }
         #expect(equal(unsafe (first + first).span.bytes, 0, count, count: count))
         for index in 0..<count {
@@ -49,7 +51,7 @@ struct PlainAuthorityTests {
     }
 
     /// Each byte at each place, before and behind the blocks of sixteen.
-    @Test(arguments: 1...50) func `scanning finds the first byte and no other`(_ count: Int) {
+    @Test(arguments: 1...50) func `a scan finds the first matching byte`(_ count: Int) {
         for index in 0..<count {
             var bytes = [UInt8](repeating: 0x61, count: count + 3)
             bytes[index] = 0x40

@@ -61,7 +61,7 @@ struct StructuredFieldTests {
         }
     }
 
-    @Test func `strings of ours hold no byte that a string may not`() {
+    @Test func `a serialized string has no byte that strings must not have`() {
         var written: [UInt8] = []
         appendStructuredString("a\r\n\"\u{7F}ü".utf8, to: &written)
         #expect(String(decoding: written, as: UTF8.self) == "\"a??\\\"???\"")

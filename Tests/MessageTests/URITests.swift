@@ -45,7 +45,9 @@ struct URITests {
         #expect(String(decoding: target.normalised, as: UTF8.self) == expected)
     }
 
-    @Test(arguments: ["mailto:a@b", "g h", "//u@g"]) func `a reference that leads nowhere`(_ text: String) {
+    @Test(arguments: ["mailto:a@b", "g h", "//u@g"]) func `a reference to another scheme is not resolved`(
+        _ text: String
+    ) {
         #expect(TargetURI("http://a/".utf8)?.resolving(text.utf8) == nil)
     }
 }

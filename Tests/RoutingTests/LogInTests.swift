@@ -76,7 +76,7 @@ struct LogInStep: Sendable {
             ]),
     ]
 
-    @Test(arguments: rows) func `each event has its answer`(_ row: LogInRow) {
+    @Test(arguments: rows) func `each event leads to the action that follows it`(_ row: LogInRow) {
         var logIn = LogIn()
         for step in row.steps {
             let action = logIn.on(step.event)
@@ -96,7 +96,7 @@ struct LogInStep: Sendable {
         #expect(second == .sendAsItIs)
     }
 
-    @Test func `what one endpoint asks for is not shown to another`() {
+    @Test func `the challenge of one endpoint is not used for another`() {
         let (known, other) = (Endpoint(host: "a.example", port: 80), Endpoint(host: "a.example", port: 81))
         var desk = CredentialDesk(for: [known])
         let learnt = desk.on(.challenged(challenge, proves: false), at: known)

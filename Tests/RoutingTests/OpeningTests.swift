@@ -124,7 +124,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         }
     }
 
-    @Test(arguments: ways) func `each leg fails in each of its ways, wherever it stands`(_ row: OpeningRow) {
+    @Test(arguments: ways) func `each leg can fail in each of its ways`(_ row: OpeningRow) {
         let steps = row.steps()
         for (index, step) in steps.enumerated() {
             for (leg, event, failure) in Self.failures where leg == self.leg(step.action) {
@@ -156,7 +156,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         expect(&opening, .judged([nil, denial, nil]), .connect([one, three], port: 443))
     }
 
-    @Test func `where no address is permitted, the first one's denial is told`() {
+    @Test func `if no address is permitted, the opening fails with the denial of the first`() {
         var opening = Opening(OpeningGoal(origin, for: .tunnel))
         _ = opening.on(.begin)
         _ = opening.on(.resolved([one, two]))
@@ -194,7 +194,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
     ]
 
     @Test(arguments: failures)
-    func `another route is tried where the route failed, not where the destination did`(
+    func `another route is tried if the route failed, but not if the destination did`(
         failure: OpeningFailure, isOfRoute: Bool
     ) {
         var plan = Self.plan
@@ -202,13 +202,13 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         #expect((plan.current == .proxy(plainProxy)) == !isOfRoute)
     }
 
-    @Test func `every origin is reached directly`() {
+    @Test func `the only route to an origin is direct`() {
         var plan = RouteTable().route(for: Origin(.https, origin))
         #expect(plan == .direct)
         expect(&plan, .unreachable(.refused), failsOver: false)
     }
 
-    @Test func `what is dialled is the next hop`() {
+    @Test func `the next hop is dialled`() {
         #expect(OpeningGoal(origin, for: .tunnel).dialled == origin)
         #expect(OpeningGoal(origin, for: .tunnel, over: .proxy(plainProxy)).dialled == plainProxy.endpoint)
     }
@@ -232,7 +232,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
 
     @Test func `equal keys share connections`() { #expect(Self.key == LinkKey(Origin(.https, origin))) }
 
-    @Test(arguments: others) func `whatever differs keeps connections apart`(_ key: LinkKey) {
+    @Test(arguments: others) func `keys that differ in any part do not share connections`(_ key: LinkKey) {
         #expect(key != Self.key)
     }
 }

@@ -9,7 +9,9 @@ struct DestinationHostTests {
         ("a_b-c.example", "a_b-c.example"), ("1e100.net", "1e100.net"), ("localhost", "localhost"),
         ("127.0.0.1.example.org", "127.0.0.1.example.org"), ("xn--bcher-kva.example", "xn--bcher-kva.example"),
     ]
-    @Test(arguments: names) func `a name, lower case and without its last dot`(_ text: String, _ expected: String) {
+    @Test(arguments: names) func `a name is in lower case and without a dot at its end`(
+        _ text: String, _ expected: String
+    ) {
         #expect(DestinationHost(text.utf8) == .name(expected))
     }
 

@@ -14,8 +14,9 @@ struct PathPatternTests {
         ("/a*bc*bc", "/abcbc", true),
         ("/~u/*", "/%7Eu/x", false), ("/%7Eu/*", "/%7Eu/x", true), ("/%7Eu/*", "/%7eu/x", false), ("/**", "/a", true),
     ]
-    @Test(arguments: rows) func `the whole path, byte by byte`(_ text: String, _ path: String, _ expected: Bool) throws
-    {
+    @Test(arguments: rows) func `a pattern is compared with the whole path byte by byte`(
+        _ text: String, _ path: String, _ expected: Bool
+    ) throws {
         let pattern = try #require(PathPattern(text))
         #expect(pattern.matches(ArraySlice(path.utf8)) == expected)
         #expect(pattern.description == text)
@@ -27,7 +28,7 @@ struct PathPatternTests {
     @Test(arguments: refused) func `is no pattern`(_ text: String) { #expect(PathPattern(text) == nil) }
 
     /// What a run of asterisks costs is bounded by the length of path times pattern.
-    @Test func `many asterisks against a long path are told apart in time`() throws {
+    @Test func `many asterisks against a long path take linear time`() throws {
         let pattern = try #require(PathPattern("/" + String(repeating: "*a", count: 200) + "b"))
         let path = [UInt8](repeating: UInt8(ascii: "a"), count: 8000)
         #expect(!pattern.matches([UInt8(ascii: "/")] + path))
@@ -48,7 +49,7 @@ struct MediaTypePatternTests {
         ("application/*+json", "application/json", false), ("application/*+json", "application/ld+json+x", false),
         ("text/*", "", false),
     ]
-    @Test(arguments: rows) func `type and subtype, without case and parameters`(
+    @Test(arguments: rows) func `type and subtype are compared without case and parameters`(
         _ text: String, _ value: String, _ expected: Bool
     ) throws {
         let pattern = try #require(MediaTypePattern(text))

@@ -40,19 +40,19 @@ struct RuleConditionsTests {
         (paths("/admin/*"), request(path: "/x/../admin/y"), false),
         (html, request(), false),
     ]
-    @Test(arguments: rows.indices) func `all must hold, within one any`(_ index: Int) {
+    @Test(arguments: rows.indices) func `all conditions must hold, and any value of each`(_ index: Int) {
         let row = Self.rows[index]
         #expect(row.conditions.hold(row.request, type: nil) == row.expected, "row \(index): \(row.conditions)")
     }
 
-    @Test func `a type is known with the response only`() {
+    @Test func `a type condition holds only with a response`() {
         #expect(Self.html.hold(request(), type: ArraySlice("text/html; charset=utf-8".utf8)))
         #expect(!Self.html.hold(request(), type: ArraySlice("text/css".utf8)))
         #expect(Self.get.hold(request(), type: ArraySlice("text/css".utf8)))
         #expect(!Self.get.hold(request(method: .head), type: ArraySlice("text/css".utf8)))
     }
 
-    @Test func `an address may not be known yet`() {
+    @Test func `an address condition is undecided without an address`() {
         let tens = Self.conditions { $0.addresses = [AddressRange("10.0.0.0/8")].compactMap { $0 } }
         #expect(tens.hold(request(), address: nil, paths: .asSent) == nil)
         #expect(tens.hold(request(), address: ip("10.1.1.1"), paths: .asSent) == true)
@@ -77,7 +77,7 @@ struct RuleConditionsTests {
         ("/admin/*", "/admin/100%", true, true, true), ("/admin/*", "/admin%2", false, false, false),
     ]
     @Test(arguments: spellings.indices)
-    func `what opens must match however it is read, what closes in any reading`(_ index: Int) {
+    func `an allow rule matches in every reading of a path, a deny rule in any`(_ index: Int) {
         let row = Self.spellings[index]
         let (conditions, request) = (Self.paths(row.pattern), request(path: row.path))
         #expect(conditions.holdForRequest(request, paths: .asSent) == row.asSent, "\(row)")
@@ -85,7 +85,7 @@ struct RuleConditionsTests {
         #expect(conditions.holdForRequest(request, paths: .anySpelling) == row.any, "\(row)")
     }
 
-    @Test func `shown in the words of the manual`() {
+    @Test func `conditions are shown in the words of the manual`() {
         let all = Self.conditions {
             $0 = Self.paths("/pool/*")
             $0.hosts = [.below(".example.org"), .any]

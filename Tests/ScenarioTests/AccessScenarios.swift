@@ -29,7 +29,7 @@ struct DestinationScenarios {
         }
     }
 
-    @Test func `metadata addresses stay shut where private destinations are open`() throws {
+    @Test func `metadata addresses stay closed if private destinations are open`() throws {
         try scenario { s in
             let answer = try s.client().get("http://169.254.169.254/latest/")
             #expect(answer.status == 403)
@@ -61,7 +61,7 @@ struct DestinationScenarios {
         }
     }
 
-    @Test func `where only one port is allowed, the others are not`() throws {
+    @Test func `a rule that allows one port does not allow others`() throws {
         try scenario({ configuration, files in
             configuration.access.rules = [
                 DestinationScenarios.rule(.allow) { $0.ports = [files.origin.port...files.origin.port] }
@@ -76,7 +76,7 @@ struct DestinationScenarios {
     }
 
     /// 127.0.0.1 and 127.0.0.2 are both this machine, and two clients.
-    @Test func `a rule for one client is none for another`() throws {
+    @Test func `a rule for one client does not apply to another`() throws {
         try scenario({ configuration, _ in
             configuration.access.rules = [
                 DestinationScenarios.rule(.allow) { $0.clients = [AddressRange(IPAddress(v4: 0x7F00_0002))] }
@@ -91,7 +91,7 @@ struct DestinationScenarios {
         }
     }
 
-    @Test func `who is no client is refused everything, what is stored among it`() throws {
+    @Test func `an address that is not a client is refused everything, stored responses included`() throws {
         try scenario({ configuration, _ in
             configuration.access.namedClients = [AddressRange(IPAddress(v4: 0x7F00_0002))]
         }) { s in
@@ -111,7 +111,7 @@ struct DestinationScenarios {
         }
     }
 
-    @Test func `a name that leads nowhere is said to`() throws {
+    @Test func `a name that does not resolve is reported`() throws {
         try scenario { s in
             let answer = try s.client().get("http://nonexistent.invalid/")
             #expect(answer.status == 502)
@@ -130,7 +130,7 @@ struct AuthenticationScenarios {
             }, play)
     }
 
-    @Test func `missing and wrong credentials get 407, right ones are remembered and stay here`() throws {
+    @Test func `missing and wrong credentials get 407, and right ones are remembered and not forwarded`() throws {
         try withUsers { s in
             for _ in 0..<2 {
                 s.origin.expects("GET /a", "!Proxy-Authorization").replies(200, "Cache-Control: no-store")
@@ -148,7 +148,7 @@ struct AuthenticationScenarios {
         }
     }
 
-    @Test func `a rule for one user is none for another`() throws {
+    @Test func `a rule for one user does not apply to another`() throws {
         try scenario({ configuration, files in
             let lines = try ["ann", "bob"].map { "\($0):\(try hash(password: Array("secret".utf8)))\n" }
             configuration.access.basicUsersFile = try files.write("users", lines.joined())
@@ -186,7 +186,7 @@ struct TunnelPortScenarios {
         (0x5DB8_D822, 443, true, nil), (0x5DB8_D822, 22, false, nil), (0x0A00_0001, 443, true, .privateDestination),
     ]
     @Test(arguments: ports, AccessSettings.PrivateDestinations.allCases)
-    func `to public addresses, tunnels go to port 443 alone`(
+    func `tunnels to public addresses use port 443 alone`(
         _ row: (address: UInt32, port: UInt16, isTunnel: Bool, reason: DenialReason?),
         _ privateDestinations: AccessSettings.PrivateDestinations
     ) {
@@ -245,7 +245,7 @@ struct TunnelPortScenarios {
 
 @Suite("RFC 9110 §9.3.6 CONNECT, §7.8 Upgrade")
 struct TunnelScenarios {
-    @Test func `a tunnel carries early data and both ways, and keeps half-closes`() throws {
+    @Test func `a tunnel carries early data in both directions and keeps half-closes`() throws {
         try scenario({ configuration, files in
             configuration.access.connectPorts = [files.origin.port...files.origin.port]
         }) { s in

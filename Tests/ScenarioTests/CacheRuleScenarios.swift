@@ -35,7 +35,7 @@ struct CacheRuleScenarios {
         ("object_size_max: 3", 200, ["Cache-Control: max-age=60"], false),
     ]
 
-    @Test(arguments: rows) func `what they say of an answer`(
+    @Test(arguments: rows) func `the first rule that matches decides how a response is stored`(
         _ row: (rule: String, status: Int, fields: [String], isHit: Bool)
     ) throws {
         try scenario(cache: "rules: [ { match: { path: /a }, \(row.rule) } ]") { s in
@@ -53,7 +53,7 @@ struct CacheRuleScenarios {
     }
 
     @Test(arguments: ["{ path: /a }", "{ type: text/plain }"], ["Transfer-Encoding: chunked", "Connection: close"])
-    func `a body that outgrows object_size_max on the way reaches its client whole and is not kept`(
+    func `a body that grows beyond object_size_max reaches its client completely and is not kept`(
         _ match: String, _ framing: String
     ) throws {
         try scenario(cache: "rules: [ { match: \(match), object_size_max: 20KiB } ]") { s in
@@ -74,7 +74,7 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `a rule by type bounds what its type is stored at`() throws {
+    @Test func `a rule by type bounds the size of stored bodies of that type`() throws {
         try scenario(cache: "rules: [ { match: { type: text/plain }, object_size_max: 3 } ]") { s in
             for _ in 0..<2 {
                 s.origin.expects("GET /a").replies(
@@ -85,7 +85,7 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `a rule may take larger bodies than its zone does`() throws {
+    @Test func `a rule may store larger bodies than its zone`() throws {
         try scenario(
             cache: """
                 zones: [ { name: z, memory: 8MiB } ]
@@ -120,7 +120,7 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `by user: what alice's rule stores is anybody's`() throws {
+    @Test func `a response stored by a rule for one user answers other users`() throws {
         try scenario({ configuration, files in
             let users = try files.write(
                 "users", "alice:\(try hash(password: Array("a".utf8)))\nbob:\(try hash(password: Array("b".utf8)))\n")
@@ -137,7 +137,7 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `the first that matches decides, what it leaves out is not looked for in a later one`() throws {
+    @Test func `the first rule that matches decides, and later ones add nothing`() throws {
         try scenario(
             cache: """
                 rules:
@@ -156,7 +156,7 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `a type counts in its place, when the answer comes and for what is stored`() throws {
+    @Test func `a rule by type keeps its place in the order, for new and for stored responses`() throws {
         let rules = """
             rules:
               - { match: { type: text/html }, ttl: 60s }
@@ -174,7 +174,7 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `cache-only by type: while nothing is stored the origin is asked, afterwards never`() throws {
+    @Test func `cache-only by type asks the origin until a response is stored, and never afterwards`() throws {
         try scenario(cache: "rules: [ { match: { type: text/html }, policy: cache-only } ]") { s in
             s.origin.expects("GET /a").replies(
                 200, "Content-Type: text/html", "Cache-Control: max-age=10", "Age: 60", body: "page")
@@ -184,7 +184,7 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `a lifetime by type holds again after a 304`() throws {
+    @Test func `a lifetime by type applies again after a 304`() throws {
         try scenario(cache: "rules: [ { match: { type: text/html }, ttl: 60s } ]") { s in
             s.origin.expects("GET /a").replies(200, "Content-Type: text/html", "ETag: \"a\"", body: "page")
             s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(304, "ETag: \"a\"")
@@ -199,7 +199,7 @@ struct CacheRuleScenarios {
     @Test(arguments: [
         "HTTP/1.1 503 Down\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\ndown", "nonsense\r\n\r\n",
     ])
-    func `stale-on-error by type is asked of what is stored`(_ failure: String) throws {
+    func `stale-on-error by type uses the type of the stored response`(_ failure: String) throws {
         try scenario(cache: "rules: [ { match: { type: text/html }, policy: stale-on-error } ]") { s in
             s.origin.expects("GET /a").replies(
                 200, "Content-Type: text/html", "Cache-Control: max-age=10", "Age: 1000000", "ETag: \"a\"", body: "page"
@@ -212,7 +212,7 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `no-write by type keeps its type out, also what replaces something stored`() throws {
+    @Test func `no-write by type stores no response of its type, not even as a replacement`() throws {
         try scenario(cache: "rules: [ { match: { type: text/plain }, policy: no-write } ]") { s in
             s.origin.expects("GET /a").replies(
                 200, "Content-Type: text/html", "Cache-Control: max-age=10", "Age: 60", "ETag: \"a\"", body: "page")
@@ -226,7 +226,7 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `compress by type`() throws {
+    @Test func `a rule by type compresses its type`() throws {
         try scenario(cache: "rules: [ { match: { type: text/html }, compress: on-the-fly } ]") { s in
             let body = String(repeating: "All work and no play. ", count: 200)
             for (path, type) in [("/a", "text/html"), ("/b", "text/plain")] {
@@ -241,7 +241,7 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `ranges by type`() throws {
+    @Test func `a rule by type decides about ranges of its type`() throws {
         try scenario(cache: "rules: [ { match: { type: text/html }, ranges: pass } ]") { s in
             let part = [
                 "Content-Type: text/html", "Cache-Control: max-age=60", "ETag: \"a\"", "Content-Range: bytes 0-1/10",
@@ -256,7 +256,7 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `ranges whole by type: the rest is fetched behind`() throws {
+    @Test func `a rule by type fetches the rest of a part in the background`() throws {
         try scenario(cache: "rules: [ { match: { type: text/html }, ranges: whole } ]") { s in
             let fields = { (range: String) in
                 [

@@ -12,7 +12,9 @@ struct CachingRegressions {
     ]
 
     /// What else the rest brings would be read as the answer to the client's next request, of whatever host.
-    @Test(arguments: framings) func `a rest longer than it says does not reach the client`(_ framing: String) throws {
+    @Test(arguments: framings) func `a rest that is longer than announced does not reach the client`(_ framing: String)
+        throws
+    {
         try scenario { s in
             s.origin.expects("GET /a", "!Range").sends(
                 "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nETag: \"a\"\r\nContent-Length: 10\r\n\r\n0123"
@@ -34,7 +36,7 @@ struct CachingRegressions {
         }
     }
 
-    @Test func `a rest longer than it says is not stored as whole`() throws {
+    @Test func `a rest that is longer than announced is not stored as complete`() throws {
         try scenario { s in
             s.origin.expects("GET /a", "!Range").sends(
                 "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n"
@@ -65,7 +67,7 @@ struct CachingRegressions {
         }
     }
 
-    @Test func `bytes here and there of an object longer than any stored are answered for ever`() throws {
+    @Test func `single bytes of an object that is too long to store are always answered`() throws {
         try scenario(cache: "object_size_max: 1MiB") { s in
             let client = try s.client()
             for number in 0..<40 {
@@ -80,7 +82,7 @@ struct CachingRegressions {
         }
     }
 
-    @Test func `a part that the memory has no room for is passed on`() throws {
+    @Test func `a part that memory has no room for is passed on`() throws {
         try scenario(cache: "memory: 1MiB\nobject_size_max: 1GiB") { s in
             let part = bytes(8 << 20)
             s.origin.expects("GET /a", "Range: bytes=0-8388607").replies(
@@ -91,7 +93,7 @@ struct CachingRegressions {
         }
     }
 
-    @Test func `a part shorter than asked for promises no more than the store takes`() throws {
+    @Test func `a part that is shorter than requested announces no more than the store keeps`() throws {
         try scenario(cache: "object_size_max: 1MiB") { s in
             let all = bytes(4 << 20)
             s.origin.expects("GET /a").replies(
@@ -116,7 +118,7 @@ struct CachingRegressions {
         }
     }
 
-    @Test func `who proves who they are does not get what somebody else is waiting for`() throws {
+    @Test func `an authenticated request does not get the response that another one is waiting for`() throws {
         try scenario { s in
             let (asked, answer) = (Gate("asked"), Gate("answer"))
             s.origin.expects("GET /a", "!Authorization").opens(asked).waits(for: answer).replies(
@@ -134,7 +136,7 @@ struct CachingRegressions {
         }
     }
 
-    @Test func `who takes nothing stale does not get it by waiting`() throws {
+    @Test func `a request that accepts no stale response does not get one by following`() throws {
         try scenario { s in
             let (asked, answer) = (Gate("asked"), Gate("answer"))
             let one = try s.client()
@@ -162,7 +164,7 @@ struct CachingRegressions {
     }
     private static let alice = "Proxy-Authorization: Basic YWxpY2U6YQ=="
 
-    @Test func `the key is that of the rule for the user, also where that makes none`() throws {
+    @Test func `the key is that of the rule for the user, even if that rule has no key`() throws {
         try scenario({
             try Self.readUsers(
                 &$0, $1, "rules: [ { match: { user: alice }, ttl: 60s }, { key: { drop: \"*\" }, ttl: 60s } ]")
@@ -175,7 +177,7 @@ struct CachingRegressions {
         }
     }
 
-    @Test func `a reload while somebody proves who they are changes nothing for them`() throws {
+    @Test func `a reload during authentication does not affect the request`() throws {
         let rules = """
             zones: [ { name: one, memory: 8MiB }, { name: two, memory: 8MiB } ]
             rules: [ { match: { user: alice }, zone: two } ]
@@ -190,7 +192,7 @@ struct CachingRegressions {
         }
     }
 
-    @Test func `a cookie that comes with a 304 is for whom it came`() throws {
+    @Test func `a cookie in a 304 goes only to the client that it was sent to`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(
                 200, "Cache-Control: max-age=10", "Age: 60", "ETag: \"a\"", body: "body")
@@ -205,7 +207,7 @@ struct CachingRegressions {
     }
 
     @Test(arguments: ["private, max-age=60", "no-store"])
-    func `what a 304 takes back is not kept`(_ control: String) throws {
+    func `a response that a 304 forbids to store is not kept`(_ control: String) throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(
                 200, "Cache-Control: max-age=10", "Age: 60", "ETag: \"a\"", body: "body")
@@ -218,7 +220,7 @@ struct CachingRegressions {
         }
     }
 
-    @Test func `what a HEAD tells somebody known is not told to all`() throws {
+    @Test func `the response to an authenticated HEAD does not update the shared response`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", "ETag: \"a\"", body: "body")
             try s.client().get("/a")
@@ -229,7 +231,7 @@ struct CachingRegressions {
         }
     }
 
-    @Test func `ranges in no order hold nobody up where the memory is short`() throws {
+    @Test func `ranges in any order delay no other reader when memory is short`() throws {
         try scenario(cache: "memory: 1MiB\nobject_size_max: 1GiB") { s in
             let all = bytes(8 << 20)
             let go = Gate("both ask")

@@ -18,7 +18,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `bytes from the cache are counted once, also where the socket takes them in pieces`() throws {
+    @Test func `bytes from the cache are counted once, even if the socket accepts them in pieces`() throws {
         try scenario { s in
             let body = [UInt8](repeating: 0x62, count: 4 << 20)
             s.origin.expects("GET /big").replies(200, ["Cache-Control: max-age=60"], body)
@@ -29,7 +29,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `each variant that Vary selects is stored by itself (§4.1)`() throws {
+    @Test func `each variant that Vary selects is stored separately (§4.1)`() throws {
         try scenario { s in
             for language in ["de", "en"] {
                 s.origin.expects("GET /a", "Accept-Language: \(language)").replies(
@@ -45,7 +45,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `what was asked for before an unsafe request is not stored after it (§4.4)`() throws {
+    @Test func `a response requested before an unsafe request is not stored after it (§4.4)`() throws {
         try scenario { s in
             let written = Gate("the PUT is answered")
             s.origin.expects("GET /a").waits(for: written).replies(200, "Cache-Control: max-age=60", body: "old")
@@ -121,7 +121,7 @@ struct CachingScenarios {
         ("OPTIONS", 200, false),
     ]
     @Test(arguments: unsafeMethods)
-    func `a successful unsafe request invalidates what is stored (§4.4)`(
+    func `a successful unsafe request invalidates the stored response (§4.4)`(
         _ row: (method: String, status: Int, invalidates: Bool)
     ) throws {
         try scenario { s in
@@ -143,7 +143,7 @@ struct CachingScenarios {
         ("no-cache", true), ("no-store", false), ("only-if-cached", false),
     ]
     @Test(arguments: directives)
-    func `directives of the request are heeded (§5.2.1)`(_ row: (directive: String, asksOrigin: Bool)) throws {
+    func `directives of the request are respected (§5.2.1)`(_ row: (directive: String, asksOrigin: Bool)) throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=120", "Age: 60", body: "stored")
             if row.asksOrigin { s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=120", body: "new") }
@@ -153,7 +153,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `max-stale takes what is stale (§5.2.1.2)`() throws {
+    @Test func `max-stale accepts a stale response (§5.2.1.2)`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=10", "Age: 20", body: "old")
             let client = try s.client()
@@ -163,7 +163,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `only-if-cached gets 504 where nothing is stored (§5.2.1.7)`() throws {
+    @Test func `only-if-cached gets 504 if nothing is stored (§5.2.1.7)`() throws {
         try scenario { s in
             let answer = try s.client().get("/a", "Cache-Control: only-if-cached")
             #expect(answer.status == 504)
@@ -175,7 +175,7 @@ struct CachingScenarios {
         ("must-revalidate, max-age=60", true), ("private, max-age=60", false),
     ]
     @Test(arguments: authorised)
-    func `answers to requests with Authorization are shared where the origin says so (§3.5)`(
+    func `responses to requests with Authorization are shared only if the origin allows it (§3.5)`(
         _ row: (cacheControl: String, isStored: Bool)
     ) throws {
         try scenario { s in
@@ -188,7 +188,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `where the origin fails, stale is better than nothing (RFC 5861 §4)`() throws {
+    @Test func `a stale response is served if the origin fails (RFC 5861 §4)`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(
                 200, "Cache-Control: max-age=0, stale-if-error=600", "ETag: \"a\"", body: "old")
@@ -200,7 +200,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `must-revalidate is never served stale (§5.2.2.2)`() throws {
+    @Test func `a response with must-revalidate is never served stale (§5.2.2.2)`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(
                 200, "Cache-Control: max-age=0, must-revalidate", "ETag: \"a\"", body: "old")
@@ -217,7 +217,7 @@ struct CachingScenarios {
         "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf",
     ]
     @Test(arguments: truncated)
-    func `what broke off is neither served as whole nor served again (§3.3)`(_ response: String) throws {
+    func `a response that broke off is neither served as complete nor served again (§3.3)`(_ response: String) throws {
         try scenario { s in
             s.origin.expects("GET /a").sends(response).closes()
             s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "whole")
@@ -234,7 +234,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `stale-while-revalidate answers at once and validates behind (RFC 5861 §3)`() throws {
+    @Test func `stale-while-revalidate answers at once and validates in the background (RFC 5861 §3)`() throws {
         try scenario { s in
             let asked = Gate("validation")
             s.origin.expects("GET /a").replies(
@@ -251,7 +251,7 @@ struct CachingScenarios {
     }
 }
 
-@Suite("Collapsed requests: one download serves everybody")
+@Suite("Collapsed requests: one transfer serves all clients")
 struct CollapseScenarios {
     @Test func `followers on both workers get the bytes before the origin is done`() throws {
         try scenario { s in
@@ -295,7 +295,7 @@ struct CollapseScenarios {
         }
     }
 
-    @Test func `where the answer can not be stored, each is asked for by itself`() throws {
+    @Test func `if the response cannot be stored, each request asks the origin`() throws {
         try scenario { s in
             let answer = Gate("first answer")
             let asked = Gate("first request")
@@ -313,7 +313,7 @@ struct CollapseScenarios {
         }
     }
 
-    @Test func `the leader's failure is that of its followers`() throws {
+    @Test func `a failure of the leader is answered to its followers`() throws {
         try scenario { s in
             let answer = Gate("failure")
             let asked = Gate("request")
@@ -329,7 +329,7 @@ struct CollapseScenarios {
         }
     }
 
-    @Test func `different Vary values do not share`() throws {
+    @Test func `requests with different values of a Vary field do not share a response`() throws {
         try scenario { s in
             let answer = Gate("answer")
             let asked = Gate("request")

@@ -1,9 +1,9 @@
 import Server
 import Testing
 
-@Suite("Collapsed requests: who waits, for how long, and who does not")
+@Suite("Collapsed requests: which requests wait, and for how long")
 struct CollapseLimitScenarios {
-    @Test func `who waited too long goes on alone, and the first is not disturbed`() throws {
+    @Test func `a follower that waited too long goes on alone, and its leader is not disturbed`() throws {
         try scenario({ configuration, _ in configuration.timeouts.collapse = .milliseconds(50) }) { s in
             let (asked, answer) = (Gate("asked"), Gate("answer"))
             s.origin.expects("GET /a").opens(asked).waits(for: answer).replies(
@@ -38,7 +38,7 @@ struct CollapseLimitScenarios {
         }
     }
 
-    @Test func `where the head says that it is not storable, all others go on at once, side by side`() throws {
+    @Test func `if the leader's response is not storable, all followers ask the origin at once`() throws {
         try scenario { s in
             let (asked, answer, end) = (Gate("asked"), Gate("answer"), Gate("end"))
             s.origin.expects("GET /a").opens(asked).waits(for: answer).sends(
@@ -61,7 +61,7 @@ struct CollapseLimitScenarios {
         }
     }
 
-    @Test func `the first client leaves before the head: those who wait get its answer`() throws {
+    @Test func `if the leader's client leaves before the head, the followers get its response`() throws {
         try scenario { s in
             let (asked, answer) = (Gate("asked"), Gate("answer"))
             s.origin.expects("GET /a").opens(asked).waits(for: answer).replies(
@@ -79,7 +79,7 @@ struct CollapseLimitScenarios {
         }
     }
 
-    @Test func `the first client leaves, and the answer is for nobody else: who waited asks anew`() throws {
+    @Test func `if the leader's client leaves and its response is not shared, the followers ask the origin`() throws {
         try scenario { s in
             let (asked, answer) = (Gate("asked"), Gate("answer"))
             s.origin.expects("GET /a").opens(asked).waits(for: answer).replies(200, "Cache-Control: private", body: "1")
@@ -96,7 +96,7 @@ struct CollapseLimitScenarios {
         }
     }
 
-    @Test func `a range leads, and who wants the whole follows it, then fetches the rest`() throws {
+    @Test func `a request for the whole follows a range request, then fetches the rest`() throws {
         try scenario { s in
             let (asked, answer) = (Gate("asked"), Gate("answer"))
             let part = { (first: Int, last: Int) in
@@ -129,7 +129,7 @@ struct CollapseLimitScenarios {
         ("nonsense\r\n\r\n", 200, "old"),
     ]
 
-    @Test(arguments: validations) func `one validation answers all who wait for it`(
+    @Test(arguments: validations) func `one validation answers all requests that wait for it`(
         _ row: (answer: String, status: Int, text: String)
     ) throws {
         try scenario { s in
@@ -159,7 +159,7 @@ struct CollapseLimitScenarios {
         ("no-store", "GET", ["Cache-Control: no-store"], nil),
     ]
 
-    @Test(arguments: alone) func `what is never collapsed`(
+    @Test(arguments: alone) func `requests that cannot share a response are never collapsed`(
         _ row: (what: String, method: String, fields: [String], body: String?)
     ) throws {
         try scenario { s in
@@ -178,7 +178,9 @@ struct CollapseLimitScenarios {
 
     /// Two who say who they are ask at once; whether the second gets what the first was answered (RFC 9111 §3.5).
     @Test(arguments: [("max-age=60", false), ("public, max-age=60", true), ("s-maxage=60", true), ("private", false)])
-    func `answers to credentials are shared where the origin says so`(_ row: (cacheControl: String, isShared: Bool))
+    func `responses to requests with credentials are shared only if the origin allows it`(
+        _ row: (cacheControl: String, isShared: Bool)
+    )
         throws
     {
         try scenario { s in
@@ -200,7 +202,7 @@ struct CollapseLimitScenarios {
         }
     }
 
-    @Test func `a body that outgrows the store reaches all who read it, fast and slow`() throws {
+    @Test func `a body that outgrows the store reaches all its readers, fast and slow`() throws {
         try scenario({ configuration, _ in
             configuration.cache.memory = 16 << 20
             configuration.cache.writtenObjectSizeMax = 1 << 20
@@ -232,7 +234,7 @@ struct CollapseLimitScenarios {
         }
     }
 
-    @Test func `with collapse off each asks for itself`() throws {
+    @Test func `with collapse off each request asks the origin itself`() throws {
         try scenario(cache: "collapse: no") { s in
             let (gates, answer) = ((0..<2).map { Gate("request \($0)") }, Gate("answer"))
             for gate in gates {

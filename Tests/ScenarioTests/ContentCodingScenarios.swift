@@ -7,7 +7,8 @@ import Testing
 private let text = String(repeating: "All work and no play makes Jack a dull boy.\n", count: 200)
 private let zipped = gzip(Array(text.utf8))
 
-@Suite("Content codings: one stored copy serves who accepts it and who does not (RFC 9110 §8.4, §12.5.3)")
+@Suite(
+    "Content codings: one stored copy serves clients that accept it and clients that do not (RFC 9110 §8.4, §12.5.3)")
 struct ContentCodingScenarios {
     private static let fields = [
         "Cache-Control: max-age=60", "Content-Type: text/plain", "Content-Encoding: gzip", "Vary: Accept-Encoding",
@@ -34,7 +35,9 @@ struct ContentCodingScenarios {
     ]
 
     @Test(arguments: accepted)
-    func `gzip goes to who accepts it, inflated to the others`(_ row: (field: String?, isStored: Bool)) throws {
+    func `clients that accept gzip get it, and the others get it inflated`(_ row: (field: String?, isStored: Bool))
+        throws
+    {
         try withStored { _, client in
             try client.ask("GET", "/a", row.field.map { ["Accept-Encoding: \($0)"] } ?? [])
             let answer = try client.response()
@@ -52,7 +55,7 @@ struct ContentCodingScenarios {
         }
     }
 
-    @Test func `an HTTP/1.0 client gets it inflated up to the end of the connection`() throws {
+    @Test func `an HTTP/1.0 client gets a body inflated up to the end of the connection`() throws {
         try withStored { s, _ in
             let client = try s.client()
             try client.ask("GET", "/a", version: "1.0")
@@ -75,7 +78,7 @@ struct ContentCodingScenarios {
     ]
 
     @Test(arguments: requests)
-    func `conditions, HEAD and ranges of the inflated`(
+    func `conditions, HEAD and ranges are answered for an inflated body`(
         _ row: (method: String, fields: [String], status: Int, isText: Bool)
     ) throws {
         try withStored { _, client in
@@ -92,7 +95,7 @@ struct ContentCodingScenarios {
         }
     }
 
-    @Test func `a range goes to who accepts gzip, of the stored bytes`() throws {
+    @Test func `a client that accepts gzip gets a range of the stored bytes`() throws {
         try withStored { _, client in
             let answer = try client.get("/a", "Accept-Encoding: gzip", "Range: bytes=0-1")
             #expect(answer.status == 206)
@@ -105,7 +108,9 @@ struct ContentCodingScenarios {
     static let holders = [["Accept-Encoding: gzip"], ["Accept-Encoding: identity"], []]
 
     @Test(arguments: holders)
-    func `what is missing of a stored gzip is asked for as gzip, whatever the client takes`(fields: [String]) throws {
+    func `missing bytes of a stored gzip body are requested as gzip, whatever the client accepts`(fields: [String])
+        throws
+    {
         try scenario { s in
             let text = String(repeating: "pantry ", count: 30)
             let stored = gzip(Array(text.utf8))
@@ -128,7 +133,7 @@ struct ContentCodingScenarios {
         }
     }
 
-    @Test func `what is missing of a stored plain variant is asked for plain`() throws {
+    @Test func `missing bytes of an uncompressed variant are requested uncompressed`() throws {
         try scenario { s in
             let fields = [
                 "Cache-Control: max-age=60", "ETag: \"p\"", "Vary: Accept-Encoding", "Content-Type: text/plain",
@@ -143,7 +148,7 @@ struct ContentCodingScenarios {
         }
     }
 
-    @Test func `no-transform of the origin: another variant is asked for (RFC 9110 §7.7)`() throws {
+    @Test func `with no-transform from the origin another variant is requested (RFC 9110 §7.7)`() throws {
         let fields = Self.fields.map { $0.replacingOccurrences(of: "max-age=60", with: "max-age=60, no-transform") }
         try withStored(fields) { s, client in
             s.origin.expects("GET /a", "!Accept-Encoding").replies(
@@ -155,7 +160,7 @@ struct ContentCodingScenarios {
         }
     }
 
-    @Test func `no-transform of the client: the origin chooses`() throws {
+    @Test func `with no-transform from the client the origin chooses the coding`() throws {
         try withStored { s, client in
             s.origin.expects("GET /a", "Cache-Control: no-transform").replies(
                 200, "Cache-Control: max-age=60", "Vary: Accept-Encoding", body: text)
@@ -164,7 +169,7 @@ struct ContentCodingScenarios {
         }
     }
 
-    @Test func `the lists of three browsers share one variant`() throws {
+    @Test func `the Accept-Encoding values of three browsers share one variant`() throws {
         try withStored { s, client in
             for list in ["gzip, deflate, br, zstd", "gzip, deflate, br", "gzip,deflate"] {
                 let answer = try client.get("/a", "Accept-Encoding: \(list)")
@@ -177,7 +182,7 @@ struct ContentCodingScenarios {
 
     // MARK: what grows, breaks, expands
 
-    @Test func `a body that arrives is inflated as far as it is there`() throws {
+    @Test func `a body is inflated while it arrives`() throws {
         try scenario { s in
             let rest = Gate("the first half is read")
             let half = zipped.count / 2
@@ -206,7 +211,7 @@ struct ContentCodingScenarios {
 
     /// Whether a gzip transfer that breaks off in the middle can be taken up again.
     @Test(arguments: [true, false], ["1.1", "1.0"])
-    func `who gets it inflated while it breaks off gets the whole, or sees that it is not`(
+    func `a client that gets an inflated body sees whether it is complete`(
         _ isResumed: Bool, _ version: String
     ) throws {
         try scenario { s in
@@ -251,7 +256,7 @@ struct ContentCodingScenarios {
     }
 
     @Test(arguments: Corrupt.allCases, ["1.1", "1.0"])
-    func `where the stored gzip is none, who takes no gzip gets what the origin has for them`(
+    func `if the stored gzip is invalid, a client without gzip gets a variant from the origin`(
         _ how: Corrupt, _ version: String
     ) throws {
         for vary in [true, false] {
@@ -290,7 +295,7 @@ struct ContentCodingScenarios {
         }
     }
 
-    @Test func `what the origin sends to this very client in gzip that is none goes out as it is`() throws {
+    @Test func `invalid gzip that the origin sends to this client is passed on unchanged`() throws {
         try scenario { s in
             for _ in 0..<2 {
                 s.origin.expects("GET /a", "!Accept-Encoding").replies(200, Self.fields, Array(text.utf8))
@@ -303,14 +308,14 @@ struct ContentCodingScenarios {
         }
     }
 
-    @Test func `where nothing but the store may answer, a gzip that is none is 504`() throws {
+    @Test func `if the origin must not be asked, invalid gzip gives 504`() throws {
         try withStored(Self.fields, Array(text.utf8)) { _, client in
             let answer = try client.get("/a", "Cache-Control: only-if-cached")
             #expect(answer.status == 504)
         }
     }
 
-    @Test func `that a gzip is none outlives the process`() throws {
+    @Test func `the mark of invalid gzip survives a restart`() throws {
         try scenario(cache: "disk: { path: DIRECTORY/store, size: 100MiB, sync: 100ms }") { s in
             s.origin.expects("GET /a").replies(200, Self.fields, Corrupt.cutShort.body)
             try s.client().get("/a", "Accept-Encoding: gzip")
@@ -328,7 +333,7 @@ struct ContentCodingScenarios {
     /// 200 MiB of zeros.
     private static let bomb = (0..<4).flatMap { _ in gzip([UInt8](repeating: 0, count: 50 << 20)) }
 
-    @Test func `a bomb and a slow reader take no memory, and hold nobody up`() throws {
+    @Test func `a decompression bomb with a slow reader takes no memory and delays no other client`() throws {
         try withStored(Self.fields, Self.bomb) { s, _ in
             let before = residentBytes()
             let client = try s.client(receiveBuffer: 4096)
@@ -340,7 +345,7 @@ struct ContentCodingScenarios {
         }
     }
 
-    @Test func `a bomb ends visibly where it expands beyond the bound`() throws {
+    @Test func `a decompression bomb ends visibly at its bound`() throws {
         try withStored(Self.fields, Self.bomb) { s, client in
             try client.ask("GET", "/a")
             var (count, last) = (0, [UInt8]())
@@ -359,7 +364,7 @@ struct ContentCodingScenarios {
         "Cache-Control: max-age=60", "Content-Type: text/plain", "ETag: \"a\"", "Accept-Ranges: bytes",
     ]
 
-    @Test func `on-the-fly: gzip for who accepts it, each time anew`() throws {
+    @Test func `on-the-fly compresses for each client that accepts gzip`() throws {
         try withStored(Self.plain, Array(text.utf8), cache: "rules: [ { compress: on-the-fly } ]") { _, client in
             for _ in 0..<2 {
                 let answer = try client.get("/a", "Accept-Encoding: gzip, br")
@@ -381,7 +386,7 @@ struct ContentCodingScenarios {
         }
     }
 
-    @Test func `once: as stored until there is a copy, then that, with its length`() throws {
+    @Test func `once serves the stored body until there is a copy, then the copy with its length`() throws {
         try withStored(Self.plain, Array(text.utf8), cache: "rules: [ { compress: once } ]") { s, client in
             var answer = try client.get("/a", "Accept-Encoding: gzip")
             if answer["Content-Encoding"] == nil { #expect(answer.text == text) }
@@ -418,7 +423,9 @@ struct ContentCodingScenarios {
     ]
 
     @Test(arguments: untouched)
-    func `what is left as it is`(_ row: (what: String, cache: String, fields: [String], body: String)) throws {
+    func `bodies that are not worth compressing are left unchanged`(
+        _ row: (what: String, cache: String, fields: [String], body: String)
+    ) throws {
         try withStored(row.fields, Array(row.body.utf8), cache: row.cache) { _, client in
             let answer = try client.get("/a", "Accept-Encoding: gzip")
             #expect(answer.text == row.body)

@@ -16,7 +16,7 @@ private let cacheable = ["Cache-Control: max-age=600", "ETag: \"a\""]
 /// Stored in one piece, by several blocks, and in a segment of its own.
 private let lengths = [0, 1, 1000, 65_536, 65_537, 300_000, 1 << 20, 1 << 20 + 1, 3_000_000]
 
-@Suite("The disk tier: what is stored outlives the process")
+@Suite("The disk tier: stored responses survive a restart")
 struct DiskScenarios {
     @Test(arguments: lengths) func `a response of any length is a hit after a restart`(_ length: Int) throws {
         try scenario(cache: disk) { s in
@@ -33,7 +33,7 @@ struct DiskScenarios {
         }
     }
 
-    @Test(arguments: lengths) func `and when memory has forgotten it`(_ length: Int) throws {
+    @Test(arguments: lengths) func `a response that memory evicted is a hit on the disk`(_ length: Int) throws {
         try scenario(cache: disk) { s in
             let body = content(length)
             s.origin.expects("GET /a").replies(200, cacheable, body)
@@ -47,7 +47,7 @@ struct DiskScenarios {
         }
     }
 
-    @Test func `a response whose length nobody announced as well`() throws {
+    @Test func `a response of unknown length is a hit after a restart`() throws {
         try scenario(cache: disk) { s in
             for length in [10, 2_000_000] {
                 let body = content(length)
@@ -63,7 +63,7 @@ struct DiskScenarios {
     }
 
     @Test(arguments: [300_000, 3_000_000])
-    func `ranges of what is on the disk are answered from there`(_ length: Int) throws {
+    func `ranges of a response on the disk are answered from the disk`(_ length: Int) throws {
         try scenario(cache: disk) { s in
             let body = content(length)
             s.origin.expects("GET /a").replies(200, cacheable, body)
@@ -78,7 +78,7 @@ struct DiskScenarios {
         }
     }
 
-    @Test func `each variant is found by what it was selected by`() throws {
+    @Test func `each variant is found by its secondary key`() throws {
         try scenario(cache: disk) { s in
             for language in ["de", "en", "fr"] {
                 s.origin.expects("GET /a", "Accept-Language: \(language)")
@@ -112,7 +112,7 @@ struct DiskScenarios {
         }
     }
 
-    @Test func `what took the place of another is all that is left, also after a restart`() throws {
+    @Test func `a replaced response does not come back, even after a restart`() throws {
         try scenario(cache: disk) { s in
             for version in ["one", "two", "three"] {
                 s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=600", body: version)
@@ -124,7 +124,7 @@ struct DiskScenarios {
         }
     }
 
-    @Test func `a 304 renews what is on the disk`() throws {
+    @Test func `a 304 renews the response on the disk`() throws {
         try scenario(cache: disk) { s in
             s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=0", "ETag: \"a\"", "X-N: 1", body: "text")
             try s.client().get("/a")
@@ -139,7 +139,7 @@ struct DiskScenarios {
         }
     }
 
-    @Test func `an unsafe request invalidates what is on the disk alone (RFC 9111 §4.4)`() throws {
+    @Test func `an unsafe request invalidates a response that is on the disk alone (RFC 9111 §4.4)`() throws {
         try scenario(cache: disk) { s in
             s.origin.expects("GET /a").replies(200, cacheable, content(10))
             try s.client().get("/a")
@@ -153,7 +153,7 @@ struct DiskScenarios {
         }
     }
 
-    @Test func `session objects never reach it`() throws {
+    @Test func `a response with storage session never reaches the disk`() throws {
         try scenario(
             cache: "\(disk)\nrules: [ { match: { path: /session/* }, storage: session } ]"
         ) { s in
@@ -170,7 +170,7 @@ struct DiskScenarios {
         }
     }
 
-    @Test func `what is admitted at the second time goes there at the second time`() throws {
+    @Test func `with admission second-hit a response reaches the disk at the second request`() throws {
         try scenario(
             cache: "\(disk)\nrules: [ { match: { path: /* }, admission: second-hit } ]"
         ) { s in
@@ -184,7 +184,7 @@ struct DiskScenarios {
         }
     }
 
-    @Test func `a zone has a disk of its own`() throws {
+    @Test func `each zone has its own disk`() throws {
         try scenario(
             cache: """
                 \(disk)
@@ -200,7 +200,7 @@ struct DiskScenarios {
         }
     }
 
-    @Test func `a zone that gets another name has what is in its directory`() throws {
+    @Test func `a renamed zone has the responses in its directory`() throws {
         func cache(_ name: String) -> String {
             """
             memory: 8MiB
@@ -218,13 +218,13 @@ struct DiskScenarios {
     }
 }
 
-@Suite("The disk tier: large bodies go there as they come")
+@Suite("The disk tier: large bodies are written while they arrive")
 struct LargeBodyScenarios {
     private static func head(_ length: Int) -> [UInt8] {
         Array("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nETag: \"a\"\r\nContent-Length: \(length)\r\n\r\n".utf8)
     }
 
-    @Test func `others read it while it comes, from wherever they like`() throws {
+    @Test func `other clients read any part of a large body while it arrives`() throws {
         try scenario(cache: disk) { s in
             let body = content(3_000_000)
             let gate = Gate()
@@ -243,7 +243,7 @@ struct LargeBodyScenarios {
         }
     }
 
-    @Test func `a download that a restart broke goes on where it stopped`() throws {
+    @Test func `a download that a restart interrupted goes on where it stopped`() throws {
         try scenario(cache: disk) { s in
             let body = content(3_000_000)
             s.origin.expects("GET /a").sends(Self.head(body.count) + body[..<2_000_000]).hangs()
@@ -281,7 +281,7 @@ struct LargeBodyScenarios {
         }
     }
 
-    @Test func `a slow disk holds the origin back and loses nothing`() throws {
+    @Test func `a slow disk pauses the origin and loses nothing`() throws {
         try scenario(cache: "memory: 8MiB\n\(disk)") { s in
             let body = content(24_000_000)
             s.origin.expects("GET /a").sends(Self.head(body.count) + body)
@@ -329,7 +329,7 @@ struct DiskDamageScenarios {
         }
     }
 
-    @Test(arguments: [1000, 200_000]) func `a body that is lost while it is validated is fetched after all`(
+    @Test(arguments: [1000, 200_000]) func `a body that is lost during its validation is fetched again`(
         _ length: Int
     )
         throws
@@ -357,7 +357,7 @@ struct DiskDamageScenarios {
         }
     }
 
-    @Test(arguments: [200_000, 900_000]) func `who wants a range gets it, whatever is wrong elsewhere`(_ length: Int)
+    @Test(arguments: [200_000, 900_000]) func `a range is served even if another part is damaged`(_ length: Int)
         throws
     {
         try scenario(cache: disk) { s in
@@ -377,7 +377,7 @@ struct DiskDamageScenarios {
         }
     }
 
-    @Test func `of a large one the block that is damaged is fetched anew, even while it is sent`() throws {
+    @Test func `a damaged block of a large body is fetched again, even while the body is sent`() throws {
         try scenario(cache: disk) { s in
             let body = content(3_000_000)
             s.origin.expects("GET /a").replies(200, cacheable, body)

@@ -36,7 +36,7 @@ extension Scenario {
     }
 }
 
-@Suite("The disk tier: a disk that is gone in the middle of a large body")
+@Suite("The disk tier: a disk that fails in the middle of a large body")
 struct LostDiskScenarios {
     private static let zone = """
         memory: 64MiB
@@ -64,7 +64,7 @@ struct LostDiskScenarios {
         }
     }
 
-    @Test func `answers to ranges that memory can not take are passed on`() throws {
+    @Test func `answers to ranges that memory cannot hold are passed on`() throws {
         try scenario(cache: "memory: 8MiB\n\(disk)") { s in
             s.tier.backStore?.close()
             let rest = Array(content(5_000_000)[1000...])
@@ -86,7 +86,7 @@ struct LostDiskScenarios {
         }
     }
 
-    @Test func `a client that leaves ends the transfer, and gives back what it held`() throws {
+    @Test func `a client that leaves ends the transfer and frees its memory`() throws {
         try scenario(cache: Self.zone) { s in
             let tier = s.proxy.shared.zones.current[1].tier
             let gone = Gate()
@@ -107,7 +107,7 @@ struct LostDiskScenarios {
         }
     }
 
-    @Test func `so does one that reads slowly: the origin waits for it`() throws {
+    @Test func `the origin waits for a client that reads slowly`() throws {
         try scenario(cache: Self.zone) { s in
             let tier = s.proxy.shared.zones.current[1].tier
             let body = content(20_000_000)
@@ -126,7 +126,7 @@ struct LostDiskScenarios {
     }
 }
 
-@Suite("The disk tier: large bodies and what happens to them meanwhile")
+@Suite("The disk tier: changes while a large body arrives")
 struct LargeBodyTroubles {
     /// Starts a transfer of which a part is there, and the client that asked.
     private func begin(_ s: Scenario, _ body: [UInt8], _ part: Int, _ gate: Gate) throws -> ScriptedClient {
@@ -137,7 +137,9 @@ struct LargeBodyTroubles {
         return client
     }
 
-    @Test func `who reads it while it is invalidated gets the rest, and nobody else does`() throws {
+    @Test func `a client that is reading when a response is invalidated gets the rest, and no other client does`()
+        throws
+    {
         try scenario(cache: disk) { s in
             let (old, new) = (content(5_000_000), content(5_000_000, version: 1))
             let gate = Gate()
@@ -158,7 +160,7 @@ struct LargeBodyTroubles {
         }
     }
 
-    @Test func `memory forgets it while it comes, and others still read it`() throws {
+    @Test func `a response that memory evicts while it arrives is still read by others`() throws {
         try scenario(cache: disk) { s in
             let body = content(6_000_000)
             let gate = Gate()
@@ -180,7 +182,7 @@ struct LargeBodyTroubles {
         }
     }
 
-    @Test func `many read it at once, at whatever pace, from memory and from the disk`() throws {
+    @Test func `many clients read a large body at once and at any pace, from memory and from the disk`() throws {
         try scenario(cache: "memory: 8MiB\n\(disk)") { s in
             let body = content(12_000_000)
             let gate = Gate()
@@ -197,7 +199,7 @@ struct LargeBodyTroubles {
         }
     }
 
-    @Test func `the client is gone: all of it comes all the same`() throws {
+    @Test func `a large body is fetched to its end after its client has left`() throws {
         try scenario(cache: disk) { s in
             let body = content(5_000_000)
             let gate = Gate()
@@ -211,7 +213,7 @@ struct LargeBodyTroubles {
         }
     }
 
-    @Test func `HTTP/1.0, HEAD and several ranges`() throws {
+    @Test func `a large body is served to HTTP/1.0, to HEAD and in several ranges`() throws {
         try scenario(cache: disk) { s in
             let body = content(3_000_000)
             s.origin.expects("GET /a").replies(200, cacheable, body)
@@ -235,7 +237,7 @@ struct LargeBodyTroubles {
         }
     }
 
-    @Test func `a client that takes no gzip gets it inflated`() throws {
+    @Test func `a client that does not accept gzip gets a large gzip body inflated`() throws {
         try scenario(cache: disk) { s in
             // Hard to compress, so that it is large when it is.
             var seed: UInt64 = 1
@@ -258,7 +260,7 @@ struct LargeBodyTroubles {
         }
     }
 
-    @Test func `a 304 while it comes changes the head, and nothing of the body`() throws {
+    @Test func `a 304 while a body arrives changes the head and not the body`() throws {
         try scenario(cache: disk) { s in
             let body = content(5_000_000)
             let gate = Gate()
@@ -278,7 +280,7 @@ struct LargeBodyTroubles {
         }
     }
 
-    @Test func `what is asked for with no-store is not kept, whatever its length`() throws {
+    @Test func `the response to a request with no-store is not kept, whatever its length`() throws {
         try scenario(cache: disk) { s in
             for length in [0, 65_536, 1 << 20, 1 << 20 + 1, 3_000_000] {
                 s.origin.expects("GET /\(length)").replies(200, cacheable, content(length))
@@ -290,7 +292,7 @@ struct LargeBodyTroubles {
         }
     }
 
-    @Test func `a slow client gets all of what was on the disk, though it does not stay there`() throws {
+    @Test func `a slow client gets the whole body even if it leaves the disk meanwhile`() throws {
         try scenario(cache: disk) { s in
             let body = content(250_000)
             // What is asked for once is read without coming into memory.
@@ -336,7 +338,7 @@ struct LargeBodyTroubles {
     }
 
     @Test(arguments: [0, 65_535, 65_536, 65_537, 1 << 20 - 1, 1 << 20, 1 << 20 + 1])
-    func `whatever its length, all memory is given back`(_ length: Int) throws {
+    func `all memory is freed, whatever the length of the body`(_ length: Int) throws {
         try scenario(cache: disk) { s in
             let body = content(length)
             s.origin.expects("GET /a").replies(200, cacheable, body)

@@ -24,7 +24,7 @@ struct ErrorScenarios {
         }
     }
 
-    @Test func `a connection that is refused`() throws {
+    @Test func `an origin that refuses the connection gives 502`() throws {
         try scenario { s in
             // Nobody listens there: the port was taken and is given back.
             let gone = try ScriptedOrigin()
@@ -52,7 +52,7 @@ struct ErrorScenarios {
         ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 400),
     ]
     @Test(arguments: requests)
-    func `a request that is none is refused with a reason`(_ row: (request: String, status: Int)) throws {
+    func `bytes that are not a request are refused with a reason`(_ row: (request: String, status: Int)) throws {
         try scenario { s in
             let client = try s.client()
             try client.send(row.request)
@@ -66,8 +66,9 @@ struct ErrorScenarios {
         ("*/*", "text/plain; charset=utf-8"), ("text/html,*/*;q=0.1", "text/html; charset=utf-8"),
         ("application/json", "application/json"),
     ]
-    @Test(arguments: forms) func `the page has the form the client likes`(_ row: (accept: String, type: String)) throws
-    {
+    @Test(arguments: forms) func `the error page has the form that the client prefers`(
+        _ row: (accept: String, type: String)
+    ) throws {
         try scenario { s in
             let answer = try s.client().get("/a", "Cache-Control: only-if-cached", "Accept: \(row.accept)")
             #expect(answer["Content-Type"] == row.type)
@@ -78,7 +79,7 @@ struct ErrorScenarios {
 
 @Suite("Reload, drain and log")
 struct OperationScenarios {
-    @Test func `a new configuration holds for requests that begin after it`() throws {
+    @Test func `a new configuration applies to requests that begin after it`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(200, "Cache-Control: no-store")
             let client = try s.client()
@@ -89,7 +90,7 @@ struct OperationScenarios {
         }
     }
 
-    @Test func `draining ends requests under way and takes no new ones`() throws {
+    @Test func `draining completes present requests and accepts no new ones`() throws {
         try scenario { s in
             let asked = Gate("request")
             let answer = Gate("answer")
@@ -108,7 +109,7 @@ struct OperationScenarios {
         }
     }
 
-    @Test func `the log has a line per request, without secrets`() throws {
+    @Test func `the log has one line for each request, without secrets`() throws {
         try scenario { s in
             s.origin.expects("GET /a?token=hush&x=1").replies(200, "Cache-Control: max-age=60", body: "abc")
             let client = try s.client()

@@ -141,7 +141,7 @@ struct FaultScenarios {
             rests: (0..<4).map { _ in ("bytes=4-", closes) }, outcome: .broken, afterwards: .part),
     ]
 
-    @Test(arguments: rows) func `nobody takes a part for the whole`(_ row: Row) throws {
+    @Test(arguments: rows) func `no reader takes a part for the whole`(_ row: Row) throws {
         try scenario({ configuration, _ in
             // Short only where the fault is silence: on a busy machine anything else may take as long.
             if row.what.contains("silent") {
@@ -202,7 +202,7 @@ struct FaultScenarios {
         }
     }
 
-    @Test func `the origin is gone when the rest is asked for`() throws {
+    @Test func `readers see that the answer is incomplete if the origin is gone when the rest is requested`() throws {
         try scenario { s in
             let go = Gate("both have joined")
             s.origin.expects("GET /a").sends(Self.strong + Self.length + "0123").waits(for: go).closes()

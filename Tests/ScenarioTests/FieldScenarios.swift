@@ -1,7 +1,7 @@
 import Server
 import Testing
 
-@Suite("What of a response is stored, and what reaches whom")
+@Suite("Fields that are stored, and the clients that they reach")
 struct FieldScenarios {
     /// Fields as they come, the qualified directive among them, and the names that are not stored.
     static let lists: [(cacheControl: String, left: [String])] = [
@@ -40,7 +40,7 @@ struct FieldScenarios {
         }
     }
 
-    @Test func `those who wait for the same transfer do not get what is the first client's`() throws {
+    @Test func `followers do not get the fields that are for the leader's client alone`() throws {
         try scenario { s in
             let (asked, answer) = (Gate("asked"), Gate("answer"))
             s.origin.expects("GET /a").opens(asked).waits(for: answer).replies(
@@ -60,7 +60,7 @@ struct FieldScenarios {
 
     // MARK: trailers and interim responses
 
-    @Test func `trailers reach those who read the transfer, never later ones (RFC 9110 §6.5.1)`() throws {
+    @Test func `trailers reach the readers of the transfer and no later client (RFC 9110 §6.5.1)`() throws {
         try scenario { s in
             let rest = Gate("both read")
             s.origin.expects("GET /a").sends(
@@ -130,7 +130,8 @@ struct FieldScenarios {
         ("max-age=60, private", false), ("public, max-age=0", false), ("max-age=60, private=\"set-cookie\"", true),
     ]
 
-    @Test(arguments: cookies) func `an answer with Set-Cookie is shared where the origin says so, never stripped`(
+    @Test(arguments: cookies)
+    func `a response with Set-Cookie is shared only if the origin allows it, and never stripped`(
         _ row: (cacheControl: String, isStored: Bool)
     ) throws {
         try scenario { s in

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("RFC 9110 §7.6 Message forwarding")
 struct ForwardingTests {
-    @Test func `hop-by-hop fields and those that Connection names stay behind, both ways`() throws {
+    @Test func `hop-by-hop fields and those that Connection names are dropped in both directions`() throws {
         try scenario { s in
             s.origin.expects(
                 "GET /a", "X-End: 1", "!Connection", "!Keep-Alive", "!X-Hop", "!TE", "!Proxy-Connection",
@@ -20,7 +20,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test func `Via is added both ways, after those that are there`() throws {
+    @Test func `Via is added in both directions, behind the received members`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(200, "Via: 1.1 cdn", body: "a")
             let answer = try s.client().get("/a", "Via: 1.0 fred")
@@ -31,7 +31,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test func `a request that was here before ends with 508`() throws {
+    @Test func `a request that has passed through before is refused with 508`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(200, "Cache-Control: no-store")
             let client = try s.client()
@@ -43,7 +43,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test func `the Host field is that of the target, whatever the client said`() throws {
+    @Test func `the Host field is that of the target, whatever the client sent`() throws {
         try scenario { s in
             s.origin.expects("GET /a?q", "Host: \(s.origin.authority)").replies(200)
             let answer = try s.client().get("/a?q", "Host: elsewhere.example")
@@ -66,7 +66,7 @@ struct ForwardingTests {
         ("TRACE", "0", nil), ("OPTIONS", "0", nil), ("TRACE", "1", "0"), ("OPTIONS", "10", "9"), ("GET", "0", "0"),
     ]
     @Test(arguments: maxForwards)
-    func `Max-Forwards counts down for TRACE and OPTIONS alone`(
+    func `Max-Forwards is decremented for TRACE and OPTIONS alone`(
         _ row: (method: String, value: String, forwarded: String?)
     ) throws {
         try scenario { s in
@@ -95,7 +95,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test func `an HTTP/1.0 origin ends its body with the connection; the client's goes on`() throws {
+    @Test func `an HTTP/1.0 origin ends its body with its connection, and the client's connection stays open`() throws {
         try scenario { s in
             s.origin.expects("GET /a").sends("HTTP/1.0 200 OK\r\n\r\nabc").closes()
             s.origin.expects("GET /b").replies(200, body: "b")
@@ -122,7 +122,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test func `a 204 never says a length, whatever the origin says (RFC 9110 §8.6)`() throws {
+    @Test func `a 204 never has a length, whatever the origin sends (RFC 9110 §8.6)`() throws {
         try scenario { s in
             for method in ["GET", "HEAD"] {
                 s.origin.expects("\(method) /204").replies(204, "Content-Length: 5", "Cache-Control: no-store")
@@ -133,7 +133,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test func `204 and 304 have no body, and the connection goes on`() throws {
+    @Test func `204 and 304 have no body, and the connection stays open`() throws {
         try scenario { s in
             s.origin.expects("GET /204").replies(204)
             s.origin.expects("GET /304", "If-None-Match: \"a\"").replies(304, "ETag: \"a\"")
@@ -156,7 +156,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test func `Expect 100-continue goes end to end`() throws {
+    @Test func `Expect 100-continue is forwarded end to end`() throws {
         try scenario { s in
             s.origin.expects("POST /a", "Expect: 100-continue").replies(100).readsBody().replies(201, body: "made")
             let client = try s.client()
@@ -191,7 +191,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test func `request bodies arrive whole, by length and chunked`() throws {
+    @Test func `request bodies arrive complete, by length and chunked`() throws {
         try scenario { s in
             s.origin.expects("POST /length", "Content-Length: 5").replies(200)
             s.origin.expects("PUT /chunked", "Transfer-Encoding: chunked", "!Content-Length").replies(200)
@@ -228,7 +228,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test func `a large upload and a large download at once, with a slow reader, arrive whole`() throws {
+    @Test func `a large upload and a large download at once arrive complete, with a slow reader`() throws {
         let size = 20 << 20
         try scenario { s in
             var pattern = Array(UInt8.min...UInt8.max) + [7]

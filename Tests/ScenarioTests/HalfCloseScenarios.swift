@@ -2,7 +2,7 @@ import Server
 import Testing
 import Transaction
 
-@Suite("A client that has sent its last byte gets its answers; one that is gone does not hold anything up")
+@Suite("A client that has sent its last byte gets its answers, and one that is gone delays nothing")
 struct HalfCloseScenarios {
     private static let stored = "Cache-Control: max-age=60"
 
@@ -10,7 +10,9 @@ struct HalfCloseScenarios {
         ("stored", stored), ("passed on", "Cache-Control: no-store"),
     ]
 
-    @Test(arguments: answers) func `an answer that comes later`(how: (what: String, fields: String)) throws {
+    @Test(arguments: answers) func `a client that has sent its last byte gets an answer that comes later`(
+        how: (what: String, fields: String)
+    ) throws {
         try scenario { s in
             let ended = Gate("the client has ended its side")
             s.origin.expects("GET /a").waits(for: ended).replies(200, how.fields, body: "late")
@@ -25,7 +27,7 @@ struct HalfCloseScenarios {
         }
     }
 
-    @Test func `a hit`() throws {
+    @Test func `a client that has sent its last byte gets a hit`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(200, Self.stored, body: "here")
             try s.client().get("/a")
@@ -39,7 +41,7 @@ struct HalfCloseScenarios {
         }
     }
 
-    @Test func `an upload`() throws {
+    @Test func `a client that has sent its last byte gets the answer to its upload`() throws {
         try scenario { s in
             let ended = Gate("the client has ended its side")
             s.origin.expects("POST /a").readsBody().waits(for: ended).replies(
@@ -54,7 +56,7 @@ struct HalfCloseScenarios {
         }
     }
 
-    @Test func `every one of pipelined requests`() throws {
+    @Test func `a client that has sent its last byte gets the answers to all pipelined requests`() throws {
         try scenario { s in
             for path in ["/a", "/b", "/c"] { s.origin.expects("GET \(path)").replies(200, body: path) }
             let client = try s.client()
@@ -65,7 +67,7 @@ struct HalfCloseScenarios {
         }
     }
 
-    @Test func `within its body it has given up`() throws {
+    @Test func `a client that ends within its body has given up`() throws {
         try scenario { s in
             let client = try s.client()
             let isAsked = Gate("the origin has the head of the request")
@@ -80,7 +82,7 @@ struct HalfCloseScenarios {
     }
 
     @Test(arguments: [false, true])
-    func `a client that is gone cancels what only it waits for`(endsFirst: Bool) throws {
+    func `a client that is gone cancels the fetch that only it waits for`(endsFirst: Bool) throws {
         try scenario { s in
             let asked = Gate("the origin was asked")
             s.origin.expects("GET /a").opens(asked).hangs()
@@ -99,7 +101,7 @@ struct HalfCloseScenarios {
 
 @Suite("Every close of a client's connection has its reason")
 struct CloseScenarios {
-    @Test func `a head that does not come in time has its line in the log, and its counters`() throws {
+    @Test func `a head that is late has its line in the log and its counters`() throws {
         try scenario({ configuration, _ in configuration.timeouts.clientHead = .milliseconds(200) }) { s in
             let client = try s.client()
             try client.send("GET http://")
@@ -127,7 +129,7 @@ struct CloseScenarios {
     ]
 
     @Test(arguments: greetings)
-    func `a protocol that is not offered is refused in its own words`(
+    func `a protocol that is not offered is refused in its own terms`(
         how: (what: String, bytes: [UInt8], reply: [UInt8], reason: CloseReason)
     ) throws {
         try scenario { s in
@@ -152,7 +154,7 @@ struct CloseScenarios {
         (.tunnelRefused, "CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n"),
     ]
 
-    @Test(arguments: ends) func `named in the counters`(how: (reason: CloseReason, request: String)) throws {
+    @Test(arguments: ends) func `every close reason is counted`(how: (reason: CloseReason, request: String)) throws {
         try scenario { s in
             if how.reason != .malformedRequest && how.reason != .tunnelRefused {
                 s.origin.expects("GET /a").replies(200, body: "a")
@@ -169,7 +171,7 @@ struct CloseScenarios {
         }
     }
 
-    @Test func `idle, or for the number of its requests`() throws {
+    @Test func `a connection closes when it is idle or has carried its number of requests`() throws {
         try scenario({ configuration, _ in
             configuration.timeouts.clientIdle = .milliseconds(200)
             configuration.limits.requestsPerConnectionMax = 1
@@ -189,7 +191,7 @@ struct CloseScenarios {
         }
     }
 
-    @Test func `an answer that cannot be completed`() throws {
+    @Test func `an answer that cannot be completed closes the connection with its reason`() throws {
         try scenario { s in
             s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123").closes()
             let client = try s.client()
@@ -202,7 +204,7 @@ struct CloseScenarios {
     }
 }
 
-@Suite("What there is at once is bounded")
+@Suite("Connections, requests and tunnels are bounded")
 struct OccupancyScenarios {
     @Test func `clients beyond the limit are closed when they are accepted`() throws {
         try scenario({ configuration, _ in configuration.limits.clientsMax = 1 }) { s in

@@ -40,7 +40,7 @@ struct InterimScenarios {
     }
 
     @Test(arguments: interims)
-    func `nor does one before the bytes of a hole`(interim: String) throws {
+    func `an interim response before the bytes of a hole does not reach the client`(interim: String) throws {
         try scenario { s in
             let fields = ["Cache-Control: max-age=60", "ETag: \"a\""]
             s.origin.expects("GET /a", "Range: bytes=0-3").replies(
@@ -58,7 +58,7 @@ struct InterimScenarios {
     }
 
     /// The answer has not begun: whoever asked may learn what the origin says meanwhile.
-    @Test func `before the first byte is there an interim response is passed on`() throws {
+    @Test func `an interim response before the final head is passed on`() throws {
         try scenario { s in
             let fields = ["Cache-Control: max-age=60", "ETag: \"a\""]
             s.origin.expects("GET /a", "Range: bytes=4-9").replies(
@@ -74,7 +74,9 @@ struct InterimScenarios {
     }
 
     /// The final head is queued, but nothing of it is out when the chunk behind it turns out to be none.
-    @Test func `an answer that fails before its first byte left is replaced, also behind an interim response`() throws {
+    @Test func `an answer that fails before its first byte was sent is replaced, even behind an interim response`()
+        throws
+    {
         try scenario { s in
             s.origin.expects("GET /a").sends(
                 "\(Self.interims[1])HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n")

@@ -2,7 +2,7 @@ import Message
 import Server
 import Testing
 
-@Suite("Keys that rules make")
+@Suite("Cache keys made by rules")
 struct KeyScenarios {
     /// Two spellings: the first is asked for, then the second. One that shares costs the origin nothing.
     static let rows: [(key: String, first: String, second: String, isShared: Bool)] = [
@@ -18,7 +18,9 @@ struct KeyScenarios {
     ]
 
     @Test(arguments: rows)
-    func `spellings of one thing`(_ row: (key: String, first: String, second: String, isShared: Bool)) throws {
+    func `spellings that a key rule folds share one stored response`(
+        _ row: (key: String, first: String, second: String, isShared: Bool)
+    ) throws {
         try scenario(cache: "rules: [ { match: { path: /a }, key: \(row.key) } ]") { s in
             s.origin.expects("GET \(row.first)").replies(200, "Cache-Control: max-age=60", body: "one")
             if !row.isShared {
@@ -31,7 +33,7 @@ struct KeyScenarios {
         }
     }
 
-    @Test func `those who ask for two spellings at once share one request`() throws {
+    @Test func `requests for two folded spellings at once share one request`() throws {
         try scenario(cache: "rules: [ { key: { drop: \"utm_*\" } } ]") { s in
             let (asked, answer) = (Gate("asked"), Gate("answer"))
             s.origin.expects("GET /a?utm_x=1").opens(asked).waits(for: answer).replies(
@@ -51,7 +53,7 @@ struct KeyScenarios {
         rules: [ { match: { host: [ 127.0.0.1, localhost ] }, key: { host: mirror.example.org, drop: token } } ]
         """
 
-    @Test func `hosts fold into one, each is asked by its own name and URI`() throws {
+    @Test func `folded hosts share a stored response, and each is asked by its own name and URI`() throws {
         try scenario(cache: Self.folded) { s in
             let client = try s.client()
             let other = "http://localhost:\(s.origin.port)"
@@ -99,7 +101,7 @@ struct KeyScenarios {
         }
     }
 
-    @Test func `purges look for a URL under the key that a GET of it has`() throws {
+    @Test func `a purge of a URL uses the key that a GET of it has`() throws {
         try scenario(cache: "rules: [ { key: { drop: [ '*' ] } } ]") { s in
             let uri = try #require(TargetURI(s.origin.url("/a?x=2").utf8))
             #expect(s.proxy.snapshot.keyBytes(toGet: uri) == Array(s.origin.url("/a").utf8))

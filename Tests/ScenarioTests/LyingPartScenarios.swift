@@ -48,7 +48,7 @@ struct LyingPartScenarios {
     }
 
     @Test(arguments: lies, ["Cache-Control: max-age=60\r\n", "Cache-Control: no-store\r\n"])
-    func `in answer to a client's range`(_ lie: Lie, _ fields: String) throws {
+    func `a contradictory part in answer to a client's range is an error`(_ lie: Lie, _ fields: String) throws {
         try scenario { s in
             s.origin.expects("GET /a", "Range: bytes=0-9").sends(part("0-9/10", fields, lie))
             do {
@@ -66,7 +66,7 @@ struct LyingPartScenarios {
         }
     }
 
-    @Test func `where the head is out, the end of the connection tells`() throws {
+    @Test func `if the head has been sent, a contradictory part ends the connection`() throws {
         try scenario { s in
             let headIsOut = Gate("the head is out")
             s.origin.expects("GET /a", "Range: bytes=0-9").sends(
@@ -83,7 +83,9 @@ struct LyingPartScenarios {
         }
     }
 
-    @Test(arguments: lies) func `in answer to the question for a hole`(_ lie: Lie) throws {
+    @Test(arguments: lies) func `a contradictory part in answer to the request for a hole is an error`(_ lie: Lie)
+        throws
+    {
         try scenario { s in
             let client = try s.client()
             s.origin.expects("GET /a", "Range: bytes=0-1").replies(
@@ -102,7 +104,9 @@ struct LyingPartScenarios {
         }
     }
 
-    @Test(arguments: lies) func `in answer to the question for the rest of what broke off`(_ lie: Lie) throws {
+    @Test(arguments: lies) func `a contradictory part in answer to the request for a rest is an error`(_ lie: Lie)
+        throws
+    {
         try scenario { s in
             s.origin.expects("GET /a", "!Range").sends(
                 "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\nContent-Length: 10\r\n\r\n01"

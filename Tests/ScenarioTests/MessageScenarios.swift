@@ -22,7 +22,7 @@ struct MessageScenarios {
         }
     }
 
-    @Test func `behind a request with two framings nothing is read (§6.3 rule 3, §11.2)`() throws {
+    @Test func `nothing behind a request with two framings is read (§6.3 rule 3, §11.2)`() throws {
         try scenario { s in
             let client = try s.client()
             try client.send(
@@ -49,7 +49,7 @@ struct MessageScenarios {
         }
     }
 
-    @Test func `bytes behind a response answer no other request (§6.3, §11.1)`() throws {
+    @Test func `bytes behind a response do not answer another request (§6.3, §11.1)`() throws {
         try scenario { s in
             s.origin.expects("GET /a").sends(
                 "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
@@ -60,7 +60,7 @@ struct MessageScenarios {
         }
     }
 
-    @Test func `after a request with Connection close no other is read (§9.6)`() throws {
+    @Test func `no request is read behind one with Connection close (§9.6)`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(200, body: "a")
             let client = try s.client()

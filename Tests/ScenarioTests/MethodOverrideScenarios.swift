@@ -5,7 +5,7 @@ import Testing
 struct MethodOverrideScenarios {
     static let names = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"]
 
-    @Test(arguments: names) func `its response is not stored`(_ name: String) throws {
+    @Test(arguments: names) func `the response to an overridden method is not stored`(_ name: String) throws {
         try scenario { s in
             s.origin.expects("GET /a", "\(name): DELETE").replies(404, "Cache-Control: max-age=60", body: "no")
             s.origin.expects("GET /a", "!\(name)").replies(200, "Cache-Control: max-age=60", body: "hello")
@@ -19,7 +19,7 @@ struct MethodOverrideScenarios {
     }
 
     @Test(arguments: names)
-    func `it is not answered from the store, and invalidates it where it succeeds (RFC 9111 §4.4)`(
+    func `an overridden method is not answered from the store, and invalidates it on success (RFC 9111 §4.4)`(
         _ name: String
     ) throws {
         try scenario { s in
@@ -36,7 +36,7 @@ struct MethodOverrideScenarios {
         }
     }
 
-    @Test func `it neither leads nor follows`() throws {
+    @Test func `a request with an overridden method neither leads nor follows a transfer`() throws {
         try scenario { s in
             let (asked, answer) = (Gate("asked"), Gate("answer"))
             s.origin.expects("GET /a", "X-HTTP-Method: PUT").opens(asked).waits(for: answer).replies(
@@ -63,7 +63,7 @@ struct MethodOverrideScenarios {
         }
     }
 
-    @Test func `only-if-cached answers it with 504`() throws {
+    @Test func `an overridden method with only-if-cached gets 504`() throws {
         try scenario { s in
             let client = try s.client()
             s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "hello")
@@ -74,7 +74,7 @@ struct MethodOverrideScenarios {
     }
 
     /// What the origin made of it may not be idempotent (RFC 9110 §9.2.2).
-    @Test func `it is never sent twice: a transfer that breaks off is not resumed`() throws {
+    @Test func `a request with an overridden method is never sent twice`() throws {
         try scenario { s in
             s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 10\r\n\r\n0123")
                 .closes()

@@ -79,7 +79,9 @@ struct PartScenarios {
         ),
     ]
 
-    @Test(arguments: rows) func `ranges`(row: (what: String, steps: [Step])) throws {
+    @Test(arguments: rows) func `each Range gets its part from the store and the origin`(
+        row: (what: String, steps: [Step])
+    ) throws {
         try scenario { s in
             let client = try s.client()
             for step in row.steps {
@@ -96,7 +98,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `a hole is told as partial, and whose Content-Range it is`() throws {
+    @Test func `a filled hole is reported as fwd=partial with the Content-Range of the request`() throws {
         try scenario { s in
             let client = try s.client()
             s.origin.givesPart(2, 3)
@@ -131,7 +133,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `several ranges of a whole one, in the order asked for, each with its type`() throws {
+    @Test func `several ranges of a complete response come in the requested order, each with its type`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(
                 200, "Cache-Control: max-age=60", "Content-Type: text/plain", body: content)
@@ -154,7 +156,9 @@ struct PartScenarios {
         ("private", ["Cache-Control: private", "ETag: \"a\"", "Content-Range: bytes 2-3/10"]),
     ]
 
-    @Test(arguments: unstored) func `parts that are passed on only`(how: (what: String, fields: [String])) throws {
+    @Test(arguments: unstored) func `parts that cannot be stored are passed on`(how: (what: String, fields: [String]))
+        throws
+    {
         try scenario { s in
             for _ in 0..<2 { s.origin.expects("GET /a", "Range: bytes=2-3").replies(206, how.fields, Array("23".utf8)) }
             for _ in 0..<2 {
@@ -165,7 +169,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `another representation takes the place of the parts that are stored`() throws {
+    @Test func `another representation replaces the stored parts`() throws {
         try scenario { s in
             s.origin.givesPart(0, 3)
             let client = try s.client()
@@ -187,7 +191,9 @@ struct PartScenarios {
 
     /// The answer to the request for a hole is read to its end from the connection on which it began.
     @Test(arguments: replacements)
-    func `another representation whose body comes after its head`(how: (what: String, status: Int, fields: [String]))
+    func `another representation replaces the stored parts even if its body follows later`(
+        how: (what: String, status: Int, fields: [String])
+    )
         throws
     {
         try scenario { s in
@@ -211,7 +217,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `another representation in the middle of an answer ends it, visibly`() throws {
+    @Test func `another representation in the middle of an answer ends it visibly`() throws {
         try scenario { s in
             s.origin.givesPart(0, 3)
             let client = try s.client()
@@ -227,7 +233,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `two who need the same hole share one request`() throws {
+    @Test func `two clients that need the same hole share one request`() throws {
         try scenario { s in
             s.origin.givesPart(0, 1)
             try s.client().get("/a", "Range: bytes=0-1")
@@ -250,7 +256,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `a hole whose transfer breaks off is taken up again`() throws {
+    @Test func `a hole whose transfer breaks off is requested again`() throws {
         try scenario { s in
             s.origin.givesPart(0, 1)
             let client = try s.client()
@@ -265,7 +271,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `only-if-cached gets what is there, and 504 for what is not (§5.2.1.7)`() throws {
+    @Test func `only-if-cached gets stored bytes, and 504 for missing ones (§5.2.1.7)`() throws {
         try scenario { s in
             s.origin.givesPart(0, 3)
             let client = try s.client()
@@ -276,7 +282,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `a stale part is validated as a whole one is, then completed (§4.3)`() throws {
+    @Test func `a stale part is validated like a complete response, then completed (§4.3)`() throws {
         try scenario { s in
             s.origin.expects("GET /a", "Range: bytes=0-3").replies(
                 206, ["Cache-Control: max-age=0", "ETag: \"a\"", "Content-Range: bytes 0-3/10"], Array("0123".utf8))
@@ -289,7 +295,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `more than the store keeps of one object passes through`() throws {
+    @Test func `bytes beyond what the store keeps of one object are passed on`() throws {
         try scenario({ configuration, _ in configuration.cache.writtenObjectSizeMax = 1 << 20 }) { s in
             let body = [UInt8](repeating: 0x78, count: 2 << 20)
             let fields = ["Cache-Control: max-age=60", "ETag: \"a\""]
@@ -311,7 +317,7 @@ struct PartScenarios {
     static let failures: [(what: String, isAnswered: Bool)] = [("before the head", false), ("after it", true)]
 
     @Test(arguments: failures)
-    func `an origin that fails on a hole is told, once`(how: (what: String, isAnswered: Bool)) throws {
+    func `a failure of the origin on a hole is reported once`(how: (what: String, isAnswered: Bool)) throws {
         try scenario { s in
             s.origin.givesPart(2, 3)
             let client = try s.client()
@@ -325,7 +331,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `where a rule wants the whole, it is fetched behind the client's back`() throws {
+    @Test func `if a rule wants the whole response, the rest is fetched in the background`() throws {
         try scenario({ configuration, _ in
             var rule = CacheRule(conditions: RuleConditions(), number: 1)
             rule.changes.ranges = .whole
@@ -341,7 +347,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `what misses parts is no stale answer where the origin fails (RFC 5861 §4)`() throws {
+    @Test func `a response with missing bytes is not served stale after a failure (RFC 5861 §4)`() throws {
         try scenario { s in
             let fields = ["Cache-Control: max-age=0, stale-if-error=600", "ETag: \"a\""]
             s.origin.expects("GET /a", "Range: bytes=0-3").replies(
@@ -357,7 +363,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `a part that is too much for the store leaves nothing there`() throws {
+    @Test func `a part that is too large for the store leaves nothing stored`() throws {
         try scenario({ configuration, _ in configuration.cache.writtenObjectSizeMax = 4 }) { s in
             let client = try s.client()
             s.origin.givesPart(0, 5)
@@ -366,7 +372,7 @@ struct PartScenarios {
         }
     }
 
-    @Test func `a range far ahead of a transfer under way is fetched by itself`() throws {
+    @Test func `a range far ahead of a present transfer is fetched separately`() throws {
         try scenario { s in
             let go = Gate("the range is answered")
             s.origin.expects("GET /a", "!Range").sends(

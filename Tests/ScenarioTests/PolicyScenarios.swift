@@ -68,7 +68,9 @@ struct PolicyScenarios {
     ]
 
     @Test(arguments: rows, PolicyWay.allCases)
-    func `what becomes of a request`(_ row: (policy: String, stored: Stored, expected: Outcome), _ way: PolicyWay)
+    func `each cache policy decides how a request uses the store`(
+        _ row: (policy: String, stored: Stored, expected: Outcome), _ way: PolicyWay
+    )
         throws
     {
         try scenario(cache: way.cache(nil)) { s in
@@ -104,7 +106,9 @@ struct PolicyScenarios {
         }
     }
 
-    @Test(arguments: PolicyWay.allCases) func `no-read stores what it fetches, no-write does not`(_ way: PolicyWay)
+    @Test(arguments: PolicyWay.allCases) func `no-read stores the fetched response, and no-write does not`(
+        _ way: PolicyWay
+    )
         throws
     {
         for (policy, isStored) in [("no-read", true), ("no-write", false)] {
@@ -135,7 +139,9 @@ struct PolicyScenarios {
     ]
 
     @Test(arguments: failures)
-    func `where the origin fails`(_ row: (policy: String, stored: Stored, script: String?, isServed: Bool)) throws {
+    func `a stale response is served after a failure as the policies say`(
+        _ row: (policy: String, stored: Stored, script: String?, isServed: Bool)
+    ) throws {
         for way in PolicyWay.allCases {
             try scenario(cache: way.cache(nil)) { s in
                 let client = try s.client()
@@ -168,7 +174,7 @@ struct PolicyScenarios {
         }
     }
 
-    @Test func `Larder-Policy is heeded from policy_clients alone, and forwarded for nobody`() throws {
+    @Test func `Larder-Policy counts from policy_clients only, and is never forwarded`() throws {
         try scenario(cache: "policy_clients: 127.0.0.9") { s in
             s.origin.expects("GET /a", "!Larder-Policy").replies(
                 200, "Cache-Control: max-age=10", "Age: 60", "ETag: \"a\"", body: "old")
@@ -200,7 +206,9 @@ struct PolicyScenarios {
     ]
 
     @Test(arguments: members)
-    func `its members`(_ row: (policy: String, fields: [String], status: Int, isHit: Bool)) throws {
+    func `each member of Larder-Policy has its effect`(
+        _ row: (policy: String, fields: [String], status: Int, isHit: Bool)
+    ) throws {
         try scenario(cache: "policy_clients: 127.0.0.1\nnegative_ttl: 0") { s in
             for _ in 0..<(row.isHit ? 1 : 2) {
                 s.origin.expects("GET /a").replies(row.status, row.fields, Array("body".utf8))

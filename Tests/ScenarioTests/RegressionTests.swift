@@ -14,7 +14,7 @@ struct OriginConnectionRegressions {
     ]
     /// review-1: an origin that takes a connection for a person (NTLM, Negotiate) answered the next client as that person.
     @Test(arguments: credentials)
-    func `a connection that is bound to who uses it is nobody else's`(
+    func `a connection that is authenticated for one client carries no other requests`(
         _ row: (request: [String], response: [String], isShared: Bool)
     ) throws {
         try scenario({ configuration, _ in configuration.workers = .count(1) }) { s in
@@ -32,7 +32,7 @@ struct OriginConnectionRegressions {
     }
 
     /// review-1, the other way: such a request does not go out on a connection that others have used.
-    @Test func `who binds a connection gets a new one`() throws {
+    @Test func `a request that authenticates its connection gets a new one`() throws {
         try scenario({ configuration, _ in configuration.workers = .count(1) }) { s in
             s.origin.expects("GET /bob").replies(200, "Cache-Control: no-store")
             s.origin.expects("GET /alice").replies(200, "Cache-Control: no-store")
@@ -43,7 +43,7 @@ struct OriginConnectionRegressions {
     }
 
     /// review-5: at the cap, a request that may not use a pooled connection waited while both places stood idle.
-    @Test func `who waits for a connection of its own gets the place of one that falls idle`() throws {
+    @Test func `a request that waits for a new connection gets the place of one that becomes idle`() throws {
         try scenario({ configuration, _ in
             configuration.workers = .count(1)
             configuration.limits.originConnectionsMax = 2
@@ -65,7 +65,7 @@ struct OriginConnectionRegressions {
     }
 
     /// review-5: nothing ended the wait of a request in the queue.
-    @Test func `who waits for a connection in vain hears so`() throws {
+    @Test func `a request that waits too long for a connection is refused`() throws {
         try scenario({ configuration, _ in
             configuration.workers = .count(1)
             configuration.limits.originConnectionsMax = 1
@@ -116,7 +116,7 @@ struct OriginConnectionRegressions {
 
     /// review-11: each response that broke off kept its connection's place for ever; one place is enough to see it.
     @Test(arguments: Break.allCases, ["max-age=60", "no-store"])
-    func `a response that breaks off gives its connection's place back`(_ how: Break, _ cacheControl: String) throws {
+    func `a response that breaks off frees the place of its connection`(_ how: Break, _ cacheControl: String) throws {
         try scenario({ configuration, _ in
             configuration.workers = .count(1)
             configuration.limits.originConnectionsMax = 1
@@ -156,7 +156,7 @@ struct OriginConnectionRegressions {
     }
 
     /// The client was cut off without a word where the head was still in our hands when the body turned out broken.
-    @Test func `a response that breaks off at once is answered all the same`() throws {
+    @Test func `a response that breaks off at once still gets an answer`() throws {
         try scenario { s in
             s.origin.expects("GET /a").sends(
                 "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -170,7 +170,7 @@ struct OriginConnectionRegressions {
     enum Stage: String, CaseIterable { case beforeHead, inBody, inUpload }
 
     /// review-11: so did none of these, and so it shall stay.
-    @Test(arguments: Stage.allCases) func `a client that leaves gives its origin connection's place back`(
+    @Test(arguments: Stage.allCases) func `a client that leaves frees the place of its origin connection`(
         _ stage: Stage
     )
         throws
@@ -214,7 +214,7 @@ struct OriginConnectionRegressions {
 struct StoreRegressions {
     /// review-2: a 304 to the client's own condition renewed a stored response that it was not about.
     @Test(arguments: ["max-age=1", "max-age=1, must-revalidate"])
-    func `a 304 to the client's own condition is the client's`(_ cacheControl: String) throws {
+    func `a 304 to the client's own condition goes to the client`(_ cacheControl: String) throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(200, "Cache-Control: \(cacheControl)", "Age: 5", body: "old")
             s.origin.expects("GET /a", "If-None-Match: \"v2\"").replies(
@@ -237,7 +237,7 @@ struct StoreRegressions {
     ]
     /// review-2: a 304 that names another response than the stored one renewed that all the same (RFC 9111 §4.3.4).
     @Test(arguments: confirmations)
-    func `where the origin confirms something else, it is asked for the whole`(
+    func `if a 304 confirms another response, the origin is asked without conditions`(
         _ row: (stored: String, confirmed: String)
     )
         throws
@@ -264,7 +264,7 @@ struct StoreRegressions {
         ["/d?x=%41", "/d?x=A"],
     ]
     /// review-3: the key was normalised and the request was not, so one path's answer was served for another.
-    @Test(arguments: paths) func `paths that are spelt differently are different, and go out as written`(
+    @Test(arguments: paths) func `paths with different spellings are different and are sent as written`(
         _ paths: [String]
     )
         throws
@@ -283,7 +283,7 @@ struct StoreRegressions {
     }
 
     /// review-4: what outgrew the store was downloaded for ever after its last reader had left.
-    @Test(arguments: [0, 3 << 20]) func `a body without end that nobody reads is given up`(_ readBeforeLeaving: Int)
+    @Test(arguments: [0, 3 << 20]) func `an endless body that nobody reads is cancelled`(_ readBeforeLeaving: Int)
         throws
     {
         try scenario({ configuration, _ in configuration.cache.writtenObjectSizeMax = 1 << 20 }) { s in
@@ -304,7 +304,7 @@ struct StoreRegressions {
 
     /// review-10: a stored head longer than the output buffer ended the process at the first hit.
     @Test(arguments: [60_000, 70_000, 262_000, 300_000, 1_000_000])
-    func `a long head is served, from the origin and from the store`(_ length: Int) throws {
+    func `a long head is served from the origin and from the store`(_ length: Int) throws {
         try scenario({ configuration, _ in configuration.limits.headBytesMax = 1 << 20 }) { s in
             let value = String(repeating: "v", count: length)
             s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=600", "X-Long: \(value)", body: "hello")

@@ -4,7 +4,7 @@ import Testing
 /// Ten bytes, so that offsets can be read off.
 private let content = "0123456789"
 
-@Suite("A transfer that breaks off goes on where it stopped (RFC 9110 §14.2, §13.1.5)")
+@Suite("A transfer that breaks off is resumed where it stopped (RFC 9110 §14.2, §13.1.5)")
 struct ResumeScenarios {
     private static let cacheable = "Cache-Control: max-age=60\r\nETag: \"a\"\r\n"
 
@@ -25,7 +25,9 @@ struct ResumeScenarios {
         ),
     ]
 
-    @Test(arguments: breaks) func `the client notices nothing`(how: (what: String, head: String, body: String)) throws {
+    @Test(arguments: breaks) func `a client does not notice a resumption`(
+        how: (what: String, head: String, body: String)
+    ) throws {
         try scenario { s in
             let validator =
                 how.head.contains("ETag") ? "If-Range: \"a\"" : "If-Range: Thu, 19 Nov 2026 10:00:00 GMT"
@@ -41,7 +43,7 @@ struct ResumeScenarios {
         }
     }
 
-    @Test func `more than once, also by several short parts`() throws {
+    @Test func `a transfer is resumed more than once and by several short parts`() throws {
         try scenario { s in
             s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(Self.cacheable)Content-Length: 10\r\n\r\n01")
                 .resets()
@@ -58,7 +60,7 @@ struct ResumeScenarios {
         }
     }
 
-    @Test func `those who follow the transfer notice nothing either`() throws {
+    @Test func `followers do not notice a resumption`() throws {
         try scenario { s in
             let go = Gate("all follow")
             s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(Self.cacheable)Content-Length: 10\r\n\r\n0123")
@@ -87,7 +89,7 @@ struct ResumeScenarios {
     ]
 
     @Test(arguments: refusals)
-    func `what is no rest of the same ends the answer, visibly`(
+    func `a rest of another representation ends the answer visibly`(
         how: (what: String, status: Int, fields: [String], body: String)
     ) throws {
         try scenario { s in
@@ -121,7 +123,7 @@ struct ResumeScenarios {
         }
     }
 
-    @Test func `what broke off for good is kept, and the next request fetches the rest alone`() throws {
+    @Test func `a response that broke off is kept, and the next request fetches only the rest`() throws {
         try scenario { s in
             s.origin.expects("GET /a").sends("HTTP/1.1 200 OK\r\n\(Self.cacheable)Content-Length: 10\r\n\r\n0123")
                 .closes()

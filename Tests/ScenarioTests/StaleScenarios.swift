@@ -44,7 +44,7 @@ struct StaleScenarios {
         }
     }
 
-    @Test func `many inside the window are served, and validate once`() throws {
+    @Test func `many requests inside the window are served stale and cause one validation`() throws {
         try scenario { s in
             let (asked, answer) = (Gate("asked"), Gate("answer"))
             s.origin.expects("GET /a").replies(
@@ -68,7 +68,9 @@ struct StaleScenarios {
         ("what breaks off", "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 9\r\n\r\nnew"),
     ]
 
-    @Test(arguments: behind) func `what the validation behind meets is nobody's`(_ row: (what: String, answer: String))
+    @Test(arguments: behind) func `a failure of the background validation reaches no client`(
+        _ row: (what: String, answer: String)
+    )
         throws
     {
         try scenario { s in
@@ -120,7 +122,9 @@ struct StaleScenarios {
         }
     }
 
-    @Test(arguments: [400, 403, 404, 410]) func `an answer that is no failure is the answer`(_ status: Int) throws {
+    @Test(arguments: [400, 403, 404, 410]) func `an error response that is not a failure of the origin is passed on`(
+        _ status: Int
+    ) throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(
                 200, "Cache-Control: max-age=10, stale-if-error=100", "Age: 20", "ETag: \"a\"", body: "old")
@@ -133,8 +137,7 @@ struct StaleScenarios {
         }
     }
 
-    @Test func `an answer that fails after its head is not replaced by what is stale: that would be two in one`() throws
-    {
+    @Test func `an answer that fails after its head is not replaced by a stale one`() throws {
         try scenario { s in
             s.origin.expects("GET /a").replies(
                 200, "Cache-Control: max-age=10, stale-if-error=100", "Age: 20", "ETag: \"a\"", body: "old")
@@ -149,7 +152,7 @@ struct StaleScenarios {
         }
     }
 
-    @Test func `a client that may have it stale gets it, also where it waited for one that may not`() throws {
+    @Test func `a client that accepts a stale response gets it, even if its leader did not`() throws {
         // On one worker a request that is counted has joined the other's transfer in the same turn.
         try scenario({ configuration, _ in configuration.workers = .count(1) }) { s in
             s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=10", "Age: 20", "ETag: \"a\"", body: "old")

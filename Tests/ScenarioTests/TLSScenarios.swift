@@ -28,7 +28,7 @@ struct TLSScenarios {
     private static let fleeting = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 6\r\n\r\nsecret"
 
     @Test(arguments: ["127.0.0.1", "localhost"], TLSVersion.allCases)
-    func `an origin with the right certificate is asked, and its answer stored`(_ host: String, _ minimum: TLSVersion)
+    func `an origin with a valid certificate is asked and its response stored`(_ host: String, _ minimum: TLSVersion)
         throws
     {
         try withTLS(minimum: minimum, .answers(TLSScenarios.stored)) { s, origin in
@@ -53,7 +53,7 @@ struct TLSScenarios {
     }
 
     /// http: and https: of one authority are two keys, and two kinds of connection.
-    @Test func `what came over TLS is not served for http`() throws {
+    @Test func `a response received over TLS is not served for http`() throws {
         try withTLS(.answers(TLSScenarios.stored)) { s, origin in
             #expect(try s.client().get(origin.url("/a")).status == 200)
             let plain = try s.client().get("http://127.0.0.1:\(origin.port)/a")
@@ -68,7 +68,7 @@ struct TLSScenarios {
         ("another authority is trusted", "IP:127.0.0.1", false),
     ]
     @Test(arguments: refused)
-    func `an origin that can not prove its name gets no request`(_ row: (what: String, names: String, trusts: Bool?))
+    func `an origin that cannot prove its name gets no request`(_ row: (what: String, names: String, trusts: Bool?))
         throws
     {
         try withTLS(names: row.names, trusts: row.trusts, .answers(TLSScenarios.stored)) { s, origin in
@@ -82,7 +82,7 @@ struct TLSScenarios {
         }
     }
 
-    @Test func `an origin that speaks no TLS is named`() throws {
+    @Test func `an origin without TLS is reported`() throws {
         try withTLS(.speaksPlainly) { s, origin in
             let answer = try s.client().get(origin.url("/a"))
             #expect(answer.status == 502)
@@ -92,7 +92,7 @@ struct TLSScenarios {
 
     /// Whoever sits between could end a connection anywhere: without `close_notify` the end is none (RFC 9112 §9.8).
     @Test(arguments: ["max-age=60", "no-store"])
-    func `a body until the end of the connection needs the end of TLS`(_ cacheControl: String) throws {
+    func `a body up to the end of the connection needs close_notify`(_ cacheControl: String) throws {
         try withTLS(.breaksOff("HTTP/1.1 200 OK\r\nCache-Control: \(cacheControl)\r\n\r\nhalf")) { s, origin in
             let answer = try s.client().get(origin.url("/a"))
             #expect(answer.status == 200)

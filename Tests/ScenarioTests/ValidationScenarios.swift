@@ -20,7 +20,7 @@ struct FresheningScenarios {
     enum Later { case fresh, validated }
 
     @Test(arguments: heads)
-    func `the answer to a HEAD tells of the stored response to GET (§4.3.5)`(
+    func `the response to a HEAD updates the stored response to GET (§4.3.5)`(
         _ row: (what: String, fields: [String], later: Later)
     ) throws {
         try scenario { s in
@@ -48,7 +48,8 @@ struct FresheningScenarios {
         }
     }
 
-    @Test(arguments: [404, 500, 503]) func `a HEAD that fails tells nothing of it`(_ status: Int) throws {
+    @Test(arguments: [404, 500, 503]) func `a HEAD that fails does not update the stored response`(_ status: Int) throws
+    {
         try scenario { s in
             let client = try s.client()
             s.origin.expects("GET /a").replies(200, "ETag: \"a\"", "Cache-Control: max-age=60", body: "hello")
@@ -107,7 +108,7 @@ struct FresheningScenarios {
         }
     }
 
-    @Test func `a 304 for none of the variants: the whole is asked for`() throws {
+    @Test func `after a 304 for none of the variants the origin is asked without conditions`() throws {
         try withLanguages { s, client in
             s.origin.expects("GET /a", "Accept-Language: fr", "If-None-Match").replies(304, "ETag: \"nl\"")
             s.origin.expects("GET /a", "Accept-Language: fr", "!If-None-Match").replies(
@@ -130,7 +131,7 @@ struct FresheningScenarios {
     ]
 
     @Test(arguments: superseded)
-    func `what a 304 does not confirm is stale: it serves as such where the origin then fails (§4.2.4, §4.3.4)`(
+    func `a response that a 304 does not confirm is stale and is served if the origin then fails (§4.2.4, §4.3.4)`(
         _ row: (cacheControl: String, request: String, status: Int)
     ) throws {
         try scenario { s in
@@ -153,7 +154,9 @@ struct FresheningScenarios {
 
     /// A body of unknown length outgrows memory while its response is being validated.
     @Test(arguments: [false, true])
-    func `where what a 304 confirms has left the store, the whole is asked for`(hasEnded: Bool) throws {
+    func `if the response that a 304 confirms has left the store, the origin is asked without conditions`(
+        hasEnded: Bool
+    ) throws {
         try scenario(cache: "memory: 1MiB") { s in
             let rest = String(repeating: "r", count: 4 << 20)
             let goOn = Gate("the validation is under way")
@@ -201,7 +204,9 @@ struct FresheningScenarios {
         }
     }
 
-    @Test func `where our tags go in place of the client's, its condition is answered all the same (§4.3.2)`() throws {
+    @Test func `the client's condition is answered even if it was replaced by validators of stored responses (§4.3.2)`()
+        throws
+    {
         try withLanguages { s, client in
             s.origin.expects("GET /a", "Accept-Language: fr", "If-None-Match").replies(
                 200, "Cache-Control: max-age=60", "Vary: Accept-Language", "ETag: \"fr\"", body: "fr")
@@ -212,7 +217,8 @@ struct FresheningScenarios {
         }
     }
 
-    @Test func `a 304 changes all fields but the length, the hop-by-hop and those of the coding (§3.2)`() throws {
+    @Test func `a 304 updates all fields but the length, the hop-by-hop fields and those of the coding (§3.2)`() throws
+    {
         try scenario { s in
             let client = try s.client()
             s.origin.expects("GET /a").replies(
@@ -255,7 +261,7 @@ struct UnsafeMethodScenarios {
         ("GET", "/other", 200, ["Location: /a", "Cache-Control: no-store"], false),
     ]
 
-    @Test(arguments: rows) func `what invalidates, of the same origin alone`(
+    @Test(arguments: rows) func `an unsafe request invalidates the URIs that it names of the same origin alone`(
         _ row: (method: String, target: String, status: Int, fields: [String], invalidates: Bool)
     ) throws {
         try scenario { s in
@@ -299,7 +305,7 @@ struct UnsafeMethodScenarios {
         ("no-store", 200, ["Cache-Control: no-store, max-age=60", "Content-Location: /a"], false),
     ]
 
-    @Test(arguments: posts) func `the answer to a POST may serve a GET (RFC 9110 §9.3.3)`(
+    @Test(arguments: posts) func `the response to a POST may answer a GET (RFC 9110 §9.3.3)`(
         _ row: (what: String, status: Int, fields: [String], isStored: Bool)
     ) throws {
         try scenario { s in

@@ -2,14 +2,14 @@ import Server
 import Storage
 import Testing
 
-@Suite("Zones: caches of their own")
+@Suite("Zones are separate caches")
 struct ZoneScenarios {
     private static let packages = """
         zones: [ { name: packages, memory: 8MiB } ]
         rules: [ { match: { path: "/pool/*" }, zone: packages } ]
         """
 
-    @Test func `each keeps its own, and Cache-Status names it (RFC 9211)`() throws {
+    @Test func `each zone stores its own responses, and Cache-Status names the zone (RFC 9211)`() throws {
         try scenario(cache: Self.packages) { s in
             let client = try s.client()
             for path in ["/pool/a", "/a"] {
@@ -27,7 +27,7 @@ struct ZoneScenarios {
         }
     }
 
-    @Test func `what goes into one pushes nothing out of the other`() throws {
+    @Test func `responses in one zone evict nothing from another`() throws {
         try scenario(
             cache: """
                 zones: [ { name: small, memory: 1MiB, object_size_max: 1MiB } ]
@@ -47,7 +47,7 @@ struct ZoneScenarios {
         }
     }
 
-    @Test func `an unsafe request invalidates in whatever zone a GET would look (RFC 9111 §4.4)`() throws {
+    @Test func `an unsafe request invalidates in the zone that a GET would use (RFC 9111 §4.4)`() throws {
         try scenario(
             cache: """
                 zones: [ { name: packages, memory: 8MiB } ]
@@ -69,7 +69,7 @@ struct ZoneScenarios {
         }
     }
 
-    @Test func `a reload adds, shrinks and removes zones; what stays keeps what it holds`() throws {
+    @Test func `a reload adds, shrinks and removes zones, and the others keep their responses`() throws {
         try scenario(cache: Self.packages) { s in
             let client = try s.client()
             let body = [UInt8](repeating: 0x78, count: 700_000)
@@ -112,7 +112,7 @@ struct ZoneScenarios {
         }
     }
 
-    @Test func `a transfer into a zone that a reload removes reaches its client whole`() throws {
+    @Test func `a transfer into a zone that a reload removes reaches its client completely`() throws {
         try scenario(cache: Self.packages) { s in
             let gone = Gate("the zone is gone")
             s.origin.expects("GET /pool/a").sends(
@@ -131,7 +131,7 @@ struct ZoneScenarios {
         }
     }
 
-    @Test func `a rule sends to the default zone what a zone's rule would take`() throws {
+    @Test func `a rule can send requests to the default zone before another rule applies`() throws {
         try scenario(
             cache: """
                 zones: [ { name: packages, memory: 8MiB, policy: cache-first } ]

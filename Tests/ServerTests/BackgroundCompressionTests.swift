@@ -39,20 +39,20 @@ struct BackgroundCompressionTests {
         #expect(copy.expectedLength == copy.length)
     }
 
-    @Test func `what does not get smaller is left as it is`() throws {
+    @Test func `a body that does not get smaller is not kept compressed`() throws {
         #expect(try compress(try body(gzip(text(300_000))), in: tier) == nil)
         #expect(try compress(try body(Array("short".utf8)), in: tier) == nil)
         #expect(try compress(try body([]), in: tier) == nil)
     }
 
-    @Test func `without room it is given up, and nothing is kept`() throws {
+    @Test func `without memory the compression is given up and keeps nothing`() throws {
         let source = try body(text(4_000_000))
         let small = MemoryTier(budget: 300_000, shards: 1, objectMax: 1 << 20, variantsPerKeyMax: 1)
         #expect(try compress(source, in: small) == nil)
         #expect(small.statistics.usedBytes == 0)
     }
 
-    @Test func `where no thread is left for the rest it is given up`() throws {
+    @Test func `if the pool has no room for the rest, the compression is given up`() throws {
         let loop = try EventLoop()
         let pool = try BlockingPool(threads: 1, queueMax: 1)
         let told = Locked(false)
@@ -70,7 +70,7 @@ struct BackgroundCompressionTests {
         #expect(told.withLock { $0 })
     }
 
-    @Test func `a full queue is said at once`() throws {
+    @Test func `a full queue is reported at once`() throws {
         let loop = try EventLoop()
         let pool = try BlockingPool(threads: 1, queueMax: 1)
         let source = try body(text(100_000))
@@ -96,7 +96,7 @@ struct BackgroundCompressionTests {
         #expect(copy.body(of: source, in: tier, on: pool, inbox: loop.inbox) === made)
     }
 
-    @Test func `what was given up is not tried again, what found the queue full is`() throws {
+    @Test func `a compression that was given up is not tried again, but one that found the queue full is`() throws {
         let loop = try EventLoop()
         let pool = try BlockingPool(threads: 1, queueMax: 10)
         let full = try BlockingPool(threads: 1, queueMax: 1)
@@ -114,7 +114,7 @@ struct BackgroundCompressionTests {
         #expect(copy.state == .givenUp)
     }
 
-    @Test func `what still grows has no copy yet`() throws {
+    @Test func `a growing body has no copy yet`() throws {
         let loop = try EventLoop()
         let pool = try BlockingPool(threads: 1, queueMax: 10)
         let copy = CompressedCopy()

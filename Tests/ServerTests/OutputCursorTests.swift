@@ -11,7 +11,7 @@ struct OutputCursorTests {
             return [bound - 1, bound, bound + 1]
         }
 
-    @Test(arguments: numbers) func `are written as the library writes them`(_ number: Int64) {
+    @Test(arguments: numbers) func `numbers are written as the standard library writes them`(_ number: Int64) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 8)
         defer { unsafe buffer.deallocate() }
         var cursor = unsafe OutputCursor(buffer)

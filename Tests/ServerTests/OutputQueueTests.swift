@@ -1,13 +1,13 @@
 import Server
 import Testing
 
-@Suite("Bytes that wait for a socket")
+@Suite("Bytes wait in order until a socket accepts them")
 struct OutputQueueTests {
     private func text(_ queue: borrowing OutputQueue) -> String {
         unsafe queue.withBytes { unsafe String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func `what was taken is gone, what was not stays in order`() {
+    @Test func `accepted bytes are removed, and the others stay in order`() {
         var queue = OutputQueue()
         queue.append(Array("abc".utf8))
         queue.advance(by: 2)
@@ -20,7 +20,7 @@ struct OutputQueueTests {
         #expect(isEmpty)
     }
 
-    @Test func `the end can be taken back`() {
+    @Test func `unsent bytes at the end can be removed`() {
         var queue = OutputQueue()
         queue.append(Array("interim final".utf8))
         queue.advance(by: 3)
@@ -31,7 +31,7 @@ struct OutputQueueTests {
         #expect(isEmpty)
     }
 
-    @Test func `a peer that always leaves a little does not make it grow`() {
+    @Test func `a peer that always leaves a few bytes does not make the queue grow`() {
         var queue = OutputQueue()
         queue.append([UInt8(ascii: "x")])
         for _ in 0..<1000 {

@@ -9,7 +9,7 @@ private final class Occupant {
 
 @Suite("Slots and generations")
 struct SlabTests {
-    @Test func `a slot is used again under another name`() {
+    @Test func `a slot is used again with another generation`() {
         var slab = Slab<Occupant>()
         let first = slab.insert { Occupant($0) }
         #expect(slab[first.id] === first)
@@ -22,7 +22,7 @@ struct SlabTests {
         #expect(slab[second.id] === second)
     }
 
-    @Test func `those who stay are found whoever leaves`() {
+    @Test func `an occupant is found after others are removed`() {
         var slab = Slab<Occupant>()
         let all = (0..<100).map { _ in slab.insert { Occupant($0) } }
         for occupant in all where occupant.id.slot % 3 == 0 { #expect(slab.remove(occupant.id) != nil) }

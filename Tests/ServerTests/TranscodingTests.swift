@@ -58,7 +58,7 @@ struct TranscodingTests {
         }
     }
 
-    @Test(arguments: lengths, [16, 1000, .max]) func `what is stored as gzip comes out as it was`(
+    @Test(arguments: lengths, [16, 1000, .max]) func `a body stored as gzip is inflated to its content`(
         _ length: Int, _ limit: Int
     ) throws {
         let content = text(length)
@@ -70,7 +70,9 @@ struct TranscodingTests {
         #expect(output == content)
     }
 
-    @Test(arguments: lengths, [1, 6]) func `what is stored as it is comes out as gzip`(_ length: Int, _ level: Int)
+    @Test(arguments: lengths, [1, 6]) func `a body stored uncompressed is compressed to gzip`(
+        _ length: Int, _ level: Int
+    )
         throws
     {
         let content = text(length)
@@ -82,7 +84,7 @@ struct TranscodingTests {
         #expect(length < 4096 || output.count < length / 2)
     }
 
-    @Test func `of a growing body all that has come can be read`() throws {
+    @Test func `the client can decode every published byte of a growing body`() throws {
         let pieces = (1...20).map { text($0 * 1777, seed: UInt64($0)) }
         let growing = try body([], isComplete: false)
         let transcoder = Transcoder(.compress(level: 1))
@@ -104,7 +106,7 @@ struct TranscodingTests {
         #expect(seen == pieces.flatMap { $0 })
     }
 
-    @Test func `what is published during a step is for the next one`() async throws {
+    @Test func `bytes published during a step are used by the next one`() async throws {
         let content = text(3_000_000)
         let growing = try body([], isComplete: false)
         let writer = Task.detached {
@@ -162,7 +164,7 @@ struct TranscodingTests {
 
     enum Fault: CaseIterable { case cutShort, damaged, plain, brokenOff }
 
-    @Test(arguments: Fault.allCases) func `what can be read comes first, then the error`(_ fault: Fault) throws {
+    @Test(arguments: Fault.allCases) func `the bytes before an error are returned first`(_ fault: Fault) throws {
         let content = text(200_000)
         var wire = gzip(content)
         var expected = TranscodingError.inflating(.corrupt)
@@ -186,13 +188,13 @@ struct TranscodingTests {
         }
     }
 
-    @Test func `nothing, labelled gzip, is nothing`() throws {
+    @Test func `an empty body with Content-Encoding gzip is empty`() throws {
         var offset = 0
         let (output, last) = try drain(Transcoder(.inflate(InflateBounds())), try body([]), &offset)
         #expect(last == .done && output.isEmpty)
     }
 
-    @Test func `only so many compress at once`() {
+    @Test func `the number of compressors is bounded`() {
         #expect(Transcoder.mayCompress)
         var compressors = (0..<Transcoder.compressorsMax).map { _ in Transcoder(.compress(level: 1)) }
         #expect(!Transcoder.mayCompress)

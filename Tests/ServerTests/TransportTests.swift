@@ -88,7 +88,7 @@ private func fill(_ fd: CInt) {
         #expect(waiting == Waiting(toRead, toWrite))
     }
 
-    @Test func `half of a connection can end`() throws {
+    @Test func `one direction of a connection can be closed`() throws {
         let (ours, theirs) = try socketPair()
         defer { close(theirs) }
         let transport = Transport(plain: Descriptor(adopting: ours))

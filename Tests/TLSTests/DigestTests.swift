@@ -7,18 +7,18 @@ struct DigestTests {
         bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    @Test func `SHA-256 of the examples of FIPS 180-4`() {
+    @Test func `SHA-256 gives the digests of FIPS 180-4`() {
         #expect(
             hex(Digest.sha256(Array("abc".utf8))) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
         #expect(hex(Digest.sha256([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
     }
 
-    @Test func `HMAC of RFC 4231 §4.3`() {
+    @Test func `HMAC gives the digest of RFC 4231 §4.3`() {
         let code = Digest.hmacSHA256(key: Array("Jefe".utf8), Array("what do ya want for nothing?".utf8))
         #expect(hex(code) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
     }
 
-    @Test func `secrets are compared whole`() {
+    @Test func `secrets are compared completely`() {
         #expect(Digest.areEqual([1, 2, 3], [1, 2, 3]))
         #expect(!Digest.areEqual([1, 2, 3], [1, 2, 4]))
         #expect(!Digest.areEqual([1, 2, 3], [1, 2]))

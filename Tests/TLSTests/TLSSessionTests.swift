@@ -60,7 +60,7 @@ struct TLSSessionTests {
     }
 
     @Test(arguments: ["a.test", "a.test.", "x.b.test", "127.0.0.1", "::1"])
-    func `the name asked for is in the certificate`(_ name: String) throws {
+    func `a certificate with the server's name is accepted`(_ name: String) throws {
         let (link, client, server) = try connected(
             try Self.authority.clientContext(), try Self.leaf.serverContext(), name)
         #expect(client.version == "TLSv1.3")
@@ -96,8 +96,7 @@ struct TLSSessionTests {
             problem: .unknownIssuer),
     ]
 
-    @Test(arguments: refusals) func `a certificate that does not fit is refused, with the reason`(_ row: Refusal) throws
-    {
+    @Test(arguments: refusals) func `an invalid certificate is refused with the reason`(_ row: Refusal) throws {
         let link = Link()
         let client = try TLSSession(try Self.authority.clientContext(), fd: link.clientFD, serverName: row.name)
         let server = try TLSSession(try row.certificate().serverContext(), fd: link.serverFD)
@@ -116,7 +115,7 @@ struct TLSSessionTests {
         #expect(!name.isEmpty)
     }
 
-    @Test func `a server that speaks no TLS is a protocol error`() throws {
+    @Test func `a server without TLS is a protocol error`() throws {
         let link = Link()
         let client = try TLSSession(try Self.authority.clientContext(), fd: link.clientFD, serverName: "a.test")
         #expect(client.handshake() == .wantRead)
@@ -129,7 +128,7 @@ struct TLSSessionTests {
         #expect(failure.proxyStatusError == "tls_protocol_error")
     }
 
-    @Test func `a server that hangs up in the handshake`() throws {
+    @Test func `a server that closes during the handshake is a failure`() throws {
         let link = Link()
         let client = try TLSSession(try Self.authority.clientContext(), fd: link.clientFD, serverName: "a.test")
         #expect(client.handshake() == .wantRead)
@@ -141,7 +140,7 @@ struct TLSSessionTests {
         #expect(failure.proxyStatusError == "connection_terminated")
     }
 
-    @Test func `an announced end and a cut are told apart`() throws {
+    @Test func `an announced end and a truncation are distinguished`() throws {
         let (client, server) = (try Self.authority.clientContext(), try Self.leaf.serverContext())
         let orderly = try connected(client, server)
         #expect(write(orderly.server, "all") == .bytes(3))
@@ -157,7 +156,7 @@ struct TLSSessionTests {
         #expect(write(cut.client, "x") == .failed(.truncated))
     }
 
-    @Test func `a full pipe takes a part and the rest later, from another place in memory`() throws {
+    @Test func `a full pipe accepts a part, and the rest later from another place in memory`() throws {
         let (link, client, server) = try connected(try Self.authority.clientContext(), try Self.leaf.serverContext())
         let text = (0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 2) }
         var rest = text[...]
@@ -185,7 +184,7 @@ struct TLSSessionTests {
     }
     struct LinkFailure: Error {}
 
-    @Test func `bytes that were decrypted but not taken are announced`() throws {
+    @Test func `bytes that were decrypted but not read are reported as pending`() throws {
         let (link, client, server) = try connected(try Self.authority.clientContext(), try Self.leaf.serverContext())
         #expect(write(client, "hello") == .bytes(5))
         #expect(read(server, 2).text == "he")
@@ -195,7 +194,7 @@ struct TLSSessionTests {
         withExtendedLifetime(link) {}
     }
 
-    @Test func `a session is resumed, under its own name only`() throws {
+    @Test func `a session is resumed for its own server name only`() throws {
         let (client, server) = (try Self.authority.clientContext(), try Self.leaf.serverContext())
         do {
             let first = try connected(client, server)
@@ -207,7 +206,7 @@ struct TLSSessionTests {
         #expect(try connected(client, server).client.isResumed)
     }
 
-    @Test func `contexts that can not work are refused when made`() throws {
+    @Test func `unusable contexts are refused when they are made`() throws {
         #expect(throws: TLSContextError.self) { try TLSClientContext(authorities: .file("/nonexistent/ca.pem")) }
         #expect(throws: TLSContextError.self) { try TLSServerContext(certificates: [1], privateKey: [2]) }
         let (leaf, other) = (Self.leaf, TestCertificate("other"))

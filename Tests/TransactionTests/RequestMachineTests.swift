@@ -36,7 +36,7 @@ private func retrieve(
     .retrieve(RetrievalPlan(reason: reason, isConditional: conditional, isLeading: leading))
 }
 
-@Suite("The order of a request")
+@Suite("A request asks who, whether, what is stored and the origin in this order")
 struct RequestMachineTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -173,12 +173,12 @@ struct RequestMachineTests {
             expect: [decide, .lookUp, .serve(age: .zero, ttl: Seconds(9)), retrieve(.partial)]),
     ]
 
-    @Test(arguments: rows) func `each event leads to the next question`(_ row: Row) {
+    @Test(arguments: rows) func `each event leads to the action that follows it`(_ row: Row) {
         #expect(run(row.request, row.events) == row.actions)
     }
 
     /// Any order of events that the driver can produce: the machine asks, somebody answers at random.
-    @Test(arguments: 0..<200) func `no order of answers traps, and every way ends`(_ seed: UInt64) {
+    @Test(arguments: 0..<200) func `no order of events traps, and every request ends`(_ seed: UInt64) {
         var random = SplitMix(seed)
         let methods: [Method] = [.get, .get, .head, .post, .connect, .other]
         let method = methods[Int(random.next() % 6)]
@@ -250,7 +250,7 @@ struct RefusalTests {
         "proxy_configuration_error", "proxy_loop_detected",
     ]
 
-    @Test(arguments: Refusal.allCases) func `each has a registered error type, a status and a sentence`(
+    @Test(arguments: Refusal.allCases) func `each refusal has a registered error type, a status and an explanation`(
         _ refusal: Refusal
     ) {
         #expect(RefusalTests.registered.contains("\(refusal.proxyStatusError)"))
@@ -259,7 +259,7 @@ struct RefusalTests {
         #expect(refusal.name.allSatisfy { $0.isLowercase || $0 == "-" || $0.isNumber })
     }
 
-    @Test func `names are their own`() {
+    @Test func `each refusal has its own name`() {
         #expect(Set(Refusal.allCases.map(\.name)).count == Refusal.allCases.count)
     }
 }

@@ -343,13 +343,13 @@ struct RetrievalTests {
     ]
 
     @Test(arguments: connections + interim + heads + bodies + parts + leaving)
-    func `each fact leads to the next step`(_ row: Row) {
+    func `each event leads to the action that follows it`(_ row: Row) {
         let retrieval = row.start()
         let actions = row.events.map { name(retrieval.on($0, now: now, staleMayServe: row.staleMayServe)) }
         #expect(actions == row.actions)
     }
 
-    @Test func `it is given up after four attempts that bring nothing, with growing pauses`() {
+    @Test func `a retrieval gives up after four resumptions without a byte, with growing pauses`() {
         let retrieval = Self.miss()
         for event in Self.open + [head(200, hundred, length: 100), .stored] { _ = retrieval.on(event, now: now) }
         var action = retrieval.on(.brokeOff, now: now)
@@ -362,7 +362,7 @@ struct RetrievalTests {
         #expect(action == .finish(.brokenOff(keepsPart: true)))
     }
 
-    @Test func `the validators of what is stored go along, and those of a part`() {
+    @Test func `the request carries the validators of the stored response or of the part`() {
         let retrieval = Self.validation()
         for event in Self.open { _ = retrieval.on(event, now: now) }
         #expect(retrieval.conditions.map(\.0) == [.ifNoneMatch])
@@ -373,7 +373,7 @@ struct RetrievalTests {
     }
 
     /// Whatever an origin does: the machine ends, and the client's wire has interim heads, one final head, its body.
-    @Test(arguments: 0..<500) func `no order of facts traps, puts a head into a body, or answers twice`(_ seed: UInt64)
+    @Test(arguments: 0..<500) func `no order of events traps, puts a head into a body, or answers twice`(_ seed: UInt64)
     {
         var random = SplitMix(seed)
         let starts = [

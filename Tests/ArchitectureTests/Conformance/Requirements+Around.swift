@@ -74,7 +74,7 @@ extension Requirements {
             "ValidationTests: §13.2.1: conditions are ignored if the response is not a success"),
         Requirement(
             "13.2.1", .mustNot, "evaluate what can not be answered from the store",
-            "RegressionTests: a 304 to the client's own condition is the client's"),
+            "RegressionTests: a 304 to the client's own condition goes to the client"),
         Requirement(
             "13.2.2", .must, "the order of the conditions", "ValidationTests: §13.2.2 then If-None-Match",
             "ValidationTests: §13.2.2 a failure comes first"),
@@ -96,7 +96,7 @@ extension Requirements {
             "CachingTests: 304, 206 and 416 come from the store"),
         Requirement(
             "14.2", .should, "ignore or refuse ranges that overlap or are many", "RangeSelectionTests: bytes=0-,0-",
-            "FieldValueTests: too many ranges are none"),
+            "FieldValueTests: a Range with too many ranges is ignored"),
         Requirement("14.2", .should, "416 where no range can be satisfied", "RangeSelectionTests: bytes=100-, 200-"),
         Requirement(
             "14.3", .should, "ask for no ranges where Accept-Ranges says none",
@@ -116,10 +116,10 @@ extension Requirements {
         Requirement(
             "15.3.7", .mustNot, "take a part for what its range and its length do not both say",
             "PartTests: a part promises the bytes of its range (RFC 9110 §14.4)",
-            "LyingPartScenarios: in answer to a client's range"),
+            "LyingPartScenarios: a contradictory part in answer to a client's range is an error"),
         Requirement(
             "15.3.7", .must, "a 206 with one part says which",
-            "PartScenarios: a hole is told as partial, and whose Content-Range it is"),
+            "PartScenarios: a filled hole is reported as fwd=partial with the Content-Range of the request"),
         Requirement(
             "15.3.7", .must, "the answer to If-Range has the tag; what else describes the whole may be left out",
             "ResumptionTests: §15.3.7 no tag though we sent one",
@@ -138,7 +138,7 @@ extension Requirements {
             "ReuseTests: RFC 5861 §3 after it"),
         Requirement(
             "3", .should, "validate behind the client's back then",
-            "CachingTests: stale-while-revalidate answers at once and validates behind"),
+            "CachingTests: stale-while-revalidate answers at once and validates in the background"),
         Requirement(
             "4", .may, "stale-if-error: within the window, not after", "ReuseTests: RFC 5861 §4 as it begins",
             "ReuseTests: RFC 5861 §4 after it"),

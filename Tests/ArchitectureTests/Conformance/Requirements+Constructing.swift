@@ -25,7 +25,7 @@ extension Requirements {
         Requirement(
             "4", .may, "answer several requests with one response on its way",
             "CachingTests: followers on both workers get the bytes before the origin is done",
-            "CachingTests: where the answer can not be stored, each is asked for by itself"),
+            "CachingTests: if the response cannot be stored, each request asks the origin"),
         Requirement(
             "4", .must, "of several suitable responses use the most recent",
             "FresheningTests: the most recent is the one with the later Date",
@@ -35,7 +35,8 @@ extension Requirements {
         Requirement(
             "4.1", .mustNot, "use a variant unless all nominated fields match, absent ones absent again",
             "SecondaryKeyTests: all nominated must match", "SecondaryKeyTests: absent then present",
-            "SecondaryKeyTests: present then absent", "CachingTests: each variant that Vary selects is stored by itself"
+            "SecondaryKeyTests: present then absent",
+            "CachingTests: each variant that Vary selects is stored separately"
         ),
         Requirement(
             "4.1", .may, "normalise white space, joined lines, and what means the same by the field's syntax",

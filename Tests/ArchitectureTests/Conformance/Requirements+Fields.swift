@@ -28,7 +28,7 @@ extension Requirements {
             "5.2.1.6", .mustNot, "no-transform: transform nothing", "ContentCodingTests: the request says no-transform"),
         Requirement(
             "5.2.1.7", .should, "only-if-cached: what is stored, or 504", "ReuseTests: §5.2.1.7 only-if-cached, stale",
-            "CachingTests: only-if-cached gets 504 where nothing is stored"),
+            "CachingTests: only-if-cached gets 504 if nothing is stored"),
         Requirement(
             "5.2.2.1", .must, "max-age: stale after that",
             "FreshnessTests: at the second its lifetime ends a response is stale"),

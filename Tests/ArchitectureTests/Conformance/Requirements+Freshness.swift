@@ -44,6 +44,6 @@ extension Requirements {
             "serve stale unless cut off from the origin, or the client, the origin or a contract allows it",
             "ReuseTests: §5.2.1.2 staleness beyond max-stale",
             "ReuseTests: the policy bounds how long a response is served if the origin fails",
-            "CachingTests: max-stale takes what is stale", "CacheUseTests: cache-first, must-revalidate"),
+            "CachingTests: max-stale accepts a stale response", "CacheUseTests: cache-first, must-revalidate"),
     ]
 }

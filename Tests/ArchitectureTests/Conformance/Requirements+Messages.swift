@@ -15,7 +15,7 @@ extension Requirements {
             decision: "refused: what one recipient reads as one line and another as two is how requests are smuggled"),
         Requirement(
             "2.2", .should, "answer what is not HTTP with 400, and close",
-            "ErrorScenarios: a request that is none is refused with a reason"),
+            "ErrorScenarios: bytes that are not a request are refused with a reason"),
         Requirement(
             "2.3", .must, "send its own version in messages that it forwards",
             "MessageScenarios: each side is sent HTTP/1.1, whatever version it speaks (§2.3)"),
@@ -24,16 +24,16 @@ extension Requirements {
             "RequestLineTests: a space within the target", "RequestLineTests: two spaces after the method"),
         Requirement(
             "3", .must, "414 to a target that is too long",
-            "HeadLimitsTests: a target of the greatest length is taken, one byte more is 414"),
+            "HeadLimitsTests: a target of the largest length is accepted, and one byte more is refused with 414"),
         Requirement(
             "3.2", .must, "400 to a request without Host, with two, or with one that is not valid",
-            "RequestTargetTests: Host must be there once and valid"),
+            "RequestTargetTests: Host must be present once and valid"),
         Requirement(
             "3.2.2", .must, "take the host from an absolute-form target, not from Host",
             "RequestTargetTests: absolute-form wins over Host (§3.2.2)"),
         Requirement(
             "3.2.2", .must, "send the host of the target as Host",
-            "ForwardingTests: the Host field is that of the target, whatever the client said"),
+            "ForwardingTests: the Host field is that of the target, whatever the client sent"),
         Requirement(
             "3.2.3", .must, "authority-form is host and port, for CONNECT alone",
             "RequestTargetTests: CONNECT without a port",
@@ -47,7 +47,7 @@ extension Requirements {
         Requirement(
             "5.1", .must, "refuse white space between a field name and its colon, in requests with 400",
             "FieldLineTests: a space before the colon (§5.1)",
-            "ErrorScenarios: a request that is none is refused with a reason"),
+            "ErrorScenarios: bytes that are not a request are refused with a reason"),
         Requirement(
             "5.1", .must, "remove such white space from a response",
             decision: "the response is refused with 502: a line that others read differently is not passed on mended"),
@@ -67,14 +67,14 @@ extension Requirements {
         Requirement(
             "6.3", .must, "rule 1: no body behind 1xx, 204, 304, nor in answer to HEAD",
             "BodyLengthTests: these never have a body (rule 1)",
-            "ForwardingTests: 204 and 304 have no body, and the connection goes on"),
+            "ForwardingTests: 204 and 304 have no body, and the connection stays open"),
         Requirement(
             "6.3", .must, "rule 2: a 2xx to CONNECT makes a tunnel, whatever its fields say",
-            "BodyLengthTests: CONNECT that succeeds is a tunnel, whatever the fields say (rule 2)"),
+            "BodyLengthTests: a successful CONNECT is a tunnel, whatever its fields say (rule 2)"),
         Requirement(
             "6.3", .should, "rule 3: Transfer-Encoding beside Content-Length is an error",
             "BodyLengthTests: both (rule 3)",
-            "MessageScenarios: behind a request with two framings nothing is read (§6.3 rule 3, §11.2)",
+            "MessageScenarios: nothing behind a request with two framings is read (§6.3 rule 3, §11.2)",
             "MessageScenarios: a response with two framings is 502, and its connection is not used again"),
         Requirement(
             "6.3", .must, "rule 4: 400 where chunked is not the last coding of a request",
@@ -84,7 +84,7 @@ extension Requirements {
             "BodyLengthTests: differing repeats", "BodyLengthTests: equal members are one", "BodyLengthTests: a sign"),
         Requirement(
             "6.3", .mustNot, "take what follows a response for the next one",
-            "MessageScenarios: bytes behind a response answer no other request (§6.3, §11.1)"),
+            "MessageScenarios: bytes behind a response do not answer another request (§6.3, §11.1)"),
         Requirement(
             "7.1", .must, "be ready for chunk sizes that are too large for it", "ChunkedTests: 2^64",
             "ChunkedTests: seventeen digits"),
@@ -95,7 +95,7 @@ extension Requirements {
         Requirement(
             "7.1.2", .may, "pass trailers on, or drop them",
             "ForwardingTests: trailers of a chunked body are passed on",
-            "RequestRegressionTests: trailers of a response that could deceive do not reach the client"),
+            "RequestRegressionTests: deceptive trailers of a response do not reach the client"),
         Requirement(
             "8", .must, "treat a message that ends early as incomplete, and let the client see it",
             "ResumeScenarios: without a strong validator a truncated response is neither completed nor stored",
@@ -109,13 +109,13 @@ extension Requirements {
         Requirement(
             "9.3.1", .shouldNot, "send a request again that is not idempotent",
             "ForwardingTests: POST is not sent twice",
-            "MethodOverrideScenarios: it is never sent twice: a transfer that breaks off is not resumed"),
+            "MethodOverrideScenarios: a request with an overridden method is never sent twice"),
         Requirement(
             "9.3.2", .must, "answer pipelined requests in their order",
             "ForwardingTests: pipelined requests are answered in order"),
         Requirement(
             "9.6", .must, "read no request behind one that says close",
-            "MessageScenarios: after a request with Connection close no other is read (§9.6)"),
+            "MessageScenarios: no request is read behind one with Connection close (§9.6)"),
     ]
 
     /// RFC 9110 where it binds a proxy: routing, forwarding, and what concerns one connection only.
@@ -132,54 +132,54 @@ extension Requirements {
             "FieldLineTests: order, repetition and spelling are kept"),
         Requirement(
             "5.4", .must, "4xx to fields that are larger than it reads",
-            "HeadLimitsTests: a head of the greatest size is taken, one byte more is 431",
-            "HeadLimitsTests: the greatest number of fields is taken, one more is 431"),
+            "HeadLimitsTests: a head of the largest size is accepted, and one byte more is refused with 431",
+            "HeadLimitsTests: the largest number of fields is accepted, and one more is refused with 431"),
         Requirement(
             "6.5.1", .mustNot, "merge trailers into the header section",
-            "FieldScenarios: trailers reach those who read the transfer, never later ones",
-            "RequestRegressionTests: trailers of a request that could deceive do not reach the origin"),
+            "FieldScenarios: trailers reach the readers of the transfer and no later client",
+            "RequestRegressionTests: deceptive trailers of a request do not reach the origin"),
         Requirement(
             "7.6.1", .must, "remove Connection and the fields it names",
-            "ForwardingTests: hop-by-hop fields and those that Connection names stay behind, both ways"),
+            "ForwardingTests: hop-by-hop fields and those that Connection names are dropped in both directions"),
         Requirement(
             "7.6.1", .should, "remove fields that are known to be hop-by-hop, whether or not they are named",
             "BodyLengthTests: hop-by-hop fields"),
         Requirement(
             "7.6.2", .must, "count Max-Forwards down for TRACE and OPTIONS, and answer at zero",
-            "ForwardingTests: Max-Forwards counts down for TRACE and OPTIONS alone"),
+            "ForwardingTests: Max-Forwards is decremented for TRACE and OPTIONS alone"),
         Requirement(
             "7.6.3", .must, "add itself to Via, in its place",
-            "ForwardingTests: Via is added both ways, after those that are there"),
+            "ForwardingTests: Via is added in both directions, behind the received members"),
         Requirement(
             "7.6.3", .may, "refuse a request that comes back to it",
-            "ForwardingTests: a request that was here before ends with 508"),
+            "ForwardingTests: a request that has passed through before is refused with 508"),
         Requirement(
             "7.7", .mustNot, "transform content that says no-transform",
             "ContentCodingTests: a text, no-transform", "ContentCodingTests: the request says no-transform"),
         Requirement(
             "7.8", .may, "forward Upgrade, which is the client's to ask for: no field of it otherwise",
             "AccessScenarios: websocket passes 101 and bytes",
-            "ForwardingTests: hop-by-hop fields and those that Connection names stay behind, both ways"),
+            "ForwardingTests: hop-by-hop fields and those that Connection names are dropped in both directions"),
     ]
 
     /// Of RFC 9110 §9: methods that a proxy treats in ways of their own.
     static let methods = [
         Requirement(
             "9.3.6", .must, "CONNECT: a tunnel that carries bytes both ways until both ends are closed",
-            "AccessScenarios: a tunnel carries early data and both ways, and keeps half-closes"),
+            "AccessScenarios: a tunnel carries early data in both directions and keeps half-closes"),
         Requirement(
             "9.3.6", .mustNot, "take bytes behind a refused CONNECT for requests",
-            "RequestRegressionTests: bytes behind a CONNECT that is refused are no requests"),
+            "RequestRegressionTests: bytes behind a refused CONNECT are not read as requests"),
         Requirement(
             "9.3.8", .mustNot, "send credentials back in an answer to TRACE",
-            "ForwardingTests: Max-Forwards counts down for TRACE and OPTIONS alone"),
+            "ForwardingTests: Max-Forwards is decremented for TRACE and OPTIONS alone"),
         Requirement(
             "10.1.1", .must, "forward Expect: 100-continue, or answer it",
-            "ForwardingTests: Expect 100-continue goes end to end",
-            "RequestRegressionTests: who waits for 100 Continue waits as long as the origin thinks"),
+            "ForwardingTests: Expect 100-continue is forwarded end to end",
+            "RequestRegressionTests: a client that waits for 100 Continue may wait as long as the origin takes"),
         Requirement(
             "10.1.4", .must, "not forward TE, which is for one connection",
-            "ForwardingTests: hop-by-hop fields and those that Connection names stay behind, both ways"),
+            "ForwardingTests: hop-by-hop fields and those that Connection names are dropped in both directions"),
     ]
 
     /// Of RFC 9110 §15.2.
@@ -193,7 +193,7 @@ extension Requirements {
         Requirement(
             "15.2", .mustNot, "send anything but the body behind a final head",
             "InterimScenarios: an interim response before the rest of a body does not reach the client",
-            "InterimScenarios: nor does one before the bytes of a hole"),
+            "InterimScenarios: an interim response before the bytes of a hole does not reach the client"),
         Requirement(
             "15.2.2", .mustNot, "take a 101 that nobody asked for",
             "MessageScenarios: a 101 that nobody asked for is 502 (RFC 9110 §15.2.2)"),

@@ -41,7 +41,7 @@ extension Requirements {
         Requirement(
             "3.1", .mustNot, "combine trailer fields with header fields",
             "ForwardingTests: trailers of a chunked body are passed on",
-            "RequestRegressionTests: trailers of a response that could deceive do not reach the client"),
+            "RequestRegressionTests: deceptive trailers of a response do not reach the client"),
         Requirement(
             "3.2", .must, "an update adds its fields, each in place of all stored ones of its name",
             "FresheningTests: a value is replaced in its place", "FresheningTests: all lines by all lines"),
@@ -60,7 +60,7 @@ extension Requirements {
         Requirement(
             "3.4", .may, "combine parts, only where they share the strong validator",
             "PartTests: parts with the same strong validator are combined",
-            "PartScenarios: another representation takes the place of the parts that are stored"),
+            "PartScenarios: another representation replaces the stored parts"),
         Requirement(
             "3.5", .mustNot, "answer others with the answer to credentials, unless public, must-revalidate or s-maxage",
             "ReuseTests: §3.5 Authorization", "ReuseTests: §3.5 with must-revalidate", "ReuseTests: §3.5 with public",

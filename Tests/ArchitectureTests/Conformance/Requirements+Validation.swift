@@ -34,7 +34,7 @@ extension Requirements {
         Requirement(
             "4.3.3", .may, "on a 5xx serve what is stale, where that is allowed",
             "ReuseTests: the origin fails, nothing forbids",
-            "CachingTests: where the origin fails, stale is better than nothing"),
+            "CachingTests: a stale response is served if the origin fails"),
         Requirement(
             "4.3.4", .must, "a 304 with a strong validator updates all that have it, and else nothing",
             "SelectionTests: all with the strong validator", "SelectionTests: none with it: nothing is updated"),
@@ -59,7 +59,7 @@ extension Requirements {
         Requirement(
             "4.4", .must, "a non-error answer to an unsafe or unknown method invalidates its target",
             "InvalidationTests: unsafe and unknown methods invalidate, unless they fail",
-            "CachingTests: a successful unsafe request invalidates what is stored"),
+            "CachingTests: a successful unsafe request invalidates the stored response"),
         Requirement(
             "4.4", .may, "and what Location and Content-Location name",
             "InvalidationTests: the target is invalidated, and URIs of its own origin that the response names"),

@@ -13,14 +13,14 @@ private func check(_ bytes: [UInt8]) {
         let (header, content) = try RecordCodec.decode(unsafe bytes.span.bytes, in: home, at: 0)
         precondition(header.headPartLength <= bytes.count, "more than there is")
         guard case .object(let head) = content else { return }
-        let again = try written(head)
+        let again = try written(head, tableIsBehind: header.tableIsBehind)
         precondition(again == Array(bytes[..<header.headPartLength]), "written again it differs")
     } catch {}
     do throws(RecordError) { _ = try LargeFile.decode(bytes, home) } catch {}
     do throws(RecordError) { _ = try SegmentHeader(unsafe bytes.span.bytes) } catch {}
 }
 
-private func written(_ head: StoredHead) throws(RecordError) -> [UInt8] {
+private func written(_ head: StoredHead, tableIsBehind: Bool) throws(RecordError) -> [UInt8] {
     var bytes: [UInt8] = []
     switch head.place.kind {
     case .packed:
@@ -30,7 +30,7 @@ private func written(_ head: StoredHead) throws(RecordError) -> [UInt8] {
     case .large:
         try RecordCodec.append(
             large: head.id, key: head.key, attributes: head.attributes, head: head.head,
-            bodyLength: Int(head.place.bodyLength), in: home, to: &bytes)
+            bodyLength: Int(head.place.bodyLength), tableIsBehind: tableIsBehind, in: home, to: &bytes)
     }
     return bytes
 }

@@ -152,7 +152,7 @@ private final class DiskBlocks: BodyBlocks {
 
     init(_ object: LargeObject) { self.object = object }
 
-    var length: Int { object.length }
+    var length: Int { object.length ?? 0 }
     var extents: [Range<Int>] { object.extents }
     var waitingBytes: Int { object.waitingBytes }
 

@@ -1,10 +1,10 @@
 import Glibc
 
 /// Blocks that are written to the file of one large object, and not yet entered into its table. Until they are entered nobody
-/// can read them, and a crash loses them without a trace.
+/// can read them, and a crash loses them.
 struct BlockRun: Sendable {
     var object: LargeObject?
-    var written: [LargeFile.WrittenBlock] = []
+    var written: [WrittenBlock] = []
     var calls: [@Sendable (Bool) -> Void] = []
     var bytes = 0
 
@@ -16,46 +16,62 @@ struct BlockRun: Sendable {
 extension Writer {
     // MARK: making the file
 
-    /// Makes the file of a new object, with all the space it will ever take.
+    /// Makes the file of a new object: with all the space it will ever take or, if its length is not known, with the first of it.
     func make(_ object: LargeObject) {
         writeBatch()
         if !object.isClaimed {
             guard parts.pending.contains(object.hash, object.id), parts.health.isOn else { return refuse(object) }
-            switch claimSpace(object.fileBytes) {
-            case .granted: break
+            switch claimSpace(object.claimedBytes) {
+            case .granted: object.isClaimed = true
             case .wait: return deferUntilSpace(.makeLarge(object), object.id)
             case .never: return refuse(object)
             }
         }
-        guard parts.pending.contains(object.hash, object.id), parts.health.isOn, let file = created(object) else {
-            parts.ledger.withLock { $0.unclaim(object.fileBytes) }
-            return refuse(object)
+        guard parts.pending.contains(object.hash, object.id), parts.health.isOn else { return refuse(object) }
+        makeDirectory(of: object)
+        if object.grows {
+            guard let file = createdToGrow(object) else { return refuse(object) }
+            return object.begin(file)
         }
+        guard let file = created(object) else { return refuse(object) }
         begin(object, file)
     }
 
-    /// Gives up storing the object: its blocks end in false.
-    private func refuse(_ object: LargeObject) {
+    /// Gives up storing the object: its blocks end in false, and its space is free again.
+    func refuse(_ object: LargeObject) {
         if parts.pending.cancel(object.hash, object.id) {
             parts.counters.lostObjects.count()
             parts.counters.droppedObjects.count()
         }
-        parts.ledger.withLock { $0.withdraw(object.place.recordLength, object.attributes.storageClass) }
+        release(object)
+    }
+
+    /// Gives back what an object has taken that does not come to be stored. No effect the second time.
+    func release(_ object: LargeObject) {
+        object.growing?.delete()
+        parts.ledger.withLock { ledger in
+            if object.isClaimed { ledger.unclaim(object.claimedBytes) }
+            ledger.withdraw(object.promisedBytes, object.attributes.storageClass)
+        }
+        object.claimedBytes = 0
+        object.promisedBytes = 0
         object.fail()
+    }
+
+    private func makeDirectory(of object: LargeObject) {
+        guard madeDirectories.insert(object.number & 0xFF).inserted else { return }
+        // If this fails the file cannot be created either, and that failure is reported.
+        _ = unsafe mkdir(parts.directory.largeDirectory(object.number), 0o700)
+        keeper.touch(directory: parts.directory.largePath)
     }
 
     /// Creates the file. If the process is killed before the commit, the next start finds the file and adds its object.
     private func created(_ object: LargeObject) -> LargeFile? {
-        let number = object.place.segment
-        if madeDirectories.insert(number & 0xFF).inserted {
-            // If this fails the file cannot be created either, and that failure is reported.
-            _ = unsafe mkdir(parts.directory.largeDirectory(number), 0o700)
-            keeper.touch(directory: parts.directory.largePath)
-        }
         do throws(DiskFileError) {
             return try LargeFile.create(
-                parts.directory.largePath(number), parts.identity(number), id: object.id, key: object.key,
-                attributes: object.attributes, head: object.takeHead(), length: object.length, calls: parts.calls)
+                parts.directory.largePath(object.number), parts.identity(object.number), id: object.id,
+                key: object.key, attributes: object.attributes, head: object.takeHead(),
+                length: Int(object.place.bodyLength), calls: parts.calls)
         } catch {
             failed(error, "cannot create the file of a large object")
             return nil
@@ -66,17 +82,25 @@ extension Writer {
     ///
     /// After a crash before the commit the next start finds a file that the book does not know, and adds its object. After the
     /// commit the book has both the object and the number of the file.
-    private func begin(_ object: LargeObject, _ file: LargeFile) {
-        let number = object.place.segment
-        precondition(file.fileBytes == object.fileBytes, "the file takes the bytes that were claimed for it")
-        precondition(file.id == object.id && file.place == object.place, "the file is that of the object")
+    /// - Returns: false if the object was removed in the meantime.
+    @discardableResult
+    func begin(_ object: LargeObject, _ file: LargeFile) -> Bool {
+        let number = object.number
+        precondition(file.fileBytes <= object.claimedBytes, "the file takes no more than was claimed for it")
+        precondition(file.id == object.id && file.place.segment == number, "the file is that of the object")
+        let storageClass = object.attributes.storageClass
         parts.ledger.withLock { ledger in
             ledger.begin(number, .large)
-            ledger.grew(number, by: object.fileBytes)
+            ledger.grew(number, by: file.fileBytes)
+            ledger.unclaim(object.claimedBytes - file.fileBytes)
+            // What the object takes of its quota is counted as it is added to the index.
+            ledger.withdraw(object.promisedBytes - file.place.recordLength, storageClass)
         }
+        object.claimedBytes = 0
+        object.promisedBytes = 0
         guard
             let entry = DiskIndexEntry(
-                hash: object.hash, id: object.id, place: object.place, storageClass: object.attributes.storageClass,
+                hash: object.hash, id: object.id, place: file.place, storageClass: storageClass,
                 isRenewed: parts.renewals.latest(of: object.id) != nil)
         else { preconditionFailure("a place that was encoded fits into an index entry") }
         object.begin(file)
@@ -90,63 +114,87 @@ extension Writer {
         parts.ledger.withLock { $0.close(number) }
         guard isPublished else {
             parts.large.forget(number)
-            parts.ledger.withLock { $0.withdraw(object.place.recordLength, object.attributes.storageClass) }
-            return keeper.deleteAfterCommit(number)
+            parts.ledger.withLock { $0.withdraw(file.place.recordLength, storageClass) }
+            keeper.deleteAfterCommit(number)
+            return false
         }
         parts.counters.storedObjects.count()
         // The book keeps the number of the file for as long as the file exists. At a start, a file whose number is in the book
         // but whose object is not belongs to a removed object: it is deleted.
-        let covered = BookSegment(coveredEnd: object.fileBytes, isClosed: true)
-        keeper.record(
-            [.put(entryOfBook(object, file, isRenewed: entry.isRenewed)), .segment(number, covered)],
-            touched: .large(file))
+        let covered = BookSegment(coveredEnd: file.fileBytes, isClosed: true)
+        var changes: [BookChange] = [
+            .put(entryOfBook(object, file, isRenewed: entry.isRenewed)), .segment(number, covered),
+        ]
+        var renewed: [(ObjectID, UInt64)] = []
+        // The job of a renewal that came while the object grew found nothing to renew.
+        if object.grows, entry.isRenewed, let renewal = parts.renewals.latest(of: object.id) {
+            changes.append(.renew(object.id, key: object.key, renewal.attributes, head: renewal.head))
+            renewed.append((object.id, renewal.serial))
+        }
+        keeper.record(changes, renewed: renewed, touched: .large(file))
+        return true
     }
 
     // MARK: writing blocks
 
     /// Writes one block to its place in the file. `finishBlocks` enters it into the table later, together with others.
-
     func write(
         _ block: Int, of object: LargeObject, from source: any BodyBytes, at offset: Int,
         then: @escaping @Sendable (Bool) -> Void
     ) {
         if blocks.object !== object || blocks.written.count >= BlockRun.countMax { finishBlocks() }
         precondition(blocks.object === object || blocks.written.isEmpty, "a run has blocks of one object")
-        let bytes = object.byteCount(ofBlock: block)
-        guard parts.health.isOn, let file = object.file else {
+        let bytes = object.byteCount(ofBlock: block, from: source, at: offset)
+        func giveUp() {
+            if object.grows, object.file == nil { refuseAsItGrows(object) }
             object.written(bytes)
-            return then(false)
+            then(false)
         }
+        guard parts.health.isOn, !object.hasFailed else { return giveUp() }
         do throws(DiskFileError) {
-            blocks.written.append(try file.write(block: block, from: source, at: offset))
+            if let growing = object.growing {
+                switch try claimSpace(forBlock: block, of: object, growing) {
+                case .granted: break
+                case .wait:
+                    return deferUntilSpace(.block(object, block, source, offset: offset, then: then), object.id)
+                case .never: return giveUp()
+                }
+                blocks.written.append(try growing.blocks.write(block: block, from: source, at: offset, count: bytes))
+            } else if let file = object.file {
+                blocks.written.append(try file.write(block: block, from: source, at: offset))
+            } else {
+                return giveUp()
+            }
             blocks.object = object
             blocks.calls.append(then)
             blocks.bytes += bytes
         } catch {
             failed(error, "cannot write a block of a large object")
-            object.written(bytes)
-            then(false)
+            giveUp()
         }
     }
 
     /// Enters the written blocks into the table of their object: first the bytes, then the entry that vouches for them. A power
-    /// cut can still take the bytes and keep the entry, so a reader trusts only the checksum in the entry.
+    /// cut can still take the bytes and keep the entry, so a reader trusts only the checksum in the entry. The table of an object
+    /// that grows is in memory alone.
     func finishBlocks() {
         let run = blocks
         blocks = BlockRun()
         precondition(run.written.count == run.calls.count, "each written block has one caller")
         precondition(run.object != nil || run.written.isEmpty, "a run without an object is empty")
-        guard let object = run.object, let file = object.file else { return }
+        guard let object = run.object else { return }
         var isDone = true
-        do throws(DiskFileError) {
-            try file.publish(run.written)
-            parts.counters.storedBytes.count(UInt64(run.bytes))
-        } catch {
-            failed(error, "cannot write the table of a large object")
-            isDone = false
+        if let growing = object.growing {
+            growing.blocks.enter(run.written)
+        } else if let file = object.file {
+            do throws(DiskFileError) { try file.publish(run.written) } catch {
+                failed(error, "cannot write the table of a large object")
+                isDone = false
+            }
+            keeper.record([], touched: .large(file))
         }
+        if isDone { parts.counters.storedBytes.count(UInt64(run.bytes)) }
         object.written(run.bytes)
-        keeper.record([], touched: .large(file))
         for call in run.calls { call(isDone) }
         if isDone { noteCompleteness(of: object) }
     }

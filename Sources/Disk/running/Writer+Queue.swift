@@ -18,6 +18,10 @@ enum WriterJob: Sendable {
     case renew(ObjectID, hash: UInt64, key: [UInt8], ObjectAttributes, head: [UInt8], serial: UInt64)
     case makeLarge(LargeObject)
     case block(LargeObject, Int, any BodyBytes, offset: Int, then: @Sendable (Bool) -> Void)
+    /// All blocks of an object that grew are written, or wait before this job.
+    case finishLarge(LargeObject, length: Int, then: @Sendable (Bool) -> Void)
+    /// An object that grows is given up.
+    case abandonLarge(LargeObject)
     /// A block turned out to be damaged, so the object is no longer complete.
     case lostBlock(LargeObject)
     /// Called when everything before it is written.

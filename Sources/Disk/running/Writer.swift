@@ -101,9 +101,9 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
     /// The job will not be performed: tell whoever waits for it.
     private func fail(_ job: WriterJob) {
         switch job {
-        case .object, .drop, .renew, .lostBlock: break
+        case .object, .drop, .renew, .lostBlock, .abandonLarge: break
         case .makeLarge(let object): object.fail()
-        case .block(_, _, _, _, let then): then(false)
+        case .block(_, _, _, _, let then), .finishLarge(_, _, let then): then(false)
         case .call(let call): call()
         case .move(_, _, let done), .carry(_, _, let done): done(false)
         }
@@ -125,6 +125,8 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         case .makeLarge(let object): make(object)
         case .block(let object, let block, let source, let offset, let then):
             write(block, of: object, from: source, at: offset, then: then)
+        case .finishLarge(let object, let length, let then): finish(object, length, then: then)
+        case .abandonLarge(let object): abandon(object)
         case .lostBlock(let object):
             finishBlocks()
             noteCompleteness(of: object)
@@ -229,9 +231,10 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
             deferredIDs.insert(object.id)
             return true
         case .renew(let id, _, _, _, _, _): return deferredIDs.contains(id)
-        case .block(let object, _, _, _, _), .lostBlock(let object): return deferredIDs.contains(object.id)
+        case .block(let object, _, _, _, _), .finishLarge(let object, _, _), .lostBlock(let object):
+            return deferredIDs.contains(object.id)
         case .call: return true
-        case .drop, .move, .carry: return false
+        case .drop, .abandonLarge, .move, .carry: return false
         }
     }
 

@@ -39,11 +39,14 @@ package enum RecordCodec {
     }
 
     /// Appends the head part of a large object. Its file has no other record.
+    /// - Parameter tableIsBehind: whether the table of the blocks stands behind them.
     package static func append(
         large id: ObjectID, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], bodyLength: Int,
-        in segment: SegmentIdentity, to bytes: inout [UInt8]
+        tableIsBehind: Bool = false, in segment: SegmentIdentity, to bytes: inout [UInt8]
     ) throws(RecordError) {
-        try append(.large, id, key, attributes, head, [], bodyLength: bodyLength, segment, at: 0, to: &bytes)
+        try append(
+            .large, flags: tableIsBehind ? 1 : 0, id, key, attributes, head, [], bodyLength: bodyLength, segment, at: 0,
+            to: &bytes)
     }
 
     /// The most drops that one record can hold.
@@ -125,7 +128,8 @@ package enum RecordCodec {
 
 extension RecordCodec {
     private static func append(
-        _ kind: RecordHeader.Kind, _ id: ObjectID, _ key: [UInt8], _ attributes: ObjectAttributes, _ head: [UInt8],
+        _ kind: RecordHeader.Kind, flags: UInt8 = 0, _ id: ObjectID, _ key: [UInt8], _ attributes: ObjectAttributes,
+        _ head: [UInt8],
         _ checksums: [UInt32], bodyLength: Int, _ segment: SegmentIdentity, at offset: UInt64, to bytes: inout [UInt8]
     ) throws(RecordError) {
         guard attributes.mediaType.count <= 127, attributes.tags.allSatisfy({ $0.count <= 255 }) else {
@@ -138,7 +142,7 @@ extension RecordCodec {
         }
         let start = bytes.count
         appendHeader(
-            kind, classCode: attributes.storageClass.rawValue, id, storedAt: attributes.storedAt,
+            kind, classCode: attributes.storageClass.rawValue, flags: flags, id, storedAt: attributes.storedAt,
             bodyLength: UInt64(bodyLength),
             key: key.count, head: head.count, headPart: length, attributes: attributesLength(attributes), to: &bytes)
         bytes += key
@@ -151,12 +155,13 @@ extension RecordCodec {
     }
 
     private static func appendHeader(
-        _ kind: RecordHeader.Kind, classCode: UInt8, _ id: ObjectID, storedAt: Int64, bodyLength: UInt64, key: Int,
+        _ kind: RecordHeader.Kind, classCode: UInt8, flags: UInt8 = 0, _ id: ObjectID, storedAt: Int64,
+        bodyLength: UInt64, key: Int,
         head: Int,
         headPart: Int, attributes: Int, to bytes: inout [UInt8]
     ) {
         bytes.append(number: RecordHeader.magic)
-        bytes += [RecordHeader.version, kind.rawValue, classCode, 0]
+        bytes += [RecordHeader.version, kind.rawValue, classCode, flags]
         bytes.append(number: id.rawValue)
         bytes.append(number: storedAt)
         bytes.append(number: bodyLength)

@@ -1,6 +1,6 @@
 /// The 64 bytes at the beginning of every record (docs/storage-format.md, "Record"):
 ///
-///     0 magic "LREC"   4 version   5 kind   6 class   7 flags, 0   8 object id   16 stored at   24 body bytes
+///     0 magic "LREC"   4 version   5 kind   6 class   7 flags   8 object id   16 stored at   24 body bytes
 ///     32 key bytes   36 head bytes   40 bytes of the head part   44 attribute bytes   48 segment   52 store tag
 ///     56 offset in the segment, in units of 16   60 CRC-32C of the head part, this field left out
 ///
@@ -28,6 +28,8 @@ package struct RecordHeader: Equatable, Sendable {
     package var kind: Kind
     /// Nil if the record is no object.
     package var storageClass: StorageClass?
+    /// Of a large object: the table of its blocks stands behind them (`LargeLayout`). The lowest flag; there is no other.
+    package var tableIsBehind: Bool
     package var id: ObjectID
     /// Seconds of the wall clock.
     package var storedAt: Int64
@@ -65,7 +67,9 @@ package struct RecordHeader: Equatable, Sendable {
         let classCode: UInt8 = bytes.number(at: 6)
         storageClass = StorageClass(rawValue: classCode)
         guard kind == .drops ? classCode == 0 : storageClass != nil else { throw .unknownClass(classCode) }
-        guard bytes.number(at: 7, as: UInt8.self) == 0 else { throw .unknownFlags(bytes.number(at: 7)) }
+        let flags: UInt8 = bytes.number(at: 7)
+        guard flags == 0 || (flags == 1 && kind == .large) else { throw .unknownFlags(flags) }
+        tableIsBehind = flags == 1
         id = ObjectID(rawValue: bytes.number(at: 8))
         storedAt = bytes.number(at: 16)
         bodyLength = bytes.number(at: 24)
@@ -96,6 +100,8 @@ package struct RecordHeader: Equatable, Sendable {
 package enum RecordError: Error, Equatable, Sendable {
     /// They do not begin like a record.
     case notARecord
+    /// They are all zero: the file of a large object that was still growing.
+    case unwritten
     case unknownVersion(UInt8)
     case unknownKind(UInt8)
     case unknownClass(UInt8)

@@ -72,7 +72,8 @@ package final class DiskStore: @unchecked Sendable {
         var statistics = DiskStatistics()
         parts.ledger.withLock { ledger in
             statistics.sizeBytes = ledger.limits.size
-            statistics.usedBytes = ledger.fileBytes + ledger.bookBytes
+            // What is claimed is in files already, if it is for objects that grow, or will be soon.
+            statistics.usedBytes = ledger.fileBytes + ledger.bookBytes + ledger.claimedBytes
             statistics.liveBytes = ledger.liveBytes
             statistics.pinnedLimitBytes = ledger.limits.pinned
             statistics.pinnedBytes = ledger.pinnedBytes
@@ -263,35 +264,40 @@ package final class DiskStore: @unchecked Sendable {
 
     // MARK: large objects
 
-    /// Makes a large object without any blocks. Its whole space is claimed first. Does not block: the writer creates the file. If that
-    /// fails, writing every block ends in false.
+    /// Makes a large object without any blocks. Does not block: the writer creates the file. If that fails, writing every block ends
+    /// in false.
+    /// - Parameter length: of the body. All space is claimed first. Nil: not known yet; space is claimed as the object grows, and
+    ///   nobody finds the object before `LargeObject.finish`.
     package func makeLarge(
-        id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], length: Int
+        id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8], length: Int?
     ) -> Result<LargeObject, StoreRefusal> {
         guard parts.health.isOn else { return .failure(StoreRefusal(.off)) }
         guard
             let headLength = RecordCodec.headPartLength(
-                kind: .large, key: key, attributes: attributes, head: head, bodyLength: length),
-            let fileBytes = LargeFile.fileBytes(key: key, attributes: attributes, head: head, length: length)
+                kind: .large, key: key, attributes: attributes, head: head, bodyLength: length ?? 0),
+            let wholeBytes = LargeFile.fileBytes(key: key, attributes: attributes, head: head, length: length ?? 0)
         else { return .failure(StoreRefusal(.tooLarge)) }
+        let fileBytes = length == nil ? UInt64(headLength) + Writer.growthBytes : wholeBytes
         let place = Place(
             kind: .large, segment: parts.nextNumber(), offset: 0, headLength: UInt32(headLength),
-            bodyLength: UInt64(length))
+            bodyLength: UInt64(length ?? 0))
+        let promised = length == nil ? fileBytes : place.recordLength
+        let storageClass = attributes.storageClass
         let claim: Ledger.Claim
-        switch claimLarge(place, fileBytes, attributes.storageClass) {
+        switch claimLarge(promised, fileBytes, storageClass) {
         case .success(let granted): claim = granted
         case .failure(let refusal):
             if refusal.outcome == .pinnedQuotaFull { refusedPinned(key) }
             return .failure(refusal)
         }
         let object = LargeObject(
-            new: id, hash: hash, key: key, attributes: attributes, head: head, place: place, fileBytes: fileBytes,
-            isClaimed: claim == .granted, parts: parts, queue: queue)
+            new: id, hash: hash, key: key, attributes: attributes, head: head, place: place, grows: length == nil,
+            fileBytes: fileBytes, promisedBytes: promised, isClaimed: claim == .granted, parts: parts, queue: queue)
         parts.pending.add(hash, id)
         if queue.put(.makeLarge(object), bytes: headLength, isBounded: true) { return .success(object) }
         parts.pending.cancel(hash, id)
         parts.ledger.withLock { ledger in
-            ledger.withdraw(place.recordLength, attributes.storageClass)
+            ledger.withdraw(promised, storageClass)
             if claim == .granted { ledger.unclaim(fileBytes) }
         }
         parts.counters.refusedBusy.count()
@@ -299,15 +305,15 @@ package final class DiskStore: @unchecked Sendable {
     }
 
     private func claimLarge(
-        _ place: Place, _ fileBytes: UInt64, _ storageClass: StorageClass
+        _ promised: UInt64, _ fileBytes: UInt64, _ storageClass: StorageClass
     ) -> Result<Ledger.Claim, StoreRefusal> {
         parts.ledger.withLock { ledger in
-            guard ledger.promise(place.recordLength, storageClass) else {
+            guard ledger.promise(promised, storageClass) else {
                 return .failure(StoreRefusal(.pinnedQuotaFull))
             }
             let claim = ledger.claim(fileBytes, for: .storing)
             guard claim != .never else {
-                ledger.withdraw(place.recordLength, storageClass)
+                ledger.withdraw(promised, storageClass)
                 return .failure(StoreRefusal(.tooLarge))
             }
             return .success(claim)

@@ -34,7 +34,7 @@ final class LargeObjects: Sendable {
         let idle = state.withLock { state -> LargeObject? in
             state.known[number] = nil
             state.opened[number] = nil
-            guard let at = state.idle.firstIndex(where: { $0.place.segment == number }) else { return nil }
+            guard let at = state.idle.firstIndex(where: { $0.number == number }) else { return nil }
             return state.idle.remove(at: at)
         }
         _ = idle  // released outside of the lock: this may close the file
@@ -57,7 +57,7 @@ final class LargeObjects: Sendable {
 
     /// Adds an object that is open now.
     func add(_ object: LargeObject, idleMax: Int) {
-        let number = object.place.segment
+        let number = object.number
         let gone = state.withLock { state -> LargeObject? in
             let before = state.opened[number]?.object
             precondition(before == nil || before === object, "a file is open once, because its object owns the table")

@@ -133,14 +133,35 @@ final class StoreModel {
         let head = "large \(step)"
         let bytes = Array(key.utf8)
         let id = store.nextID()
+        let grows = !body.isEmpty && Bool.random(using: &random)
         let made = store.makeLarge(
             id: id, hash: DiskStoreTestRoom.hash(bytes), key: bytes, attributes: .of(.permanent),
-            head: Array(head.utf8), length: body.count)
+            head: Array(head.utf8), length: grows ? nil : body.count)
         guard case .success(let object) = made else { return }
-        objects[id] = Object(key: key, body: body, heads: [head], isPinned: false, isLarge: true)
+        if grows, !grow(object, key, body, isWhole: Int.random(in: 0..<4, using: &random) > 0, head) { return }
+        if !grows { objects[id] = Object(key: key, body: body, heads: [head], isPinned: false, isLarge: true) }
         ids.append(id)
         large[id] = object
         if large.count > 8, let oldest = large.keys.min() { large[oldest] = nil }
+    }
+
+    /// Writes an object of unknown length to its end, or gives it up after its first block: then it must never be found.
+    private func grow(_ object: LargeObject, _ key: String, _ body: [UInt8], isWhole: Bool, _ head: String) -> Bool {
+        let source = SegmentTestBody(body)
+        let blocks = 0..<(body.count + blockBytes - 1) / blockBytes
+        for block in isWhole ? blocks : blocks.prefix(1) {
+            object.write(block: block, from: source, at: block * blockBytes) { _ in }
+        }
+        guard isWhole else {
+            object.abandon()
+            return false
+        }
+        let known = Object(key: key, body: body, heads: [head], isPinned: false, isLarge: true)
+        objects[object.id] = known
+        object.finish(length: body.count) { isDone in
+            if isDone { known.blocks.withLock { $0.formUnion(blocks) } }
+        }
+        return true
     }
 
     private func writeBlocks() {
@@ -348,7 +369,7 @@ final class StoreModel {
         var there: Set<Int> = []
         let isThere: (Int) -> Bool = { block in large.extents.contains { $0.contains(block * blockBytes) } }
         for block in 0..<large.blockCount where isThere(block) {
-            let range = block * blockBytes..<min((block + 1) * blockBytes, large.length)
+            let range = block * blockBytes..<min((block + 1) * blockBytes, object.body.count)
             let bytes = BytesInMemory(length: range.count)
             guard unsafe large.read(from: range.lowerBound, into: bytes.room, waits: true) == .done else {
                 // After a power cut a block may be named and not be there: then it is no longer named.

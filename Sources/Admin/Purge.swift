@@ -75,7 +75,7 @@ private func softPurge(_ matcher: SelectionMatcher, in tier: Tiers, dryRun: Bool
 
 private func outdate(_ record: StoredResponse, in tier: Tiers) {
     switch record.body.state {
-    case .growing, .failed: tier.remove(record)
+    case .growing, .failed, .moved: tier.remove(record)
     // Where there is no room for the marked one the unmarked must not stay.
     case .complete, .partial: if !tier.replace(record, with: record.outdated) { tier.remove(record) }
     }

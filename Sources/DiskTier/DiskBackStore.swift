@@ -104,7 +104,7 @@ package final class DiskBackStore: BackStore {
     }
 
     package func makeBlocks(
-        for response: ResponseToStore, length: Int
+        for response: ResponseToStore, length: Int?
     ) -> Result<any BodyBlocks, StoringRefusal> {
         store.makeLarge(
             id: ObjectID(response.id), hash: response.key.folded, key: response.keyBytes,
@@ -152,7 +152,7 @@ private final class DiskBlocks: BodyBlocks {
 
     init(_ object: LargeObject) { self.object = object }
 
-    var length: Int { object.length ?? 0 }
+    var length: Int? { object.length }
     var extents: [Range<Int>] { object.extents }
     var waitingBytes: Int { object.waitingBytes }
 
@@ -165,6 +165,9 @@ private final class DiskBlocks: BodyBlocks {
     }
 
     func readAhead(from offset: Int, length: Int) { object.readAhead(from: offset, length: length) }
+
+    func finish(length: Int, then: @escaping @Sendable (Bool) -> Void) { object.finish(length: length, then: then) }
+    func abandon() { object.abandon() }
 }
 
 /// Gives the writer of the disk store the bytes of a body. `length` is the expected length, even if the body is still growing.

@@ -19,6 +19,8 @@ final class Audience {
     var window: Int?
     /// Pages that end at or before this offset are freed.
     var freedEnd = 0
+    /// Offset below which a window's bytes are on the back store: who wants them reads them there.
+    var elsewhereEnd = 0
 
     /// Nobody reads or waits, and no page was freed: the body does not need this object.
     var isIdle: Bool { waits.isEmpty && readers.isEmpty && roomWake == nil && window == nil }
@@ -63,15 +65,16 @@ final class Audience {
 
     // MARK: The writer's pause
 
-    func hasRoom(length: Int) -> Bool {
-        guard let window, let slowest else { return true }
-        return length - slowest < window
+    /// - Parameter others: where readers of another body stand who will go on with this one; nil: there are none.
+    func hasRoom(length: Int, others: Int?) -> Bool {
+        guard let window, let slowest = [slowest, others].compactMap(\.self).min() else { return true }
+        return length - max(slowest, elsewhereEnd) < window
     }
 
     func waitForRoom(_ wake: Wake) { roomWake = wake }
 
-    func takeRoomWake(length: Int) -> Wake? {
-        guard hasRoom(length: length) else { return nil }
+    func takeRoomWake(length: Int, others: Int?) -> Wake? {
+        guard hasRoom(length: length, others: others) else { return nil }
         defer { roomWake = nil }
         return roomWake
     }

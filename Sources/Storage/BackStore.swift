@@ -67,7 +67,9 @@ package protocol BackStore: AnyObject, Sendable {
     /// Accepts a response with a complete body of at most `Tiers.wholeBytesMax` bytes, to be written soon.
     func store(_ response: ResponseToStore, body: Body) -> StoringOutcome
     /// Accepts a response with a large body of which no block is present yet.
-    func makeBlocks(for response: ResponseToStore, length: Int) -> Result<any BodyBlocks, StoringRefusal>
+    /// - Parameter length: of the body. Nil if it is not known yet: the response cannot be found before `BodyBlocks.finish`, and
+    ///   nothing of it is left if the process ends before that.
+    func makeBlocks(for response: ResponseToStore, length: Int?) -> Result<any BodyBlocks, StoringRefusal>
     /// Replaces attributes and head of a response; its body stays.
     func renew(_ response: ResponseToStore)
     /// Removes a response, even if it is still waiting to be written.
@@ -92,8 +94,8 @@ package protocol BackStore: AnyObject, Sendable {
 
 /// The blocks of one large body on a back store. Each block is present or absent. May be used on any thread, on several at once.
 package protocol BodyBlocks: AnyObject, Sendable {
-    /// The length of the body in bytes.
-    var length: Int { get }
+    /// The length of the body in bytes. Nil until `finish` if it was not known.
+    var length: Int? { get }
     /// The blocks that can be read, as ranges of bytes in increasing order. Ranges never touch.
     var extents: [Range<Int>] { get }
     /// Bytes that were accepted and are not written yet.
@@ -108,6 +110,13 @@ package protocol BodyBlocks: AnyObject, Sendable {
     func read(from offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool) -> BackStoreRead
     /// Tells the store that these bytes will be needed soon.
     func readAhead(from offset: Int, length: Int)
+    /// Sets the length of a body that was made without one. All its blocks were passed to `write` before, in order.
+    /// - Parameter then: called once, on any thread: with true when the response is stored and can be found, with false if it is
+    ///   not stored, because a block or the end could not be written or because the response was removed in the meantime.
+    func finish(length: Int, then: @escaping @Sendable (Bool) -> Void)
+    /// Gives up a body that was made without a length and is not finished. Nothing of it is stored. Blocks that were written can
+    /// still be read. Does nothing the second time.
+    func abandon()
 }
 
 /// Whether a back store accepts new responses.

@@ -4,6 +4,10 @@ internal import Synchronization
 /// The blocks of a large body on the back store, and those on their way there.
 final class LargeCopy: @unchecked Sendable {
     let blocks: any BodyBlocks
+    /// The body that moved on to this one, as long as somebody holds it. Written before any other thread knows the body.
+    weak var predecessor: Body?
+    /// Negative: not known yet.
+    private let lengthAtEnd = Atomic<Int>(-1)
     /// Blocks on their way to the back store. Under the body's lock.
     var queued: Set<Int> = []
     /// Called when the back store has caught up: each fill may be held back. Under the body's lock.
@@ -17,10 +21,19 @@ final class LargeCopy: @unchecked Sendable {
     private static let waitingMax = 4 << 20
 
     var isBehind: Bool { blocks.waitingBytes > Self.waitingMax }
+
+    /// Of a body whose length was not announced, from its end on.
+    var length: Int? {
+        let length = lengthAtEnd.load(ordering: .acquiring)
+        return length < 0 ? nil : length
+    }
+
+    func setLength(_ length: Int) { lengthAtEnd.store(length, ordering: .releasing) }
 }
 
-/// Large bodies: partial ones whose whole blocks go to the back store, and leave memory when they are written. `piece`
-/// gives their bytes; `vectors` gives only those that are still in memory.
+/// Large bodies: those whose whole blocks go to the back store, and leave memory when they are written. `piece` gives their
+/// bytes; `vectors` gives only those that are still in memory. A large body is partial, and its holes are filled, or it
+/// grows without a length (Body+Moving.swift).
 ///
 /// A block is in at most one of three states, and moves on under the body's lock: in a page; in a page and queued, so that
 /// the back store's writer may read the page; written, without a page. A page is freed after the lock is released, and
@@ -157,15 +170,15 @@ extension Body {
 
     // MARK: Writing
 
-    /// Sends the blocks that have become whole to the back store.
+    /// Sends the blocks that have become whole to the back store. While the length is not known no block is the last.
     func writeBlocks(_ range: Range<Int>) {
-        guard let large, let length = expectedLength, !range.isEmpty else { return }
-        precondition(range.lowerBound >= 0 && range.upperBound <= length, "bytes of the body")
-        let first = range.lowerBound / Body.blockBytes
-        let last = (range.upperBound - 1) / Body.blockBytes
-        for block in first...last {
+        guard let large, !range.isEmpty else { return }
+        let length = expectedLength ?? range.upperBound / Body.blockBytes * Body.blockBytes
+        precondition(range.lowerBound >= 0 && range.upperBound <= expectedLength ?? .max, "bytes of the body")
+        for block in range.lowerBound / Body.blockBytes..<(range.upperBound + Body.blockBytes - 1) / Body.blockBytes {
             let start = block * Body.blockBytes
             let end = min(start + Body.blockBytes, length)
+            guard start < end else { return }
             let isWhole = locked {
                 guard !large.hasFailed, publishedEnd(from: start) >= end,
                     unsafe page(layout.page(at: start).index) != nil
@@ -192,10 +205,7 @@ extension Body {
             defer { large.roomWakes = [] }
             return unsafe (freed, large.roomWakes)
         }
-        if let freed = unsafe freed {
-            unsafe held.subtract(Shelves.size(of: freed), ordering: .relaxed)
-            unsafe shelves.free(freed)
-        }
+        if let freed = unsafe freed { unsafe freePages([freed]) }
         for wake in wakes { wake() }
     }
 
@@ -249,8 +259,10 @@ extension Body {
 
     // MARK: Damage
 
-    /// Makes holes of blocks that cannot be read: whoever wants them fetches them again.
+    /// Makes holes of blocks that cannot be read: whoever wants them fetches them again. Of a body that still grows, or is on
+    /// its way through a window, nothing can be fetched again: whoever wants them gets an incomplete answer.
     private func forgetDamaged(_ range: Range<Int>, _ large: LargeCopy) {
+        guard state != .growing, !windowed.load(ordering: .relaxed) else { return }
         let onBackStore = large.blocks.extents
         var lost: [Range<Int>] = []
         var start = range.lowerBound
@@ -285,13 +297,14 @@ extension Body {
 extension Body {
     /// A large body as the back store has it. Returns nil where the budget has no room for the object.
     convenience init?(_ stored: any BodyBlocks, shelves: Shelves) {
-        self.init(expectedLength: stored.length, isSparse: true, lengthMax: stored.length, shelves: shelves)
+        guard let length = stored.length else { preconditionFailure("a stored response has a length") }
+        self.init(expectedLength: length, isSparse: true, lengthMax: length, shelves: shelves)
         guard chargeObject() else { return nil }
         attach(LargeCopy(stored))
         let map = BlockMap(extents: stored.extents)
-        precondition(map.prefix <= stored.length, "no block lies behind the end")
-        if map.prefix == stored.length {
-            published.store(stored.length, ordering: .relaxed)
+        precondition(map.prefix <= length, "no block lies behind the end")
+        if map.prefix == length {
+            published.store(length, ordering: .relaxed)
             phase.store(State.complete.rawValue, ordering: .releasing)
             return
         }

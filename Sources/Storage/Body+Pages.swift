@@ -7,7 +7,7 @@ typealias PageSegment = UnsafeMutablePointer<UnsafeMutableRawPointer?>
 ///
 /// While a body grows, its writer alone adds pages, without a lock. To a partial body several fills add pages, under the
 /// lock. Either way a page and what leads to it are in place before bytes in it are published, and stay: a reader that has
-/// seen the length finds the page without the lock. (A large body's pages do go; its readers take the lock.)
+/// seen the length finds the page without the lock. (A large body's pages do go; its readers and writers take the lock.)
 extension Body {
     /// Returns nil where the page was never added or has been freed.
     @inline(__always)
@@ -21,7 +21,10 @@ extension Body {
     func reserve(upTo end: Int) -> Bool {
         while capacity < end {
             let next = layout.page(at: capacity)
-            guard addPage(next, overdraft: windowed.load(ordering: .relaxed)) else { return false }
+            guard
+                addPage(next, overdraft: windowed.load(ordering: .relaxed))
+                    || isLeavingMemory && addPage(next, overdraft: true)
+            else { return false }
             capacity = next.end
         }
         return true
@@ -79,14 +82,15 @@ extension Body {
 
     @inline(__always)
     private func exclusively<Result>(_ body: () -> Result) -> Result {
-        state == .growing ? body() : locked(body)
+        state == .growing && !isSparse ? body() : locked(body)
     }
 
-    /// Frees one page, whose bytes lie behind every reader.
-    func freePage(_ index: Int) {
-        guard let block = unsafe takePage(index) else { return }
-        unsafe held.subtract(Shelves.size(of: block), ordering: .relaxed)
-        unsafe shelves.free(block)
+    /// Frees pages that were taken out of their places.
+    func freePages(_ pages: [UnsafeMutableRawPointer]) {
+        unsafe pages.forEach { page in
+            unsafe held.subtract(Shelves.size(of: page), ordering: .relaxed)
+            unsafe shelves.free(page)
+        }
     }
 
     /// Takes one page out of its place. The caller owns it then.

@@ -4,9 +4,10 @@ internal import Synchronization
 extension Body {
     package enum AppendResult: Equatable, Sendable {
         case appended
-        /// The budget has no room even after evicting. Nothing was appended: go on with `abandonStorage`, or fail.
+        /// The budget has no room even after evicting. Nothing was appended: let the body move on
+        /// (`Tiers.moveToBackStore`), go on with `abandonStorage`, or fail.
         case full
-        /// More than the expected length or, where none is known, than the longest body stored. Nothing was appended.
+        /// More than the expected length or, where none is known, than the body may have. Nothing was appended.
         case tooLarge
     }
 
@@ -43,7 +44,7 @@ extension Body {
 
     /// No more bytes follow. False: fewer came than expected; the body has failed.
     package func finish() -> Bool {
-        let isWhole = expectedLength == nil || expectedLength == published.load(ordering: .relaxed)
+        let isWhole = announcedLength == nil || announcedLength == published.load(ordering: .relaxed)
         end(isWhole ? .complete : .failed)
         return isWhole
     }
@@ -60,7 +61,7 @@ extension Body {
 
     /// Bytes that may still come.
     func room(from start: Int) -> Int {
-        if let expectedLength { return expectedLength - start }
+        if let announcedLength { return announcedLength - start }
         return windowed.load(ordering: .relaxed) ? .max - start : lengthMax - start
     }
 
@@ -87,19 +88,26 @@ extension Body {
     /// and the reader that registers and then looks for bytes, at least one sees the other.
     private func publish(_ length: Int) {
         precondition(length <= capacity, "what is published has pages")
+        let start = published.load(ordering: .relaxed)
         published.store(length, ordering: .sequentiallyConsistent)
         if waitCount.load(ordering: .sequentiallyConsistent) > 0 { wakeReaders() }
-        if windowed.load(ordering: .relaxed) { freeReadPages() }
+        if windowed.load(ordering: .relaxed) {
+            freeReadPages()
+        } else if isSparse {
+            writeBlocks(start..<length)
+        }
     }
 
-    private func end(_ state: State) {
+    func end(_ state: State) {
         precondition(self.state == .growing, "a body ends once")
         if hasWindow {
             phase.store(state.rawValue, ordering: .relaxed)
             return wakePassing()
         }
+        if state == .complete, let large { large.setLength(published.load(ordering: .relaxed)) }
         phase.store(state.rawValue, ordering: .sequentiallyConsistent)
         if waitCount.load(ordering: .sequentiallyConsistent) > 0 { wakeReaders() }
+        if let large { endBlocks(large) }
         // It was weighed on insert with what it held or promised. Most often that came true.
         if held.load(ordering: .relaxed) != promised { reweigh() }
     }

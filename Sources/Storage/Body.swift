@@ -4,6 +4,7 @@ internal import Synchronization
 /// The bytes of one response body: one writer, any number of readers on any thread.
 ///
 ///     growing ──finish──▶ complete          growing ──fail, or finish too early──▶ failed
+///        └──moveOn──▶ moved: another body has its bytes, and grows on (Body+Moving.swift)
 ///
 /// A partial body has any number of writers, each with a hole of its own (Body+Filling.swift).
 ///
@@ -16,13 +17,13 @@ internal import Synchronization
 /// Files beside this one hold the writer's side, the readers' side, the pages, the windows, and the two forms of bodies
 /// on the back store. `Residence` says which forms there are.
 @safe package final class Body: @unchecked Sendable {
-    package enum State: UInt8, Sendable { case growing, complete, failed, partial }
+    package enum State: UInt8, Sendable { case growing, complete, failed, partial, moved }
 
     /// Bytes of a block: what a back store reads and checks at once, and of a large body writes and keeps at once.
     package static let blockBytes = 64 << 10
 
     /// In bytes; nil where the origin did not say.
-    package let expectedLength: Int?
+    let announcedLength: Int?
     let shelves: Shelves
     /// Bytes that may be read, from the first on.
     let published = Atomic<Int>(0)
@@ -53,17 +54,18 @@ internal import Synchronization
     var audience: Audience?
     /// Which bytes are there of a partial body. Under the lock; nil in every other state.
     var blocks: BlockMap?
-    /// Whether it began partial: its pages are smaller (`BodyLayout`).
-    private let isSparse: Bool
-    /// Bytes it may have, or of a sparse one hold at once.
-    let lengthMax: Int
+    /// Its pages have one block each (`BodyLayout`): it began partial, or is large.
+    let isSparse: Bool
+    /// Bytes it may have, or of a partial one hold at once. The writer of a growing body may raise it.
+    private(set) var lengthMax: Int
+    /// The response whose body has the bytes of this one, and those that follow. Written before the state says `moved`.
+    package internal(set) var continuation: StoredRecord?
 
     /// In memory, and empty. Whoever makes it charges it (`MemoryTier.makeBody`).
     init(expectedLength: Int?, isSparse: Bool = false, lengthMax: Int? = nil, shelves: Shelves) {
         precondition(expectedLength ?? 0 >= 0, "a length is not negative")
-        precondition(!isSparse || expectedLength != nil, "a body with holes has a known length")
         self.lengthMax = lengthMax ?? shelves.objectMax
-        self.expectedLength = expectedLength
+        announcedLength = expectedLength
         self.isSparse = isSparse
         self.shelves = shelves
         residence = .memory
@@ -74,7 +76,7 @@ internal import Synchronization
     init(_ whole: WholeCopy, shelves: Shelves) {
         let length = whole.place.bodyBytes
         lengthMax = length
-        expectedLength = length
+        announcedLength = length
         isSparse = false
         self.shelves = shelves
         residence = .whole(whole)
@@ -89,7 +91,19 @@ internal import Synchronization
         shelves.release(objectBytes + (blocks?.footprint ?? 0))
     }
 
-    var layout: BodyLayout { BodyLayout(expectedLength: expectedLength, isSparse: isSparse) }
+    var layout: BodyLayout { BodyLayout(expectedLength: announcedLength, isSparse: isSparse) }
+
+    /// In bytes; nil while it is not known. Of a large body that was not announced it is known from the end on.
+    package var expectedLength: Int? { announcedLength ?? large?.length }
+
+    /// The body that has these bytes and continues to grow: the one that this body moved to, or this one.
+    package var latest: Body { state == .moved ? continuation?.body ?? self : self }
+
+    /// Lets a growing body become longer. By its writer.
+    package func raiseLengthMax(to lengthMax: Int) {
+        precondition(state == .growing && !isSparse, "the writer of a body in memory decides how long it may be")
+        self.lengthMax = max(lengthMax, self.lengthMax)
+    }
 
     /// Bytes that may be read, from the first on: of a partial body those before the first hole (see `available(from:)`).
     package var length: Int { published.load(ordering: .acquiring) }
@@ -100,6 +114,7 @@ internal import Synchronization
         case State.growing.rawValue: .growing
         case State.complete.rawValue: .complete
         case State.partial.rawValue: .partial
+        case State.moved.rawValue: .moved
         default: .failed
         }
     }

@@ -1,8 +1,8 @@
 /// Where the bytes of a body lie: which page holds an offset.
 ///
 /// Known length up to 256 KiB: one page of that size. Longer: pages of 256 KiB, the last as long as is needed. Unknown:
-/// 4 KiB, 8 KiB, … 256 KiB, then 256 KiB each. A sparse body has pages of 64 KiB, because a few bytes of it take a whole
-/// page. Nothing is ever moved, so readers may hold pointers.
+/// 4 KiB, 8 KiB, … 256 KiB, then 256 KiB each. A sparse body has pages of 64 KiB: a few bytes of it take a whole page, and
+/// a back store writes and frees one page at a time. Nothing is ever moved, so readers may hold pointers.
 struct BodyLayout {
     static let pageBytes = 256 * 1024
     static let sparsePageBytes = 64 * 1024
@@ -22,12 +22,15 @@ struct BodyLayout {
 
     /// nil: unknown.
     let expectedLength: Int?
-    /// Its length is known then.
     var isSparse = false
 
     /// The page that holds the byte at `offset`.
     func page(at offset: Int) -> Page {
-        guard let length = expectedLength else { return Self.rampPage(at: offset) }
+        guard let length = expectedLength else {
+            guard isSparse else { return Self.rampPage(at: offset) }
+            let index = offset / Self.sparsePageBytes
+            return Page(index: index, start: index * Self.sparsePageBytes, capacity: Self.sparsePageBytes)
+        }
         let most = isSparse ? Self.sparsePageBytes : Self.pageBytes
         if length <= most { return Page(index: 0, start: 0, capacity: Self.rounded(length)) }
         let index = offset / most
@@ -52,7 +55,8 @@ struct BodyLayout {
 /// so that it grows while readers look at it.
 ///
 /// Of 16, 32, 64 … pages where bytes come in order: a short body has a short directory. Of 512 pages each where they
-/// come in any order: a range at the end of a large object takes no directory for what is before it.
+/// come in any order, which is where the length is known: a range at the end of a large object takes no directory for what
+/// is before it.
 extension BodyLayout {
     /// Longest sparse body (1 TiB): its row of segments takes 256 KiB.
     static let sparseLengthMax = 1 << 40
@@ -64,12 +68,14 @@ extension BodyLayout {
         return (length + Self.sparseSlots * Self.sparsePageBytes - 1) / (Self.sparseSlots * Self.sparsePageBytes)
     }
 
-    func slotCount(ofSegment segment: Int) -> Int { isSparse ? Self.sparseSlots : Self.firstSlots << segment }
+    func slotCount(ofSegment segment: Int) -> Int {
+        isSparse && expectedLength != nil ? Self.sparseSlots : Self.firstSlots << segment
+    }
 
     /// Of every page but the first, which stands in the body itself.
     @inline(__always)
     func slot(ofPage index: Int) -> (segment: Int, slot: Int) {
-        if isSparse { return (index / Self.sparseSlots, index % Self.sparseSlots) }
+        if isSparse, expectedLength != nil { return (index / Self.sparseSlots, index % Self.sparseSlots) }
         let block = (index - 1) / Self.firstSlots + 1
         let segment = Int.bitWidth - 1 - block.leadingZeroBitCount
         return (segment, index - 1 - Self.firstSlots * (1 << segment - 1))

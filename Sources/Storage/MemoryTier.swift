@@ -66,6 +66,15 @@ package final class MemoryTier: Sendable {
         return body.beginPartial() ? body : nil
     }
 
+    /// Makes a growing body of unknown length for a back store (Body+Moving.swift). Returns nil if the budget has no room for the
+    /// object.
+    func makeLargeBody(_ copy: LargeCopy, lengthMax: Int) -> Body? {
+        let body = Body(expectedLength: nil, isSparse: true, lengthMax: lengthMax, shelves: shelves)
+        guard body.chargeObject() else { return nil }
+        body.attach(copy)
+        return body
+    }
+
     /// Makes a body that is only passed on. It is never stored and never refused, evicts nothing, and holds the bytes that its only
     /// reader has not taken yet. One thread writes and reads it (Body+Passing.swift).
     /// - Parameters:

@@ -14,11 +14,14 @@ internal import Synchronization
 /// | whole on the back store, not read yet  | whole     | complete | no       | no       |
 /// | whole on the back store and in memory  | whole     | complete | yes      | no       |
 /// | partial, its blocks on the back store  | blocks    | partial  | no       | no       |
+/// | growing, its blocks on the back store  | blocks    | growing  | no       | no       |
+/// | the same, and left by the back store   | blocks    | growing  | no       | yes      |
 /// | complete in blocks on the back store   | blocks    | complete | no       | no       |
 /// | passed on only                         | window    | growing  | yes      | yes      |
 ///
-/// In each row `growing` may become `failed`. `resident` changes from no to yes once (`Body.load`), and so does `windowed`
-/// (`Body.abandonStorage`).
+/// In each row `growing` may become `failed`, and in the first row also `moved`: another body continues on the back store with the
+/// bytes of this one (`Tiers.moveToBackStore`), so a body that outgrows memory does not change its residence. `resident` changes
+/// from no to yes once (`Body.load`), and so does `windowed` (`Body.abandonStorage`).
 @safe enum Residence {
     /// In pages of memory only.
     case memory

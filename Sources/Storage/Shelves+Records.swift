@@ -9,11 +9,12 @@ extension Shelves {
 
     /// - Returns: the responses that were removed for it. Nil if the response was not stored.
     func insert(_ record: StoredRecord) -> [StoredRecord]? {
-        guard record.body.state != .failed, !record.body.isWindowed, chargeOnce(record) else { return nil }
-        switch record.body.state {
+        let state = record.body.state
+        guard state != .failed, state != .moved, !record.body.isWindowed, chargeOnce(record) else { return nil }
+        switch state {
         case .growing: record.body.home = record.key
         case .partial: if record.body.home == nil { record.body.home = record.key }
-        case .complete, .failed: break
+        case .complete, .failed, .moved: break
         }
         return change(shardIndex(record.key)) { shard, doomed in
             shard.insert(record, variantsMax: variantsPerKeyMax, into: &doomed)

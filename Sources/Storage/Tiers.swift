@@ -46,13 +46,19 @@ package final class Tiers: Sendable {
 
     /// Does the same as `MemoryTier.replace`, and also renews the head on the back store.
     package func replace(_ old: StoredRecord, with new: StoredRecord) -> Bool {
+        guard replaceInMemory(old, with: new) else { return false }
+        if let backStore, let id = new.storedID, let form = format?.form(new) {
+            backStore.renew(ResponseToStore(id: id, key: new.key, keyBytes: new.keyBytes, form: form))
+        }
+        return true
+    }
+
+    /// Does the same as `replace`, but the back store keeps the head that it has: the new one says the same in another form.
+    package func replaceInMemory(_ old: StoredRecord, with new: StoredRecord) -> Bool {
         new.storedID = old.storedID
         guard memory.replace(old, with: new) else { return false }
         // Between these two lines another thread may have written the old response and given it a number.
         if let id = old.storedID, new.storedID != id, !new.takeStoredID(id) { removeFromBackStore(old) }
-        if let backStore, let id = new.storedID, let form = format?.form(new) {
-            backStore.renew(ResponseToStore(id: id, key: new.key, keyBytes: new.keyBytes, form: form))
-        }
         return true
     }
 
@@ -149,7 +155,7 @@ extension Tiers {
         let response = ResponseToStore(id: id, key: record.key, keyBytes: record.keyBytes, form: form)
         let length = record.body.length
         guard length > Self.wholeBytesMax else { return backStore.store(response, body: record.body) }
-        // The length was unknown when the body began, and the body became large in memory.
+        // The length was unknown when the body began, and the back store did not accept the body when it became large.
         switch backStore.makeBlocks(for: response, length: length) {
         case .failure(let refusal): return refusal.outcome
         case .success(let blocks):
@@ -170,21 +176,65 @@ extension Tiers {
             let body = memory.makeSparseBody(length: length, heldMax: length)
         else { return nil }
         let record = make(body)
-        guard var form = format?.form(record) else { return nil }
-        let id = backStore.nextID()
-        func blocks() -> Result<any BodyBlocks, StoringRefusal> {
-            backStore.makeBlocks(
-                for: ResponseToStore(id: id, key: record.key, keyBytes: record.keyBytes, form: form), length: length)
-        }
-        var made = blocks()
-        if case .failure(let refusal) = made, refusal.outcome == .pinnedQuotaFull {
-            form.attributes.retention = .permanent
-            made = blocks()
-        }
-        guard case .success(let blocks) = made else { return nil }
+        guard let (id, blocks) = makeBlocks(for: record, length: length, on: backStore) else { return nil }
         body.attach(LargeCopy(blocks))
         largeBodies.add(body, id)
         record.storedID = id
         return record
+    }
+
+    /// Moves a body of unknown length that outgrows memory to the back store. A response with a large body replaces the stored one.
+    /// Readers of the old body continue with the large body (Body+Moving.swift). The writer of the old body calls this, and
+    /// writes the large body from then on.
+    /// - Parameters:
+    ///   - record: the stored response. If a response with a renewed head has replaced it, that one moves.
+    ///   - lengthMax: how many bytes the large body may have.
+    ///   - make: makes the same response from another body.
+    /// - Returns: nil if the back store does not accept the response, or if the response is no longer stored. Nothing has changed
+    ///   then.
+    package func moveToBackStore(
+        _ record: StoredRecord, lengthMax: Int, _ make: (StoredRecord, Body) -> StoredRecord
+    ) -> StoredRecord? {
+        let old = record.body
+        precondition(old.state == .growing && old.announcedLength == nil, "the length of the body is not known")
+        guard let backStore, backStore.isOn, old.large == nil, !old.isWindowed, old.length <= lengthMax,
+            let current = variants(of: record).first(where: { $0.body === old }),
+            let (id, blocks) = makeBlocks(for: current, length: nil, on: backStore)
+        else { return nil }
+        let copy = LargeCopy(blocks)
+        copy.predecessor = old
+        guard let body = memory.makeLargeBody(copy, lengthMax: lengthMax), body.append(contentsOf: old) else {
+            blocks.abandon()
+            return nil
+        }
+        body.home = record.key
+        largeBodies.add(body, id)
+        let moved = make(current, body)
+        moved.storedID = id
+        guard memory.replace(current, with: moved) else {
+            blocks.abandon()
+            return nil
+        }
+        old.moveOn(to: moved)
+        return moved
+    }
+
+    /// - Returns: nil if the response is for this process alone, or if the back store does not accept it.
+    private func makeBlocks(
+        for record: StoredRecord, length: Int?, on backStore: any BackStore
+    ) -> (StoredID, any BodyBlocks)? {
+        guard var form = format?.form(record) else { return nil }
+        let id = backStore.nextID()
+        func make() -> Result<any BodyBlocks, StoringRefusal> {
+            backStore.makeBlocks(
+                for: ResponseToStore(id: id, key: record.key, keyBytes: record.keyBytes, form: form), length: length)
+        }
+        var made = make()
+        if case .failure(let refusal) = made, refusal.outcome == .pinnedQuotaFull {
+            form.attributes.retention = .permanent
+            made = make()
+        }
+        guard case .success(let blocks) = made else { return nil }
+        return (id, blocks)
     }
 }

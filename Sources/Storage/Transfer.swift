@@ -64,6 +64,13 @@ package final class Transfer: @unchecked Sendable {
         for wake in locked({ shared.settle(outcome) }) { wake() }
     }
 
+    /// Another response has replaced the published one (`Tiers.moveToBackStore`). Followers that have not looked yet get that one.
+    package func republish(_ record: StoredRecord) {
+        precondition(isLeader && isResolved, "only a published response is replaced")
+        let old = locked { shared.republish(record) }
+        withExtendedLifetime(old) {}
+    }
+
     /// Ends the transfer without a response to share: each follower fetches alone. Does nothing if the outcome is known.
     package func abandon() { resolve(.notShared) }
 
@@ -110,6 +117,13 @@ final class TransferState: @unchecked Sendable {
     func remove(_ ticket: FollowTicket) -> Wake? {
         guard let index = followers.firstIndex(where: { $0.ticket == ticket }) else { return nil }
         return followers.remove(at: index).wake
+    }
+
+    /// Returns the outcome that is replaced, to be released without the lock.
+    func republish(_ record: StoredRecord) -> Transfer.Outcome? {
+        guard case .published = outcome else { return nil }
+        defer { outcome = .published(record) }
+        return outcome
     }
 
     /// Returns the wakes to call, without the lock. Returns none if the outcome was set before.

@@ -164,10 +164,28 @@ final class MemoryBackStore: BackStore {
         return .accepted
     }
 
-    func makeBlocks(for response: ResponseToStore, length: Int) -> Result<any BodyBlocks, StoringRefusal> {
-        medium.add(Medium.Item(response, length: length, blocks: [:], isWhole: false))
+    func makeBlocks(for response: ResponseToStore, length: Int?) -> Result<any BodyBlocks, StoringRefusal> {
+        if let length {
+            medium.add(Medium.Item(response, length: length, blocks: [:], isWhole: false))
+        } else {
+            pending.withLock { $0[response.id] = response }
+        }
         return .success(Blocks(response.id, length: length, medium, self))
     }
+
+    /// Stores a response whose length was not known. False: it was removed meanwhile.
+    fileprivate func publish(_ id: StoredID, length: Int, blocks: [Int: [UInt8]]) -> Bool {
+        guard let response = pending.withLock({ $0[id] }) else { return false }
+        medium.add(Medium.Item(response, length: length, blocks: blocks, isWhole: false))
+        // Whoever removed it in between finds it in one of the two.
+        guard pending.withLock({ $0.removeValue(forKey: id) }) != nil else {
+            medium.remove(id)
+            return false
+        }
+        return true
+    }
+
+    fileprivate func forget(_ id: StoredID) { pending.withLock { $0[id] = nil } }
 
     func renew(_ response: ResponseToStore) {
         pending.withLock { if $0[response.id] != nil { $0[response.id] = response } }
@@ -212,26 +230,41 @@ extension Medium.Item {
 }
 
 private final class Blocks: BodyBlocks {
-    let length: Int
+    private enum Stage {
+        /// The blocks of a body whose length is not known: nothing of them is on the medium.
+        case growing([Int: [UInt8]])
+        case stored(length: Int)
+    }
     private let id: StoredID
     private let medium: Medium
     private let store: MemoryBackStore
     private let waiting = Atomic(0)
+    private let stage: Locked<Stage>
 
-    init(_ id: StoredID, length: Int, _ medium: Medium, _ store: MemoryBackStore) {
+    init(_ id: StoredID, length: Int?, _ medium: Medium, _ store: MemoryBackStore) {
         self.id = id
-        self.length = length
         self.medium = medium
         self.store = store
+        stage = Locked(length.map { .stored(length: $0) } ?? .growing([:]))
     }
 
-    private func range(_ block: Int) -> Range<Int> {
-        block * Body.blockBytes..<min(length, (block + 1) * Body.blockBytes)
+    var length: Int? {
+        stage.withLock { stage in
+            if case .stored(let length) = stage { return length }
+            return nil
+        }
+    }
+
+    private var blocks: [Int: [UInt8]] {
+        stage.withLock { stage in
+            if case .growing(let blocks) = stage { return blocks }
+            return medium.item(id)?.blocks ?? [:]
+        }
     }
 
     var extents: [Range<Int>] {
-        (medium.item(id)?.blocks.keys.sorted() ?? []).reduce(into: []) { extents, block in
-            let range = range(block)
+        blocks.sorted { $0.key < $1.key }.reduce(into: []) { extents, item in
+            let range = item.key * Body.blockBytes..<item.key * Body.blockBytes + item.value.count
             if let last = extents.last, last.upperBound == range.lowerBound {
                 extents[extents.count - 1] = last.lowerBound..<range.upperBound
             } else {
@@ -243,7 +276,8 @@ private final class Blocks: BodyBlocks {
     var waitingBytes: Int { waiting.load(ordering: .sequentiallyConsistent) }
 
     func write(block: Int, of body: Body, then: @escaping @Sendable (Bool) -> Void) {
-        let range = range(block)
+        let start = block * Body.blockBytes
+        let range = start..<min(body.expectedLength ?? body.length, start + Body.blockBytes)
         waiting.add(range.count, ordering: .sequentiallyConsistent)
         store.write { [self] in
             var bytes: [UInt8] = []
@@ -257,7 +291,14 @@ private final class Blocks: BodyBlocks {
                 precondition(used == 1, "a block that is whole has its bytes")
                 unsafe bytes += UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len)
             }
-            medium.change(id) { $0.blocks[block] = bytes }
+            stage.withLock { stage in
+                switch stage {
+                case .growing(var blocks):
+                    blocks[block] = bytes
+                    stage = .growing(blocks)
+                case .stored: medium.change(id) { $0.blocks[block] = bytes }
+                }
+            }
             waiting.subtract(range.count, ordering: .sequentiallyConsistent)
             then(true)
         }
@@ -265,10 +306,10 @@ private final class Blocks: BodyBlocks {
 
     func read(from offset: Int, into room: UnsafeMutableRawBufferPointer, waits: Bool) -> BackStoreRead {
         guard waits else { return .wouldBlock }
-        guard let item = medium.item(id) else { return .damaged }
+        let blocks = blocks
         var done = 0
         while done < room.count {
-            guard let bytes = item.blocks[(offset + done) / Body.blockBytes] else { return .damaged }
+            guard let bytes = blocks[(offset + done) / Body.blockBytes] else { return .damaged }
             unsafe UnsafeMutableRawBufferPointer(rebasing: room[done...]).copyBytes(
                 from: bytes.prefix(room.count - done))
             done += bytes.count
@@ -277,4 +318,20 @@ private final class Blocks: BodyBlocks {
     }
 
     func readAhead(from offset: Int, length: Int) {}
+
+    func finish(length: Int, then: @escaping @Sendable (Bool) -> Void) {
+        store.write { [self] in
+            let isStored = stage.withLock { stage in
+                guard case .growing(let blocks) = stage, store.publish(id, length: length, blocks: blocks) else {
+                    return false
+                }
+                precondition(blocks.values.reduce(0) { $0 + $1.count } == length, "all blocks were written before")
+                stage = .stored(length: length)
+                return true
+            }
+            then(isStored)
+        }
+    }
+
+    func abandon() { store.forget(id) }
 }

@@ -11,11 +11,11 @@ import Storage
 /// connection without one does not reserve room for it.
 final class Delivery {
     /// The stored response that the body belongs to. Nil if the body is only passed on.
-    let record: StoredResponse?
+    private(set) var record: StoredResponse?
     /// The trailers of a body that is passed on or still arriving. They are set when the body ends.
     private let trailers: TransientTrailers?
     /// The stored body, or its compressed copy.
-    let body: Body
+    private(set) var body: Body
     /// The offset in the body of the next byte to send.
     private(set) var offset: Int
     /// One past the last byte of the present range. Nil: the range ends where the body ends.
@@ -95,7 +95,8 @@ final class Delivery {
 
     private static func attach(to body: Body, at offset: Int) -> (ReaderID?, hasFallenBehind: Bool) {
         // A body that streamed through a window keeps only its length after the end of the transfer.
-        guard body.state == .growing || body.isWindowed else { return (nil, false) }
+        let state = body.state
+        guard state == .growing || state == .moved || body.isWindowed else { return (nil, false) }
         let reader = body.attach(at: offset)
         return (reader, reader == nil)
     }
@@ -158,6 +159,9 @@ final class Delivery {
         }
         switch state {
         case .growing: return .wait
+        case .moved:
+            followBody()
+            return next(framing: &framing)
         // The transfer of this reader broke off. It must not ask again for what its leader could not get.
         case .partial: return reader == nil ? .wait : .broken(.transferFailed)
         case .failed: return .broken(reader == nil ? .gone : .transferFailed)
@@ -170,6 +174,19 @@ final class Delivery {
         }
     }
 
+    /// Continues with the body that took the place of this one. All bytes of this one have been read.
+    private func followBody() {
+        guard let left = reader, let next = body.continuation as? StoredResponse else {
+            preconditionFailure("a body that moved has a continuation, and its readers are attached")
+        }
+        precondition(offset == body.length, "a body that moved is read to its end")
+        let moved = body
+        (record, body) = (next, next.body)
+        (reader, hasFallenBehind) = Delivery.attach(to: body, at: offset)
+        // Detach last: as long as somebody reads the old body, a window keeps the bytes behind it.
+        moved.detach(left)
+    }
+
     /// Attaches to the body anew at the next range, which may lie before the last one. A reader that kept its old position would delay
     /// all readers of a window.
     private func moveReader() {
@@ -180,6 +197,10 @@ final class Delivery {
     }
 
     private func transcode(_ transcoder: Transcoder, framing: inout [UInt8]) -> Next {
+        if body.state == .moved, lacksBytes {
+            followBody()
+            if hasFallenBehind { return .broken(.gone) }
+        }
         var out: [UInt8] = []
         let progress: Transcoder.Progress
         do throws(TranscodingError) {
@@ -241,10 +262,14 @@ final class Delivery {
         return made
     }
 
-    /// The next piece of a body that is not in memory. Returns nil if reading it would block.
+    /// The next piece of a body that is not in memory. Returns nil if reading it would block, or if the body has no more bytes yet.
     private func pieceToTranscode() -> TranscodedPiece? {
-        let isAtEnd = body.expectedLength == offset
-        if isAtEnd { return TranscodedPiece(state: .complete, start: offset, bytes: []) }
+        // The state is read first: a body that is complete by then has its whole length published.
+        let state = body.state
+        if lacksBytes {
+            guard state == .complete || state == .failed else { return nil }
+            return TranscodedPiece(state: state, start: offset, bytes: [])
+        }
         var room = [UInt8](repeating: 0, count: Transcoder.stepBytesMax)
         let bytes: [UInt8]? = unsafe room.withUnsafeMutableBytes { room in
             guard case .bytes(let bytes) = unsafe piece(limit: room.count, room: room) else { return nil }
@@ -292,8 +317,14 @@ final class Delivery {
         return ranges.flatMap { gaps(in: $0, between: extents) }
     }
 
+    /// Whether the byte at `offset` has not been published.
+    var lacksBytes: Bool { body.available(from: offset) == offset }
+
     /// Whether the byte at `offset` is missing.
-    var isAtHole: Bool { body.state == .partial && body.available(from: offset) == offset }
+    var isAtHole: Bool { body.state == .partial && lacksBytes }
+
+    /// Whether a byte that cannot be read from the back store may be fetched again.
+    var mayBeFilled: Bool { body.isLarge && body.state != .growing && !body.isWindowed }
 
     /// Detaches from the body. Until then the body counts this delivery among its readers, and a window waits for it.
     func end(cancelling: Bool) {

@@ -120,16 +120,22 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             CodingVariant(cached.vary, request: request.fields), codingByHead)
     }
 
+    /// The same response with another body, which has the same bytes so far: the one that this body moved to.
+    func moved(to body: Body) -> StoredResponse {
+        renewed(cached, fields, secondaryKey, codingVariant, codingByHead, body: body, trailers: trailers)
+    }
+
     private func renewed(
         _ cached: CachedResponse, _ fields: Fields, _ secondaryKey: SecondaryKey?, _ codingVariant: CodingVariant?,
-        _ coding: CodingTerms?
+        _ coding: CodingTerms?, body other: Body? = nil, trailers: TransientTrailers? = nil
     ) -> StoredResponse {
-        StoredResponse(
+        let body = other ?? body
+        return StoredResponse(
             key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey,
             codingVariant: codingVariant, coding: coding ?? CodingTerms(cached, fields: fields, uri: keyBytes),
             undecodableMark: undecodableMark, body: body,
             contentLength: body.state == .complete ? body.length : body.expectedLength, storage: storage,
-            compressedCopy: compressedCopy, trailers: nil)
+            compressedCopy: compressedCopy, trailers: trailers)
     }
 
     /// The response marked so that it must be validated before it is served again (a soft purge).

@@ -120,7 +120,7 @@ final class Transcoder {
     /// All published bytes have been coded.
     private func atEnd(_ state: Body.State, _ length: Int) throws(TranscodingError) -> Progress {
         switch state {
-        case .growing, .partial: return .wait
+        case .growing, .partial, .moved: return .wait
         case .failed: throw .bodyFailed
         case .complete:
             try finish(length)

@@ -23,7 +23,7 @@ extension ClientConnection {
         guard phase != .closed else { return }
         precondition(unsentBytes > 0 || delivery != nil, "nothing waits for room in the socket")
         // A client that does not read holds up all other readers of the same window.
-        let delaysOthers = delivery.map { $0.body.isWindowed && $0.body.readerCount > 1 } ?? false
+        let delaysOthers = delivery.map { $0.body.latest.isWindowed && $0.body.latest.readerCount > 1 } ?? false
         worker.loop.timers.schedule(
             self, after: delaysOthers ? .seconds(5) : worker.snapshot.configuration.timeouts.idle)
         guard !writeEvent.isAdded else { return }
@@ -115,7 +115,7 @@ extension ClientConnection {
             return .done
         case .wait:
             if unsentBytes > 0 { return write(bodyBytes: 0) }
-            if delivery.isTranscoded, !delivery.body.isResident, !delivery.isAtHole { return awaitDisk(delivery) }
+            if delivery.isTranscoded, !delivery.body.isResident, !delivery.lacksBytes { return awaitDisk(delivery) }
             return awaitBody()
         case .broken(let breakage):
             return breakDelivery(delivery, breakage)
@@ -142,7 +142,7 @@ extension ClientConnection {
             case .bytes(let bytes): unsafe piece = unsafe bytes
             // Send what is queued first.
             case .wouldBlock where queued == 0: return awaitDisk(delivery)
-            case .nothing where queued == 0: return delivery.body.isLarge ? awaitBody() : breakDamaged(delivery)
+            case .nothing where queued == 0: return delivery.mayBeFilled ? awaitBody() : breakDamaged(delivery)
             case .wouldBlock, .nothing: break
             }
         }

@@ -50,7 +50,7 @@ extension Explainer {
         note(section, "status", "\(cached.status)")
         let state =
             switch variant.body.state {
-            case .growing: ", still arriving"
+            case .growing, .moved: ", still arriving"
             case .failed: ", broken off"
             case .partial: " from the start, \(variant.body.extents.count) parts of \(variant.body.expectedLength ?? 0)"
             case .complete: ""

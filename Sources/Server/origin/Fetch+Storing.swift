@@ -51,9 +51,12 @@ extension Fetch {
     private func storeInMemory(
         _ cached: CachedResponse, _ fields: Fields, _ expected: Int?, _ handling: CacheHandling, _ arrived: Arrived
     ) -> StoredResponse? {
+        let inMemoryMax = request.memoryObjectSizeMax(handling)
+        // Without a length, a body that comes to be large moves to the disk (`moveToDisk`).
+        let mayMove = expected == nil && request.tier.backStore != nil
         guard !isOutdated,
             let body = request.tier.makeBody(
-                expectedLength: expected, lengthMax: request.memoryObjectSizeMax(handling))
+                expectedLength: expected, lengthMax: mayMove ? min(inMemoryMax, Tiers.wholeBytesMax) : inMemoryMax)
         else { return nil }
         // A body that came whole together with its head, as most small ones do: nobody has to wait for it.
         if let expected, expected > 0, unsafe expected <= arrived.rest.count {
@@ -90,9 +93,7 @@ extension Fetch {
     private func largeRecord(
         _ length: Int, _ handling: CacheHandling, _ cached: CachedResponse, _ fields: Fields
     ) -> StoredResponse? {
-        guard length > Tiers.wholeBytesMax, handling.storage != .session,
-            handling.admission == .all || request.tier.wasSeenBefore(request.key)
-        else { return nil }
+        guard length > Tiers.wholeBytesMax, isForDisk(handling) else { return nil }
         let record = request.tier.makeLargeRecord(length: length) { body in
             StoredResponse(
                 request: request, cached: cached, fields: fields, body: body, contentLength: length,
@@ -100,6 +101,59 @@ extension Fetch {
         }
         return record.map { unsafe unsafeDowncast($0, to: StoredResponse.self) }
     }
+
+    /// Whether a large response goes to the disk while it arrives.
+    private func isForDisk(_ handling: CacheHandling) -> Bool {
+        handling.storage != .session && (handling.admission == .all || request.tier.wasSeenBefore(request.key))
+    }
+
+    // MARK: a body of unknown length that becomes large
+
+    /// Takes bytes for which the body has no room in memory. The body moves to the disk. If it cannot, it stays in memory as
+    /// long as the rules allow, and after that it leaves the store.
+    func outgrow(_ record: StoredResponse, _ bytes: UnsafeRawBufferPointer) {
+        if let moved = moveToDisk(record) {
+            sink = .store(moved)
+            transfer?.republish(moved)
+            return unsafe append(bytes, orPassOn: moved)
+        }
+        if !record.body.isLarge, !record.body.isWindowed {
+            record.body.raiseLengthMax(
+                to: request.memoryObjectSizeMax(request.handling(of: record, by: snapshot)))
+        }
+        unsafe append(bytes, orPassOn: record)
+    }
+
+    private func append(_ bytes: UnsafeRawBufferPointer, orPassOn record: StoredResponse) {
+        if case .appended = unsafe record.body.append(bytes) { return }
+        passOn(record)
+        if case .appended = unsafe record.body.append(bytes) { return }
+        feed(.sinkFull)
+    }
+
+    /// Returns nil if the length of the body is known, if the response does not belong on the disk, or if the disk does not
+    /// accept it.
+    private func moveToDisk(_ record: StoredResponse) -> StoredResponse? {
+        let handling = request.handling(of: record, by: snapshot)
+        guard record.body.expectedLength == nil, !record.body.isLarge, request.tier.backStore != nil,
+            isForDisk(handling)
+        else { return nil }
+        let moved = request.tier.moveToBackStore(record, lengthMax: request.objectSizeMax(handling)) { current, body in
+            unsafe unsafeDowncast(current, to: StoredResponse.self).moved(to: body)
+        }
+        return moved.map { unsafe unsafeDowncast($0, to: StoredResponse.self) }
+    }
+
+    /// The body is larger than the store takes, or the disk stopped accepting its blocks: it leaves the store and streams
+    /// through a window to those who read it.
+    func passOn(_ record: StoredResponse) {
+        guard !record.body.isWindowed else { return }
+        worker.counters.add(.storingRefused)
+        record.body.abandonStorage(window: snapshot.limits.relayBufferBytesMax)
+        request.tier.remove(record)
+    }
+
+    // MARK: visible
 
     /// Makes it visible, unless it became outdated at this moment: then it is for those who wait for it already.
     private func insert(_ record: StoredResponse) -> Bool {
@@ -119,6 +173,7 @@ extension Fetch {
 
     func finishStored(_ record: StoredResponse, _ trailers: Fields?) {
         record.trailers?.set(trailers)
+        if record.body.isLeftByDisk { passOn(record) }
         guard record.body.state == .complete || record.body.finish() else { return dropStored(record) }
         // What outgrew the store went to those who read it, and is gone.
         guard !record.body.isWindowed else { return }
@@ -127,7 +182,7 @@ extension Fetch {
         if !record.headHasLength {
             // Now that the length is known, hits are served with it and by the short way.
             let renewed = record.renewed(cached: record.cached, fields: record.fields)
-            if request.tier.replace(record, with: renewed) { kept = renewed }
+            if request.tier.replaceInMemory(record, with: renewed) { kept = renewed }
         }
         persist(kept)
     }

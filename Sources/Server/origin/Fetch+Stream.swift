@@ -350,22 +350,13 @@ extension Fetch {
             result == .appended || !isIn(.receiving), "a window has room for what the machine lets through")
     }
 
-    /// The body is larger than the store accepts. Removes the response from the store, and streams the body through a window to
-    /// its present readers.
-    private func outgrow(_ record: StoredResponse, _ bytes: UnsafeRawBufferPointer) {
-        worker.counters.add(.storingRefused)
-        record.body.abandonStorage(window: snapshot.limits.relayBufferBytesMax)
-        request.tier.remove(record)
-        if case .appended = unsafe record.body.append(bytes) { return }
-        feed(.sinkFull)
-    }
-
     /// Ends one read: lets the readers on this worker send, and pauses the origin if one of them is too far behind.
     private func endOfRead() {
         worker.readers.flush()
         switch sink {
         case .pass(let body, _): holdBack(body)
         case .store(let record):
+            if isIn(.receiving), record.body.isLeftByDisk { passOn(record) }
             if isIn(.receiving), isUnneeded(record) { return feed(.cancelled) }
             holdBack(record.body)
         case .fill(let fill, _):

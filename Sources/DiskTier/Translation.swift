@@ -1,5 +1,4 @@
 import Disk
-import Glibc
 import Storage
 
 // The nouns of Storage and their counterparts in Disk.
@@ -180,30 +179,10 @@ extension BackStoreStatistics {
 extension BackStoreRefusal {
     init(_ refusal: DiskRefusal) {
         switch refusal {
-        case .inUse(let path): self.init(path: path, isInUse: true, refusal.sentence)
+        case .inUse(let path): self.init(path: path, isInUse: true, refusal.description)
         case .foreign(let path), .unknownVersion(let path, _), .notAllowed(let path, _), .openToOthers(let path, _),
             .failed(let path, _), .tooSmall(let path, _):
-            self.init(path: path, isInUse: false, refusal.sentence)
+            self.init(path: path, isInUse: false, refusal.description)
         }
-    }
-}
-
-extension DiskRefusal {
-    /// For the operator, with the kernel's own words where it refused.
-    var sentence: String {
-        switch self {
-        case .notAllowed(let path, let code), .failed(let path, let code):
-            "\(path): \(unsafe String(cString: strerror(code)))"
-        case .tooSmall(let path, let sizeMin): "\(path): a store needs at least \(Self.size(sizeMin))"
-        case .foreign, .unknownVersion, .inUse, .openToOthers: description
-        }
-    }
-
-    /// In the unit that gives a whole number.
-    private static func size(_ bytes: UInt64) -> String {
-        for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] where bytes > 0 && bytes & (1 << shift - 1) == 0 {
-            return "\(bytes >> shift)\(unit)"
-        }
-        return "\(bytes) bytes"
     }
 }

@@ -97,7 +97,7 @@ struct Verification: ~Copyable {
             case .failed(let code):
                 // A book that cannot be read is treated like a damaged one.
                 guard code == EIO else { throw Directory.refusal(store.bookPath, code) }
-                bookIsDamaged("it cannot be read: errno \(code)")
+                bookIsDamaged("it cannot be read: \(systemErrorText(code))")
             case .full: throw .failed(path: store.bookPath, errno: ENOSPC)
             }
             return nil
@@ -349,7 +349,8 @@ struct Verification: ~Copyable {
             return Problem(kind: .segmentMissing, offset: entry.place.offset, text: "its file does not exist")
         } catch .failed(let code) {
             return Problem(
-                kind: .readFailed, offset: entry.place.offset, text: "its file cannot be read: errno \(code)")
+                kind: .readFailed, offset: entry.place.offset, text: "its file cannot be read: \(systemErrorText(code))"
+            )
         } catch {
             return Problem(kind: .recordDamaged, offset: entry.place.offset, text: "\(error)")
         }
@@ -360,7 +361,8 @@ struct Verification: ~Copyable {
         do throws(DiskReadError) {
             head = try file.readHead(entry.place, waits: true)
         } catch .failed(let code) {
-            return Problem(kind: .readFailed, offset: entry.place.offset, text: "it cannot be read: errno \(code)")
+            return Problem(
+                kind: .readFailed, offset: entry.place.offset, text: "it cannot be read: \(systemErrorText(code))")
         } catch { return notAtItsPlace(entry) }
         guard head.id == entry.id, head.key == entry.key, head.place == entry.place else { return notAtItsPlace(entry) }
         for block in head.checksums.indices {
@@ -373,7 +375,8 @@ struct Verification: ~Copyable {
             switch outcome {
             case .done: continue
             case .failed(let code):
-                return Problem(kind: .readFailed, offset: entry.place.offset, text: "it cannot be read: errno \(code)")
+                return Problem(
+                    kind: .readFailed, offset: entry.place.offset, text: "it cannot be read: \(systemErrorText(code))")
             case .damaged, .wouldBlock:
                 return Problem(kind: .blockDamaged, offset: entry.place.offset, text: "block \(block) is damaged")
             }

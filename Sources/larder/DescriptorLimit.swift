@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 import Server
 
@@ -32,7 +33,7 @@ enum DescriptorLimit {
             let before = limit.rlim_cur
             limit.rlim_cur = rlim_t(target)
             if unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) != 0 {
-                Diagnostics.debug("the limit of open files stays at \(before): errno \(errno)")
+                Diagnostics.debug("the limit of open files stays at \(before): \(systemErrorText(errno))")
                 limit.rlim_cur = before
             }
         }

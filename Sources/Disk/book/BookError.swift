@@ -1,3 +1,5 @@
+import EventLoop
+
 /// Why the book cannot be opened, read or written.
 package enum BookError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The file is not what was written. The book has to be rebuilt from the segments. Nothing was changed.
@@ -12,7 +14,7 @@ package enum BookError: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .damaged(let defect): "the book is damaged: \(defect)"
         case .unknownVersion(let version): "the book has format \(version), which this version does not know"
-        case .failed(let code): "the book cannot be read or written: errno \(code)"
+        case .failed(let code): "the book cannot be read or written: \(systemErrorText(code))"
         case .full: "the book is full"
         }
     }

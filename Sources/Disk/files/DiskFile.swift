@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 
 /// An open file. It is closed with its last reference, so it can be deleted while somebody reads. Handles EINTR and short
@@ -139,10 +140,17 @@ package final class DiskFile: Sendable {
 }
 
 /// Why a file cannot be created, opened or written.
-package enum DiskFileError: Error, Equatable, Sendable {
+package enum DiskFileError: Error, Equatable, Sendable, CustomStringConvertible {
     case failed(errno: CInt)
     /// The file exists and does not begin as it should; or the record to write is too large for a head part (`tooLarge`).
     case header(RecordError)
+
+    package var description: String {
+        switch self {
+        case .failed(let code): systemErrorText(code)
+        case .header(let error): "its header is not right (\(error))"
+        }
+    }
 }
 
 extension DiskReadError {

@@ -449,7 +449,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
             let status = parts.calls.unlink(path)
             guard status == 0 || status == Int(-ENOENT) else {
                 parts.counters.writeErrors.count()
-                parts.log(.error, "cannot delete \(path): errno \(-status)")
+                parts.log(.error, "cannot delete \(path): \(systemErrorText(CInt(-status)))")
                 parts.ledger.withLock { $0.keep(number) }
                 continue
             }
@@ -468,8 +468,8 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
 
     // MARK: damage
 
-    /// Drops the objects at places whose heads cannot be read. Their keys are unknown, so this walks the index and the book. It is slow, and
-    /// runs on this thread, so commits wait for it; damage is rare.
+    /// Drops the objects at places whose heads cannot be read. Their keys are unknown, so this walks the index and the book. That is
+    /// slow, and commits wait for it, but damage is rare.
     private func dropUnreadable(at places: [Place]) {
         var found: [ObjectID: DiskIndexEntry] = [:]
         parts.index.forEach { entry in

@@ -63,7 +63,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
             let path = isLarge ? parts.directory.largePath(number) : parts.directory.segmentPath(number)
             var status = stat()
             guard unsafe lstat(path, &status) == 0 else {
-                parts.log(.warning, "cannot examine \(path): errno \(errno)")
+                parts.log(.warning, "cannot examine \(path): \(systemErrorText(errno))")
                 continue
             }
             let length = UInt64(max(status.st_size, 0))

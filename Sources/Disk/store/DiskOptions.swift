@@ -1,3 +1,5 @@
+import EventLoop
+
 /// What a store is opened with.
 package struct DiskOptions: Sendable {
     /// The directory. It is created if it does not exist.
@@ -39,7 +41,7 @@ package struct DiskEvent: Sendable, Equatable {
     }
 }
 
-/// Why a directory cannot be used as a store. Nothing in it was changed.
+/// Why a directory cannot be used as a store. Nothing in it was changed. The description is for the operator.
 package enum DiskRefusal: Error, Equatable, Sendable, CustomStringConvertible {
     /// It contains files, and they are not ours.
     case foreign(path: String)
@@ -57,11 +59,10 @@ package enum DiskRefusal: Error, Equatable, Sendable, CustomStringConvertible {
         case .foreign(let path): "\(path) contains other files and is not a store of Larder"
         case .unknownVersion(let path, let version): "\(path) has format \(version), which this version does not know"
         case .inUse(let path): "\(path) is in use by another process"
-        case .notAllowed(let path, let code): "\(path) cannot be used: errno \(code)"
+        case .notAllowed(let path, let code), .failed(let path, let code): "\(path): \(systemErrorText(code))"
         case .openToOthers(let path, let mode):
             "\(path) can be written by other users (mode \(String(mode, radix: 8))): run chmod go-w"
-        case .failed(let path, let code): "\(path): errno \(code)"
-        case .tooSmall(let path, let sizeMin): "\(path): the store needs at least \(sizeMin) bytes"
+        case .tooSmall(let path, let sizeMin): "\(path): a store needs at least \(sizeMin >> 20)MiB"
         }
     }
 }

@@ -330,7 +330,8 @@ package final class DiskStore: @unchecked Sendable {
         else { return }
         parts.log(
             .error,
-            "the quota of pinned responses is full: \(DiskStoreParts.text(key)) and others are kept as permanent; purge pinned ones or raise `pinned`"
+            "the quota of pinned responses is full: \(DiskStoreParts.text(key)) and others are kept as permanent; "
+                + "purge pinned ones or raise `pinned`"
         )
     }
 

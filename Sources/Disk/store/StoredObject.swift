@@ -1,3 +1,5 @@
+import EventLoop
+
 /// An object to be stored in one record.
 package struct PackedObject: Sendable {
     package var id: ObjectID
@@ -33,9 +35,18 @@ package struct StoredHead: Sendable {
     package var checksums: [UInt32]
 }
 
-package enum DiskReadError: Error, Equatable, Sendable {
+/// Why something cannot be read.
+package enum DiskReadError: Error, Equatable, Sendable, CustomStringConvertible {
     case wouldBlock
     /// The bytes are not what was written, or no longer there.
     case damaged
     case failed(errno: CInt)
+
+    package var description: String {
+        switch self {
+        case .wouldBlock: "it is not in the page cache"
+        case .damaged: "it is damaged"
+        case .failed(let code): systemErrorText(code)
+        }
+    }
 }

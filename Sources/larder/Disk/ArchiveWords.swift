@@ -16,7 +16,7 @@ func text(of error: ArchiveError, zone: String) -> String {
     case .noStore(let path): "zone \(zone): \(path) has no disk store yet"
     case .store(.inUse(let path)):
         "zone \(zone): \(path) is in use by another process: stop the proxy before you import (export and verify work while it runs)"
-    case .store(let refusal): "zone \(zone): \(text(of: refusal))"
+    case .store(let refusal): "zone \(zone): \(refusal)"
     case .book(let path, .failed(let code)): FileError(path: "\(path)/book", code: code).text
     case .book(let path, let error): "\(path): \(error)"
     case .archive(let path, let code): FileError(path: path, code: code).text

@@ -60,7 +60,7 @@ struct VerifyOutcome {
     init(disk: ZoneDisk, refusal: DiskRefusal, repair: Bool) {
         self.disk = disk
         report = nil
-        let reason = larder.text(of: refusal)
+        let reason = refusal.description
         if case .inUse = refusal, repair {
             problem =
                 "\(reason): stop the proxy to repair; while it runs, it removes damaged responses itself, and verify without --repair works"

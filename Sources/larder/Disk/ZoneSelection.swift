@@ -40,15 +40,6 @@ func zoneDisk(_ arguments: Arguments, _ console: Console) throws(UsageError) -> 
     return disks[0]
 }
 
-/// Tells the operator why a store cannot be opened.
-func text(of refusal: DiskRefusal) -> String {
-    switch refusal {
-    case .notAllowed(let path, let code), .failed(let path, let code): FileError(path: path, code: code).text
-    case .tooSmall(let path, let sizeMin): "\(path): a store needs at least \(renderSize(sizeMin))"
-    case .foreign, .unknownVersion, .inUse, .openToOthers: refusal.description
-    }
-}
-
 /// A key, or the name of a member of an archive, as text that contains no control characters and so cannot control the terminal.
 func printable(_ bytes: some Collection<UInt8>) -> String {
     var text = ""

@@ -151,7 +151,21 @@ extension Tiers {
                 backStore.remove(copy.id, record.key, record.keyBytes)
             }
             return .done
-        } catch { return error == .wouldBlock ? .wouldBlock : .gone }
+        } catch {
+            switch error {
+            case .wouldBlock: return .wouldBlock
+            // The response was not moved, so its head is damaged. Nobody can be served from it, and the back store drops it and counts
+            // the damage. Removed from here, it would not be counted.
+            case .damaged where has(place, record.key, backStore): return .done
+            case .damaged, .failed: return .gone
+            }
+        }
+    }
+
+    /// Whether the back store still finds a response at this place.
+    private func has(_ place: StoredPlace, _ key: StorageKey, _ backStore: any BackStore) -> Bool {
+        if case .found(let places) = backStore.find(key) { return places.contains(place) }
+        return false
     }
 
     /// Whether the body of a response on the back store should come into memory: the response is used often, and more often than

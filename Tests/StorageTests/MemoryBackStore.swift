@@ -8,6 +8,7 @@ import Synchronization
 final class Medium: @unchecked Sendable {
     struct Item {
         let id: StoredID
+        var isHeadDamaged = false
         let key: StorageKey
         let keyBytes: [UInt8]
         var form: ResponseForm
@@ -115,7 +116,7 @@ final class MemoryBackStore: BackStore {
 
     func readHead(_ place: StoredPlace, waits: Bool) throws(BackStoreReadError) -> StoredCopy {
         // Heads are at hand. Bodies are not.
-        guard let item = item(at: place) else { throw .damaged }
+        guard let item = item(at: place), !item.isHeadDamaged else { throw .damaged }
         return StoredCopy(
             id: item.id, place: place, keyBytes: item.keyBytes, attributes: item.form.attributes, head: item.form.head,
             checksums: [])

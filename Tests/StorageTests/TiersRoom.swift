@@ -17,7 +17,7 @@ final class TiersRoom {
     private(set) var tiers: Tiers
     private let memoryBytes: Int
     private let engine: Engine
-    private let medium = Medium()
+    let medium = Medium()
 
     init(_ engine: Engine = .disk, memory: Int = 64 << 20) throws {
         let parent = FileManager.default.temporaryDirectory

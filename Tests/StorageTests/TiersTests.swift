@@ -32,6 +32,20 @@ struct TiersTests {
         }
     }
 
+    /// The store finds out by itself which response it was, and counts it. That may take a while.
+    @Test func `a response whose head is damaged is left to the back store, even if another replaces it`() throws {
+        try with(.memory) { room in
+            try room.store("a", "v|1")
+            room.leaveToBackStore()
+            let damaged = try #require(room.medium.items(storageKey("a")).first)
+            room.medium.change(damaged.id) { $0.isHeadDamaged = true }
+            try room.store("a", "v|2")
+            room.leaveToBackStore()
+            #expect(room.heads("a") == ["v|2"])
+            #expect(room.medium.items(storageKey("a")).contains { $0.id == damaged.id })
+        }
+    }
+
     // MARK: what is not to come back
 
     @Test(arguments: Engine.allCases)

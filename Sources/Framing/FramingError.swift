@@ -1,6 +1,7 @@
 /// A violation of HTTP/1.1 by a peer. Each case names the rule.
 ///
-/// A client that sends an invalid request gets `requestStatus`. If an origin's response is invalid, the client gets 502.
+/// A client that sends an invalid request gets `requestStatus`. If an origin's response is invalid, the client gets 502, with
+/// `proxyStatusError` in `Proxy-Status` (RFC 9209).
 package enum FramingError: Error, Equatable, CaseIterable, Sendable {
     // Start lines
     case badRequestLine  // RFC 9112 §3: not method SP request-target SP HTTP-version

@@ -176,7 +176,7 @@ struct CollapseLimitScenarios {
         }
     }
 
-    /// Two who say who they are ask at once; whether the second gets what the first was answered (RFC 9111 §3.5).
+    /// Two requests with credentials at once, and whether the second gets the response to the first (RFC 9111 §3.5).
     @Test(arguments: [("max-age=60", false), ("public, max-age=60", true), ("s-maxage=60", true), ("private", false)])
     func `responses to requests with credentials are shared only if the origin allows it`(
         _ row: (cacheControl: String, isShared: Bool)

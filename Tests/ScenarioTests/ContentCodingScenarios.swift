@@ -274,7 +274,7 @@ struct ContentCodingScenarios {
                         #expect("\(error)".contains("reset") && version == "1.0", "\(error)")
                     }
                 }
-                // Who takes it as it is gets it.
+                // A client that accepts the stored coding gets it.
                 #expect(try s.client().get("/a", "Accept-Encoding: gzip").body == how.body)
                 s.origin.expects("GET /a", "!Accept-Encoding").replies(
                     200, Self.fields.filter { !$0.hasPrefix("Content-Encoding") && (vary || !$0.hasPrefix("Vary")) },

@@ -148,7 +148,7 @@ struct FaultScenarios {
                 configuration.timeouts.firstByte = .milliseconds(300)
                 configuration.timeouts.idle = .milliseconds(300)
             }
-            // A silent origin shall not have three who wait part from each other first.
+            // The followers' time limit must not pass before that of a silent origin.
             configuration.timeouts.collapse = .seconds(5)
         }) { s in
             let (asked, go) = (Gate("asked"), Gate("all have joined"))

@@ -57,7 +57,7 @@ struct InterimScenarios {
         }
     }
 
-    /// The answer has not begun: whoever asked may learn what the origin says meanwhile.
+    /// The answer has not begun, so the client may get interim responses.
     @Test func `an interim response before the final head is passed on`() throws {
         try scenario { s in
             let fields = ["Cache-Control: max-age=60", "ETag: \"a\""]

@@ -67,7 +67,7 @@ struct KeyScenarios {
         }
     }
 
-    /// Unsafe requests to one of the folded hosts, and whether what is stored for all of them goes.
+    /// Unsafe requests to one of the folded hosts, and whether they invalidate the response that is stored for all of them.
     static let unsafe: [(method: String, target: String, fields: [String], invalidates: Bool)] = [
         ("PUT", "/a", [], true), ("DELETE", "/a?token=3", [], true), ("PUT", "/b", [], false),
         ("POST", "/b", ["Location: /a"], true), ("POST", "/b", ["Content-Location: /a?token=9"], true),

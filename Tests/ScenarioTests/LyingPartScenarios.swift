@@ -37,7 +37,7 @@ struct LyingPartScenarios {
             200, "Cache-Control: max-age=60", "ETag: \"a\"", "Accept-Ranges: bytes", body: content)
     }
 
-    /// The next one who asks for the whole gets the whole.
+    /// The next request for the whole gets the whole.
     private func expectNothingStored(_ s: Scenario) throws {
         givesWhole(s)
         let whole = try s.client().get("/a")
@@ -96,7 +96,7 @@ struct LyingPartScenarios {
                 let answer = try client.get("/a")
                 #expect(!answer.isWhole || answer.status == 502, "\(answer)")
             } catch { #expect("\(error)".contains("reset")) }
-            // What a head contradicts does no harm to what is stored; of a body nobody knows which bytes were true.
+            // A contradiction in the head does not affect the stored bytes. One in the body leaves it unknown which bytes were right.
             guard lie.isDeclared else { return try expectNothingStored(s) }
             s.origin.expects("GET /a", "Range: bytes=2-9").replies(
                 206, "ETag: \"a\"", "Content-Range: bytes 2-9/10", body: "23456789")

@@ -1,11 +1,11 @@
 import Server
 import Testing
 
-/// What a request does with what is stored for it.
+/// How a request uses the stored response.
 enum Outcome: String, Sendable {
-    /// The origin hears nothing.
+    /// The stored response is served, and the origin is not asked.
     case served
-    /// The origin is asked whether what is stored is still good, and says so.
+    /// The origin is asked to validate the stored response, and confirms it.
     case validated
     /// The origin is asked for the whole, and gives it.
     case fetched
@@ -125,7 +125,7 @@ struct PolicyScenarios {
         }
     }
 
-    /// How the origin fails, and whether what is stored may stand in.
+    /// How the origin fails, and whether the stored response is served.
     static let failures: [(policy: String, stored: Stored, script: String?, isServed: Bool)] = [
         ("stale-on-error", .ancient, "HTTP/1.1 503 Down\r\nContent-Length: 4\r\n\r\ndown", true),
         ("stale-on-error", .ancient, "HTTP/1.1 500 Down\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ndown\r\n", true),

@@ -3,7 +3,7 @@ import Foundation
 import Server
 import Testing
 
-/// What a sceptical reading found, once each: `review-N` is its number there.
+/// Faults that were found by reading the code. Each test states the rule that was broken.
 @Suite("Regressions: connections to origins")
 struct OriginConnectionRegressions {
     static let credentials: [(request: [String], response: [String], isShared: Bool)] = [
@@ -12,7 +12,7 @@ struct OriginConnectionRegressions {
         ([], ["WWW-Authenticate: Basic realm=\"x\"", "WWW-Authenticate: Negotiate"], false),
         (["Authorization: Basic eDp5"], [], true), ([], ["WWW-Authenticate: Basic realm=\"x\""], true),
     ]
-    /// review-1: an origin that takes a connection for a person (NTLM, Negotiate) answered the next client as that person.
+    /// An origin that authenticates connections (NTLM, Negotiate) answered the next client as the one before.
     @Test(arguments: credentials)
     func `a connection that is authenticated for one client carries no other requests`(
         _ row: (request: [String], response: [String], isShared: Bool)
@@ -31,7 +31,7 @@ struct OriginConnectionRegressions {
         }
     }
 
-    /// review-1, the other way: such a request does not go out on a connection that others have used.
+    /// A request that authenticates its connection must not use one that has carried other requests.
     @Test func `a request that authenticates its connection gets a new one`() throws {
         try scenario({ configuration, _ in configuration.workers = .count(1) }) { s in
             s.origin.expects("GET /bob").replies(200, "Cache-Control: no-store")
@@ -42,7 +42,7 @@ struct OriginConnectionRegressions {
         }
     }
 
-    /// review-5: at the cap, a request that may not use a pooled connection waited while both places stood idle.
+    /// A request that may not use a pooled connection waited although both places were taken by idle connections.
     @Test func `a request that waits for a new connection gets the place of one that becomes idle`() throws {
         try scenario({ configuration, _ in
             configuration.workers = .count(1)
@@ -64,7 +64,7 @@ struct OriginConnectionRegressions {
         }
     }
 
-    /// review-5: nothing ended the wait of a request in the queue.
+    /// A request in the queue waited without a time limit.
     @Test func `a request that waits too long for a connection is refused`() throws {
         try scenario({ configuration, _ in
             configuration.workers = .count(1)
@@ -114,7 +114,7 @@ struct OriginConnectionRegressions {
 
     enum Break: String, CaseIterable { case tooShort, reset, badChunk, noEnd, silence }
 
-    /// review-11: each response that broke off kept its connection's place for ever; one place is enough to see it.
+    /// Each response that broke off kept the place of its connection for ever. One place is enough to see that.
     @Test(arguments: Break.allCases, ["max-age=60", "no-store"])
     func `a response that breaks off frees the place of its connection`(_ how: Break, _ cacheControl: String) throws {
         try scenario({ configuration, _ in
@@ -169,7 +169,7 @@ struct OriginConnectionRegressions {
 
     enum Stage: String, CaseIterable { case beforeHead, inBody, inUpload }
 
-    /// review-11: so did none of these, and so it shall stay.
+    /// These ends freed the place all along.
     @Test(arguments: Stage.allCases) func `a client that leaves frees the place of its origin connection`(
         _ stage: Stage
     )
@@ -212,7 +212,7 @@ struct OriginConnectionRegressions {
 
 @Suite("Regressions: the store")
 struct StoreRegressions {
-    /// review-2: a 304 to the client's own condition renewed a stored response that it was not about.
+    /// A 304 to the client's own condition renewed a stored response that it did not select.
     @Test(arguments: ["max-age=1", "max-age=1, must-revalidate"])
     func `a 304 to the client's own condition goes to the client`(_ cacheControl: String) throws {
         try scenario { s in
@@ -235,7 +235,7 @@ struct StoreRegressions {
     static let confirmations: [(stored: String, confirmed: String)] = [
         ("ETag: \"a\"", "ETag: \"b\""), ("ETag: W/\"a\"", "ETag: W/\"b\""), ("ETag: \"a\"", "ETag: \"aa\""),
     ]
-    /// review-2: a 304 that names another response than the stored one renewed that all the same (RFC 9111 §4.3.4).
+    /// A 304 with the validator of another response renewed the stored one (RFC 9111 §4.3.4).
     @Test(arguments: confirmations)
     func `if a 304 confirms another response, the origin is asked without conditions`(
         _ row: (stored: String, confirmed: String)
@@ -263,7 +263,7 @@ struct StoreRegressions {
         ["/static/../admin", "/admin"], ["/a/%2e%2e/b", "/b"], ["/%41", "/A"], ["/%2f", "/%2F"], ["/./c", "/c"],
         ["/d?x=%41", "/d?x=A"],
     ]
-    /// review-3: the key was normalised and the request was not, so one path's answer was served for another.
+    /// The key was normalised and the request was not, so the response for one path was served for another.
     @Test(arguments: paths) func `paths with different spellings are different and are sent as written`(
         _ paths: [String]
     )
@@ -282,7 +282,7 @@ struct StoreRegressions {
         }
     }
 
-    /// review-4: what outgrew the store was downloaded for ever after its last reader had left.
+    /// A body that outgrew the store was received to its end after its last reader had left.
     @Test(arguments: [0, 3 << 20]) func `an endless body that nobody reads is cancelled`(_ readBeforeLeaving: Int)
         throws
     {
@@ -302,7 +302,7 @@ struct StoreRegressions {
         }
     }
 
-    /// review-10: a stored head longer than the output buffer ended the process at the first hit.
+    /// A stored head longer than the output buffer ended the process at the first hit.
     @Test(arguments: [60_000, 70_000, 262_000, 300_000, 1_000_000])
     func `a long head is served from the origin and from the store`(_ length: Int) throws {
         try scenario({ configuration, _ in configuration.limits.headBytesMax = 1 << 20 }) { s in

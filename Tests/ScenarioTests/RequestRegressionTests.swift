@@ -10,7 +10,7 @@ struct RequestRegressions {
         ["127.0.0.1", "0.0.0.0", "[::]", "[::ffff:127.0.0.1]", "[::ffff:0.0.0.0]", "0", "localhost"].flatMap {
             [($0, false), ($0, true)]
         }
-    /// review-6: Linux takes 0.0.0.0 for loopback, and the admin server was reached that way.
+    /// Linux connects 0.0.0.0 to loopback, so clients reached the admin server in that way.
     @Test(arguments: waysToAdmin)
     func `the admin server is not reached by any name of this machine`(_ row: (host: String, isTunnel: Bool)) throws {
         try scenario { s in
@@ -35,7 +35,7 @@ struct RequestRegressions {
         }
     }
 
-    /// review-7: an upload that waits for the origin's word was cut off by the time limit of a head read long before.
+    /// The time limit of a head that was complete cut off an upload that waited for 100 Continue.
     @Test(arguments: [60_000, 3000]) func `a client that waits for 100 Continue may wait as long as the origin takes`(
         _ idle: Int
     )
@@ -65,7 +65,7 @@ struct RequestRegressions {
         }
     }
 
-    /// review-7: who owes bytes is cut off still, and hears why.
+    /// A client that stops in the middle of its body is cut off, and gets the reason.
     @Test func `a client that does not send its body gets 408`() throws {
         try scenario({ configuration, _ in configuration.timeouts.clientIdle = .seconds(1) }) { s in
             s.origin.expects("POST /a").hangs()
@@ -89,7 +89,7 @@ struct RequestRegressions {
     static let chunkedBody =
         "3\r\nabc\r\n0\r\n" + (deceivingTrailers + honestTrailers).map { "\($0)\r\n" }.joined() + "\r\n"
 
-    /// review-8: trailers went to the origin as they came, `Proxy-Authorization` among them (RFC 9110 §6.5.1).
+    /// Trailers were forwarded to the origin without a check, `Proxy-Authorization` included (RFC 9110 §6.5.1).
     @Test func `deceptive trailers of a request do not reach the origin`() throws {
         try scenario { s in
             s.origin.expects("POST /a", "!Proxy-Authorization").replies(200)
@@ -102,7 +102,7 @@ struct RequestRegressions {
         }
     }
 
-    /// review-8: and to the client.
+    /// Trailers were forwarded to the client without a check.
     @Test(arguments: ["no-store", "max-age=60"])
     func `deceptive trailers of a response do not reach the client`(_ cacheControl: String) throws {
         try scenario { s in
@@ -130,7 +130,7 @@ struct RequestRegressions {
             }, play)
     }
 
-    /// review-9: what a client had meant for the tunnel was executed as its own requests.
+    /// Bytes that a client had sent for a tunnel were executed as requests of its own.
     @Test(arguments: RefusedTunnel.allCases)
     func `bytes behind a refused CONNECT are not read as requests`(_ how: RefusedTunnel) throws {
         try withRefusal(how) { s in
@@ -146,7 +146,7 @@ struct RequestRegressions {
         }
     }
 
-    /// review-9: a client that asks for a tunnel without credentials, and waits, may try again on the same connection.
+    /// A client that asks for a tunnel without credentials, and then waits, may try again on the same connection.
     @Test func `after a 407 to CONNECT the connection stays open if no bytes follow it`() throws {
         try withRefusal(.unauthenticated) { s in
             s.origin.expects("GET /inside").replies(200, body: "inside")

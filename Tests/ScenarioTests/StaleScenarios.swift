@@ -4,7 +4,8 @@ import Testing
 /// Where a response is in its life is said by the `Age` it comes with: no scenario waits for time to pass.
 @Suite("RFC 5861, RFC 9111 §4.2.4 Serving stale responses")
 struct StaleScenarios {
-    /// The directives and age of what is stored, directives of the request, and whether it is served before the origin is asked.
+    /// The directives and the age of the stored response, the directives of the request, and whether the response is served before the
+    /// origin is asked.
     static let whileRevalidating: [(stored: String, age: Int, request: String?, isServed: Bool)] = [
         ("max-age=10, stale-while-revalidate=100", 11, nil, true),
         ("max-age=10, stale-while-revalidate=100", 100, nil, true),
@@ -33,7 +34,7 @@ struct StaleScenarios {
             let client = try s.client()
             try client.get("/a")
             try client.ask("GET", "/a", row.request.map { ["Cache-Control: \($0)"] } ?? [])
-            // The origin answers only after the client has what is stored, or has to wait for it.
+            // The origin answers only after the client has the stored response, or has to wait.
             if !row.isServed { answer.open() }
             let second = try client.response()
             #expect(second.text == (row.isServed ? "old" : "new"))

@@ -5,7 +5,7 @@ import Testing
 struct FresheningScenarios {
     // MARK: HEAD
 
-    /// What is stored, what a HEAD is told later, and what becomes of the stored response to GET.
+    /// The stored response, the later response to a HEAD, and what happens to the stored response to GET.
     static let heads: [(what: String, fields: [String], later: Later)] = [
         ("the same: renewed", ["ETag: \"a\"", "Cache-Control: max-age=60", "X-New: yes", "Content-Length: 5"], .fresh),
         ("the same, without a length", ["ETag: \"a\"", "Cache-Control: max-age=60", "X-New: yes"], .fresh),

@@ -18,7 +18,7 @@ func explainedRequest(
     } catch {
         throw ExplainError(message: "the proxy would refuse this with \(error.requestStatus): \(error.reason)")
     }
-    guard isWhole else { throw ExplainError(message: "this is no whole request") }
+    guard isWhole else { throw ExplainError(message: "the request is incomplete") }
     var cache = CacheRequest(method: head.method, fields: head.fields, bytes: bytes.span)
     switch bodyLength {
     case .none, .length(0), .tunnel: break
@@ -41,15 +41,15 @@ func explainedRequest(
 
 private func requestBytes(_ question: ExplainQuestion) throws(ExplainError) -> [UInt8] {
     guard !question.method.isEmpty, question.method.utf8.allSatisfy(isTchar) else {
-        throw ExplainError(message: "\"\(question.method)\" is no method")
+        throw ExplainError(message: "\"\(question.method)\" is not a method")
     }
     guard !question.target.isEmpty, question.target.utf8.allSatisfy(isVchar) else {
-        throw ExplainError(message: "\"\(question.target)\" is no URL")
+        throw ExplainError(message: "\"\(question.target)\" is not a URL")
     }
     let isTunnel = question.method == "CONNECT"
     let authority = isTunnel ? question.target : authority(of: question.target)
     guard let authority else {
-        throw ExplainError(message: "\"\(question.target)\" is no absolute URL such as http://example.org/file")
+        throw ExplainError(message: "\"\(question.target)\" is not an absolute URL such as http://example.org/file")
     }
     var bytes: [UInt8] = []
     appendRequestLine(question.method.utf8, question.target.utf8.prefix { $0 != UInt8(ascii: "#") }, to: &bytes)
@@ -58,7 +58,7 @@ private func requestBytes(_ question: ExplainQuestion) throws(ExplainError) -> [
         let parts = line.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[0].isEmpty, parts[0].allSatisfy(isTchar),
             parts[1].allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) })
-        else { throw ExplainError(message: "\"\(line)\" is no field line: it must be \"Name: value\"") }
+        else { throw ExplainError(message: "\"\(line)\" is not a field line: it must be \"Name: value\"") }
         hasHost = hasHost || equalsIgnoringCase(Array(parts[0]), Array("host".utf8))
         bytes += line.utf8
         bytes += [0x0D, 0x0A]

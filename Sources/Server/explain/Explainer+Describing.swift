@@ -7,13 +7,13 @@ extension Explainer {
     mutating func describeRequest() {
         note("request", "method", String(decoding: request.methodText, as: UTF8.self))
         note("request", "key", String(decoding: request.keyBytes, as: UTF8.self))
-        note("request", "client", request.client.map { "\($0)" } ?? "of a Unix socket")
+        note("request", "client", request.client.map { "\($0)" } ?? "a Unix socket")
         switch (user, snapshot.authenticator != nil) {
         case (let user?, true): note("request", "user", user)
         case (let user?, false):
             note("request", "user", "\(user), which has no effect: no authentication is configured")
         case (nil, true):
-            note("request", "user", "none: the proxy would ask for credentials (--as NAME stands for them)")
+            note("request", "user", "none: the proxy would ask for credentials (--as NAME assumes a user)")
         case (nil, false): break
         }
     }
@@ -39,7 +39,7 @@ extension Explainer {
         let words = handling.use.words.map(\.rawValue)
         note("policy", "cache policies", words.isEmpty ? "revalidate-when-stale" : words.joined(separator: ", "))
         note("policy", "storage policy", handling.storage.rawValue)
-        if let ttl = handling.ttl { note("policy", "ttl", "\(ttl.count) s in place of what the origin says") }
+        if let ttl = handling.ttl { note("policy", "ttl", "\(ttl.count) s, in place of the lifetime from the origin") }
         if !handling.respectsCacheControl { note("policy", "respect_cache_control", "no") }
         note("policy", "ranges", handling.ranges.rawValue)
         if handling.compression != .no { note("policy", "compress", handling.compression.rawValue) }
@@ -81,7 +81,7 @@ extension Explainer {
                 note(section, "asked with \(String(decoding: name.spelling, as: UTF8.self))", value)
             }
         }
-        note(section, "suits the request", suits(variant) ? "yes" : "no")
+        note(section, "matches the request", suits(variant) ? "yes" : "no")
     }
 
     mutating func describeFreshness(_ stored: StoredResponse, _ use: CacheUse) {

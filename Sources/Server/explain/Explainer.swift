@@ -75,7 +75,7 @@ struct Explainer {
             request.received, hasDestination: request.destination != nil, instance: proxy.shared.instance)
         {
         case .refusal(let refusal): return refused(refusal)
-        case .response(let status, _, _): return (.local, "Larder answers this itself, with status \(status)")
+        case .response(let status, _, _): return (.local, "Larder itself answers this request, with status \(status)")
         case nil: break
         }
         var machine = RequestMachine(request.forMachine(snapshot))
@@ -89,9 +89,13 @@ struct Explainer {
                 mayJoin = true
                 action = machine.on(.leading)
             case .serve(let age, let ttl): return served(age: age, ttl: ttl)
-            case .serveAndRevalidate: return (.stale, "it is stale, and may be served while the origin is asked")
+            case .serveAndRevalidate:
+                return (.stale, "the stored response is stale, and is served while the origin is asked")
             case .retrieve(let plan): return fetched(plan)
-            case .tunnel: return refusalToDial() ?? (.tunnel, "bytes go both ways, unseen: nothing of it is stored")
+            case .tunnel:
+                return refusalToDial() ?? (
+                    .tunnel, "Larder passes bytes in both directions without reading or storing them"
+                )
             case .refuse(let refusal): return refused(refusal)
             case .follow, .servePublished, .serveStale, .fillHole:
                 preconditionFailure("\(action) cannot follow: nothing is retrieved here")
@@ -110,7 +114,7 @@ struct Explainer {
 
     private mutating func access(resolved: Bool) -> RequestMachine.Event {
         if snapshot.access.isOpen && request.method != .connect {
-            note("access", "rules", "none, and nobody is asked who they are: all may ask")
+            note("access", "rules", "no rules and no authentication: every request is allowed")
             return .verdict(.allow(rule: nil))
         }
         guard resolved else { return .verdict(noted(snapshot.access.decide(request.access, address: nil))) }
@@ -171,41 +175,41 @@ struct Explainer {
     // MARK: results
 
     private func served(age: Seconds, ttl: Seconds) -> (Explanation.Decision, String) {
-        let arriving = selected?.body.state == .growing ? "; it is still arriving" : ""
+        let arriving = selected?.body.state == .growing ? ", and is still arriving" : ""
         return ttl > .zero
-            ? (.hit, "it is fresh for \(ttl.count) more seconds\(arriving)")
-            : (.hit, "it is stale since \(-ttl.count) seconds, and the request takes it so\(arriving)")
+            ? (.hit, "the stored response is fresh for \(ttl.count) more seconds\(arriving)")
+            : (.hit, "the stored response has been stale for \(-ttl.count) seconds, which is accepted\(arriving)")
     }
 
     private mutating func fetched(_ plan: RetrievalPlan) -> (Explanation.Decision, String) {
         if let refusal = refusalToDial() { return refusal }
         if mayJoin, isUnderWay {
-            return (.collapse, "the origin is asked for it already; this request waits for the answer")
+            return (.collapse, "another request is asking the origin already; this request waits for its response")
         }
         if plan.isConditional {
-            return (.validate, "\(why(plan)): the origin is asked with the validators of what is stored")
+            return (.validate, "\(why(plan)): the origin is asked with the validators of the stored response")
         }
         return (.fetch, "\(why(plan)): the origin is asked")
     }
 
     private func why(_ plan: RetrievalPlan) -> String {
         switch validation {
-        case .stale: return "what is stored is stale"
-        case .outdated: return "what is stored was marked stale (purged softly, or by the answer to a HEAD)"
-        case .policy: return "the rules want what is stored validated every time"
-        case .responseNoCache: return "what is stored says no-cache"
-        case .requestNoCache: return "the request says no-cache"
-        case .requestMaxAge: return "what is stored is older than the request takes"
-        case .requestMinFresh: return "what is stored is not fresh for as long as the request wants"
+        case .stale: return "the stored response is stale"
+        case .outdated: return "the stored response was marked stale (by a soft purge, or by the response to a HEAD)"
+        case .policy: return "a rule requires that the stored response is validated every time"
+        case .responseNoCache: return "the stored response has no-cache"
+        case .requestNoCache: return "the request has no-cache"
+        case .requestMaxAge: return "the stored response is older than the request accepts (max-age)"
+        case .requestMinFresh: return "the stored response is not fresh for as long as the request requires (min-fresh)"
         case nil: break
         }
         switch plan.reason {
         case .uriMiss: return "nothing is stored under this key"
-        case .varyMiss: return "no stored variant suits the request"
-        case .method: return "the method is not answered from the store"
-        case .bypass: return "the request is not answered from the store"
-        case .request: return "what is stored is not for this request"
-        case .miss, .stale, .partial: return "what is stored will not do"
+        case .varyMiss: return "no stored variant matches the request"
+        case .method: return "requests with this method are not answered from the store"
+        case .bypass: return "this request is not answered from the store"
+        case .request: return "the stored response may not answer this request"
+        case .miss, .stale, .partial: return "the stored response cannot be served"
         }
     }
 
@@ -243,7 +247,7 @@ struct Explainer {
     private func objection(to address: IPAddress) -> Denial? {
         if let denial = snapshot.access.mayDial(request.access, address: address) { return denial }
         guard proxy.shared.isAdmin(address, port: request.access.port) else { return nil }
-        return Denial(reason: .privateDestination, text: "the admin server is not reached through the proxy")
+        return Denial(reason: .privateDestination, text: "the admin server cannot be reached through the proxy")
     }
 
     private mutating func knownAddresses() -> Result<[SocketAddress], Refusal> {

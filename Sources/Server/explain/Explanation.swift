@@ -36,7 +36,7 @@ package struct Explanation: Sendable, Equatable {
         case hit
         /// Answered from the store although stale, while the origin is asked without the client.
         case stale
-        /// The origin is asked with the validators of what is stored.
+        /// The origin is asked with the validators of stored responses.
         case validate
         /// The origin is asked.
         case fetch

@@ -115,7 +115,7 @@ final class LinkOpener: TimedObject {
             return denial
         }
         guard worker.shared.isAdmin(address, port: port) else { return nil }
-        return Denial(reason: .privateDestination, text: "the admin server is not reached through the proxy")
+        return Denial(reason: .privateDestination, text: "the admin server cannot be reached through the proxy")
     }
 
     private func connect(_ addresses: [SocketAddress]) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Opened once; whoever waits passes then. What scenarios have in place of sleeping.
+/// A gate that is opened once and lets all waiting threads pass. Scenarios use it in place of sleeping.
 final class Gate: Sendable {
     private let name: String
     nonisolated(unsafe) private var isOpen = false

@@ -92,6 +92,6 @@ final class Wire: Sendable {
         _ = unsafe Glibc.connect(fd, &nobody, socklen_t(MemoryLayout<sockaddr>.size))
     }
 
-    /// Wakes whoever reads or writes here.
+    /// Wakes the threads that read or write here.
     func hangUp() { _ = shutdown(fd, CInt(SHUT_RDWR)) }
 }

@@ -1,9 +1,9 @@
-/// Who may ask the admin server what.
+/// Decides who can ask the admin server for what.
 ///
-/// Reading numbers is for everybody who reaches the listener under an address or `localhost`; changing, and what tells of
-/// URLs and rules, is for the Unix socket and for holders of the token. There is no CORS: no other site reads an answer.
+/// Everybody who reaches the listener under an address or `localhost` can read statistics. Only clients of the Unix socket and holders
+/// of the token can change anything, or see URLs and rules. There is no CORS, so no page of another site can read an answer.
 package struct AdminAuthority: Sendable {
-    /// What `Authorization: Bearer` must carry; nil: nothing of that over TCP.
+    /// The token that `Authorization: Bearer` must carry. If nil, only the Unix socket is trusted.
     private let token: [UInt8]?
 
     package init(token: [UInt8]?) {
@@ -11,7 +11,7 @@ package struct AdminAuthority: Sendable {
         self.token = token
     }
 
-    /// The refusal of a request whose `Host` a hostile page may have pointed here (DNS rebinding); nil: go on.
+    /// Refuses a request whose `Host` is a name that a hostile page can have pointed here (DNS rebinding). Returns nil if it is not one.
     package func refusalOfHost(_ request: AdminRequest) -> AdminResponse? {
         switch request.door {
         case .unixSocket: return nil
@@ -23,7 +23,7 @@ package struct AdminAuthority: Sendable {
         }
     }
 
-    /// The refusal of a change, or of telling what is not for everybody; nil: go on.
+    /// Refuses a request that changes something, or that reads what is not for everybody. Returns nil if the client is trusted.
     package func refusalOfChange(_ request: AdminRequest) -> AdminResponse? {
         switch request.door {
         case .unixSocket: return nil
@@ -43,7 +43,7 @@ package struct AdminAuthority: Sendable {
     }
 }
 
-/// An address literal, or a name that no resolver outside this machine answers for.
+/// Whether the host is an address literal, or a name that no name server outside this machine can redirect.
 func isTrustworthyHost(_ authority: String) -> Bool {
     let bytes = Array(authority.utf8)
     guard let (host, port) = splitAuthority(bytes[...]) else { return false }
@@ -54,7 +54,7 @@ func isTrustworthyHost(_ authority: String) -> Bool {
     return name == "localhost" || name.hasSuffix(".localhost") || isAddressLiteral(host)
 }
 
-/// Host and port (empty where there is none); nil where it is neither.
+/// Splits `Host` into host and port, which is empty if there is none. Returns nil if the value is malformed.
 private func splitAuthority(_ bytes: ArraySlice<UInt8>) -> (host: ArraySlice<UInt8>, port: ArraySlice<UInt8>)? {
     let colon = UInt8(ascii: ":")
     guard bytes.first == UInt8(ascii: "[") else {
@@ -67,7 +67,7 @@ private func splitAuthority(_ bytes: ArraySlice<UInt8>) -> (host: ArraySlice<UIn
     return (bytes[...close], rest.dropFirst())
 }
 
-/// A dotted quad or a bracketed IPv6 address. What is not quite one of them is a name, and refused.
+/// Whether the host is a dotted quad or an IPv6 address in brackets. Anything that is almost one of them is a name, and is refused.
 private func isAddressLiteral(_ host: ArraySlice<UInt8>) -> Bool {
     if host.first == UInt8(ascii: "[") {
         return host.dropFirst().dropLast().allSatisfy {
@@ -82,7 +82,7 @@ private func isAddressLiteral(_ host: ArraySlice<UInt8>) -> Bool {
         }
 }
 
-/// `Bearer` SP token (RFC 6750 §2.1); the scheme's case does not matter. nil: another scheme.
+/// The token in `Bearer` SP token (RFC 6750 §2.1). The case of the scheme does not matter. Returns nil for another scheme.
 private func bearerToken(_ value: [UInt8]) -> ArraySlice<UInt8>? {
     let scheme = Array("bearer ".utf8)
     guard value.count > scheme.count else { return nil }
@@ -90,7 +90,7 @@ private func bearerToken(_ value: [UInt8]) -> ArraySlice<UInt8>? {
     return isBearer ? value[scheme.count...] : nil
 }
 
-/// How long it takes does not depend on where the first difference is.
+/// Compares in a time that does not depend on where the first difference is.
 private func isEqualInConstantTime(_ a: ArraySlice<UInt8>, _ b: [UInt8]) -> Bool {
     guard a.count == b.count else { return false }
     return zip(a, b).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0

@@ -2,16 +2,15 @@ import EventLoop
 import Message
 import Server
 
-/// One connection to the admin server: moves bytes between its transport, which is plain, and its conversation.
+/// One connection to the admin server: moves bytes between its transport, which has no TLS, and its conversation.
 ///
 /// open ──answered, persists──▶ open ──answered, last──▶ lingering ──peer closed or time──▶ closed
 final class AdminConnection: TimedObject {
-    /// A request, or an answer, must be through in this time.
+    /// A request must have arrived, and an answer must have left, within this time.
     private static let exchangeTimeMax: Duration = .seconds(15)
-    /// A kept connection may be quiet for this long.
+    /// How long a persistent connection can be idle.
     private static let idleTimeMax: Duration = .seconds(60)
-    /// Bytes that come after our last word are read for this long, so that no reset overtakes the answer
-    /// (RFC 9112 §9.6).
+    /// How long bytes are read that arrive after the last answer, so that no reset destroys it (RFC 9112 §9.6).
     private static let lingerTimeMax: Duration = .seconds(2)
 
     private enum State { case open, lastAnswer, lingering, closed }
@@ -23,12 +22,12 @@ final class AdminConnection: TimedObject {
     private var state: State = .open
     private var conversation: AdminConversation
     private var output = OutputQueue()
-    /// What of the answer is still to be made, and how it goes out.
+    /// The rest of the answer that is still to be made, and how it is framed.
     private var pieces: (source: BodyPieces, framing: PieceFraming)?
     private var readEvent = IOEvent()
     private var writeEvent = IOEvent()
 
-    /// - Parameter closed: called once; whoever holds the connection lets go of it after the turn.
+    /// - Parameter closed: called once. The owner of the connection releases it after the turn.
     init(
         loop: EventLoop, router: AdminRouter, transport: consuming Transport, door: AdminRequest.Door,
         closed: @escaping (AdminConnection) -> Void
@@ -66,7 +65,7 @@ final class AdminConnection: TimedObject {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         switch unsafe buffer.withUnsafeMutableBytes({ unsafe transport.read(into: $0) }) {
         case .bytes(let count):
-            guard state == .open else { return }  // lingering: read and dropped
+            guard state == .open else { return }  // lingering: the bytes are dropped
             if conversation.isIdle { setTimeLimit(Self.exchangeTimeMax) }
             conversation.receive(buffer[..<count])
             answer()
@@ -75,7 +74,7 @@ final class AdminConnection: TimedObject {
         }
     }
 
-    /// Answers what is there, one request after the other; the next one waits until the answer has left.
+    /// Answers the requests that have arrived, one after the other. The next one waits until the answer has left.
     private func answer() {
         while state == .open, output.isEmpty, pieces == nil, let event = conversation.next() {
             switch event {
@@ -93,7 +92,7 @@ final class AdminConnection: TimedObject {
         if conversation.isFull { readEvent.remove() } else { readEvent.add() }
     }
 
-    /// - Parameter request: nil where what came was none.
+    /// - Parameter request: nil if what arrived is not a request.
     private func send(_ response: AdminResponse, to request: AdminRequest?, persists: Bool) {
         let now = WallTime(secondsSinceEpoch: loop.wallSeconds)
         let isHead = request?.method == "HEAD"
@@ -108,7 +107,7 @@ final class AdminConnection: TimedObject {
         flush()
     }
 
-    /// The next piece of the answer. It goes out in a turn of its own, so that a long answer holds up nobody else.
+    /// Sends the next piece of the answer, in a turn of its own, so that a long answer does not delay other connections.
     private func sendNextPiece(_ source: BodyPieces, _ framing: PieceFraming) {
         let piece = source.next()
         output.append { framing.append(piece, to: &$0) }
@@ -135,7 +134,7 @@ final class AdminConnection: TimedObject {
         switch state {
         case .open:
             if conversation.isIdle { setTimeLimit(Self.idleTimeMax) }
-            if wasWaiting { answer() }  // else `answer` is what called us
+            if wasWaiting { answer() }  // else `answer` called this
         case .lastAnswer:
             state = .lingering
             transport.shutdownWrite()
@@ -145,7 +144,7 @@ final class AdminConnection: TimedObject {
         }
     }
 
-    /// Limits that get shorter must be filed anew, so the old one is cancelled first.
+    /// A timer that is to fire earlier must be scheduled again, so cancel it first.
     private func setTimeLimit(_ limit: Duration) {
         loop.timers.cancel(self)
         loop.timers.schedule(self, after: limit)

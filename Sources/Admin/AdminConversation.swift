@@ -1,21 +1,21 @@
 import Framing
 import Message
 
-/// What one admin connection says, from bytes to whole requests (RFC 9112). Knows no socket.
+/// Turns the bytes of one admin connection into whole requests (RFC 9112). Knows no socket.
 ///
-/// Requests are small and come whole: the body is awaited before anybody looks at the request.
+/// Requests are small and are delivered whole: the router sees a request only when its body has arrived.
 struct AdminConversation {
-    /// A purge body has one URL in it.
+    /// Enough for the body of a purge, which contains one URL.
     static let bodyBytesMax = 64 << 10
-    /// Bytes held of what comes after the request being answered; then the socket is not read.
+    /// The most bytes to hold of requests behind the one that is being answered. Beyond that, the socket is not read.
     static let heldBytesMax = 128 << 10
 
     enum Event {
-        /// Whole, with its body. `persists`: the connection may serve another one.
+        /// A whole request with its body. `persists` tells whether the connection can serve another one.
         case request(AdminRequest, persists: Bool)
         /// The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
         case continueExpected
-        /// Not a request we read; the connection ends with this answer.
+        /// Not a request that this server reads. The connection closes after this answer.
         case refused(AdminResponse)
     }
 
@@ -41,14 +41,14 @@ struct AdminConversation {
         self.limits = limits
     }
 
-    /// Nothing of a request has come yet: the connection may be closed without harm.
+    /// Whether no byte of a request has arrived, so that the connection can be closed without harm.
     var isIdle: Bool { if case .head = state { input.isEmpty } else { false } }
-    /// So much is held that reading must wait.
+    /// Whether reading must wait, because enough bytes are held.
     var isFull: Bool { input.count >= Self.heldBytesMax }
 
     mutating func receive(_ bytes: some Collection<UInt8>) { input.append(contentsOf: bytes) }
 
-    /// The next thing to act on; nil: more bytes are needed.
+    /// The next step. Returns nil if more bytes are needed.
     mutating func next() -> Event? {
         do throws(FramingError) {
             switch state {
@@ -64,7 +64,7 @@ struct AdminConversation {
 
     private mutating func nextHead() throws(FramingError) -> Event? {
         guard !input.isEmpty else { return nil }
-        let bytes = input  // shares the memory: the span must not overlap what the parser changes
+        let bytes = input  // shares the memory; the span must not overlap what the parser changes
         guard try parseRequestHead(bytes.span, into: &head, progress: &progress, limits: limits) else { return nil }
         let length = try requestBodyLength(head, bytes: bytes.span)
         let options = ConnectionOptions(head.fields, bytes: bytes.span)
@@ -130,7 +130,7 @@ struct AdminConversation {
 
     private static let tooLarge = AdminResponse.problem(413, "a body has at most \(bodyBytesMax) bytes here")
 
-    /// The head just parsed, and whether it carries `Expect: 100-continue`.
+    /// The head that was just parsed, and whether it has `Expect: 100-continue`.
     private func currentRequest() -> (AdminRequest, expectsContinue: Bool) {
         let fields = Fields(bytes: input, section: head.fields)
         let target = input[head.target.pathRange]
@@ -150,7 +150,7 @@ struct AdminConversation {
 
 private func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
-/// `Accept-Encoding` names gzip, or everything, with a weight above zero (RFC 9110 §12.5.3).
+/// Whether `Accept-Encoding` names gzip or `*` with a weight above zero (RFC 9110 §12.5.3).
 private func acceptsGzip(_ value: ArraySlice<UInt8>) -> Bool {
     let codings = qualityValues(value).map { (name: text($0.token).lowercased(), weight: $0.weight) }
     if let gzip = codings.first(where: { $0.name == "gzip" || $0.name == "x-gzip" }) { return gzip.weight > 0 }

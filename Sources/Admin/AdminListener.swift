@@ -2,18 +2,18 @@ import EventLoop
 import Glibc
 import Server
 
-/// One listening socket of the admin server and the connections that came in by it.
+/// One listening socket of the admin server, and the connections that it accepted.
 final class AdminListener: TimedObject {
-    /// Each listener has its own bound, so that whoever holds the port open does not lock the command line out.
+    /// The most connections of one listener. Each listener has its own bound, so that clients of the port cannot lock out the command line.
     private static let connectionsMax = 64
-    /// How long accepting rests when the process has no descriptors left.
+    /// How long to stop accepting when the process has no descriptors left.
     private static let restTime: Duration = .seconds(1)
 
     private let loop: EventLoop
     private let router: AdminRouter
     private let socket: Descriptor
     private let door: AdminRequest.Door
-    /// Of the socket file, which goes when the listener goes.
+    /// The socket file, which is removed when the listener closes.
     private let path: String?
     private var event = IOEvent()
     private var connections: [ObjectIdentifier: AdminConnection] = [:]
@@ -38,14 +38,14 @@ final class AdminListener: TimedObject {
 
     func start() { event.add() }
 
-    /// The rest is over.
+    /// Accepts again after the pause.
     override func timerFired() { event.add() }
 
     func close() {
         event.clear()
         loop.timers.cancel(self)
         for connection in connections.values { connection.close() }
-        if let path { _ = unsafe unlink(path) }  // somebody else may have removed it; then nothing is to be done
+        if let path { _ = unsafe unlink(path) }  // if somebody has removed it already, there is nothing to do
     }
 
     private func accept() {
@@ -58,20 +58,20 @@ final class AdminListener: TimedObject {
         }
     }
 
-    /// The waiting client stays readable: without a rest the loop would spin.
+    /// Pauses: the listener stays readable while a client waits, so the loop would spin.
     private func rest() {
         event.remove()
         loop.timers.schedule(self, after: Self.restTime)
     }
 
-    /// Beyond the bound a client finds its connection closed.
+    /// Beyond the bound, connections are closed at once.
     private func open(_ client: consuming Descriptor) {
         guard connections.count < Self.connectionsMax else { return }
         Sockets.setNoDelay(client.rawValue)
         let connection = AdminConnection(loop: loop, router: router, transport: Transport(plain: client), door: door) {
             [unowned self] in
             let ended = connections.removeValue(forKey: ObjectIdentifier($0))
-            loop.afterTurn { _ = ended }  // it is on the stack now: let go when the turn is over
+            loop.afterTurn { _ = ended }  // one of its methods is running: release it after the turn
         }
         connections[ObjectIdentifier(connection)] = connection
         connection.start()

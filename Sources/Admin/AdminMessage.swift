@@ -1,23 +1,23 @@
-/// One request to the admin server, as its router sees it: no socket, no buffer.
+/// One request to the admin server as the router sees it, without socket and buffers.
 package struct AdminRequest: Sendable, Equatable {
-    /// Where the connection came in; decides what is asked of a caller.
+    /// How the client reached the server, which decides what it must prove.
     package enum Door: Sendable, Equatable {
-        /// Whoever may open the socket file may do everything.
+        /// The Unix socket: everybody who can open the file can do everything.
         case unixSocket
-        /// Anybody who reaches the port, a web page in a browser among them.
+        /// The TCP port: anybody, including a web page in a browser.
         case tcp
     }
 
     package var door: Door
-    /// The token as sent; methods are case-sensitive (RFC 9110 §9.1).
+    /// As the client sent it: methods are case-sensitive (RFC 9110 §9.1).
     package var method: String
-    /// Path without query.
+    /// The path without the query.
     package var path: String
-    /// What stands behind the "?", as it came; empty where nothing does.
+    /// The text behind the "?" as the client sent it; empty if there is none.
     package var query: String
-    /// HTTP/1.1: a body may be sent in chunks.
+    /// Whether the client speaks HTTP/1.1, so that a body can be sent in chunks.
     package var acceptsChunks: Bool
-    /// The value of `Host`, without white space around; nil where there is none.
+    /// The value of `Host` without surrounding white space; nil if the field is missing.
     package var host: String?
     package var authorization: [UInt8]?
     package var contentType: String?
@@ -42,21 +42,21 @@ package struct AdminRequest: Sendable, Equatable {
     }
 }
 
-/// A body too long to be held whole: made while it is sent.
+/// A body that is too long to be held whole, and is made while it is sent.
 package final class BodyPieces: Sendable {
-    /// The next piece, which may be empty; nil at the end. Called on the control thread, one piece per turn of its loop.
+    /// Returns the next piece, which can be empty, and nil at the end. Called on the control thread, once in a turn of its loop.
     package let next: @Sendable () -> [UInt8]?
     package init(_ next: @escaping @Sendable () -> [UInt8]?) { self.next = next }
 }
 
-/// What the router answers. Length, date and connection fields are added where it is sent.
+/// The answer of the router. Length, date and connection fields are added when it is sent.
 package struct AdminResponse: Sendable {
     package var status: UInt16
     package var contentType: String
     /// Further fields, in order.
     package var fields: [Field]
     package var body: [UInt8]
-    /// A body that comes piece by piece, in place of `body`; its length is not known before its end.
+    /// A body in pieces, instead of `body`. Its length is not known before its end.
     package var pieces: BodyPieces?
 
     package struct Field: Sendable, Equatable {
@@ -83,7 +83,7 @@ package struct AdminResponse: Sendable {
         AdminResponse(status: status, contentType: "text/plain; charset=utf-8", body: Array("\(text)\n".utf8))
     }
 
-    /// `{"error": …}`: every refusal says why in the same shape.
+    /// An error as `{"error": …}`: every refusal has this form.
     static func problem(_ status: UInt16, _ message: String, fields: [Field] = []) -> AdminResponse {
         var writer = JSONWriter()
         writer.object { $0.member("error", message) }

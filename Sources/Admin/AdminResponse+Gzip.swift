@@ -1,10 +1,10 @@
 import Compression
 
 extension AdminResponse {
-    /// Shorter bodies are sent as they are.
+    /// Shorter bodies are not compressed.
     private static let compressedBytesMin = 1024
 
-    /// The response with its body as gzip (RFC 9110 §8.4.1.3) where the client takes it and it is worth it.
+    /// The response with its body as gzip (RFC 9110 §8.4.1.3), if the client accepts that and the body gets shorter.
     func compressed(for request: AdminRequest) -> AdminResponse {
         guard request.acceptsGzip, body.count >= Self.compressedBytesMin else { return self }
         var response = self

@@ -1,13 +1,13 @@
 import Framing
 import Message
 
-/// How the end of a body that comes in pieces is told.
+/// How the client learns where a body in pieces ends.
 enum PieceFraming {
     case chunked
-    /// To a client of HTTP/1.0.
+    /// By the end of the connection, for a client of HTTP/1.0.
     case untilClose
 
-    /// One piece on the wire; nil: the end.
+    /// The bytes of one piece. Nil stands for the end.
     func append(_ piece: [UInt8]?, to bytes: inout [UInt8]) {
         switch (self, piece) {
         case (.chunked, let piece?) where !piece.isEmpty:
@@ -21,11 +21,11 @@ enum PieceFraming {
 }
 
 extension AdminResponse {
-    /// The response as bytes (RFC 9112 §4): with date and length, without body where `isHead`. Pieces come later.
+    /// The response as bytes (RFC 9112 §4), with date and length, and without body if `isHead`. Pieces follow later.
     ///
     /// - Parameters:
-    ///   - persists: the connection goes on after it.
-    ///   - framing: of the pieces, where it has them.
+    ///   - persists: whether the connection stays open.
+    ///   - framing: how the pieces are framed, if there are any.
     func appendWire(
         to bytes: inout [UInt8], now: WallTime, isHead: Bool, persists: Bool, framing: PieceFraming = .chunked
     ) {

@@ -1,8 +1,8 @@
 import Server
 
-/// Answers one admin request: the paths, their methods, who may use them, what they say.
+/// Answers one admin request: which paths there are, their methods, who can use them, and what they answer.
 ///
-/// Knows nothing of sockets; the same function answers over TCP, over the Unix socket and in tests.
+/// It knows no sockets: the same function answers over TCP, over the Unix socket, and in tests.
 package struct AdminRouter: Sendable {
     private let proxy: any AdministeredProxy
     private let authority: AdminAuthority
@@ -72,7 +72,7 @@ package struct AdminRouter: Sendable {
         }
     }
 
-    /// A disk that is off is no reason to send clients elsewhere: they are served all the same.
+    /// The status stays 200 while a disk tier is off: clients are served all the same, so a load balancer must not send them elsewhere.
     private var health: AdminResponse {
         if proxy.isDraining { return .text("draining", status: 503) }
         let lines = proxy.disksOff.map { "degraded: the disk of zone \($0.zone) is off: \($0.reason)" }
@@ -90,7 +90,7 @@ package struct AdminRouter: Sendable {
         }
     }
 
-    /// URLs may hold secrets of those who asked for them: listed for those who may change things, and nobody else.
+    /// URLs can contain secrets of clients, so only clients that can change something see them.
     private func objects(_ request: AdminRequest) -> AdminResponse {
         if let refusal = authority.refusalOfChange(request) { return refusal }
         do throws(SelectionError) {
@@ -103,7 +103,7 @@ package struct AdminRouter: Sendable {
         }
     }
 
-    /// Tells of rules, and of what is stored: for those who may change things.
+    /// The answer reveals rules and stored responses, so only clients that can change something get it.
     private func explain(_ request: AdminRequest) -> AdminResponse {
         if let refusal = authority.refusalOfChange(request) { return refusal }
         do throws(ExplainError) {
@@ -121,7 +121,7 @@ package struct AdminRouter: Sendable {
             body: Array(dashboardPage(nonce: nonce).utf8))
     }
 
-    /// 404 with the paths there are.
+    /// 404 with a list of the paths.
     private static let notFound: AdminResponse = {
         let lines = Route.allCases.map { route in
             let method = route.methods[0]
@@ -131,7 +131,7 @@ package struct AdminRouter: Sendable {
         return .text((["There is no such page. There are:"] + lines).joined(separator: "\n"), status: 404)
     }()
 
-    /// On every answer: it is not for storing, not for framing, not for guessing at its type.
+    /// Fields of every answer: browsers must not store it, show it in a frame, or guess its type.
     private static let protections: [AdminResponse.Field] = [
         .init("Cache-Control", "no-store"), .init("X-Content-Type-Options", "nosniff"),
         .init("X-Frame-Options", "DENY"), .init("Referrer-Policy", "no-referrer"),

@@ -24,7 +24,10 @@ extension TransferDescription {
 
 extension PurgeResult {
     private static let notDurable =
-        "the purge could not be written to the disk, which is off or still being loaded: some responses may come back; purge again when it is on and loaded"
+        """
+        the purge could not be written to the disk, which is off or still being loaded: some responses may come back; \
+        purge again when the disk is on and loaded
+        """
 
     /// The body of an answer to `POST /purge`.
     package func json(of request: PurgeRequest) -> [UInt8] {

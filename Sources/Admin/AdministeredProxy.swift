@@ -5,31 +5,31 @@ package import Server
 /// All calls are made on the control thread. The numbers are read from the workers without stopping them, so two numbers of one
 /// answer can differ by the requests that were handled in between.
 package protocol AdministeredProxy: Sendable {
-    /// A consistent-enough sum over all workers.
+    /// The statistics of all workers together.
     func statistics() -> Statistics
-    /// Removes what the request selects from the cache, marks it stale, or only counts it.
+    /// Removes the responses that the request selects, marks them stale, or only counts them.
     func purge(_ request: PurgeRequest) -> PurgeResult
-    /// What is stored, a page at a time: each call gives the next, which may be empty; nil is the end.
+    /// Lists stored responses, one page at a time. Each call returns the next page, which can be empty, and nil at the end.
     ///
-    /// Nothing is locked between two pages: what comes and goes meanwhile may be missed.
+    /// Nothing is locked between two pages, so responses that are stored or removed meanwhile can be missing.
     func objects(_ selection: Selection) -> @Sendable () -> [ObjectDescription]?
-    /// What would become of a request, and why. Nothing is sent to an origin, nothing in the store changes.
+    /// Explains what would happen to a request. Sends nothing to an origin and changes nothing in the store.
     func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation
-    /// The origin fetches under way, in no particular order.
+    /// The fetches that are running, in no particular order.
     func transfers() -> [TransferDescription]
-    /// No new connections are accepted and the process ends when the last one is done.
+    /// Whether the proxy accepts no more connections, and ends when the last one has closed.
     var isDraining: Bool { get }
-    /// The disks that are off: the proxy serves without writing to them. Answers at once.
+    /// The disk tiers that are off: nothing is written to them. Does not block.
     var disksOff: [DiskOff] { get }
 }
 
-/// What a purge removed, or would have removed.
+/// What a purge selected.
 package struct PurgeResult: Sendable, Equatable {
-    /// Stored responses; each variant counts.
+    /// The number of stored responses. Each variant counts.
     package var records: Int
-    /// What they were charged with, in bytes.
+    /// Their bytes, as counted for the budget.
     package var bytes: Int
-    /// False: they are gone now, but the disk could not be told; after a crash some may be back.
+    /// If false, they are removed, but that could not be written to the disk: after a crash some can come back.
     package var isDurable = true
 
     package init(records: Int, bytes: Int) {
@@ -38,18 +38,18 @@ package struct PurgeResult: Sendable, Equatable {
     }
 }
 
-/// One origin fetch under way.
+/// One fetch that is running.
 package struct TransferDescription: Sendable, Equatable {
     package var url: String
-    /// Time since the request went out.
+    /// The time since the request was sent.
     package var ageMilliseconds: UInt64
-    /// Body bytes that came so far.
+    /// Bytes of the body that have arrived.
     package var receivedBytes: UInt64
-    /// The length the origin announced; nil while unknown.
+    /// The length that the origin announced; nil if it is not known.
     package var expectedBytes: UInt64?
-    /// Client requests that read it now.
+    /// The number of requests of clients that read it now.
     package var readers: Int
-    /// The body is kept for later requests.
+    /// Whether the body is stored for later requests.
     package var isStored: Bool
 
     package init(

@@ -1,6 +1,6 @@
 import Server
 
-/// What the dashboard's script knows of figures: their names, labels and units by section, and the names of the outcomes. JSON.
+/// The names, labels and units of figures by section, and the names of the outcomes, as JSON for the dashboard's script.
 let dashboardFigures: String = {
     var json = JSONWriter()
     json.object {

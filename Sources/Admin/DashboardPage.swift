@@ -1,6 +1,6 @@
 import CLarder
 
-/// The dashboard at `/`: one page, which loads nothing else than `/stats` and `/transfers`.
+/// The dashboard at `/`: one page, which loads only `/stats` and `/transfers`.
 ///
 /// - Parameter nonce: the security policy lets only styles and scripts with this nonce through.
 func dashboardPage(nonce: String) -> String {
@@ -59,7 +59,8 @@ private let dashboardBody = """
         <div class="tile ringed"><svg viewBox="0 0 64 64" class="ring" aria-hidden="true"><circle cx="32" cy="32" r="27"/>
           <circle id="ring" cx="32" cy="32" r="27" pathLength="100" stroke-dasharray="0 100"
           transform="rotate(-90 32 32)"/></svg>
-          <div><h2>\(StatisticsSection.hitRatio.title)</h2><p class="big" id="ratio">–</p><p class="quiet" id="ratio-bytes"></p></div></div>
+          <div><h2>\(StatisticsSection.hitRatio.title)</h2><p class="big" id="ratio">–</p>
+          <p class="quiet" id="ratio-bytes"></p></div></div>
         <div class="tile"><h2>Saved</h2><p class="big" id="saved">–</p><p class="quiet" id="saved-of"></p></div>
         <div class="tile"><h2>\(StatisticsSection.requests.title)</h2><p class="big" id="rate">–</p><p class="quiet" id="total"></p></div>
         <div class="tile"><h2>To clients</h2><p class="big" id="bandwidth">–</p>

@@ -1,5 +1,5 @@
 /// The dashboard's script. It asks for `/stats` and `/transfers` every two seconds and draws them; text is inserted as text, never as HTML.
-/// `figures` is what `dashboardFigures` says.
+/// The constant `figures` in it is `dashboardFigures`.
 let dashboardScript = #"""
     "use strict";
     const figures = \#(dashboardFigures);

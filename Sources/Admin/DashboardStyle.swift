@@ -1,4 +1,4 @@
-/// The dashboard's style: two palettes, one grid that folds into one column on a phone.
+/// The style of the dashboard: two palettes, and a grid that becomes one column on a phone.
 let dashboardStyle = """
     :root {
       --paper: #f7f2e9; --card: #fffdf8; --ink: #2b2620; --quiet: #7d7367; --line: #e8dfd0; --track: #efe7d9;

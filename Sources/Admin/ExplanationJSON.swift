@@ -2,7 +2,7 @@ package import Server
 import Message
 
 /// Reads the body of `POST /explain`: `{"method": "GET", "url": "http://…", "fields": ["Name: value"], "user": "…",
-/// "client": "192.0.2.1"}`, of which only `url` must be there.
+/// "client": "192.0.2.1"}`, of which only `url` is required.
 package func explainQuestion(body: [UInt8]) throws(ExplainError) -> ExplainQuestion {
     let value: JSONValue
     do throws(JSONError) {

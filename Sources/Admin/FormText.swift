@@ -1,6 +1,6 @@
-/// `application/x-www-form-urlencoded` as pairs: joined by `&`, `+` for space, percent-encoded. Of bodies and of queries.
+/// Reads `application/x-www-form-urlencoded` in bodies and queries: pairs joined by `&`, `+` for a space, percent-encoding.
 ///
-/// A name without `=` has no value. Throws where the encoding is broken, the text is not UTF-8 or a name occurs twice.
+/// A name without `=` has no value. Throws if the encoding is malformed, the text is not UTF-8, or a name occurs twice.
 func formMembers(_ text: some Collection<UInt8>) throws(SelectionError) -> [(name: String, value: String?)] {
     var members: [(name: String, value: String?)] = []
     for pair in Array(text).split(separator: UInt8(ascii: "&")) {
@@ -33,7 +33,7 @@ private func formText(_ bytes: ArraySlice<UInt8>) throws(SelectionError) -> Stri
     return string
 }
 
-/// `text` with everything but unreserved characters percent-encoded (RFC 3986 §2.3): a name or a value of a form.
+/// Encodes a name or a value of a form: everything but unreserved characters (RFC 3986 §2.3) is percent-encoded.
 package func formEncoded(_ text: String) -> String {
     var result: [UInt8] = []
     let hex = Array("0123456789ABCDEF".utf8)

@@ -1,6 +1,6 @@
-/// The recursive-descent reader behind `JSONValue(parsing:)`; one function per production of RFC 8259.
+/// The recursive-descent reader behind `JSONValue(parsing:)`, with one function for each production of RFC 8259.
 struct JSONReader {
-    /// Arrays and objects inside one another; what we read needs four.
+    /// How deep arrays and objects can be nested. Four are needed.
     static let depthMax = 32
 
     private let bytes: [UInt8]
@@ -87,7 +87,7 @@ struct JSONReader {
         }
     }
 
-    /// `\uXXXX`, or two of them for a scalar beyond the first plane; a lone surrogate is refused.
+    /// `\uXXXX`, or two of them for a scalar beyond the first plane. A lone surrogate is an error.
     private mutating func unicodeEscape() throws(JSONError) -> Unicode.Scalar {
         let start = position
         let high = try hexDigits()
@@ -195,7 +195,7 @@ struct JSONReader {
     }
 }
 
-/// The value of one hexadecimal digit in either case; nil for another byte.
+/// The value of one hexadecimal digit in either case. Returns nil for any other byte.
 func hexDigitValue(_ byte: UInt8) -> UInt8? {
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")

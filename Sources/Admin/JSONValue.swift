@@ -1,10 +1,10 @@
-/// A JSON text as a value (RFC 8259): what purge bodies and the answers of our own admin server are read with.
+/// A JSON text as a value (RFC 8259), for request bodies and for the answers that the command line reads.
 ///
-/// Strict: no comments, no trailing commas, no repeated member names, nothing after the value; bounded in depth.
+/// Reading is strict: no comments, no trailing commas, no repeated member names, nothing behind the value, bounded depth.
 package enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)
-    /// An integer that fits; everything else with a fraction, an exponent or more digits is `.double`.
+    /// An integer that fits into 64 bits. Other numbers are `.double`.
     case integer(Int64)
     case double(Double)
     case string(String)
@@ -26,7 +26,7 @@ package enum JSONValue: Sendable, Equatable {
         self = try reader.wholeText()
     }
 
-    /// The member of that name; nil where there is none, and for everything that is no object.
+    /// The member of that name. Returns nil if there is none, or if the value is not an object.
     package subscript(_ name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.name == name }?.value

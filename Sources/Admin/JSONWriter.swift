@@ -1,7 +1,7 @@
 /// Writes JSON (RFC 8259) from left to right into a byte buffer.
 ///
-/// It keeps the commas; the caller keeps the order. Numbers are written exactly, text is escaped so that it may stand
-/// inside a page too: `<`, U+2028 and U+2029 leave as `\u` escapes.
+/// It writes the commas; the caller must write a value behind each key. Numbers are written exactly. Text can stand in a script of an
+/// HTML page: `<`, U+2028 and U+2029 are written as `\u` escapes.
 package struct JSONWriter {
     package private(set) var bytes: [UInt8] = []
     private var needsComma = false
@@ -11,7 +11,7 @@ package struct JSONWriter {
     package mutating func object(_ members: (inout JSONWriter) -> Void) { nested("{", "}", members) }
     package mutating func array(_ elements: (inout JSONWriter) -> Void) { nested("[", "]", elements) }
 
-    /// A member name; a value must follow.
+    /// Writes the name of a member. A value must follow.
     package mutating func key(_ name: String) {
         separate()
         appendQuoted(name)
@@ -27,7 +27,7 @@ package struct JSONWriter {
 
     package mutating func integer(_ value: some BinaryInteger) { raw(String(value)) }
 
-    /// The shortest text that reads back as the same number; null where JSON has no word for it (NaN, infinity).
+    /// Writes the shortest text that reads back as the same number, or null if JSON cannot express it (NaN, infinity).
     package mutating func number(_ value: Double?) {
         guard let value, value.isFinite else { return null() }
         raw(value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : value.description)
@@ -79,7 +79,7 @@ package struct JSONWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// RFC 8259 §7: the quote, the backslash and the controls must be escaped.
+    /// RFC 8259 §7: quotes, backslashes and control characters must be escaped.
     private mutating func appendEscaped(_ scalar: Unicode.Scalar) {
         switch scalar {
         case "\"": bytes.append(contentsOf: "\\\"".utf8)

@@ -22,12 +22,12 @@ extension ObjectDescription {
     }
 }
 
-/// The body of `GET /objects`: JSON lines (application/x-ndjson), one stored response each, made page by page.
+/// The body of `GET /objects`: JSON lines (application/x-ndjson), one for each stored response, made page by page.
 func objectLines(_ nextPage: @escaping @Sendable () -> [ObjectDescription]?) -> BodyPieces {
     BodyPieces { nextPage()?.flatMap { $0.json + [0x0A] } }
 }
 
-/// The selection of a query: the conditions of a purge by the same names.
+/// Reads the selection in a query. Its conditions have the same names as those of a purge.
 func selection(ofQuery query: String) throws(SelectionError) -> Selection {
     var selection = Selection()
     for (name, value) in try formMembers(query.utf8) {

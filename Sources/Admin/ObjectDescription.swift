@@ -1,29 +1,29 @@
 package import Caching
 
-/// One stored response as `larder ls` tells of it.
+/// One stored response as `larder ls` shows it.
 package struct ObjectDescription: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable {
         case fresh, stale
         /// It is still arriving.
         case growing
-        /// Some of its bytes are there.
+        /// Parts of the body are missing.
         case partial
     }
 
     package var url: String
     package var status: UInt16 = 200
-    /// Of the body, as far as it is there.
+    /// Bytes of the body that are stored.
     package var bytes = 0
-    /// Media type without parameters, lower case; nil where it has none.
+    /// The media type without parameters, in lower case; nil if the response has none.
     package var contentType: String?
     /// Seconds since the origin made or confirmed it (RFC 9111 §4.2.3).
     package var ageSeconds: Int64 = 0
-    /// What is left of its lifetime in seconds; negative where it is stale.
+    /// Seconds until it becomes stale; negative if it is stale.
     package var ttlSeconds: Int64 = 0
     package var state: State = .fresh
-    /// How many are stored under this URL, this one included.
+    /// The number of responses that are stored under this URL, including this one.
     package var variants = 1
-    /// Names of the request fields it was selected by; empty where any request will do.
+    /// The request fields that `Vary` names; empty if the response fits any request.
     package var vary: [String] = []
     /// How often it was served.
     package var hits: UInt64 = 0

@@ -4,19 +4,19 @@ import Message
 import Server
 import Storage
 
-/// A walk through the zones, a page of stored responses at a time, without a lock held between two pages.
+/// Walks through the zones, one page of stored responses at a time. Holds no lock between two pages.
 final class ObjectListing: Sendable {
-    /// Records looked at for one page.
+    /// The number of records that one page looks at.
     private static let recordsPerPage = 256
 
     private struct Place {
         var zone = 0
-        /// Records that the tier gave and nobody has seen yet.
+        /// Records that the tier returned and that are still to be looked at.
         var records: ArraySlice<StoredRecord> = []
-        /// Where the tier goes on.
+        /// Where the walk through memory goes on.
         var cursor: RecordCursor?
         var isMemoryDone = false
-        /// Where the disk goes on.
+        /// Where the walk through the disk goes on.
         var listingCursor: ListingCursor?
         var isZoneDone = false
     }
@@ -37,7 +37,7 @@ final class ObjectListing: Sendable {
         self.now = now
     }
 
-    /// nil: that was all.
+    /// Returns nil at the end.
     func nextPage() -> [ObjectDescription]? {
         place.withLock { place in
             while place.records.isEmpty {
@@ -50,7 +50,7 @@ final class ObjectListing: Sendable {
                 let tier = zones[place.zone].tier
                 let (records, next) = tier.memory.page(after: place.cursor)
                 (place.records, place.cursor, place.isMemoryDone) = (records[...], next, next == nil)
-                // What leaves memory from here on is found in the book.
+                // From here on, responses that leave memory are found in the index of the disk.
                 if place.isMemoryDone { _ = tier.backStore?.flush() }
             }
             let page = place.records.prefix(Self.recordsPerPage)
@@ -78,7 +78,7 @@ final class ObjectListing: Sendable {
 }
 
 extension ObjectDescription {
-    /// What is on the disk and not in memory.
+    /// Responses that are on the disk and not in memory.
     init(_ entry: ListedResponse, zone: String, now: WallTime) {
         self.init(url: String(decoding: entry.keyBytes, as: UTF8.self))
         let attributes = entry.attributes

@@ -4,24 +4,24 @@ import Storage
 
 /// Carries out a purge in one zone.
 ///
-/// A response that is still arriving is taken out as well: those who read it get the rest of it, nobody else does, and what
-/// its fetch stores at its end goes nowhere. What is asked for and not answered yet is not stored either. A soft purge does
-/// the same with it, since its fetch knows the record by its identity.
+/// A response that is still arriving is removed as well: clients that are reading it get the rest, and later requests do not. A soft
+/// purge does the same, because the fetch knows its record by identity. A response whose head has not arrived is not selected.
 ///
-/// Where there is a disk it waits until that is loaded, and until the purge can not be undone by a power cut, or says that it could not.
-/// - Parameter key: the hash of a key.
+/// If there is a disk tier, the purge waits until its index is loaded, and until a power cut cannot undo the purge. The result says if
+/// that failed.
+/// - Parameter key: hashes the bytes of a key.
 func purge(
     _ request: PurgeRequest, _ matcher: SelectionMatcher, in tier: Tiers, key: ([UInt8]) -> StorageKey
 ) -> PurgeResult {
     if !request.dryRun { tier.memory.outdateTransfers() }
-    // What waits to be written is in the book from here on; where the book is being made anew, what was stored before.
+    // After this, responses that waited to be written are in the index, as are older ones if the index is being rebuilt.
     let isLoaded = tier.backStore?.waitUntilLoaded() ?? true
     _ = tier.backStore?.flush()
     var result = inMemory(request, matcher, in: tier)
-    // Then the disk, whatever of it is in memory: what went from there can not come back into memory.
+    // Then the disk, whether or not a response is in memory as well. What is removed there cannot come back into memory.
     let isListed = forEachOnDisk(matcher, in: tier) { entry in
         let key = key(entry.keyBytes)
-        // What went with its record in memory is counted, and stands in the book for a while yet.
+        // A response that was removed together with its record in memory has been counted, but stays in the index for a while.
         if tier.isOnBackStoreAlone(entry, key) {
             result.records += 1
             result.bytes += entry.bytes
@@ -33,7 +33,7 @@ func purge(
         }
     }
     guard !request.dryRun, let backStore = tier.backStore else { return result }
-    // And what came into memory before it went from the disk.
+    // Finally, responses that came into memory before they were removed from the disk.
     let late = inMemory(request, matcher, in: tier)
     if request.kind == .hard {
         result.records += late.records
@@ -58,7 +58,7 @@ private func hardPurge(_ matcher: SelectionMatcher, in tier: Tiers, dryRun: Bool
 }
 
 private func softPurge(_ matcher: SelectionMatcher, in tier: Tiers, dryRun: Bool) -> PurgeResult {
-    // Counted and weighed as a hard purge would: the store alone knows what a record weighs.
+    // Count as a hard purge does: only the store knows how many bytes a record takes.
     var result = PurgeResult(records: 0, bytes: 0)
     (result.records, result.bytes) = tier.purgeMemory(dryRun: true) { record in
         (record as? StoredResponse).map { matcher.matches($0) } ?? false
@@ -76,12 +76,12 @@ private func softPurge(_ matcher: SelectionMatcher, in tier: Tiers, dryRun: Bool
 private func outdate(_ record: StoredResponse, in tier: Tiers) {
     switch record.body.state {
     case .growing, .failed, .moved: tier.remove(record)
-    // Where there is no room for the marked one the unmarked must not stay.
+    // If there is no room for the marked response, the unmarked one must not stay.
     case .complete, .partial: if !tier.replace(record, with: record.outdated) { tier.remove(record) }
     }
 }
 
-/// By way of memory: there a head is changed, and what is changed there is changed on the disk.
+/// Loads the response into memory, because a head is changed there, and the change is then written to the disk.
 private func outdate(_ entry: ListedResponse, _ key: StorageKey, in tier: Tiers) {
     _ = tier.load(key, entry.keyBytes, waits: true)
     let records = unsafe entry.keyBytes.withUnsafeBytes { unsafe tier.lookup(key, $0) }
@@ -91,7 +91,7 @@ private func outdate(_ entry: ListedResponse, _ key: StorageKey, in tier: Tiers)
     outdate(record, in: tier)
 }
 
-/// False: the book can not be read.
+/// Returns false if the index cannot be read.
 private func forEachOnDisk(
     _ matcher: SelectionMatcher, in tier: Tiers, _ visit: (ListedResponse) -> Void
 ) -> Bool {

@@ -1,7 +1,7 @@
-/// Reads the body of `POST /purge`: conditions that must all hold, or `all`; and perhaps `soft` and `dry_run`.
+/// Reads the body of `POST /purge`: conditions, which must all hold, or `all`. `soft` and `dry_run` are optional.
 ///
 /// JSON (`{"host": "example.org", "type": "image/*", "soft": true}`) or a form (`url=http%3A%2F%2F…&dry_run=yes`).
-/// - Parameter contentType: of the request; without one a body that begins with `{` is JSON.
+/// - Parameter contentType: the `Content-Type` of the request. Without it, a body that begins with `{` is JSON.
 package func purgeRequest(body: [UInt8], contentType: String?) throws(SelectionError) -> PurgeRequest {
     switch try bodyFormat(body, contentType) {
     case .json: return try purgeRequest(try jsonMembers(body))
@@ -35,12 +35,12 @@ private func purgeRequest(_ members: [(name: String, value: JSONValue)]) throws(
         default: try set(name, value, in: &request.selection)
         }
     }
-    // What was meant to be narrow and came out empty must not empty the store.
+    // A request without conditions must say `all`: one whose conditions got lost must not empty the store.
     guard request.selection.isEverything == isAll else {
         throw SelectionError(
             message: isAll
-                ? "\"all\" stands alone, without conditions"
-                : "name what is to go: \(conditionNames), or all")
+                ? "\"all\" cannot be combined with conditions"
+                : "give at least one condition (\(conditionNames)), or all")
     }
     return request
 }
@@ -57,7 +57,7 @@ private func set(_ name: String, _ value: JSONValue, in selection: inout Selecti
 
 let conditionNames = SelectionKey.allCases.map(\.rawValue).joined(separator: ", ")
 
-/// A JSON flag, or the words of a form.
+/// Reads a JSON flag, or a word of a form.
 private func flag(_ value: JSONValue, _ name: String) throws(SelectionError) -> Bool {
     if let flag = value.flag { return flag }
     switch value.text?.lowercased() {

@@ -1,15 +1,15 @@
-/// Which stored responses are to go, and how.
+/// Which stored responses to purge, and how.
 package struct PurgeRequest: Sendable, Equatable {
     package var selection: Selection
     package var kind: Kind
-    /// Count, but change nothing.
+    /// Only count; change nothing.
     package var dryRun: Bool
 
     package enum Kind: Sendable, Equatable {
-        /// Taken out of the store.
+        /// Remove them from the store.
         case hard
-        /// Marked stale: served after validation, or where something stale may be served. What is still arriving is
-        /// taken out.
+        /// Mark them stale, so that they are validated before they are served, except where stale responses may be served. Responses that
+        /// are still arriving are removed.
         case soft
     }
 

@@ -86,7 +86,7 @@ package final class RunningProxy: AdministeredProxy {
 
     // MARK: bandwidth
 
-    /// Samples the byte counters once a second on the control thread's loop.
+    /// Reads the byte counters once a second, on the loop of the control thread.
     package func startSampling(on loop: EventLoop) {
         let box = SamplerBox(loop: loop) { [unowned self] in sample() }
         sampler.withLock { $0 = box }

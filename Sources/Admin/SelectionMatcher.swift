@@ -4,20 +4,20 @@ import Message
 import Server
 import Storage
 
-/// Whether a stored response is among those that a selection means: the conditions, made ready to be asked often.
+/// Tells whether a selection includes a stored response. Prepares the conditions once, because they are checked often.
 struct SelectionMatcher: Sendable {
     private enum URIRule: Sendable {
-        /// The URI, and the key that the rules of the cache make of it.
+        /// The URI, and the key under which the rules of the cache store it.
         case exactly([UInt8], key: [UInt8])
         case prefix([UInt8])
-        /// The selection is no URI: nothing is stored under it.
+        /// The text is not a URI, so nothing is stored under it.
         case nothing
     }
     private let selection: Selection
     private var uris: [URIRule] = []
     private let now: WallTime
 
-    /// - Parameter key: under what the proxy stores a GET of the URI.
+    /// - Parameter key: returns the key under which the proxy stores a GET of the URI.
     init(_ selection: Selection, now: WallTime, key: (TargetURI) -> [UInt8] = \.normalised) {
         self.selection = selection
         self.now = now
@@ -27,10 +27,10 @@ struct SelectionMatcher: Sendable {
         if let prefix = selection.prefix { uris.append(.prefix(normalisedPrefix(prefix))) }
     }
 
-    /// The zone can hold something that is meant.
+    /// Whether the zone can have a response that is selected.
     func mayBe(inZone zone: String) -> Bool { selection.zone.map { $0 == zone } ?? true }
 
-    /// The conditions that the key alone decides.
+    /// Checks the conditions for which the key is enough.
     func matches(uri: [UInt8]) -> Bool {
         uris.allSatisfy { rule in
             switch rule {
@@ -41,7 +41,7 @@ struct SelectionMatcher: Sendable {
         } && (selection.host.map { matchesHost($0, uri) } ?? true)
     }
 
-    /// What of a back store can be meant.
+    /// Which part of a back store can have responses that are selected.
     var listingRange: ListingRange {
         for case .prefix(let prefix) in uris { return .keyPrefix(prefix) }
         guard let host = selection.host else { return .all }
@@ -50,7 +50,7 @@ struct SelectionMatcher: Sendable {
 
     var tag: [UInt8]? { selection.tag.map { Array($0.utf8) } }
 
-    /// All but the zone and the tag, by which it was found.
+    /// Checks all conditions except the zone and the tag, by which the response was found.
     func matches(_ entry: ListedResponse) -> Bool {
         guard matches(uri: entry.keyBytes) else { return false }
         let attributes = entry.attributes
@@ -68,7 +68,7 @@ struct SelectionMatcher: Sendable {
         return true
     }
 
-    /// All but the zone.
+    /// Checks all conditions except the zone.
     func matches(_ record: StoredResponse) -> Bool {
         guard matches(uri: record.keyBytes) else { return false }
         if let storage = selection.storage, record.storage != storage { return false }
@@ -79,11 +79,11 @@ struct SelectionMatcher: Sendable {
     }
 }
 
-/// A prefix that is a URI itself is normalised as URIs are, so that `HTTP://Example.org` finds what it means.
+/// Normalises a prefix that is a URI itself, so that `HTTP://Example.org` finds `http://example.org/`.
 private func normalisedPrefix(_ text: String) -> [UInt8] {
     guard let uri = TargetURI(text.utf8) else { return Array(text.utf8) }
     let normalised = uri.normalised
-    // An empty path became "/": without it the prefix meant the host's name, whatever follows.
+    // Normalising has made "/" of an empty path. Without it, the prefix selects by the beginning of the host name, too.
     let hadPath = text.utf8.dropFirst(uri.scheme == .http ? 7 : 8).contains(UInt8(ascii: "/"))
     return hadPath ? normalised : normalised.dropLast()
 }
@@ -95,7 +95,7 @@ private func matchesHost(_ pattern: String, _ uri: [UInt8]) -> Bool {
     return host.utf8.count > suffix.utf8.count && host.hasSuffix(suffix)
 }
 
-/// `wanted` is a media type or, ending in `/*`, all of a kind.
+/// - Parameter wanted: a media type, or all of one kind if it ends in `/*`.
 func matchesType(_ wanted: String, _ type: String?) -> Bool {
     guard let type else { return false }
     return wanted.hasSuffix("/*") ? type.hasPrefix(wanted.dropLast()) : type == wanted

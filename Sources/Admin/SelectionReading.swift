@@ -1,12 +1,12 @@
 import Caching
 import Message
 
-/// What is wrong with the question of a purge or a listing; the text is the answer's.
+/// What is wrong with the conditions of a purge or a listing. The text is sent to the client.
 package struct SelectionError: Error, Equatable {
     package var message: String
 }
 
-/// The conditions of a selection by the names they have in bodies, queries and, with dashes, on the command line.
+/// The conditions of a selection, by their names in bodies and queries. The command line has dashes instead of underscores.
 package enum SelectionKey: String, CaseIterable, Sendable {
     case url, prefix, host, tag, type, zone, storage
     case olderThan = "older_than"
@@ -50,7 +50,7 @@ private func hostName(_ text: String) throws(SelectionError) -> String {
     return isAddress ? "[\(text.lowercased())]" : text.lowercased()
 }
 
-/// One word: tags are separated by spaces and commas, so none has them.
+/// A tag is one word: spaces and commas separate tags.
 private func plainText(_ text: String, _ key: SelectionKey, mayHaveComma: Bool) throws(SelectionError) -> String {
     guard !text.isEmpty, text.utf8.allSatisfy({ isVchar($0) && (mayHaveComma || $0 != UInt8(ascii: ",")) }) else {
         throw SelectionError(message: "\"\(key.rawValue)\" must be one word")
@@ -58,7 +58,7 @@ private func plainText(_ text: String, _ key: SelectionKey, mayHaveComma: Bool) 
     return text
 }
 
-/// `type/subtype` or `type/*`, without parameters (RFC 9110 §12.5.1).
+/// Reads `type/subtype` or `type/*`, without parameters (RFC 9110 §12.5.1).
 private func mediaRange(_ text: String) throws(SelectionError) -> String {
     let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isTchar) }),
@@ -77,7 +77,7 @@ private func storagePolicy(_ text: String) throws(SelectionError) -> StoragePoli
     return policy
 }
 
-/// `90s`, `30m`, `12h`, `7d`; a bare number is seconds.
+/// Reads `90s`, `30m`, `12h`, `7d` or `2w`. A number without unit is seconds.
 private func age(_ text: String) throws(SelectionError) -> Seconds {
     let digits = text.prefix { ("0"..."9").contains($0) }
     let factors: [Substring: Int64] = ["": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]

@@ -1,4 +1,4 @@
-/// `2026-01-31T12:00:00Z` (RFC 3339 §5.6) in the proleptic Gregorian calendar.
+/// Writes `2026-01-31T12:00:00Z` (RFC 3339 §5.6), in the proleptic Gregorian calendar.
 package func rfc3339(secondsSinceEpoch: Int64) -> String {
     let (days, second) = secondsSinceEpoch.quotientFlooring(by: 86_400)
     let (year, month, day) = civilDate(daysSinceEpoch: days)
@@ -10,7 +10,7 @@ package func rfc3339(secondsSinceEpoch: Int64) -> String {
     return "\(date)T\(padded(second / 3600, 2)):\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2))Z"
 }
 
-/// Years counted from March, so that the leap day is a year's last and months follow one linear rule.
+/// Counts years from March, so that a leap day is the last day of its year, and one linear rule gives the months.
 private func civilDate(daysSinceEpoch: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let daysPerEra: Int64 = 146_097  // 400 years
     let (era, dayOfEra) = (daysSinceEpoch + 719_468).quotientFlooring(by: daysPerEra)

@@ -1,2 +1,2 @@
-/// What `larder version`, `/stats` and the access log call this build.
+/// The version that `larder version`, `/stats` and `/metrics` show.
 package let larderVersion = "0.1.0"

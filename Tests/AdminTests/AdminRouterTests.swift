@@ -270,8 +270,8 @@ struct PurgeTests {
     }
 
     static let wrong: [(body: String, type: String?, says: String)] = [
-        ("", nil, "name what is to go"), ("{}", nil, "name what is to go"), (#"{"all":false}"#, nil, "name what"),
-        (#"{"soft":true}"#, nil, "name what is to go"), ("all=yes&host=x", nil, "stands alone"),
+        ("", nil, "give at least one"), ("{}", nil, "give at least one"), (#"{"all":false}"#, nil, "give at least one"),
+        (#"{"soft":true}"#, nil, "give at least one"), ("all=yes&host=x", nil, "cannot be combined"),
         (#"{"url":7}"#, nil, "must be text"), (#"{"url":"/a"}"#, nil, "absolute URL"),
         (#"{"url":"ftp://x/"}"#, nil, "absolute URL"), (#"{"url":"http:/x"}"#, nil, "absolute URL"),
         (#"{"prefix":"http://"}"#, nil, "absolute URL"), (#"{"url":"http://x/a b"}"#, nil, "absolute URL"),

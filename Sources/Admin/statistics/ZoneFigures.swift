@@ -30,7 +30,8 @@ package let diskFigures: [Figure<DiskUse>] = [
         "used_bytes", .gauge("used_bytes"), unit: .bytes, help: "Bytes that all files of the disk tier take.",
         number: \.usedBytes),
     Figure(
-        "live_bytes", .gauge("live_bytes"), unit: .bytes, shown: .detail, help: "Bytes of the stored responses.",
+        "live_bytes", .gauge("live_bytes"), unit: .bytes, shown: .detail,
+        help: "Bytes of the stored responses. The rest of `used_bytes` is reclaimed when space is needed.",
         number: \.liveBytes),
     Figure(
         "pinned_limit_bytes", .gauge("pinned_limit_bytes"), unit: .bytes, label: "pinned, at most",
@@ -45,7 +46,7 @@ package let diskFigures: [Figure<DiskUse>] = [
         "large_objects", .gauge("large_objects"), label: "large responses", shown: .detail,
         help: "Responses on the disk that have a file of their own.", number: { UInt64(clamping: $0.largeCount) }),
     Figure(
-        "segments", .gauge("segments"), shown: .detail, help: "Files that responses share.",
+        "segments", .gauge("segments"), shown: .detail, help: "Files that many responses share.",
         number: { UInt64(clamping: $0.segmentCount) }),
     Figure(
         "book_bytes", .gauge("book_bytes"), unit: .bytes, label: "index", shown: .detail,
@@ -80,7 +81,7 @@ package let diskFigures: [Figure<DiskUse>] = [
         number: \.evictedBytes),
     Figure(
         "moved_bytes", .counter("moved_bytes"), unit: .bytes, label: "bytes moved", shown: .detail,
-        help: "Bytes copied to another file to free space.",
+        help: "Bytes copied to another file to free space: the cost of reclaiming.",
         number: \.movedBytes),
     Figure(
         "damaged_objects", .counter("damaged_objects"), label: "damaged", shown: .trouble,

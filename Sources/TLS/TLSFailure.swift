@@ -19,16 +19,6 @@ package enum TLSFailure: Error, Equatable, Sendable {
         case other(code: Int, reason: String)
     }
 
-    /// The `error` parameter of Proxy-Status (RFC 9209 §2.3.12 to §2.3.14, §2.3.7).
-    package var proxyStatusError: String {
-        switch self {
-        case .certificate: "tls_certificate_error"
-        case .protocolError: "tls_protocol_error"
-        case .alertReceived: "tls_alert_received"
-        case .truncated, .connectionFailed: "connection_terminated"
-        }
-    }
-
     /// One sentence for the `details` parameter and for the log.
     package var details: String {
         switch self {

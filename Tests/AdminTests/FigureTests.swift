@@ -94,11 +94,11 @@ struct PublishedNameTests {
         store_events_total dns_queries_total dns_cached_total dns_failures_total dns_entries
         """.split(separator: " ").map { "# TYPE larder_\($0) " }
 
-    @Test(arguments: stats) func `a member of stats`(_ path: String) throws {
+    @Test(arguments: stats) func `every member of stats stays`(_ path: String) throws {
         #expect(try StatisticsJSONTests.value(path) != nil)
     }
 
-    @Test(arguments: metrics) func `a family of metrics`(_ line: String) {
+    @Test(arguments: metrics) func `every family of metrics stays`(_ line: String) {
         #expect(
             String(decoding: sampleStatistics.prometheus(), as: UTF8.self).contains("\n\(line)")
                 || line.contains("build_info"))

@@ -52,7 +52,7 @@ extension CloseReason {
 
 @Suite("Every close reason is provoked")
 struct CloseReasonScenarios {
-    @Test(arguments: CloseReason.allCases) func `statistics and log have it`(_ reason: CloseReason) throws {
+    @Test(arguments: CloseReason.allCases) func `statistics and log name the reason`(_ reason: CloseReason) throws {
         let ending = reason.ending
         try scenario(ending.configure) { s in
             let client = try ending.play(s)

@@ -92,7 +92,7 @@ extension Refusal {
 @Suite("Every refusal is provoked")
 struct RefusalScenarios {
     @Test(arguments: Refusal.allCases)
-    func `status, Proxy-Status, Cache-Status, statistics and log have it`(_ refusal: Refusal) throws {
+    func `the answer, the statistics and the log name the refusal`(_ refusal: Refusal) throws {
         switch refusal.provocation {
         case .inside(let why, let happens):
             #expect(try happens(), "\(why)")

@@ -85,7 +85,7 @@ extension FramingError {
 @Suite("Every violation of HTTP/1.1 is provoked")
 struct ViolationScenarios {
     @Test(arguments: FramingError.allCases.filter { $0.offence.request != nil })
-    func `in the head of a request`(_ violation: FramingError) throws {
+    func `a request whose head commits it is refused`(_ violation: FramingError) throws {
         let request = try #require(violation.offence.request)
         try scenario { s in
             let client = try s.client()
@@ -108,7 +108,7 @@ struct ViolationScenarios {
     }
 
     @Test(arguments: FramingError.allCases.filter { $0.offence.response != nil })
-    func `in the head of a response`(_ violation: FramingError) throws {
+    func `a response whose head commits it becomes a 502 with its error type`(_ violation: FramingError) throws {
         let response = try #require(violation.offence.response)
         try scenario { s in
             s.origin.expects("POST /a").sends(response).closes()
@@ -128,7 +128,7 @@ struct ViolationScenarios {
     }
 
     @Test(arguments: FramingError.allCases.filter { $0.offence.chunks != nil })
-    func `in the body of a request`(_ violation: FramingError) throws {
+    func `a request whose body commits it is refused`(_ violation: FramingError) throws {
         let chunks = try #require(violation.offence.chunks)
         let origin = try Unanswering.Listener()
         try scenario { s in
@@ -146,7 +146,7 @@ struct ViolationScenarios {
     }
 
     @Test(arguments: FramingError.allCases.filter { $0.offence.chunks != nil })
-    func `in the body of a response`(_ violation: FramingError) throws {
+    func `a response whose body commits it ends too early`(_ violation: FramingError) throws {
         let chunks = try #require(violation.offence.chunks)
         try scenario { s in
             s.origin.expects("GET /a").sends(
@@ -160,14 +160,13 @@ struct ViolationScenarios {
         }
     }
 
-    /// What no case is about would be provoked by nobody.
-    @Test(arguments: FramingError.allCases) func `somebody commits it`(_ violation: FramingError) {
+    @Test(arguments: FramingError.allCases) func `every violation is committed by somebody`(_ violation: FramingError) {
         let offence = violation.offence
         #expect(offence.request != nil || offence.response != nil || offence.chunks != nil)
     }
 
     /// RFC 9209 §2.3: each error type that a violation has is seen by a client.
-    @Test func `each type of Proxy-Status is one of a head`() {
+    @Test func `a client sees each error type of a violation`() {
         let all = Set(FramingError.allCases.map { "\($0.proxyStatusError)" })
         let seen = FramingError.allCases.filter { $0.offence.response != nil }.map { "\($0.proxyStatusError)" }
         #expect(all == Set(seen))

@@ -444,7 +444,7 @@ struct RecoveryTests {
             Issue.record("it is on")
             return
         }
-        #expect(reason.contains("\(code)"))
+        #expect(reason.contains(systemErrorText(code)))
         #expect(room.hasLogged(.error, "is off"))
         #expect(store.put("http://a.example/refused", [3]) == nil)
         #expect(try store.get("http://a.example/before")?.body == [1])

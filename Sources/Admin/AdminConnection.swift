@@ -98,9 +98,9 @@ final class AdminConnection: TimedObject {
         let isHead = request?.method == "HEAD"
         let framing: PieceFraming = request?.acceptsChunks == false ? .untilClose : .chunked
         let persists = persists && (response.pieces == nil || framing == .chunked)
-        output.append {
-            response.appendWire(to: &$0, now: now, isHead: isHead, persists: persists, framing: framing)
-        }
+        var bytes: [UInt8] = []
+        response.appendWire(to: &bytes, now: now, isHead: isHead, persists: persists, framing: framing)
+        output.append(bytes)
         if let source = response.pieces, !isHead { pieces = (source, framing) }
         if !persists { state = .lastAnswer }
         setTimeLimit(Self.exchangeTimeMax)
@@ -110,7 +110,9 @@ final class AdminConnection: TimedObject {
     /// Sends the next piece of the answer, in a turn of its own, so that a long answer does not delay other connections.
     private func sendNextPiece(_ source: BodyPieces, _ framing: PieceFraming) {
         let piece = source.next()
-        output.append { framing.append(piece, to: &$0) }
+        var bytes: [UInt8] = []
+        framing.append(piece, to: &bytes)
+        output.append(bytes)
         if piece == nil { pieces = nil }
         setTimeLimit(Self.exchangeTimeMax)
         writeEvent.add()

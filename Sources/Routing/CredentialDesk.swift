@@ -2,18 +2,20 @@
 ///
 /// Larder has no such credentials today. The desk answers without a look-up that there is nothing to add, and a response that asks for
 /// credentials is passed on to the client, which may have some.
-package struct CredentialDesk: Sendable {
+package final class CredentialDesk {
     private var logIns: [Endpoint: LogIn]
 
     /// - Parameter endpoints: the endpoints for which there are credentials.
     package init(for endpoints: [Endpoint] = []) {
+        isEmpty = endpoints.isEmpty
         logIns = Dictionary(uniqueKeysWithValues: Set(endpoints).map { ($0, LogIn()) })
     }
 
-    package var isEmpty: Bool { logIns.isEmpty }
+    /// There are no credentials, for any endpoint.
+    package let isEmpty: Bool
 
     /// Passes an event to the log-in of an endpoint.
-    package mutating func on(_ event: LogIn.Event, at endpoint: Endpoint) -> LogIn.Action {
+    package func on(_ event: LogIn.Event, at endpoint: Endpoint) -> LogIn.Action {
         // An endpoint without credentials has no log-in.
         guard !logIns.isEmpty, logIns[endpoint] != nil else { return CredentialDesk.withoutCredentials(event) }
         return logIns[endpoint, default: LogIn()].on(event)

@@ -15,14 +15,14 @@ extension Retrieval {
             return decidePart(head, invalidates: invalidates)
         }
         if (500...599).contains(head.status), staleMayServe() {
-            client = client.whenAnswered
+            listener = listener.whenAnswered
             // Close the connection unless the body is empty: a new connection costs less than reading a body that nobody needs.
             state = head.length == 0 ? .receiving(receiving(.discard, total: 0)) : .finished
             return .serveStale(status: head.status)
         }
         let decision = decideStoring(
             of: request.cache, status: head.status, fields: head.fields, policy: request.policy,
-            handling: head.handling, requestTime: requestTime, responseTime: head.receivedAt,
+            handling: head.handling, requestTime: askedAt, responseTime: head.receivedAt,
             target: request.postTarget)
         switch decision {
         case .store(let cached):
@@ -50,7 +50,7 @@ extension Retrieval {
     }
 
     private func answer(_ action: Action, _ receiving: Receiving) -> Action {
-        client = client.whenAnswered
+        listener = listener.whenAnswered
         state = .receiving(receiving)
         return action
     }
@@ -79,7 +79,7 @@ extension Retrieval {
     private func decidePart(_ head: Head, invalidates: Bool) -> Action {
         let decision = decideStoringPart(
             of: request.cache, status: head.status, fields: head.endToEnd ?? head.fields, policy: request.policy,
-            handling: head.handling, requestTime: requestTime, responseTime: head.receivedAt)
+            handling: head.handling, requestTime: askedAt, responseTime: head.receivedAt)
         switch decision {
         case .doNotStore(let reason): return pass(head, notStored: reason, invalidates: invalidates)
         case .store(let part):

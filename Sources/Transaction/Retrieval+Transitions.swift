@@ -48,7 +48,7 @@ extension Retrieval {
         case .opening(let question):
             precondition(!isReused || mayReuseConnection, "a request that cannot be repeated is on a used connection")
             // The rest of a body keeps the times of its beginning.
-            if case .rest = question {} else { requestTime = now }
+            if case .rest = question {} else { askedAt = now }
             state = .asked(question, Attempt(isReused: isReused))
             return .send
         case .ready, .asked, .storing, .receiving, .pausing, .finished:
@@ -74,7 +74,7 @@ extension Retrieval {
                 return fail(question, .responseInvalid, now, staleMayServe)
             }
             state = .asked(question, attempt)
-            switch client {
+            switch listener {
             case .waiting: return .passInterim
             case .answered, .none: return .none
             }
@@ -86,7 +86,7 @@ extension Retrieval {
     private func switched(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .asked(.first, _) where request.isUpgrade && isClientWaiting:
-            client = .answered
+            listener = .answered
             return .switchProtocols
         case .asked(let question, _): return fail(question, .responseInvalid, now, staleMayServe)
         case .finished: return .none
@@ -149,7 +149,7 @@ extension Retrieval {
         switch state {
         case .storing(let head, let receiving):
             if isStored {
-                client = client.whenAnswered
+                listener = listener.whenAnswered
                 state = .receiving(receiving)
                 return .none
             }
@@ -214,7 +214,7 @@ extension Retrieval {
         switch state {
         case .finished: return .none
         case .ready, .opening, .asked, .storing, .receiving, .pausing:
-            client = .none
+            listener = .none
             return isStillNeeded ? .none : finish(.abandoned)
         }
     }
@@ -230,7 +230,7 @@ extension Retrieval {
 
     /// The head that answers the first question contradicts itself.
     func failHead(_ refusal: Refusal, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
-        fail(.first(plan), refusal, requestTime, staleMayServe)
+        fail(.first(plan), refusal, askedAt, staleMayServe)
     }
 
     /// The origin did not answer the question.
@@ -240,7 +240,7 @@ extension Retrieval {
         switch question {
         case .first:
             guard staleMayServe() else { return finish(.failed(refusal)) }
-            client = client.whenAnswered
+            listener = listener.whenAnswered
             state = .finished
             return .serveStale(status: 0)
         case .hole:
@@ -251,7 +251,7 @@ extension Retrieval {
         }
     }
 
-    var isClientWaiting: Bool { if case .waiting = client { true } else { false } }
+    var isClientWaiting: Bool { if case .waiting = listener { true } else { false } }
 
     /// Pauses before it asks for the missing rest. Gives up if the rest cannot be asked for, or if too many attempts brought nothing.
     func resume(_ receiving: Receiving, _ now: WallTime) -> Action {
@@ -277,9 +277,9 @@ extension Retrieval {
         case .fill(let cached, let start, let end, let whole):
             rest = PartAsked(stored: cached, start: start + received, end: end, wholeLength: whole)
         case .pass:
-            guard let passed, passed.status == 200, case .answered = client else { return nil }
+            guard let passed, passed.status == 200, case .answered = listener else { return nil }
             let described = CachedResponse(
-                status: passed.status, fields: passed.fields, requestTime: requestTime, responseTime: now,
+                status: passed.status, fields: passed.fields, requestTime: askedAt, responseTime: now,
                 policy: request.policy)
             rest = PartAsked(stored: described, start: received, end: nil, wholeLength: total)
         }

@@ -119,16 +119,16 @@ package final class Retrieval {
     package enum Phase: Sendable { case ready, opening, asked, storing, receiving, pausing, finished }
 
     package let request: Request
-    package internal(set) var stored: Stored
+    var stored: Stored
     /// The head of the response that is passed on; nil until there is one.
     var passed: (status: UInt16, fields: Fields)?
-    package internal(set) var client: Client
+    var listener: Client
     var state: State
     /// The state without its data, for the driver.
     package var phase: Phase { state.phase }
     var deadConnections = 0
     /// When the request was sent that the last final head answers (request_time of RFC 9111 §4.2.3).
-    package internal(set) var requestTime: WallTime
+    var askedAt: WallTime
     private let resumptionsInVainMax: Int
 
     /// - Parameters:
@@ -156,9 +156,9 @@ package final class Retrieval {
     ) {
         self.request = request
         self.stored = stored
-        self.client = client
+        listener = client
         state = .ready(question)
-        requestTime = now
+        askedAt = now
         resumptionsInVainMax = inVainMax
     }
 
@@ -172,6 +172,11 @@ package final class Retrieval {
 // MARK: what the driver asks
 
 extension Retrieval {
+    // Computed: a stored property that other modules see would be checked for exclusive access wherever this module uses it.
+
+    package var client: Client { listener }
+    package var requestTime: WallTime { askedAt }
+
     /// The bytes of the body received so far, and the number in all if it is known.
     package var progress: (received: UInt64, total: UInt64?) {
         switch state {

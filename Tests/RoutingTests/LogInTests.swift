@@ -88,7 +88,7 @@ struct LogInStep: Sendable {
         LogIn.Event.sending, .challenged(challenge, proves: false), .answered(proves: false), .broke(proves: false),
     ])
     func `a desk without credentials adds nothing and asks nothing again`(_ event: LogIn.Event) {
-        var desk = CredentialDesk()
+        let desk = CredentialDesk()
         let first = desk.on(event, at: Endpoint(host: "a.example", port: 80))
         let second = desk.on(.sending, at: Endpoint(host: "a.example", port: 80))
         #expect(desk.isEmpty)
@@ -98,7 +98,7 @@ struct LogInStep: Sendable {
 
     @Test func `the challenge of one endpoint is not used for another`() {
         let (known, other) = (Endpoint(host: "a.example", port: 80), Endpoint(host: "a.example", port: 81))
-        var desk = CredentialDesk(for: [known])
+        let desk = CredentialDesk(for: [known])
         let learnt = desk.on(.challenged(challenge, proves: false), at: known)
         #expect(learnt == .askAgain)
         let there = desk.on(.sending, at: known)

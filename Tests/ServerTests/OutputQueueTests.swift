@@ -11,13 +11,25 @@ struct OutputQueueTests {
         var queue = OutputQueue()
         queue.append(Array("abc".utf8))
         queue.advance(by: 2)
-        queue.append { $0.append(contentsOf: "def".utf8) }
+        var lent = queue.lendBytes()
+        lent.append(contentsOf: "def".utf8)
+        queue.takeBack(lent)
         #expect(text(queue) == "cdef")
         let count = queue.count
         #expect(count == 4)
         queue.advance(by: 4)
         let isEmpty = queue.isEmpty
         #expect(isEmpty)
+    }
+
+    @Test func `bytes that are lent come back with what was written behind them`() {
+        var queue = OutputQueue()
+        queue.append("first ")
+        let lent = queue.lendBytes()
+        let isEmpty = queue.isEmpty
+        #expect(isEmpty, "nothing of what is lent can be sent meanwhile")
+        queue.takeBack(lent + Array("second".utf8))
+        #expect(text(queue) == "first second")
     }
 
     @Test func `unsent bytes at the end can be removed`() {

@@ -10,7 +10,7 @@ private final class Occupant {
 @Suite("Slots and generations")
 struct SlabTests {
     @Test func `a slot is used again with another generation`() {
-        var slab = Slab<Occupant>()
+        let slab = Slab<Occupant>()
         let first = slab.insert { Occupant($0) }
         #expect(slab[first.id] === first)
         #expect(slab.remove(first.id) === first)
@@ -23,7 +23,7 @@ struct SlabTests {
     }
 
     @Test func `an occupant is found after others are removed`() {
-        var slab = Slab<Occupant>()
+        let slab = Slab<Occupant>()
         let all = (0..<100).map { _ in slab.insert { Occupant($0) } }
         for occupant in all where occupant.id.slot % 3 == 0 { #expect(slab.remove(occupant.id) != nil) }
         #expect(slab.count == all.count { $0.id.slot % 3 != 0 })

@@ -22,7 +22,11 @@ final class Delivery {
     private(set) var end: Int?
     let isChunked: Bool
     /// The ranges after the present one, in reverse order, each with the head of its part (RFC 9110 §14.6).
-    private var following: [BodyPart] = []
+    private var following: [BodyPart] {
+        _read { yield unsafe uncheckedFollowing }
+        _modify { yield unsafe &uncheckedFollowing }
+    }
+    @exclusivity(unchecked) private var uncheckedFollowing: [BodyPart] = []
     /// Bytes to send before the first range.
     private var opening: [UInt8] = []
     /// Bytes to send behind the last range.
@@ -82,7 +86,7 @@ final class Delivery {
         body = record.body
         transcoder = nil
         opening = parts[0].head
-        following = parts.dropFirst().reversed()
+        unsafe uncheckedFollowing = parts.dropFirst().reversed()
         self.closing = closing
         isChunked = false
         offset = parts[0].range.lowerBound
@@ -203,12 +207,13 @@ final class Delivery {
         }
         var out: [UInt8] = []
         let progress: Transcoder.Progress
+        var position = offset
         do throws(TranscodingError) {
             if !body.isResident {
                 guard let source = pieceToTranscode() else { return .wait }
-                progress = try transcoder.next(from: source, offset: &offset, into: &out)
+                progress = try transcoder.next(from: source, offset: &position, into: &out)
             } else {
-                progress = try transcoder.next(from: body, offset: &offset, into: &out)
+                progress = try transcoder.next(from: body, offset: &position, into: &out)
             }
         } catch {
             switch error {
@@ -216,6 +221,7 @@ final class Delivery {
             case .bodyFailed: return .broken(reader == nil ? .gone : .transferFailed)
             }
         }
+        offset = position
         if let reader { body.advance(reader, to: offset) }
         if !out.isEmpty {
             if isChunked { appendChunkHeader(out.count, to: &framing) }
@@ -296,16 +302,18 @@ final class Delivery {
 
     /// The socket accepted `count` bytes of the body.
     ///
-    /// - Parameter framing: gets the line end behind a chunk that has been sent.
-    func advance(by count: Int, framing: inout [UInt8]) {
+    /// - Returns: true if that was the end of a chunk, behind which `endOfChunk` follows.
+    func advance(by count: Int) -> Bool {
         offset += count
         if let reader { body.advance(reader, to: offset) }
         precondition(count >= 0 && offset <= end ?? .max, "more bytes were sent than the range has")
-        guard isChunked else { return }
+        guard isChunked else { return false }
         precondition(count <= chunkRemaining, "more bytes were sent than the chunk has")
         chunkRemaining -= count
-        if chunkRemaining == 0 { HeadWriter.append("\r\n", to: &framing) }
+        return chunkRemaining == 0
     }
+
+    static let endOfChunk: StaticString = "\r\n"
 
     /// Whether no byte that is needed is missing.
     var isComplete: Bool { missing.isEmpty }

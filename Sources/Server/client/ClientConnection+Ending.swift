@@ -36,7 +36,7 @@ extension ClientConnection {
     func refuse(violation: FramingError) {
         worker.counters.count(violation)
         beginRefusal(.malformedRequest, status: violation.requestStatus)
-        output.append {
+        queue {
             ErrorResponse(violation).append(isHead: false, persists: false, date: worker.wallTime, to: &$0)
         }
         if worker.log.isOn { worker.log.append(account, violation: violation, client: context.peer) }
@@ -54,7 +54,7 @@ extension ClientConnection {
         worker.counters.refusals.add(Int(refusal.rawValue), 1)
         beginRefusal(reason, status: refusal.status)
         account.refusal = refusal
-        output.append {
+        queue {
             ErrorResponse(refusal).append(isHead: false, persists: false, date: worker.wallTime, to: &$0)
         }
         if worker.log.isOn { worker.log.append(account, client: context.peer) }

@@ -16,7 +16,12 @@ extension ClientConnection {
     var unsentBytes: Int { output.count }
 
     /// Queues the bytes that `write` appends. `flush` sends them.
-    func queue(_ write: (inout [UInt8]) -> Void) { output.append(write) }
+    func queue(_ write: (inout [UInt8]) -> Void) {
+        // The queue is without its bytes while somebody else writes behind them.
+        var bytes = output.lendBytes()
+        write(&bytes)
+        output.takeBack(bytes)
+    }
 
     /// Waits until the socket accepts bytes again, for at most `timeouts.idle`.
     func waitForRoom() {
@@ -103,7 +108,10 @@ extension ClientConnection {
         }
         // Hold the head back until the first piece has been made: if none can be, an error replaces the head.
         if delivery.isTranscoded && unsentBytes > 0 && answerBytesSent > 0 { return write(bodyBytes: 0) }
-        switch output.append({ delivery.next(framing: &$0) }) {
+        var framing: [UInt8] = []
+        let next = delivery.next(framing: &framing)
+        if !framing.isEmpty { output.append(framing) }
+        switch next {
         case .bytes(let count):
             return write(bodyBytes: count)
         case .made(let count):
@@ -168,7 +176,7 @@ extension ClientConnection {
                 account.bodyBytes += ofBody
                 precondition(ofBody <= bodyBytes, "the socket accepted more bytes than it was offered")
                 if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
-                if let delivery { output.append { delivery.advance(by: ofBody, framing: &$0) } }
+                if let delivery, delivery.advance(by: ofBody) { output.append(Delivery.endOfChunk) }
             }
             exchange?.clientAcceptedBytes()
             return .progressed

@@ -41,13 +41,33 @@ final class ClientConnection: TimedObject {
     var phase: Phase = .idle
     /// Nil once it is closed or surrendered. The access is unchecked, but exclusive: no method of a transport calls back.
     @exclusivity(unchecked) var transport: Transport?
-    var readEvent = IOEvent()
-    var writeEvent = IOEvent()
+    /// No method of an `IOEvent` calls back either.
+    var readEvent: IOEvent {
+        _read { yield unsafe uncheckedReadEvent }
+        _modify { yield unsafe &uncheckedReadEvent }
+    }
+    @exclusivity(unchecked) private var uncheckedReadEvent = IOEvent()
+    var writeEvent: IOEvent {
+        _read { yield unsafe uncheckedWriteEvent }
+        _modify { yield unsafe &uncheckedWriteEvent }
+    }
+    @exclusivity(unchecked) private var uncheckedWriteEvent = IOEvent()
     /// Bytes received but not parsed yet: part of a head, or pipelined requests. Bytes of a body go to its `InboundBody`.
-    var inbound: [UInt8] = []
+    var inbound: [UInt8] {
+        _read { yield unsafe uncheckedInbound }
+        _modify { yield unsafe &uncheckedInbound }
+    }
+    @exclusivity(unchecked) private var uncheckedInbound: [UInt8] = []
     var progress = HeadProgress()
     /// Heads and framing that the socket has not accepted yet. They precede the bytes of `delivery`.
-    var output = OutputQueue()
+    ///
+    /// A queue calls nothing while it changes: what is written into it is made before (`queue`, `step`), and sending its bytes calls the
+    /// transport alone. So the unchecked access is exclusive.
+    var output: OutputQueue {
+        _read { yield unsafe uncheckedOutput }
+        _modify { yield unsafe &uncheckedOutput }
+    }
+    @exclusivity(unchecked) private var uncheckedOutput = OutputQueue()
     /// The body that is sent behind the queued bytes.
     var delivery: Delivery?
     var exchange: Exchange?

@@ -17,7 +17,8 @@ final class ClientStream {
     private let number: UInt32
     /// The place of this exchange among those that `limits.exchanges_max` bounds; nil if all places are taken.
     private let place: Occupancy.Place?
-    private var answer: AnswerState
+    /// A head is written between two accesses and not within one, so no two overlap: the unchecked access is exclusive.
+    @exclusivity(unchecked) private var answer: AnswerState
     /// The request's body; nil if the request has none.
     let body: InboundBody?
 
@@ -26,7 +27,7 @@ final class ClientStream {
         self.session = session
         self.number = number
         place = session.worker.shared.exchanges.take(limit: session.worker.snapshot.limits.exchangesMax)
-        answer = .awaiting(ResponseOpening(session))
+        unsafe answer = .awaiting(ResponseOpening(session))
     }
 
     var worker: Worker { session.worker }
@@ -63,8 +64,9 @@ final class ClientStream {
 
     /// True until a final head has been queued.
     var isAwaiting: Bool {
-        switch answer {
+        switch unsafe answer {
         case .awaiting: true
+        case .beginning: false
         case .begun: false
         case .ended: false
         }
@@ -73,8 +75,9 @@ final class ClientStream {
     /// Sends an interim head. Does nothing if the final head has been queued: an interim response that an origin sends before
     /// the rest of a body must not reach the client inside that body.
     func interim(_ head: (inout [UInt8]) -> Void) {
-        switch answer {
+        switch unsafe answer {
         case .awaiting(let opening): opening.interim(head)
+        case .beginning: return
         case .begun: return
         case .ended: return
         }
@@ -86,7 +89,8 @@ final class ClientStream {
     /// - Parameter delivery: the body. The session sends it after the head without further calls. Nil if there is no body.
     func begin(delivery: Delivery? = nil, _ head: (inout [UInt8]) -> Void) {
         precondition(session.delivery == nil, "the answer before this one has not ended")
-        answer.begin(head)
+        let response = unsafe answer.takeOpening().begin(head)
+        unsafe answer.begin(response)
         session.delivery = delivery
     }
 
@@ -94,7 +98,7 @@ final class ClientStream {
     ///
     /// - Returns: false if a byte of the final head has been sent; nothing changes then.
     func takeBack() -> Bool {
-        guard answer.takeBack() else { return false }
+        guard unsafe answer.takeBack() else { return false }
         session.endDelivery()
         session.account.bodyBytes = 0
         return true
@@ -122,7 +126,7 @@ final class ClientStream {
     ///
     /// - Returns: nil if the connection has TLS, which a tunnel cannot carry. The connection is closed then.
     func surrender(_ account: inout Account) -> SurrenderedSocket? {
-        answer = .ended
+        unsafe answer = .ended
         account = session.account
         session.account.isLogged = true
         return session.surrender()

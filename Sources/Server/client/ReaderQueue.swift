@@ -6,7 +6,9 @@ import EventLoop
 /// is over, or, if bytes are only lent to the body, before the loan ends. So a client that fails cannot end a fetch in the
 /// middle of its work, and one system call carries everything that arrived in a turn.
 final class ReaderQueue {
-    private var waiting: [ConnectionID] = []
+    ///
+    /// Nothing is called while the array changes, so the unchecked access is exclusive.
+    @exclusivity(unchecked) private var waiting: [ConnectionID] = []
     /// An empty array whose capacity is used for connections that are added while others send.
     private var spare: [ConnectionID] = []
     private var turns = 0
@@ -32,8 +34,8 @@ final class ReaderQueue {
 
     /// Adds a connection. It sends at the end of the writer's turn, or of the loop's turn if no writer has one.
     func add(_ id: ConnectionID) {
-        waiting.append(id)
-        if turns == 0, !isFlushing, waiting.count == 1 { loop.afterTurn { [unowned self] in flush() } }
+        unsafe waiting.append(id)
+        if turns == 0, !isFlushing, unsafe waiting.count == 1 { loop.afterTurn { [unowned self] in flush() } }
     }
 
     /// Lets all connections in the queue send, those included that are added meanwhile.
@@ -41,10 +43,10 @@ final class ReaderQueue {
         guard !isFlushing else { return }
         isFlushing = true
         while true {
-            var due = waiting
+            var due = unsafe waiting
             guard !due.isEmpty else { break }
             precondition(spare.isEmpty, "connections in the spare queue would never send")
-            waiting = spare
+            unsafe waiting = spare
             spare = []
             for id in due { send(id) }
             due.removeAll(keepingCapacity: true)

@@ -47,19 +47,33 @@ struct BegunResponse: ~Copyable {
 /// The state of the answer to one request.
 ///
 /// ```
-/// awaiting ─begin─▶ begun ─end─▶ ended
-///     ▲               │
-///     └───takeBack────┘  while no byte of the final head has been sent
+/// awaiting ─takeOpening─▶ beginning ─begin─▶ begun ─end─▶ ended
+///     ▲                                        │
+///     └────────────────takeBack────────────────┘  while no byte of the final head has been sent
 /// ```
 enum AnswerState: ~Copyable {
     case awaiting(ResponseOpening)
+    /// The final head is being written.
+    case beginning
     case begun(BegunResponse)
     /// The connection is no longer HTTP.
     case ended
 
-    mutating func begin(_ head: (inout [UInt8]) -> Void) {
+    mutating func takeOpening() -> ResponseOpening {
         switch consume self {
-        case .awaiting(let opening): self = .begun(opening.begin(head))
+        case .awaiting(let opening):
+            self = .beginning
+            return opening
+        case .beginning: preconditionFailure("a request gets one final response")
+        case .begun: preconditionFailure("a request gets one final response")
+        case .ended: preconditionFailure("a request gets one final response")
+        }
+    }
+
+    mutating func begin(_ response: consuming BegunResponse) {
+        switch consume self {
+        case .beginning: self = .begun(response)
+        case .awaiting: preconditionFailure("a response begins with the opening that was taken for it")
         case .begun: preconditionFailure("a request gets one final response")
         case .ended: preconditionFailure("a request gets one final response")
         }
@@ -78,6 +92,7 @@ enum AnswerState: ~Copyable {
             }
             self = .awaiting(response.takeBack())
             return true
+        case .beginning: preconditionFailure("a head that is being written is not taken back")
         case .ended:
             self = .ended
             return false

@@ -52,7 +52,12 @@ final class Exchange: FetchListener {
     /// The zones of `snapshot`. A reload does not change them for this request.
     private let zones: [Zone]
     let request: OwnedRequest
-    var machine: RequestMachine
+    /// The methods of the machine call nothing outside it, so no two accesses overlap: the unchecked access is exclusive.
+    var machine: RequestMachine {
+        _read { yield unsafe uncheckedMachine }
+        _modify { yield unsafe &uncheckedMachine }
+    }
+    @exclusivity(unchecked) private var uncheckedMachine: RequestMachine
     var waiting = Waiting.nothing
     var lookUp = LookUp()
     /// The fetch has sent the head and waits for the request's body.
@@ -74,7 +79,7 @@ final class Exchange: FetchListener {
         zones = stream.worker.zones
         self.request = request
         awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
-        machine = RequestMachine(request.forMachine(snapshot))
+        unsafe uncheckedMachine = RequestMachine(request.forMachine(snapshot))
     }
 
     func start() {

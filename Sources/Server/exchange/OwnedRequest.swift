@@ -101,9 +101,10 @@ final class OwnedRequest {
         let keyRules = rules.keyRules(for: handling)
         // If the key is not the URI here, the key rules of an earlier call made it.
         if keyRules == nil && keyBytes == uri { return }
-        keyBytes = uri
-        keyRules?.apply(to: &keyBytes)
-        key = shared.key(of: keyBytes)
+        var made = uri
+        keyRules?.apply(to: &made)
+        key = shared.key(of: made)
+        keyBytes = made
     }
 
     /// The handling of a response with these fields. Rules that depend on its type apply now; zone and key do not change.

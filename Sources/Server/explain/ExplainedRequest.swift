@@ -26,7 +26,7 @@ func explainedRequest(
     }
     var keyBytes: [UInt8] = []
     appendNormalisedURI(head.target, of: bytes.span, to: &keyBytes)
-    var destinations = Destinations()
+    let destinations = Destinations()
     let request = OwnedRequest(
         received: ReceivedRequest(
             bytes: bytes, head: head, options: ConnectionOptions(head.fields, bytes: bytes.span),

@@ -16,22 +16,23 @@ final class Destination {
 /// Parsed hosts of recent requests by their bytes, because successive requests name the same few.
 ///
 /// A table of fixed size, in which a host replaces another one with the same hash. So hosts cannot fill memory.
-struct Destinations {
+final class Destinations {
     private struct Entry {
         var bytes: [UInt8]
         var destination: Destination
     }
-    private var entries = [Entry?](repeating: nil, count: 256)
+    /// Who leaves the table has nothing to say about it: the unchecked access is exclusive.
+    @exclusivity(unchecked) private var entries = [Entry?](repeating: nil, count: 256)
 
     /// Returns nil for a host that is neither a name nor an address.
-    mutating func destination(_ bytes: ArraySlice<UInt8>) -> Destination? {
+    func destination(_ bytes: ArraySlice<UInt8>) -> Destination? {
         var hash: UInt32 = 2_166_136_261
         for byte in bytes { hash = (hash ^ UInt32(byte)) &* 16_777_619 }
         let index = Int((hash ^ hash >> 16) & 255)
-        if let entry = entries[index], entry.bytes.elementsEqual(bytes) { return entry.destination }
+        if let entry = unsafe entries[index], entry.bytes.elementsEqual(bytes) { return entry.destination }
         guard let host = DestinationHost(bytes) else { return nil }
         let destination = Destination(host)
-        entries[index] = Entry(bytes: Array(bytes), destination: destination)
+        unsafe entries[index] = Entry(bytes: Array(bytes), destination: destination)
         return destination
     }
 }

@@ -9,45 +9,70 @@ package struct ConnectionID: Hashable, Sendable {
 
 /// Occupants by slot. A slot is used again with the next generation. A generation repeats after 2³² occupants of one slot; no job
 /// waits for that long.
-struct Slab<Occupant: AnyObject> {
+final class Slab<Occupant: AnyObject> {
     private struct Slot {
         var generation: UInt32
         var occupant: Occupant?
     }
-    private var slots: [Slot] = []
-    private var free: [UInt32] = []
+    // Nothing is called while one of the two changes, and no occupant is released: the unchecked access is exclusive.
+    @exclusivity(unchecked) private var slots: [Slot] = []
+    @exclusivity(unchecked) private var free: [UInt32] = []
     private(set) var count = 0
 
     /// Makes an occupant for a free slot. `make` must not use the slab.
-    mutating func insert(_ make: (ConnectionID) -> Occupant) -> Occupant {
-        count += 1
-        if let index = free.popLast() {
-            precondition(slots[Int(index)].occupant == nil, "a free slot has no occupant")
-            let occupant = make(ConnectionID(slot: index, generation: slots[Int(index)].generation))
-            slots[Int(index)].occupant = occupant
-            return occupant
-        }
-        let occupant = make(ConnectionID(slot: UInt32(slots.count), generation: 0))
-        slots.append(Slot(generation: 0, occupant: occupant))
+    func insert(_ make: (ConnectionID) -> Occupant) -> Occupant {
+        let id = reserve()
+        let occupant = make(id)
+        put(occupant, at: id)
         return occupant
+    }
+
+    /// Gives the occupant a slot. Returns its number.
+    func insert(_ occupant: Occupant) -> ConnectionID {
+        let id = reserve()
+        put(occupant, at: id)
+        return id
+    }
+
+    private func reserve() -> ConnectionID {
+        count += 1
+        if let index = unsafe free.popLast() {
+            return unsafe ConnectionID(slot: index, generation: slots[Int(index)].generation)
+        }
+        unsafe slots.append(Slot(generation: 0, occupant: nil))
+        return unsafe ConnectionID(slot: UInt32(slots.count - 1), generation: 0)
+    }
+
+    private func put(_ occupant: Occupant, at id: ConnectionID) {
+        unsafe precondition(slots[Int(id.slot)].occupant == nil, "a place has one occupant at a time")
+        unsafe slots[Int(id.slot)].occupant = occupant
     }
 
     /// The occupant with this number. Returns nil if it has been removed.
     subscript(_ id: ConnectionID) -> Occupant? {
-        guard slots.indices.contains(Int(id.slot)), slots[Int(id.slot)].generation == id.generation else { return nil }
-        return slots[Int(id.slot)].occupant
+        guard unsafe slots.indices.contains(Int(id.slot)), unsafe slots[Int(id.slot)].generation == id.generation
+        else { return nil }
+        return unsafe slots[Int(id.slot)].occupant
     }
 
     /// Removes the occupant with this number. Returns nil if it has been removed before.
-    mutating func remove(_ id: ConnectionID) -> Occupant? {
+    func remove(_ id: ConnectionID) -> Occupant? {
         guard let occupant = self[id] else { return nil }
-        slots[Int(id.slot)].occupant = nil
-        slots[Int(id.slot)].generation &+= 1
-        free.append(id.slot)
+        unsafe slots[Int(id.slot)].occupant = nil
+        unsafe slots[Int(id.slot)].generation &+= 1
+        unsafe free.append(id.slot)
         count -= 1
-        precondition(count + free.count == slots.count, "every slot is occupied or free")
+        unsafe precondition(count + free.count == slots.count, "every slot is occupied or free")
         return occupant
     }
 
-    var occupants: [Occupant] { slots.compactMap(\.occupant) }
+    func removeAll() {
+        let left = unsafe slots
+        unsafe slots = []
+        unsafe free = []
+        count = 0
+        _ = consume left
+    }
+
+    var occupants: [Occupant] { unsafe slots.compactMap(\.occupant) }
 }

@@ -38,10 +38,10 @@ import Synchronization
     let outBuffer: UnsafeMutableRawBufferPointer
     /// Vectors for `writev`. Unused between two writes.
     let vectors: UnsafeMutableBufferPointer<iovec>
-    var destinations = Destinations()
+    let destinations = Destinations()
     let pipes = PipePool()
-    var clients = Slab<ClientConnection>()
-    var fetches = Slab<Fetch>()
+    let clients = Slab<ClientConnection>()
+    let fetches = Slab<Fetch>()
     var tunnels: [ObjectIdentifier: TunnelRelay] = [:]
     private var closedClients: [ClientConnection] = []
     private(set) var isDraining = false
@@ -49,7 +49,7 @@ import Synchronization
     private(set) var resolver: Resolver!
     private(set) var origins: OriginPools!
     var credentials: VerifiedCredentials
-    var credentialDesk = CredentialDesk()
+    let credentialDesk = CredentialDesk()
     /// The client connections that send when the present turn of a body's writer is over.
     private(set) var readers: ReaderQueue!
     private let thread = pthread_self()
@@ -269,7 +269,7 @@ import Synchronization
     private func breakReferenceCycles() {
         precondition(clients.count == 0 && tunnels.isEmpty, "no connection outlives its worker")
         closedClients.removeAll()
-        fetches = Slab()
+        fetches.removeAll()
         gaugeTimer = nil
         origins = nil
         resolver = nil

@@ -68,7 +68,13 @@ final class Fetch: TimedObject, OriginStreamOwner {
     private(set) var id: ConnectionID?
     var link = Link.none
     var sink = Sink.none
-    var incoming: Incoming
+    /// Parsing and reading a body by its framing call nothing outside the value, so no two accesses overlap: the unchecked access is
+    /// exclusive.
+    var incoming: Incoming {
+        _read { yield unsafe uncheckedIncoming }
+        _modify { yield unsafe &uncheckedIncoming }
+    }
+    @exclusivity(unchecked) private var uncheckedIncoming: Incoming
     /// The whole request, with its body, has been sent or queued.
     var requestIsSent = false
     var isPaused = false
@@ -97,7 +103,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         self.transfer = transfer
         self.hole = hole
         reason = plan.reason
-        incoming = Incoming()
+        unsafe uncheckedIncoming = Incoming()
         invalidationsBefore = request.tier.invalidations
         startedAt = worker.loop.now
         let listening: Retrieval.Client = client == nil ? .none : isAnswered ? .answered : .waiting
@@ -116,12 +122,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
     @discardableResult
     func enrol() -> ConnectionID {
         precondition(id == nil && !isIn(.finished), "a fetch has one life")
-        var place: ConnectionID?
-        _ = worker.fetches.insert { id in
-            place = id
-            return self
-        }
-        guard let place else { preconditionFailure("a fetch that is enrolled has a place") }
+        let place = worker.fetches.insert(self)
         id = place
         return place
     }

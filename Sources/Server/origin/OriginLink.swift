@@ -27,11 +27,24 @@ final class OriginLink: TimedObject {
     private unowned let pools: OriginPools
     /// Nil once it is closed or surrendered. The access is unchecked, but exclusive: no method of a transport calls back.
     @exclusivity(unchecked) private var transport: Transport?
-    private var readEvent = IOEvent()
-    private var writeEvent = IOEvent()
+    /// No method of an `IOEvent` or an `OutputQueue` calls back either.
+    private var readEvent: IOEvent {
+        _read { yield unsafe uncheckedReadEvent }
+        _modify { yield unsafe &uncheckedReadEvent }
+    }
+    @exclusivity(unchecked) private var uncheckedReadEvent = IOEvent()
+    private var writeEvent: IOEvent {
+        _read { yield unsafe uncheckedWriteEvent }
+        _modify { yield unsafe &uncheckedWriteEvent }
+    }
+    @exclusivity(unchecked) private var uncheckedWriteEvent = IOEvent()
     /// Whether the owner wants to hear of bytes that arrive. Always true while the link is idle.
     private var isReading = false
-    private var pending = OutputQueue()
+    private var pending: OutputQueue {
+        _read { yield unsafe uncheckedPending }
+        _modify { yield unsafe &uncheckedPending }
+    }
+    @exclusivity(unchecked) private var uncheckedPending = OutputQueue()
 
     init(
         worker: Worker, pools: OriginPools, pool: OriginPool, address: SocketAddress,

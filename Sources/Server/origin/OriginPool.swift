@@ -4,11 +4,15 @@ import Routing
 final class OriginPool {
     let key: LinkKey
     /// The link that was used last is at the end.
-    private(set) var idle: [OriginLink] = []
+    var idle: [OriginLink] { unsafe uncheckedIdle }
     /// Links that are idle, in use or being opened.
     private(set) var openCount = 0
     /// Requests in the order in which they came. Bounded by `Limits.originQueueMax`.
-    private(set) var queue: [StreamRequest] = []
+    var queue: [StreamRequest] { unsafe uncheckedQueue }
+
+    // Nothing is called, and nothing is released, while one of the two changes: the unchecked access is exclusive.
+    @exclusivity(unchecked) private var uncheckedIdle: [OriginLink] = []
+    @exclusivity(unchecked) private var uncheckedQueue: [StreamRequest] = []
 
     init(key: LinkKey) { self.key = key }
 
@@ -27,12 +31,12 @@ final class OriginPool {
     func addIdle(_ link: OriginLink) {
         precondition(
             link.streamsInUse == 0 && link.pool === self, "an idle link is in its own pool, and nobody uses it")
-        idle.append(link)
+        unsafe uncheckedIdle.append(link)
         precondition(idle.count <= openCount, "every idle link is open")
     }
 
     func popIdle() -> OriginLink? {
-        guard let link = idle.popLast() else { return nil }
+        guard let link = unsafe uncheckedIdle.popLast() else { return nil }
         precondition(link.streamsInUse == 0, "nobody uses an idle link")
         return link
     }
@@ -40,21 +44,21 @@ final class OriginPool {
     /// Returns false if the link is not idle.
     func removeIdle(_ link: OriginLink) -> Bool {
         guard let index = idle.firstIndex(where: { $0 === link }) else { return false }
-        idle.remove(at: index)
+        _ = unsafe uncheckedIdle.remove(at: index)
         return true
     }
 
     // MARK: the queue
 
-    func enqueue(_ request: StreamRequest) { queue.append(request) }
+    func enqueue(_ request: StreamRequest) { unsafe uncheckedQueue.append(request) }
 
-    func dequeue() -> StreamRequest? { queue.isEmpty ? nil : queue.removeFirst() }
+    func dequeue() -> StreamRequest? { queue.isEmpty ? nil : unsafe uncheckedQueue.removeFirst() }
 
     /// Removes and returns the first request in the queue that satisfies the condition.
     func dequeue(where isSuitable: (StreamRequest) -> Bool) -> StreamRequest? {
         guard let index = queue.firstIndex(where: isSuitable) else { return nil }
-        return queue.remove(at: index)
+        return unsafe uncheckedQueue.remove(at: index)
     }
 
-    func leaveQueue(_ request: StreamRequest) { queue.removeAll { $0 === request } }
+    func leaveQueue(_ request: StreamRequest) { _ = dequeue { $0 === request } }
 }

@@ -9,6 +9,7 @@ import Glibc
 package struct OutputQueue: ~Copyable {
     private var bytes: [UInt8] = []
     private var sent = 0
+    private var isLent = false
 
     /// The most memory, in bytes, that an empty queue keeps for the next bytes.
     private static let capacityKept = 16 << 10
@@ -26,11 +27,24 @@ package struct OutputQueue: ~Copyable {
     package mutating func append(_ bytes: UnsafeRawBufferPointer) { unsafe self.bytes.append(contentsOf: bytes) }
     package mutating func append(_ bytes: [UInt8]) { self.bytes.append(contentsOf: bytes) }
 
-    /// Lets `write` append to the queue. It must not change or remove the bytes before.
-    package mutating func append<Result>(_ write: (inout [UInt8]) -> Result) -> Result {
-        let before = bytes.count
-        defer { precondition(bytes.count >= before, "queued bytes were removed") }
-        return write(&bytes)
+    package mutating func append(_ text: StaticString) {
+        unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Hands out the bytes so that the caller appends to them. Until `takeBack` the queue must not be used. The bytes that are queued
+    /// already must not change.
+    package mutating func lendBytes() -> [UInt8] {
+        precondition(!isLent, "the bytes are lent to one caller at a time")
+        isLent = true
+        var lent: [UInt8] = []
+        swap(&lent, &bytes)
+        return lent
+    }
+
+    package mutating func takeBack(_ lent: consuming [UInt8]) {
+        precondition(isLent && bytes.isEmpty && lent.count >= sent, "queued bytes were removed, or others were queued in the meantime")
+        bytes = lent
+        isLent = false
     }
 
     /// The socket accepted `count` bytes.

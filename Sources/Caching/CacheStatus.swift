@@ -62,7 +62,7 @@ package struct CacheStatus: Sendable, Equatable {
         }
         if let forwardStatus {
             append("; fwd-status=", to: &bytes)
-            appendDecimal(Int64(forwardStatus), to: &bytes)
+            appendStatus(forwardStatus, to: &bytes)
         }
         if let ttl {
             append("; ttl=", to: &bytes)

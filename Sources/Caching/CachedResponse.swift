@@ -2,28 +2,31 @@ package import Message
 
 /// What Caching knows about a stored response: a value that is computed when the response is stored, and again when it is freshened.
 package struct CachedResponse: Sendable, Equatable {
-    package let status: UInt16
-    /// The directives that count: those of `Cache-Control` or a targeted field, without what the handling overrides.
-    package let directives: ResponseDirectives
+    /// What stays as it is when a 304 brings nothing but new times. Shared, so that a copy of the response retains one object.
+    private let lasting: LastingPart
     package private(set) var lifetime: FreshnessLifetime
     /// The value of `Date`. The second of arrival if there is none, or none that is valid (RFC 9110 §6.6.1).
     package private(set) var date: WallTime
     /// The value of `Age`, or zero: age_value in RFC 9111 §4.2.3.
     package private(set) var ageValue: Seconds
     package private(set) var requestTime: WallTime
-    package let eTag: EntityTag?
-    package let lastModified: WallTime?
-    /// `Last-Modified` as it was received, for `If-Modified-Since`. Empty if there is none that is valid.
-    package let lastModifiedBytes: [UInt8]
-    package let vary: Vary
-    /// `Content-Encoding` in lower case, with its lines joined. Empty if there is none.
-    package let contentEncoding: [UInt8]
-    /// The response says `Accept-Ranges: none` (RFC 9110 §14.3).
-    package let refusesRanges: Bool
     /// Everything that `reuse` looks at, in integers: it can be copied without retaining anything.
     package private(set) var terms: ReuseTerms
+
+    package var status: UInt16 { lasting.status }
+    /// The directives that count: those of `Cache-Control` or a targeted field, without what the handling overrides.
+    package var directives: ResponseDirectives { lasting.directives }
+    package var eTag: EntityTag? { lasting.eTag }
+    package var lastModified: WallTime? { lasting.lastModified }
+    /// `Last-Modified` as it was received, for `If-Modified-Since`. Empty if there is none that is valid.
+    package var lastModifiedBytes: [UInt8] { lasting.lastModifiedBytes }
+    package var vary: Vary { lasting.vary }
+    /// `Content-Encoding` in lower case, with its lines joined. Empty if there is none.
+    package var contentEncoding: [UInt8] { lasting.contentEncoding }
+    /// The response says `Accept-Ranges: none` (RFC 9110 §14.3).
+    package var refusesRanges: Bool { lasting.refusesRanges }
     /// `directives` are exactly those of `Cache-Control`.
-    let hasOriginDirectives: Bool
+    var hasOriginDirectives: Bool { lasting.hasOriginDirectives }
 
     /// - Parameters:
     ///   - fields: the stored fields, including `Age`.
@@ -42,16 +45,12 @@ package struct CachedResponse: Sendable, Equatable {
         status: UInt16, fields: Fields, heeded: HeededDirectives, requestTime: WallTime, responseTime: WallTime,
         policy: CachePolicy, handling: CacheHandling
     ) {
-        self.status = status
-        directives = heeded.directives
-        hasOriginDirectives = handling.heedsOriginDirectives
-        let described = FieldsDescribingContent(fields, received: responseTime)
-        (eTag, lastModified, lastModifiedBytes) = (described.eTag, described.lastModified, described.lastModifiedBytes)
-        (vary, contentEncoding) = (described.vary, described.contentEncoding)
-        refusesRanges = described.refusesRanges
+        lasting = LastingPart(
+            status, heeded.directives, hasOriginDirectives: handling.heedsOriginDirectives, fields,
+            received: responseTime)
         let times = CachedTimes(
-            status: status, fields: fields, directives: directives, countsExpires: !heeded.isTargeted,
-            lastModified: lastModified, requestTime: requestTime, responseTime: responseTime, policy: policy,
+            status: status, fields: fields, directives: heeded.directives, countsExpires: !heeded.isTargeted,
+            lastModified: lasting.lastModified, requestTime: requestTime, responseTime: responseTime, policy: policy,
             handling: handling)
         self.requestTime = requestTime
         date = times.date
@@ -102,18 +101,16 @@ package struct CachedResponse: Sendable, Equatable {
 
     /// - Parameter fields: the fields from which the value was made.
     package init(from form: inout StoredFormReader, fields: Fields) throws(StoredFormError) {
-        status = try form.read()
-        directives = try ResponseDirectives(from: &form)
+        let status: UInt16 = try form.read()
+        let directives = try ResponseDirectives(from: &form)
         lifetime = try FreshnessLifetime(from: &form)
         date = try form.readTime()
         ageValue = try form.readSeconds()
         requestTime = try form.readTime()
-        hasOriginDirectives = try form.readFlags()[0]
+        let hasOriginDirectives = try form.readFlags()[0]
         terms = try ReuseTerms(from: &form)
-        let described = FieldsDescribingContent(fields, received: terms.responseTime)
-        (eTag, lastModified, lastModifiedBytes) = (described.eTag, described.lastModified, described.lastModifiedBytes)
-        (vary, contentEncoding) = (described.vary, described.contentEncoding)
-        refusesRanges = described.refusesRanges
+        lasting = LastingPart(
+            status, directives, hasOriginDirectives: hasOriginDirectives, fields, received: terms.responseTime)
     }
 
     package var lifetimeSeconds: Seconds { terms.lifetime }
@@ -135,8 +132,11 @@ package struct CachedResponse: Sendable, Equatable {
     }
 }
 
-/// What the fields alone say about the content.
-private struct FieldsDescribingContent {
+/// What a response says about its content and whom it is for.
+private final class LastingPart: Sendable, Equatable {
+    let status: UInt16
+    let directives: ResponseDirectives
+    let hasOriginDirectives: Bool
     let eTag: EntityTag?
     let lastModified: WallTime?
     let lastModifiedBytes: [UInt8]
@@ -144,7 +144,13 @@ private struct FieldsDescribingContent {
     let contentEncoding: [UInt8]
     let refusesRanges: Bool
 
-    init(_ fields: Fields, received: WallTime) {
+    init(
+        _ status: UInt16, _ directives: ResponseDirectives, hasOriginDirectives: Bool, _ fields: Fields,
+        received: WallTime
+    ) {
+        self.status = status
+        self.directives = directives
+        self.hasOriginDirectives = hasOriginDirectives
         eTag = fields.first(.eTag).flatMap { EntityTag(parsing: $0) }
         let modified = lastModifiedField(fields, received: received)
         lastModified = modified?.time
@@ -152,5 +158,12 @@ private struct FieldsDescribingContent {
         vary = Vary(fields)
         contentEncoding = fields.joined(.contentEncoding)?.map(asciiLowercased) ?? []
         refusesRanges = fields.joined(.acceptRanges).map { equalsIgnoringCase(trimOWS($0[...]), "none") } ?? false
+    }
+
+    static func == (a: LastingPart, b: LastingPart) -> Bool {
+        a === b
+            || (a.status == b.status && a.directives == b.directives && a.hasOriginDirectives == b.hasOriginDirectives
+                && a.eTag == b.eTag && a.lastModified == b.lastModified && a.lastModifiedBytes == b.lastModifiedBytes
+                && a.vary == b.vary && a.contentEncoding == b.contentEncoding && a.refusesRanges == b.refusesRanges)
     }
 }

@@ -110,7 +110,10 @@ package enum ForwardedHead {
     package static func appendFraming(_ framing: Framing, to out: inout [UInt8]) {
         switch framing {
         case .none, .untilClose: break
-        case .length(let count): HeadWriter.append(.contentLength, Int(clamping: count), to: &out)
+        case .length(let count):
+            out.append("Content-Length: ")
+            appendDecimal(count, to: &out)
+            out.append("\r\n")
         case .chunked: out.append("Transfer-Encoding: chunked\r\n")
         }
     }

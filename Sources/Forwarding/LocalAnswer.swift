@@ -12,7 +12,7 @@ package enum LocalAnswer {
     /// - Parameters:
     ///   - hasDestination: the host of the target is a valid name or address.
     ///   - instance: tells this Larder from others in `Via`.
-    package init?(_ request: ReceivedRequest, hasDestination: Bool, instance: [UInt8]) {
+    package init?(_ request: ReceivedRequest, hasDestination: Bool, instance: Instance) {
         if LocalAnswer.isLoop(request.fields, instance: instance) {
             self = .refusal(.loopDetected)
             return
@@ -50,8 +50,8 @@ package enum LocalAnswer {
     }
 
     /// Whether `Via` names this instance, so that the request has been here before (RFC 9110 §7.6.3).
-    private static func isLoop(_ fields: Fields, instance: [UInt8]) -> Bool {
-        fields.all(.via).contains { $0.contains(instance) }
+    private static func isLoop(_ fields: Fields, instance: Instance) -> Bool {
+        fields.all(.via).contains { $0.contains(instance.name) }
     }
 
     /// Whether the request has `Max-Forwards: 0` (RFC 9110 §7.6.2).

@@ -25,7 +25,7 @@ package struct OutgoingRequest: Sendable {
     }
 
     private let received: ReceivedRequest
-    private let instance: [UInt8]
+    private let instance: Instance
     private let isUpgrade: Bool
     /// Fields of the client with a `FieldName` that are not sent.
     private var dropped: FieldNameSet
@@ -43,7 +43,7 @@ package struct OutgoingRequest: Sendable {
     ///   - conditions: validators of a stored response, a missing range, and the coding of the stored response. They replace the client's
     ///     own conditions (RFC 9111 §4.3.1) and its fields of the same names. If there are none, the client's conditions are sent.
     ///   - instance: the comment in `Via` that tells this Larder from others, so that a loop is detected (RFC 9110 §7.6.3).
-    package init(_ received: ReceivedRequest, conditions: [(FieldName, [UInt8])], instance: [UInt8]) {
+    package init(_ received: ReceivedRequest, conditions: [(FieldName, [UInt8])], instance: Instance) {
         self.received = received
         self.instance = instance
         self.conditions = conditions
@@ -84,7 +84,7 @@ package struct OutgoingRequest: Sendable {
 
     /// Calls `body` with the name and value of each field line in the order in which they are sent, `Host` first.
     package func forEachField(_ body: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Void) {
-        var bytes: [UInt8] = []
+        var bytes = Array("Host: ".utf8)
         appendFields(to: &bytes)
         var start = 0
         while let end = bytes[start...].firstIndex(of: 0x0D), let colon = bytes[start..<end].firstIndex(of: 0x3A) {
@@ -147,13 +147,13 @@ package struct OutgoingRequest: Sendable {
         out.append(contentsOf: methodText)
         out.append(0x20)
         appendTarget(to: &out)
-        out.append(" HTTP/1.1\r\n")
+        out.append(" HTTP/1.1\r\nHost: ")
         appendFields(to: &out)
         out.append("\r\n")
     }
 
+    /// The field lines, from the value of `Host` on.
     private func appendFields(to out: inout [UInt8]) {
-        out.append("Host: ")
         appendAuthority(to: &out)
         out.append("\r\n")
         let fields = received.fields
@@ -225,8 +225,6 @@ package struct OutgoingRequest: Sendable {
                 appendFieldLine(fields.name(of: line), fields.value(of: line), to: &out)
             }
         }
-        out.append(received.head.minorVersion == 0 ? "Via: 1.0 larder (" : "Via: 1.1 larder (")
-        out.append(contentsOf: instance)
-        out.append(")\r\n")
+        out.append(contentsOf: received.head.minorVersion == 0 ? instance.viaLine10 : instance.viaLine11)
     }
 }

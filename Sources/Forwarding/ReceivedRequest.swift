@@ -2,7 +2,9 @@ package import Framing
 package import Message
 
 /// The head of a request as received from a client, with the framing of its body.
-package struct ReceivedRequest: Sendable {
+///
+/// A class: what waits for something, and what goes out, share one.
+package final class ReceivedRequest: Sendable {
     /// The bytes that the offsets of `head` refer to.
     package let bytes: [UInt8]
     package let head: RequestHead

@@ -6,12 +6,16 @@ package import Message
 ///
 /// - Parameter reason: the reason phrase that an origin sent. Nil: the registered one.
 package func appendStatusLine(_ status: UInt16, reason: ArraySlice<UInt8>?, to bytes: inout [UInt8]) {
-    if status == 200, reason == nil { return bytes.append("HTTP/1.1 200 OK\r\n") }
+    if status == 200, reason.map(isOK) ?? true { return bytes.append("HTTP/1.1 200 OK\r\n") }
     bytes.append("HTTP/1.1 ")
-    appendDecimal(UInt64(status), to: &bytes)
+    appendStatus(status, to: &bytes)
     bytes.append(0x20)
     if let reason { bytes.append(contentsOf: reason) } else { bytes.append(reasonPhrase(status)) }
     bytes.append("\r\n")
+}
+
+private func isOK(_ reason: ArraySlice<UInt8>) -> Bool {
+    reason.count == 2 && reason[reason.startIndex] == 0x4F && reason[reason.startIndex + 1] == 0x4B
 }
 
 /// Appends `method SP request-target SP HTTP/1.x CRLF`.

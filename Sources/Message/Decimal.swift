@@ -35,3 +35,11 @@ package func appendDecimal(_ value: UInt64, to bytes: inout [UInt8]) {
         for index in first..<digits.count { out.append(digits[index]) }
     }
 }
+
+/// Appends the three digits of a status code (RFC 9110 §15).
+package func appendStatus(_ status: UInt16, to bytes: inout [UInt8]) {
+    precondition(100...999 ~= status, "a status code has three digits")
+    bytes.append(0x30 + UInt8(truncatingIfNeeded: status / 100))
+    bytes.append(0x30 + UInt8(truncatingIfNeeded: status / 10 % 10))
+    bytes.append(0x30 + UInt8(truncatingIfNeeded: status % 10))
+}

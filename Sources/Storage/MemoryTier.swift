@@ -99,9 +99,9 @@ package final class MemoryTier: Sendable {
     /// and all others follow.
     /// - Parameter knownNewest: the first response that `lookup` returned. Nil if it returned none.
     package func lead(
-        _ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer, knownNewest: StoredRecord?
+        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?
     ) -> Leadership {
-        unsafe shelves.lead(key, keyBytes, knownNewest: knownNewest)
+        shelves.lead(key, keyBytes, knownNewest: knownNewest)
     }
 }
 

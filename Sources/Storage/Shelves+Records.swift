@@ -92,19 +92,17 @@ extension Shelves {
 
 extension Shelves {
     func lead(
-        _ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer, knownNewest: StoredRecord?
+        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?
     ) -> Leadership {
         read(shardIndex(key)) { shard in
-            guard unsafe shard.table.variants(key, keyBytes)?.first === knownNewest else { return .lookAgain }
+            let newest = unsafe keyBytes.withUnsafeBytes { unsafe shard.table.variants(key, $0)?.first }
+            guard newest === knownNewest else { return .lookAgain }
             let running = shard.transfers[key]
-            if let running {
-                let isSame = unsafe running.keyBytes.withUnsafeBytes {
-                    unsafe $0.count == keyBytes.count && equalBytes($0, keyBytes)
-                }
-                // A request for another key with the same hash leads, and nobody can join it.
-                if isSame { return .follow(Transfer(running, self, isLeader: false)) }
+            // A request for another key with the same hash leads, and nobody can join it.
+            if let running, running.keyBytes == keyBytes {
+                return .follow(Transfer(running, self, isLeader: false))
             }
-            let state = unsafe TransferState(key: key, keyBytes: Array(keyBytes))
+            let state = TransferState(key: key, keyBytes: keyBytes)
             if running == nil { shard.transfers[key] = state }
             return .lead(Transfer(state, self, isLeader: true))
         }

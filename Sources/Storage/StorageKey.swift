@@ -7,4 +7,7 @@ package struct StorageKey: Hashable, Sendable {
         self.high = high
         self.low = low
     }
+
+    /// Both halves are a keyed hash already: one is enough to find a place in a table.
+    package func hash(into hasher: inout Hasher) { hasher.combine(low) }
 }

@@ -111,9 +111,9 @@ package final class Tiers: Sendable {
     }
 
     package func lead(
-        _ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer, knownNewest: StoredRecord?
+        _ key: StorageKey, _ keyBytes: [UInt8], knownNewest: StoredRecord?
     ) -> Leadership {
-        unsafe memory.lead(key, keyBytes, knownNewest: knownNewest)
+        memory.lead(key, keyBytes, knownNewest: knownNewest)
     }
 
     package var invalidations: Int { memory.invalidations }

@@ -35,6 +35,7 @@ extension Retrieval {
 
     /// The stored response that a 304 selects, among those whose validators were sent (RFC 9111 §4.3.4). Nil if it selects none.
     private func confirmed(by head: Head) -> Confirmed? {
+        guard let stored else { return nil }
         if let selected = stored.selected {
             return confirms(head.fields, selected, received: head.receivedAt) ? .selected : nil
         }
@@ -44,7 +45,7 @@ extension Retrieval {
 
     /// The 304 selects no stored response, so it updates nothing. Asks again without conditions (RFC 9111 §4.3.4).
     private func askForTheWhole(_ plan: RetrievalPlan) -> Action {
-        stored.candidates = []
+        stored = stored?.selected.map { Stored(selected: $0) }
         state = .opening(.first(RetrievalPlan(reason: plan.reason, isLeading: plan.isLeading)))
         return .outdateSelected
     }
@@ -110,7 +111,7 @@ extension Retrieval {
         hole part: PartAsked, _ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
     ) -> Action {
         let removesStored = [200, 404, 410, 416].contains(head.status)
-        stored = Stored()
+        stored = nil
         guard isClientWaiting else {
             // The client has bytes of the old representation. They cannot be completed.
             return .abandonHole(removesStored: removesStored, then: finish(.brokenOff(keepsPart: true)))

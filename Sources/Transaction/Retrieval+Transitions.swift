@@ -70,7 +70,7 @@ extension Retrieval {
         switch state {
         case .asked(let question, var attempt):
             attempt.interimResponses += 1
-            guard attempt.interimResponses <= request.limits.interimResponsesMax else {
+            guard attempt.interimResponses <= request.interimResponsesMax else {
                 return fail(question, .responseInvalid, now, staleMayServe)
             }
             state = .asked(question, attempt)
@@ -119,7 +119,7 @@ extension Retrieval {
         case .asked(let question, let attempt):
             // A pooled connection that ends before any byte of an answer was probably closed while it was idle (RFC 9112 §9.3.1).
             let wasIdleTooLong = attempt.isReused && !headBegan && attempt.interimResponses == 0
-            if wasIdleTooLong, request.isReplayable, deadConnections < request.limits.deadConnectionRetriesMax {
+            if wasIdleTooLong, request.isReplayable, deadConnections < request.deadConnectionRetriesMax {
                 deadConnections += 1
                 state = .opening(question)
                 return .reopen

@@ -25,28 +25,30 @@ package final class Retrieval {
         /// The target URI of a POST, whose response may be stored for a later GET (RFC 9110 §9.3.3). Nil for other methods.
         package let postTarget: TargetURI?
         package let policy: CachePolicy
-        package let limits: Limits
+        let interimResponsesMax: Int
+        let deadConnectionRetriesMax: Int
 
         package init(
-            cache: CacheRequest, isUpgrade: Bool, postTarget: TargetURI?, policy: CachePolicy, limits: Limits
+            cache: CacheRequest, isUpgrade: Bool, postTarget: TargetURI?, policy: CachePolicy, limits: borrowing Limits
         ) {
             self.cache = cache
             self.isUpgrade = isUpgrade
             self.postTarget = postTarget
             self.policy = policy
-            self.limits = limits
+            interimResponsesMax = limits.interimResponsesMax
+            deadConnectionRetriesMax = limits.deadConnectionRetriesMax
         }
 
         /// Whether the request may be sent again after its connection turned out to be dead (RFC 9110 §9.2.2).
         package var isReplayable: Bool { cache.method.isIdempotent && !cache.hasBody && !cache.overridesMethod }
     }
 
-    /// The stored responses whose validators may be sent (RFC 9111 §4.3.1).
-    package struct Stored: Sendable {
+    /// The stored responses whose validators may be sent (RFC 9111 §4.3.1). A class: most retrievals have none and spare the room.
+    package final class Stored: Sendable {
         /// The selected response. It is validated, and is served stale if the origin fails.
-        package var selected: CachedResponse?
+        package let selected: CachedResponse?
         /// Other variants, one of which a 304 may select.
-        package var candidates: [CachedResponse]
+        package let candidates: [CachedResponse]
 
         package init(selected: CachedResponse? = nil, candidates: [CachedResponse] = []) {
             self.selected = selected
@@ -119,7 +121,8 @@ package final class Retrieval {
     package enum Phase: Sendable { case ready, opening, asked, storing, receiving, pausing, finished }
 
     package let request: Request
-    var stored: Stored
+    /// Nil where nothing that is stored matters.
+    var stored: Stored?
     /// The head of the response that is passed on; nil until there is one.
     var passed: (status: UInt16, fields: Fields)?
     var listener: Client
@@ -135,7 +138,7 @@ package final class Retrieval {
     ///   - client: `.none` if no client waits, as for a validation after a stale answer.
     ///   - resumptionsInVainMax: successive resumptions without a single byte after which the retrieval gives up.
     package convenience init(
-        _ request: Request, _ plan: RetrievalPlan, stored: Stored = Stored(), client: Client, now: WallTime,
+        _ request: Request, _ plan: RetrievalPlan, stored: Stored? = nil, client: Client, now: WallTime,
         resumptionsInVainMax: Int = 4
     ) {
         self.init(request, .first(plan), stored, client, now, resumptionsInVainMax)
@@ -148,11 +151,11 @@ package final class Retrieval {
         _ request: Request, hole: PartAsked, client: Client, now: WallTime, resumptionsInVainMax: Int = 4
     ) {
         let plan = RetrievalPlan(reason: .partial)
-        self.init(request, .hole(hole, plan), Stored(), client, now, resumptionsInVainMax)
+        self.init(request, .hole(hole, plan), nil, client, now, resumptionsInVainMax)
     }
 
     private init(
-        _ request: Request, _ question: Question, _ stored: Stored, _ client: Client, _ now: WallTime, _ inVainMax: Int
+        _ request: Request, _ question: Question, _ stored: Stored?, _ client: Client, _ now: WallTime, _ inVainMax: Int
     ) {
         self.request = request
         self.stored = stored
@@ -218,7 +221,7 @@ extension Retrieval {
             if case .fill = receiving.sink { return part.conditions(asStored: true) }
             return part.conditions(asStored: false)
         case .first(let plan):
-            guard plan.isConditional else { return [] }
+            guard plan.isConditional, let stored else { return [] }
             if let selected = stored.selected { return conditionalFields(for: selected) }
             return conditionalFields(forOneOf: stored.candidates)
         }

@@ -259,7 +259,7 @@ struct LocalAnswerTests {
     {
         let received = try request(row.line, ["Host: h"] + row.fields)
         let kind: Kind =
-            switch LocalAnswer(received, hasDestination: true, instance: Array("(id)".utf8)) {
+            switch LocalAnswer(received, hasDestination: true, instance: Instance(Array("(id)".utf8))) {
             case nil: .none
             case .refusal(let refusal): .refusal(refusal)
             case .response(let status, _, _): .response(status)
@@ -269,7 +269,7 @@ struct LocalAnswerTests {
 
     @Test func `an invalid host is refused`() throws {
         let received = try request("GET http://h/ HTTP/1.1", "Host: h")
-        guard case .refusal(.hostInvalid) = LocalAnswer(received, hasDestination: false, instance: [1]) else {
+        guard case .refusal(.hostInvalid) = LocalAnswer(received, hasDestination: false, instance: Instance([1])) else {
             Issue.record("it is forwarded")
             return
         }
@@ -278,7 +278,7 @@ struct LocalAnswerTests {
     @Test func `TRACE returns the request without its secrets`() throws {
         let received = try request(
             "TRACE http://h/ HTTP/1.1", "Host: h", "Max-Forwards: 0", "Cookie: a=b", "Authorization: x", "X: 1")
-        guard case .response(_, _, let body) = LocalAnswer(received, hasDestination: true, instance: [1]) else {
+        guard case .response(_, _, let body) = LocalAnswer(received, hasDestination: true, instance: Instance([1])) else {
             Issue.record("it is not answered")
             return
         }

@@ -117,7 +117,7 @@ struct OutgoingRequestValueTests {
         let received = try request(
             "GET http://h/ HTTP/1.1", "Host: h", "If-None-Match: \"old\"", "If-Modified-Since: x", "X: 1")
         let outgoing = OutgoingRequest(
-            received, conditions: [(.ifNoneMatch, Array("\"new\"".utf8))], instance: Array("id".utf8))
+            received, conditions: [(.ifNoneMatch, Array("\"new\"".utf8))], instance: Instance(Array("id".utf8)))
         #expect(outgoing.lines.dropFirst(2) == ["X: 1", "If-None-Match: \"new\"", "Via: 1.1 larder (id)"])
     }
 

@@ -52,7 +52,7 @@ extension MemoryTier {
     }
 
     func lead(_ name: String, knownNewest: StoredRecord? = nil) -> Leadership {
-        unsafe Array(name.utf8).withUnsafeBytes { unsafe lead(storageKey(name), $0, knownNewest: knownNewest) }
+        lead(storageKey(name), Array(name.utf8), knownNewest: knownNewest)
     }
 
     /// Stores a complete response; nil where there was no room.

@@ -133,8 +133,7 @@ struct TransferTests {
         let running = try leader("a")
         let bytes = Array("x".utf8)
         for _ in 0..<2 {
-            let leadership = unsafe bytes.withUnsafeBytes { unsafe tier.lead(storageKey("a"), $0, knownNewest: nil) }
-            guard case .lead(let alone) = leadership else {
+            guard case .lead(let alone) = tier.lead(storageKey("a"), bytes, knownNewest: nil) else {
                 Issue.record("it must not follow another key's transfer")
                 return
             }

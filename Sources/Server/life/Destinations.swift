@@ -13,6 +13,10 @@ final class Destination {
     }
 }
 
+private func areEqual(_ a: [UInt8], _ b: ArraySlice<UInt8>) -> Bool {
+    Message.areEqual(a.span, 0..<a.count, b.span, 0..<b.count)
+}
+
 /// Parsed hosts of recent requests by their bytes, because successive requests name the same few.
 ///
 /// A table of fixed size, in which a host replaces another one with the same hash. So hosts cannot fill memory.
@@ -29,7 +33,7 @@ final class Destinations {
         var hash: UInt32 = 2_166_136_261
         for byte in bytes { hash = (hash ^ UInt32(byte)) &* 16_777_619 }
         let index = Int((hash ^ hash >> 16) & 255)
-        if let entry = unsafe entries[index], entry.bytes.elementsEqual(bytes) { return entry.destination }
+        if let entry = unsafe entries[index], areEqual(entry.bytes, bytes) { return entry.destination }
         guard let host = DestinationHost(bytes) else { return nil }
         let destination = Destination(host)
         unsafe entries[index] = Entry(bytes: Array(bytes), destination: destination)

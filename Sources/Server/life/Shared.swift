@@ -20,7 +20,7 @@ package final class Shared: Sendable {
     let exchanges = Occupancy()
     let tunnels = Occupancy()
     /// Tells this process from other Larders in `Via`.
-    let instance: [UInt8]
+    let instance: Instance
     /// The key of the digests under which verified credentials are remembered.
     let digestKey: [UInt8]
 
@@ -45,7 +45,7 @@ package final class Shared: Sendable {
         self.accessLog = accessLog
         self.hasher = hasher
         digestKey = Shared.random(32)
-        instance = Shared.random(6).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
+        instance = Instance(Shared.random(6).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] })
     }
 
     private static func random(_ count: Int) -> [UInt8] {

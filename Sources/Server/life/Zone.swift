@@ -29,7 +29,7 @@ package final class Zone: Sendable {
     }
 
     func lead(_ key: StorageKey, _ uri: [UInt8], knownNewest: StoredRecord?) -> Leadership {
-        unsafe uri.withUnsafeBytes { unsafe tier.lead(key, $0, knownNewest: knownNewest) }
+        tier.lead(key, uri, knownNewest: knownNewest)
     }
 
     func invalidate(_ key: StorageKey, _ uri: [UInt8]) -> Int {

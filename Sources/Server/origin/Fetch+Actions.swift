@@ -145,7 +145,11 @@ extension Fetch {
     private func finish(_ ending: Retrieval.Ending) {
         precondition(isIn(.finished), "the machine decides when a retrieval ends")
         let trailers = incoming.body.trailers
-        releaseStream(isComplete: ending == .whole)
+        if case .whole = ending {
+            releaseStream(isComplete: true)
+        } else {
+            releaseStream(isComplete: false)
+        }
         switch ending {
         case .whole: finishSink(ForwardedHead.trailers(trailers))
         case .failed(let refusal):

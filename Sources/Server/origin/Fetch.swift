@@ -113,7 +113,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         } else {
             let known =
                 stored == nil && candidates.isEmpty
-                ? Retrieval.Stored() : Retrieval.Stored(selected: stored?.cached, candidates: candidates.map(\.cached))
+                ? nil : Retrieval.Stored(selected: stored?.cached, candidates: candidates.map(\.cached))
             retrieval = Retrieval(asked, plan, stored: known, client: listening, now: worker.wallTime)
         }
     }

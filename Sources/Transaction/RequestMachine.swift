@@ -167,38 +167,62 @@ package struct RequestMachine: Sendable {
     }
 
     /// Takes an event and returns what the driver does next. Traps if the event cannot occur in the present state.
+    ///
+    /// Each state decides every event by name, so that a new event does not compile until each state has an answer to it.
     package mutating func on(_ event: Event) -> Action {
+        switch state {
+        case .started: return started(event)
+        case .identifying: return identifying(event)
+        case .deciding: return deciding(event)
+        case .lookingUp: return lookingUp(event)
+        case .choosingLeader(let plan): return choosingLeader(event, plan)
+        case .following(let reason): return following(event, reason)
+        case .retrieving, .serving: return answering(event)
+        case .tunnelling: return tunnelling(event)
+        case .settled: return settled(event)
+        }
+    }
+
+    private mutating func started(_ event: Event) -> Action {
         switch event {
-        case .head: return head()
-        case .identified: return identified()
-        case .verdict(let verdict): return decided(verdict)
-        case .stored, .outdated, .variantMissing, .farAhead: return lookedUp(event)
-        case .leading, .lookAgain, .following: return leaderChosen(event)
-        case .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed: return leaderResolved(event)
-        case .bodyUnavailable, .holeFound, .partNotKept: return servingHindered(event)
+        case .head:
+            state = request.needsIdentity ? .identifying : .deciding
+            return request.needsIdentity ? .identify : .decide(resolved: false)
         case .refused(let refusal): return refuse(refusal)
+        case .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain, .following,
+            .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound,
+            .partNotKept:
+            outOfOrder()
         }
     }
 
-    private mutating func head() -> Action {
-        guard case .started = state else { outOfOrder() }
-        state = request.needsIdentity ? .identifying : .deciding
-        return request.needsIdentity ? .identify : .decide(resolved: false)
-    }
-
-    private mutating func identified() -> Action {
-        guard case .identifying = state else { outOfOrder() }
-        state = .deciding
-        return .decide(resolved: false)
-    }
-
-    private mutating func decided(_ verdict: Verdict) -> Action {
-        guard case .deciding = state else { outOfOrder() }
-        switch verdict {
-        case .deny(let denial): return refuse(Refusal(denial))
-        case .needsAddress: return .decide(resolved: true)
-        case .allow: break
+    private mutating func identifying(_ event: Event) -> Action {
+        switch event {
+        case .identified:
+            state = .deciding
+            return .decide(resolved: false)
+        case .refused(let refusal): return refuse(refusal)
+        case .head, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain, .following,
+            .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound,
+            .partNotKept:
+            outOfOrder()
         }
+    }
+
+    private mutating func deciding(_ event: Event) -> Action {
+        switch event {
+        case .verdict(.deny(let denial)): return refuse(Refusal(denial))
+        case .verdict(.needsAddress): return .decide(resolved: true)
+        case .verdict(.allow): return allowed()
+        case .refused(let refusal): return refuse(refusal)
+        case .head, .identified, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain, .following,
+            .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound,
+            .partNotKept:
+            outOfOrder()
+        }
+    }
+
+    private mutating func allowed() -> Action {
         if request.isTunnel {
             state = .tunnelling
             forwardReason = .method
@@ -212,16 +236,16 @@ package struct RequestMachine: Sendable {
         return .lookUp
     }
 
-    private mutating func lookedUp(_ event: Event) -> Action {
-        guard case .lookingUp = state else { outOfOrder() }
+    private mutating func lookingUp(_ event: Event) -> Action {
         switch event {
         case .stored(let reuse): return decided(reuse)
         case .outdated(let why): return leadOrRetrieve(RetrievalPlan(reason: why.forwardReason))
         case .variantMissing(let hasValidators):
             return missed(.varyMiss, isConditional: hasValidators && request.cache.method == .get)
         case .farAhead: return retrieveAlone(.partial)
+        case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .leading, .lookAgain, .following, .leaderPublished, .leaderNotShared,
-            .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound, .partNotKept, .refused:
+            .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound, .partNotKept:
             outOfOrder()
         }
     }
@@ -243,10 +267,10 @@ package struct RequestMachine: Sendable {
         }
     }
 
-    private mutating func leaderChosen(_ event: Event) -> Action {
-        guard case .choosingLeader(var plan) = state else { outOfOrder() }
+    private mutating func choosingLeader(_ event: Event, _ plan: RetrievalPlan) -> Action {
         switch event {
         case .leading:
+            var plan = plan
             plan.isLeading = true
             state = .retrieving
             return .retrieve(plan)
@@ -256,14 +280,14 @@ package struct RequestMachine: Sendable {
         case .following:
             state = .following(plan.reason)
             return .follow
+        case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leaderPublished,
-            .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound, .partNotKept, .refused:
+            .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable, .holeFound, .partNotKept:
             outOfOrder()
         }
     }
 
-    private mutating func leaderResolved(_ event: Event) -> Action {
-        guard case .following(let reason) = state else { outOfOrder() }
+    private mutating func following(_ event: Event, _ reason: CacheStatus.ForwardReason) -> Action {
         switch event {
         case .leaderPublished(suits: true):
             state = .serving
@@ -274,28 +298,46 @@ package struct RequestMachine: Sendable {
             guard staleMayServe else { return refuse(refusal) }
             state = .serving
             return .serveStale
+        case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .bodyUnavailable, .holeFound, .partNotKept, .refused:
+            .following, .bodyUnavailable, .holeFound, .partNotKept:
             outOfOrder()
         }
     }
 
-    /// A stored response was to be served, as the result of the look-up or of the retrieval, but cannot be as it is.
-    private mutating func servingHindered(_ event: Event) -> Action {
-        switch state {
-        case .serving, .retrieving: break
-        case .started, .identifying, .deciding, .lookingUp, .choosingLeader, .following, .tunnelling, .settled:
-            outOfOrder()
-        }
-        if request.isForStoreOnly { return refuse(.onlyIfCached) }
+    /// A stored response is served, as the result of the look-up or of a retrieval, until it turns out that it cannot be as it is.
+    private mutating func answering(_ event: Event) -> Action {
         switch event {
-        case .bodyUnavailable(let reason): return retrieveAlone(reason)
-        case .partNotKept: return retrieveAlone(.partial)
+        case .bodyUnavailable(let reason): return request.isForStoreOnly ? refuse(.onlyIfCached) : retrieveAlone(reason)
+        case .partNotKept: return request.isForStoreOnly ? refuse(.onlyIfCached) : retrieveAlone(.partial)
         case .holeFound:
+            if request.isForStoreOnly { return refuse(.onlyIfCached) }
             state = .retrieving
             return .fillHole
+        case .refused(let refusal): return refuse(refusal)
         case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
-            .following, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .refused:
+            .following, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed:
+            outOfOrder()
+        }
+    }
+
+    private mutating func tunnelling(_ event: Event) -> Action {
+        switch event {
+        case .refused(let refusal): return refuse(refusal)
+        case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
+            .following, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable,
+            .holeFound, .partNotKept:
+            outOfOrder()
+        }
+    }
+
+    private mutating func settled(_ event: Event) -> Action {
+        switch event {
+        // The reason that was found last is the one that the client gets, if it has not been sent the other.
+        case .refused(let refusal): return refuse(refusal)
+        case .head, .identified, .verdict, .stored, .outdated, .variantMissing, .farAhead, .leading, .lookAgain,
+            .following, .leaderPublished, .leaderNotShared, .collapseTimedOut, .leaderFailed, .bodyUnavailable,
+            .holeFound, .partNotKept:
             outOfOrder()
         }
     }

@@ -73,6 +73,7 @@ extension Fetch {
         unsafe outgoing.serialize(into: &worker.scratch.pointee.out)
         let outcome = unsafe worker.scratch.pointee.out.withUnsafeBytes { unsafe stream.send($0) }
         guard outcome != .failed else { return headEnded() }
+        outgoingBody = OutgoingBody(outgoing.framing)
         requestIsSent = !request.hasBody
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
         if request.hasBody { notify { $0.upload(to: self) } }
@@ -83,26 +84,16 @@ extension Fetch {
     /// Sends a piece of the request's body. Returns false if the client is to be paused until `Exchange.mayUploadMore`.
     func sendBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard case .lent(let stream) = link else { return true }
-        if case .chunked = request.bodyLength {
-            var framed: [UInt8] = []
-            framed.reserveCapacity(bytes.count + 20)
-            appendChunkHeader(bytes.count, to: &framed)
-            unsafe framed.append(contentsOf: bytes)
-            framed.append(contentsOf: [0x0D, 0x0A])
-            _ = unsafe framed.withUnsafeBytes { unsafe stream.send($0) }
-        } else {
-            _ = unsafe stream.send(bytes)
-        }
+        _ = unsafe outgoingBody.append(bytes) { unsafe stream.send($0) }
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
         return stream.unsentBytes < snapshot.limits.relayBufferBytesMax
     }
 
     func endBody(trailers: Fields?) {
         requestIsSent = true
-        guard case .chunked = request.bodyLength, case .lent(let stream) = link else { return }
-        var last: [UInt8] = []
-        appendLastChunk(trailers: ForwardedHead.trailers(trailers), to: &last)
-        _ = unsafe last.withUnsafeBytes { unsafe stream.send($0) }
+        guard case .lent(let stream) = link else { return }
+        let last = outgoingBody.end(trailers: trailers)
+        if !last.isEmpty { _ = unsafe last.withUnsafeBytes { unsafe stream.send($0) } }
     }
 
     func drained() { notify { $0.mayUploadMore() } }

@@ -77,6 +77,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     @exclusivity(unchecked) private var uncheckedIncoming: Incoming
     /// The whole request, with its body, has been sent or queued.
     var requestIsSent = false
+    /// The framing of the request's body on the stream.
+    var outgoingBody = OutgoingBody(.none)
     var isPaused = false
     /// The tier's count of invalidations when the fetch began. If the count has grown, the response may be older than what
     /// invalidated it, and is not stored (RFC 9111 §4.4).

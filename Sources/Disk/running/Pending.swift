@@ -62,6 +62,11 @@ import EventLoop
         }
     }
 
+    /// Calls `body` with whether the object waits. Until `body` returns, the object neither becomes visible nor is cancelled.
+    func holding<Result>(_ hash: UInt64, _ id: ObjectID, _ body: (_ isWaiting: Bool) -> Result) -> Result {
+        shard(of: hash).withLock { shard in body(shard.first(hash) { $0.id == id } != nil) }
+    }
+
     var count: Int { shards.reduce(0) { $0 + $1.withLock { $0.count } } }
 
     private func shard(of hash: UInt64) -> Locked<DiskIndexShard> { shards[Int(hash >> 60) & (Self.shardCount - 1)] }

@@ -98,16 +98,19 @@ extension Writer {
         }
         object.claimedBytes = 0
         object.promisedBytes = 0
-        guard
-            let entry = DiskIndexEntry(
-                hash: object.hash, id: object.id, place: file.place, storageClass: storageClass,
-                isRenewed: parts.renewals.latest(of: object.id) != nil)
-        else { preconditionFailure("a place that was encoded fits into an index entry") }
         object.begin(file)
         // Register the open object before the index leads to it. A reader that found it in the index first would open the file a
         // second time, and the two tables of blocks would differ.
         parts.large.add(object, idleMax: parts.tuning.idleLargeMax)
+        var isRenewed = false
+        // See `publish` in Writer.swift: a renewal that saw the object as pending is seen here.
         let isPublished = parts.pending.publish(object.hash, object.id) {
+            isRenewed = parts.renewals.latest(of: object.id) != nil
+            guard
+                let entry = DiskIndexEntry(
+                    hash: object.hash, id: object.id, place: file.place, storageClass: storageClass,
+                    isRenewed: isRenewed)
+            else { preconditionFailure("a place that was encoded fits into an index entry") }
             let isNew = parts.addToIndex(entry, wasPromised: true)
             precondition(isNew, "an object number is stored once")
         }
@@ -123,11 +126,11 @@ extension Writer {
         // but whose object is not belongs to a removed object: it is deleted.
         let covered = BookSegment(coveredEnd: file.fileBytes, isClosed: true)
         var changes: [BookChange] = [
-            .put(entryOfBook(object, file, isRenewed: entry.isRenewed)), .segment(number, covered),
+            .put(entryOfBook(object, file, isRenewed: isRenewed)), .segment(number, covered),
         ]
         var renewed: [(ObjectID, UInt64)] = []
         // The job of a renewal that came while the object grew found nothing to renew.
-        if object.grows, entry.isRenewed, let renewal = parts.renewals.latest(of: object.id) {
+        if object.grows, isRenewed, let renewal = parts.renewals.latest(of: object.id) {
             changes.append(.renew(object.id, key: object.key, renewal.attributes, head: renewal.head))
             renewed.append((object.id, renewal.serial))
         }

@@ -464,14 +464,15 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
     /// later, so no reader has to wait for a commit.
     private func publish(_ object: PackedObject, _ place: Place, _ changes: inout [BookChange]) {
         let attributes = object.attributes
-        guard
-            let entry = DiskIndexEntry(
-                hash: object.hash, id: object.id, place: place, storageClass: attributes.storageClass,
-                isRenewed: parts.renewals.latest(of: object.id) != nil)
-        else { preconditionFailure("a place that was encoded fits into an index entry") }
         precondition(isInActive(place), "a place is published after its record was written")
-        // Under the lock of the shard of `pending`: a removal sees the object either as pending or in the index, never neither.
+        // Under the lock of the shard of `pending`: a removal or a renewal sees the object either as pending or in the index, never
+        // neither, and a renewal that saw it as pending is seen here.
         let isPublished = parts.pending.publish(object.hash, object.id) {
+            guard
+                let entry = DiskIndexEntry(
+                    hash: object.hash, id: object.id, place: place, storageClass: attributes.storageClass,
+                    isRenewed: parts.renewals.latest(of: object.id) != nil)
+            else { preconditionFailure("a place that was encoded fits into an index entry") }
             let isNew = parts.addToIndex(entry, wasPromised: true)
             precondition(isNew, "an object number is stored once")
         }

@@ -219,17 +219,23 @@ package final class DiskStore: @unchecked Sendable {
     /// provided its quota has room. A head that is too long for a record is refused, and the object stays as it was.
     package func renew(_ id: ObjectID, hash: UInt64, key: [UInt8], attributes: ObjectAttributes, head: [UInt8]) {
         var attributes = attributes
-        if let entry = parts.index.entry(hash, id) {
-            let place = entry.place
-            let length = RecordCodec.headPartLength(
-                kind: place.kind, key: key, attributes: attributes, head: head, bodyLength: Int(place.bodyLength))
-            guard length != nil else { return }
-            attributes.storageClass = reclassified(hash, id, attributes.storageClass)
-        } else if !parts.pending.contains(hash, id) {
-            return
+        // The writer must not publish the object in between: it would be found neither in the index nor as pending, and the renewal
+        // would be lost.
+        let serial: UInt64? = parts.pending.holding(hash, id) { isWaiting in
+            if let entry = parts.index.entry(hash, id) {
+                let place = entry.place
+                let length = RecordCodec.headPartLength(
+                    kind: place.kind, key: key, attributes: attributes, head: head, bodyLength: Int(place.bodyLength))
+                guard length != nil else { return nil }
+                attributes.storageClass = reclassified(hash, id, attributes.storageClass)
+            } else if !isWaiting {
+                return nil
+            }
+            guard let serial = parts.renewals.add(id, attributes, head: head) else { return nil }
+            parts.index.setRenewed(hash, id, attributes.storageClass)
+            return serial
         }
-        guard let serial = parts.renewals.add(id, attributes, head: head) else { return }
-        parts.index.setRenewed(hash, id, attributes.storageClass)
+        guard let serial else { return }
         let bytes = key.count + head.count
         _ = queue.put(
             .renew(id, hash: hash, key: key, attributes, head: head, serial: serial), bytes: bytes)

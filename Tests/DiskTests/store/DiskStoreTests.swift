@@ -76,6 +76,25 @@ struct DiskStoreTests {
         }
     }
 
+    @Test func `a renewal is kept if the object becomes visible at the same moment`() throws {
+        let store = try room.open()
+        defer { store.close() }
+        for number in 0..<200 {
+            let key = "http://a.example/\(number)"
+            let id = try #require(store.put(key, [1], head: "first"))
+            let writing = try startThread(name: "flush") { _ = store.flush() }
+            var renewals = 0
+            // The last renewal meets the writer, which makes the object visible.
+            repeat {
+                renewals += 1
+                store.renew(key, id, head: "renewal \(renewals)")
+            } while store.find(key).isEmpty
+            OwnedThread(writing).join()
+            let head = try #require(try store.head(key)?.head)
+            #expect(head == Array("renewal \(renewals)".utf8), "object \(number)")
+        }
+    }
+
     @Test func `an orderly end writes everything that waits`() throws {
         let store = try room.open()
         store.put("http://a.example/", [1, 2, 3])

@@ -17,7 +17,7 @@ package protocol BackStore: AnyObject, Sendable {
     var statistics: BackStoreStatistics { get }
     /// Whether the index is complete. Until it is, `find` returns `.loading` instead of `.nothing`.
     var isLoaded: Bool { get }
-    /// Calls `call` once, on any thread, when the index is complete: immediately if it is.
+    /// Calls `call` once, on any thread, when the index is complete or the store has ended: immediately if that is so already.
     func whenLoaded(_ call: @escaping @Sendable () -> Void)
     /// Blocks until the index is complete, for a bounded time. Returns false if it still is not.
     func waitUntilLoaded() -> Bool

@@ -51,13 +51,13 @@ package final class DiskStore: @unchecked Sendable {
     package var state: State { parts.health.state }
     /// The same without the reason. Cheap.
     package var isOn: Bool { parts.health.isOn }
-    /// Whether the index is filled. Until then `find` returns `.loading` when it has nothing.
+    /// Whether the index is filled. Until then, or until the store ends, `find` returns `.loading` when it has nothing.
     package var isLoaded: Bool { parts.loading.isLoaded }
     /// Blocks until the store is loaded, for `loadWaitMax` at most. Returns false if it is not loaded then.
     @discardableResult
     package func waitUntilLoaded() -> Bool { parts.loading.wait(parts.tuning.loadWaitMax) }
-    /// Calls `call` once when the store is loaded, on any thread; at once if it is loaded already.
-    package func whenLoaded(_ call: @escaping @Sendable () -> Void) { parts.loading.whenLoaded(call) }
+    /// Calls `call` once when the store is loaded or has ended, on any thread; at once if that is so already.
+    package func whenLoaded(_ call: @escaping @Sendable () -> Void) { parts.loading.whenOver(call) }
 
     /// Takes effect at once. A size below `Directory.sizeMin` is raised to it.
     package func setLimits(size: UInt64, pinned: UInt64, syncInterval: Duration) {
@@ -97,9 +97,9 @@ package final class DiskStore: @unchecked Sendable {
         case loading
     }
     package func find(_ hash: UInt64) -> Found {
-        let isLoaded = parts.loading.isLoaded  // read before the look, or an object added in between would be missed
+        let isOver = parts.loading.isOver  // read before the look, or an object added in between would be missed
         let entries = parts.index.find(hash)
-        if entries.isEmpty { return isLoaded ? .nothing : .loading }
+        if entries.isEmpty { return isOver ? .nothing : .loading }
         return .places(entries.map(\.place))
     }
 

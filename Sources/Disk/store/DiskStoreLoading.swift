@@ -20,19 +20,25 @@ final class DiskStoreLoading: Sendable {
     }
     private let state = Locked(State())
     private let isDone = Atomic(false)
+    private let isUnderWay = Atomic(true)
 
     var isLoaded: Bool { isDone.load(ordering: .acquiring) }
+    /// The index is filled, or the store ended before that. The index gets no further objects from `Recovery`.
+    var isOver: Bool { !isUnderWay.load(ordering: .acquiring) }
 
-    func whenLoaded(_ call: @escaping @Sendable () -> Void) {
-        let isLoaded = state.withLock { state in
-            if !state.isLoaded { state.calls.append(call) }
-            return state.isLoaded
+    /// Calls once the loading is over; at once if it is over already. A caller that the end of the store left waiting would wait for ever.
+    func whenOver(_ call: @escaping @Sendable () -> Void) {
+        let isOver = state.withLock { state in
+            let isOver = state.isLoaded || state.isStopped
+            if !isOver { state.calls.append(call) }
+            return isOver
         }
-        if isLoaded { call() }
+        if isOver { call() }
     }
 
     func finish() {
         isDone.store(true, ordering: .releasing)
+        isUnderWay.store(false, ordering: .releasing)
         let (calls, waiters) = state.withLock { state in
             defer { state = State(isLoaded: true) }
             return (state.calls, state.waiters)
@@ -43,11 +49,16 @@ final class DiskStoreLoading: Sendable {
 
     /// The store ends before it is loaded.
     func stop() {
-        let waiters = state.withLock { state in
+        isUnderWay.store(false, ordering: .releasing)
+        let (calls, waiters) = state.withLock { state in
             state.isStopped = true
-            defer { state.waiters = [] }
-            return state.waiters
+            defer {
+                state.calls = []
+                state.waiters = []
+            }
+            return (state.calls, state.waiters)
         }
+        for call in calls { call() }
         for waiter in waiters { waiter.give(false) }
     }
 

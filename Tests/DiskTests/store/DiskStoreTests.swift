@@ -76,6 +76,18 @@ struct DiskStoreTests {
         }
     }
 
+    @Test func `whoever waits for the index is called if the store ends before the index is filled`() {
+        let loading = DiskStoreLoading()
+        let calls = Locked(0)
+        #expect(!loading.isOver)
+        loading.whenOver { calls.withLock { $0 += 1 } }
+        loading.stop()
+        #expect(calls.withLock { $0 } == 1)
+        #expect(loading.isOver && !loading.isLoaded, "what the index lacks now stays missing: look-ups must not wait")
+        loading.whenOver { calls.withLock { $0 += 1 } }
+        #expect(calls.withLock { $0 } == 2)
+    }
+
     @Test func `a renewal is kept if the object becomes visible at the same moment`() throws {
         let store = try room.open()
         defer { store.close() }

@@ -134,11 +134,13 @@ let package = Package(
                 "DiskTools", "DiskTier",
                 "Storage", "Server", "CLarder", "larder",
             ]),
-        tests("ClientTests", ["larder", "ProgramUnderTest"]),
-        tests("CrashTests", ["larder", "ProgramUnderTest"]),
-        tests("SoakTests", ["larder", "ProgramUnderTest", "CZlib"]),
+        tests("ClientTests", ["EventLoop", "larder", "ProgramUnderTest"]),
+        tests("CrashTests", ["EventLoop", "larder", "ProgramUnderTest"]),
+        tests("SoakTests", ["EventLoop", "larder", "ProgramUnderTest", "CZlib"]),
         // Starts the executable for the tests above.
-        .target(name: "ProgramUnderTest", path: "Tests/ProgramUnderTest", swiftSettings: strict),
+        .target(
+            name: "ProgramUnderTest", dependencies: ["EventLoop"], path: "Tests/ProgramUnderTest", swiftSettings: strict
+        ),
     ]
 )
 

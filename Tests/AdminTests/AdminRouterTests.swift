@@ -2,14 +2,13 @@ import Admin
 import EventLoop
 import Message
 import Server
-import Synchronization
 import Testing
 
 /// A proxy that remembers what it was asked to purge.
 final class ScriptedProxy: AdministeredProxy {
     let isDraining: Bool
     let disksOff: [DiskOff]
-    let purges = Mutex<[PurgeRequest]>([])
+    let purges = Locked<[PurgeRequest]>([])
 
     init(isDraining: Bool = false, disksOff: [DiskOff] = []) {
         self.isDraining = isDraining
@@ -23,8 +22,8 @@ final class ScriptedProxy: AdministeredProxy {
         return PurgeResult(records: 3, bytes: 4096)
     }
 
-    let selections = Mutex<[Selection]>([])
-    let questions = Mutex<[ExplainQuestion]>([])
+    let selections = Locked<[Selection]>([])
+    let questions = Locked<[ExplainQuestion]>([])
 
     /// Three pages: two objects, none, one.
     func objects(_ selection: Selection) -> @Sendable () -> [ObjectDescription]? {

@@ -1,7 +1,6 @@
 import Admin
 import EventLoop
 import Glibc
-import Synchronization
 import Testing
 
 @testable import larder
@@ -88,7 +87,7 @@ struct AdminServerTests {
     @Test func `purge and stats print for people and for scripts`() throws {
         let admin = try RunningAdmin()
         defer { admin.end() }
-        let said = Mutex<[String]>([])
+        let said = Locked<[String]>([])
         let console = Console(print: { line in said.withLock { $0.append(line) } }, error: { _ in })
         #expect(run(["purge", "http://a/", "--dry-run", "--socket", admin.socketPath], console) == 0)
         #expect(run(["purge", "--all", "--json", "--socket", admin.socketPath], console) == 0)
@@ -104,7 +103,7 @@ struct AdminServerTests {
     @Test func `ls, du, top and explain print for people and for scripts`() throws {
         let admin = try RunningAdmin()
         defer { admin.end() }
-        let said = Mutex<[String]>([])
+        let said = Locked<[String]>([])
         let console = Console(print: { line in said.withLock { $0.append(line) } }, error: { _ in })
         func words(_ words: String...) -> [String] {
             said.withLock { $0 = [] }

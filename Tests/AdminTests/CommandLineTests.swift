@@ -1,6 +1,6 @@
 import Admin
 import Settings
-import Synchronization
+import EventLoop
 import Testing
 
 @testable import larder
@@ -14,7 +14,7 @@ private func larderRun(_ words: String...) -> (status: Int32, out: String, err: 
 }
 
 private final class Lines: Sendable {
-    private let lines = Mutex<[String]>([])
+    private let lines = Locked<[String]>([])
     func add(_ line: String) { lines.withLock { $0.append(line) } }
     var text: String { lines.withLock { $0.joined(separator: "\n") } }
 }

@@ -2,7 +2,7 @@ import Admin
 import Disk
 import DiskTools
 import Settings
-import Synchronization
+import EventLoop
 import Testing
 
 @testable import larder
@@ -155,7 +155,7 @@ struct DiskSelectionTests {
         (["verify", "--config", "/nonexistent/larder.yaml"], "/nonexistent/larder.yaml: cannot be read"),
     ]
     @Test(arguments: usage.indices) func `a mistake is status 2`(_ index: Int) {
-        let said = Mutex<[String]>([])
+        let said = Locked<[String]>([])
         let console = Console(print: { _ in }, error: { line in said.withLock { $0.append(line) } })
         #expect(run(Self.usage[index].words, console) == 2)
         let text = said.withLock { $0.joined(separator: "\n") }

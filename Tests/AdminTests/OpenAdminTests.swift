@@ -2,7 +2,6 @@ import Admin
 import EventLoop
 import Glibc
 import Settings
-import Synchronization
 import Testing
 
 @testable import larder
@@ -21,7 +20,7 @@ struct OpenAdminTests {
         let directory = try temporaryDirectory()
         let loop = try EventLoop()
         let server = AdminServer(proxy: ScriptedProxy(), loop: loop)
-        let said = Mutex<[String]>([])
+        let said = Locked<[String]>([])
         let console = Console(print: { _ in }, error: { line in said.withLock { $0.append(line) } })
         let own = "\(directory)/larder/admin.sock"
         openSocket(server, ["/nonexistent/run/admin.sock", own], console)

@@ -2,7 +2,6 @@ import Admin
 import EventLoop
 import Message
 import Settings
-import Synchronization
 import Testing
 
 @testable import larder
@@ -167,7 +166,7 @@ struct WorkQueueTests {
     /// Each number below 1000 brings two more, found by four threads: all of them come, once.
     @Test func `items that are added while threads wait are done, and then all threads end`() throws {
         let queue = WorkQueue([1])
-        let done = Mutex<[Int]>([])
+        let done = Locked<[Int]>([])
         var threads: [Waited] = []
         for number in 0..<4 {
             threads.append(

@@ -1,6 +1,6 @@
+import EventLoop
 import Foundation
 import Glibc
-import Synchronization
 import Testing
 
 /// Sizes and bounds as the promise has them: what passes through does not pile up, however slow the reader is.
@@ -114,7 +114,7 @@ struct MemoryTests {
 
     /// Counts what is uploaded, and reads it with pauses: 1 ms after each 8 MiB.
     private final class Sink: Sendable {
-        private let total = Mutex(0)
+        private let total = Locked(0)
         var count: Int { total.withLock { $0 } }
 
         func take(_ head: String, _ connection: ScriptedConnection) {

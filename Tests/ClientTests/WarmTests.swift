@@ -1,6 +1,6 @@
+import EventLoop
 import Foundation
 import Glibc
-import Synchronization
 import Testing
 
 @Suite("larder warm", .enabled(if: Nginx.isInstalled && installed("curl") != nil, "packages nginx-light, curl"))
@@ -153,7 +153,7 @@ struct WarmTests {
     }
 
     @Test func `a second attempt that succeeds is a success`() async throws {
-        let count = Mutex(0)
+        let count = Locked(0)
         try await ScriptedOrigin.with { _, connection in
             let number = count.withLock {
                 $0 += 1
@@ -189,7 +189,7 @@ struct WarmTests {
     }
 
     @Test func `so many at a time as -j says, and no more`() async throws {
-        let state = Mutex((now: 0, most: 0))
+        let state = Locked((now: 0, most: 0))
         let gate = Gate()
         try await ScriptedOrigin.with { _, connection in
             let isFull = state.withLock {

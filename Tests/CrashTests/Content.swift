@@ -1,6 +1,6 @@
+import EventLoop
 import Foundation
 import Glibc
-import Synchronization
 
 /// Random numbers from a seed: the same in every run.
 struct Dice: RandomNumberGenerator, Sendable {
@@ -168,7 +168,7 @@ struct Resource: Hashable, Sendable {
 
 enum Language: Int, CaseIterable, Sendable { case en, de }
 
-private let dates = Mutex(
+private let dates = Locked(
     {
         let format = DateFormatter()
         format.locale = Locale(identifier: "en_US_POSIX")

@@ -1,5 +1,5 @@
+import EventLoop
 import Foundation
-import Synchronization
 
 /// The origin: answers on loopback, one thread per connection, with what `Resource` says of the version of the moment.
 final class Origin: Sendable {
@@ -26,7 +26,7 @@ final class Origin: Sendable {
 
     private let listener: Listener
     private let world: World
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     var port: UInt16 { listener.port }
 

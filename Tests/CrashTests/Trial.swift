@@ -1,3 +1,4 @@
+import EventLoop
 import Foundation
 import Glibc
 import ProgramUnderTest
@@ -204,7 +205,7 @@ final class Trial {
             _ = try eventually("the store is loaded") { Watch.sample(larder).map(\.isLoaded) == true ? true : nil }
         }
         let next = Atomic<Int>(0)
-        let lost = Mutex<[String]>([])
+        let lost = Locked<[String]>([])
         let numbers = Array(0..<resourceCount).shuffled(using: &dice)
         let isComplete = dice.oneIn(2)
         let seed = dice.next()

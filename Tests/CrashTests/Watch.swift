@@ -1,6 +1,6 @@
+import EventLoop
 import Foundation
 import ProgramUnderTest
-import Synchronization
 
 /// Looks at `/stats` while the proxy runs, to know what was committed by when.
 final class Watch: Sendable {
@@ -17,7 +17,7 @@ final class Watch: Sendable {
 
     private let larder: Larder
     private let sync: Duration
-    private let state = Mutex<(samples: [Sample], isOver: Bool)>(([], false))
+    private let state = Locked<(samples: [Sample], isOver: Bool)>(([], false))
     private let ended = DispatchSemaphore(value: 0)
 
     init(_ larder: Larder, sync: Duration) {

@@ -1,4 +1,4 @@
-import Synchronization
+import EventLoop
 
 /// What is true: the versions that the origin has, those that may still be served, and what should be in the store.
 ///
@@ -60,7 +60,7 @@ final class World: Sendable {
         var forgotten = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     // MARK: the origin's
 

@@ -1,8 +1,7 @@
-import EventLoop
 import CAres
 import CLarder
+import EventLoop
 import Glibc
-import Synchronization
 import Testing
 
 @Suite("Event loop: turns, inbox, clocks")
@@ -10,7 +9,7 @@ struct LoopTests {
     @Test func `jobs from another thread run in order on the loop's thread`() throws {
         let loop = try EventLoop()
         let inbox = loop.inbox
-        let seen = Mutex<[Int]>([])
+        let seen = Locked<[Int]>([])
         let thread = try startThread(name: "poster") {
             for number in 0..<1000 { inbox.post { seen.withLock { $0.append(number) } } }
             inbox.post { seen.withLock { $0.append(-1) } }

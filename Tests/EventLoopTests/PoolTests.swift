@@ -15,8 +15,8 @@ struct PoolTests {
         let loop = try EventLoop()
         let pool = try BlockingPool(threads: 2, queueMax: 100)
         let inbox = loop.inbox
-        let sum = Mutex(0)
-        let left = Mutex(50)
+        let sum = Locked(0)
+        let left = Locked(50)
         for number in 1...50 {
             let isAccepted = pool.submit(
                 { number * 2 },
@@ -37,7 +37,7 @@ struct PoolTests {
         let inbox = loop.inbox
         let gate = Gate()
         let started = Gate()
-        let done = Mutex(0)
+        let done = Locked(0)
         let job: @Sendable () -> Void = { done.withLock { $0 += 1 } }
         func submit(_ work: @escaping @Sendable () -> Void) -> Bool { pool.submit(work, then: {}, on: inbox) }
         let first = submit {

@@ -1,9 +1,8 @@
-@testable import EventLoop
 import CAres
 import CLarder
 import Glibc
-import Synchronization
 import Testing
+@testable import EventLoop
 
 @Suite("RFC 9110 §9.3.6 CONNECT: the tunnel")
 struct TunnelTests {
@@ -46,7 +45,7 @@ struct TunnelTests {
     @Test func `bytes that were read before are sent first, and one side may end before the other`() throws {
         let tunnel = try Fixture(initialAToB: Array("hel".utf8), initialBToA: Array("early ".utf8))
         let (client, server) = (tunnel.client.rawValue, tunnel.server.rawValue)
-        let seen = Mutex<[String]>([])
+        let seen = Locked<[String]>([])
         let peers = try startThread(name: "peers") {
             sendAll(client, Array("lo".utf8))
             Sockets.shutdownWrite(client)
@@ -76,7 +75,7 @@ struct TunnelTests {
             return Array(bytes.prefix(size))
         }
         let (up, down) = (pattern(31), pattern(57))
-        let results = Mutex<[Bool]>([])
+        let results = Locked<[Bool]>([])
         func sender(_ fd: CInt, _ bytes: [UInt8]) throws -> ThreadHandle {
             try startThread(name: "sender") {
                 sendAll(fd, bytes)

@@ -278,7 +278,8 @@ struct LocalAnswerTests {
     @Test func `TRACE returns the request without its secrets`() throws {
         let received = try request(
             "TRACE http://h/ HTTP/1.1", "Host: h", "Max-Forwards: 0", "Cookie: a=b", "Authorization: x", "X: 1")
-        guard case .response(_, _, let body) = LocalAnswer(received, hasDestination: true, instance: Instance([1])) else {
+        guard case .response(_, _, let body) = LocalAnswer(received, hasDestination: true, instance: Instance([1]))
+        else {
             Issue.record("it is not answered")
             return
         }

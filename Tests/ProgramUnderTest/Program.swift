@@ -1,6 +1,6 @@
 import Foundation
 package import Glibc
-import Synchronization
+import EventLoop
 
 /// Something that a test could not do, or that did not happen in time.
 package struct Failure: Error, CustomStringConvertible {
@@ -42,8 +42,8 @@ package final class Program: Sendable {
 
     private let outcome: Outcome
     private final class Outcome: Sendable {
-        let pid = Mutex<pid_t>(0)
-        let status = Mutex<Int32?>(nil)
+        let pid = Locked<pid_t>(0)
+        let status = Locked<Int32?>(nil)
         let ended = DispatchSemaphore(value: 0)
     }
 

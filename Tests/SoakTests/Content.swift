@@ -1,6 +1,6 @@
+import EventLoop
 import Foundation
 import Glibc
-import Synchronization
 
 /// Random numbers from a seed: the same in every run.
 struct Dice: RandomNumberGenerator, Sendable {
@@ -263,7 +263,7 @@ struct Form: Hashable, Sendable, CustomStringConvertible {
 
 /// Compressed bodies, which take long to make, kept for a while.
 private enum GzipForms {
-    private static let known = Mutex<[Form: [UInt8]]>([:])
+    private static let known = Locked<[Form: [UInt8]]>([:])
 
     static func bytes(_ form: Form) -> [UInt8] {
         if let bytes = known.withLock({ $0[form] }) { return bytes }
@@ -276,7 +276,7 @@ private enum GzipForms {
     }
 }
 
-private let dates = Mutex(
+private let dates = Locked(
     {
         let format = DateFormatter()
         format.locale = Locale(identifier: "en_US_POSIX")

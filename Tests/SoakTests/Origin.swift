@@ -1,11 +1,11 @@
+import EventLoop
 import Foundation
-import Synchronization
 
 /// The servers behind the proxy. They do with each request what its script says, each connection on a thread of its own.
 final class Origin: Sendable {
     private let world: World
     private let listeners: [ListeningSocket]
-    private let connections = Mutex<(isOver: Bool, open: [Int: Socket], next: Int)>((false, [:], 0))
+    private let connections = Locked<(isOver: Bool, open: [Int: Socket], next: Int)>((false, [:], 0))
     private let threads = DispatchGroup()
 
     var ports: [UInt16] { listeners.map(\.port) }

@@ -1,5 +1,5 @@
+import EventLoop
 import Foundation
-import Synchronization
 
 /// What all threads of a soak share: which versions there are, what the origins did, and what clients found.
 final class World: Sendable {
@@ -11,7 +11,7 @@ final class World: Sendable {
     /// Origins may fall silent for longer than the proxy waits.
     let hasLongSilence: Bool
     private let begin = ContinuousClock.now
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     private struct State {
         var versions: [Int]
@@ -70,7 +70,7 @@ final class World: Sendable {
         self.resourceCount = resourceCount
         self.patience = patience
         self.hasLongSilence = hasLongSilence
-        state = Mutex(
+        state = Locked(
             State(
                 versions: [Int](repeating: 1, count: resourceCount), asks: [Int](repeating: 0, count: resourceCount)))
     }

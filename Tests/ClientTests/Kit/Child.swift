@@ -1,6 +1,6 @@
+import EventLoop
 import Foundation
 import Glibc
-import Synchronization
 
 /// A program that was started for a test. It runs in a process group of its own, writes to files, and dies with the
 /// test program, however that ends.
@@ -13,7 +13,7 @@ final class Child: Sendable {
 
     /// The exit status as a shell tells it: 128 + signal for who was killed.
     private final class Outcome: Sendable {
-        let value = Mutex<Int32?>(nil)
+        let value = Locked<Int32?>(nil)
     }
 
     struct Failure: Error, CustomStringConvertible {

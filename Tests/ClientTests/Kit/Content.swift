@@ -1,5 +1,5 @@
+import EventLoop
 import Foundation
-import Synchronization
 import Testing
 
 /// Bytes without a pattern, the same in every run.
@@ -15,7 +15,7 @@ func noise(_ count: Int) -> [UInt8] {
 
 /// What a `ScriptedOrigin` was sent.
 final class Received: Sendable {
-    private let content = Mutex<(head: String, body: [UInt8])>(("", []))
+    private let content = Locked<(head: String, body: [UInt8])>(("", []))
 
     var head: String { content.withLock { $0.head } }
     var body: [UInt8] { content.withLock { $0.body } }

@@ -1,5 +1,5 @@
+import EventLoop
 import Glibc
-import Synchronization
 
 /// A TCP socket that listens on a loopback port of the kernel's choice.
 final class LoopbackListener: Sendable {
@@ -56,7 +56,7 @@ func connectLoopback(_ port: UInt16) -> CInt {
 /// Ports for those who can neither inherit a socket nor tell which port they took. They lie below the range that
 /// the kernel gives to outgoing connections, so that nobody else is given them meanwhile.
 enum FreePort {
-    private static let next = Mutex(UInt16.random(in: 12_000..<30_000))
+    private static let next = Locked(UInt16.random(in: 12_000..<30_000))
 
     static func take() -> UInt16 {
         while true {

@@ -1,14 +1,14 @@
+import EventLoop
 import Foundation
 import Glibc
-import Synchronization
 
 /// An origin that does with a connection what a test says: for what nginx would be too well-behaved to show.
 ///
 /// Each connection is served on a thread of its own, which ends with its connection.
 final class ScriptedOrigin: Sendable {
     private let listener: LoopbackListener
-    private let open = Mutex<(isClosed: Bool, fds: Set<CInt>)>((false, []))
-    let heads = Mutex<[String]>([])
+    private let open = Locked<(isClosed: Bool, fds: Set<CInt>)>((false, []))
+    let heads = Locked<[String]>([])
 
     var port: UInt16 { listener.port }
     var url: String { "http://127.0.0.1:\(port)" }

@@ -1,13 +1,13 @@
+import EventLoop
 import Foundation
 import Glibc
-import Synchronization
 import Testing
 
 /// A directory and the programs that one test starts in it. All of it is gone when the test is.
 final class Workplace: Sendable {
     let directory: String
-    private let children = Mutex<[Child]>([])
-    private let serial = Mutex(0)
+    private let children = Locked<[Child]>([])
+    private let serial = Locked(0)
 
     /// Two cores serve all tests: a handful of proxies and servers at a time is what they can do in good time.
     private static let turnstile = Turnstile(4)

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import EventLoop
 import Testing
 
 @testable import Disk
@@ -376,7 +376,7 @@ struct ExportTests {
         let entry = try room.put(9, "http://www.example.org/damaged", bytes: 100)
         let offset = Int(entry.place.offset) + Int(entry.place.headLength) + 50
         try room.overwrite(room.store + "/segments/00000001.seg", at: offset) { $0 ^= 4 }
-        let told = Mutex<[String]>([])
+        let told = Locked<[String]>([])
         let report = try room.export { key in told.withLock { $0.append(key) } }
         #expect(report.objects == 6 && report.damaged == 1 && !report.isFine)
         #expect(told.withLock { $0 } == ["http://www.example.org/damaged"])
@@ -447,7 +447,7 @@ struct ExportTests {
         for (offset, what) in [(1024, "a header"), (1024 + 512 + 70, "a record")] {
             try Data(whole).write(to: URL(filePath: room.archive))
             try room.overwrite(room.archive, at: offset) { $0 ^= 1 }
-            let told = Mutex<[String]>([])
+            let told = Locked<[String]>([])
             let survey = try room.survey { name in told.withLock { $0.append(name) } }
             #expect(survey.objects == 5 && survey.damaged == 1 && survey.isDigestRight == false, "\(what): \(survey)")
             #expect(told.withLock { $0.count } == 1)

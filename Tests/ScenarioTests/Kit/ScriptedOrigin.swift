@@ -17,7 +17,7 @@ final class Expectation: Sendable {
     }
     fileprivate let startLine: String
     fileprivate let conditions: [String]
-    fileprivate let steps = Mutex<[Step]>([])
+    fileprivate let steps = Locked<[Step]>([])
     fileprivate let isUsed = Atomic<Bool>(false)
 
     fileprivate init(_ startLine: String, _ conditions: [String]) {
@@ -72,7 +72,7 @@ final class Expectation: Sendable {
 final class ScriptedOrigin: Sendable {
     let port: UInt16
     private let listener: CInt
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     struct Received: Sendable {
         var message: SeenMessage

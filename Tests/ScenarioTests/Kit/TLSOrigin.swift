@@ -1,6 +1,5 @@
 import EventLoop
 import Foundation
-import Synchronization
 import TLS
 
 /// A self-signed certificate, made by the `openssl` command as an operator would make it.
@@ -48,7 +47,7 @@ final class TLSOrigin: Sendable {
     private let listener: CInt
     private let context: TLSServerContext
     private let behaviour: Behaviour
-    private let seen = Mutex<(heads: [String], connections: Int, fds: [CInt])>(([], 0, []))
+    private let seen = Locked<(heads: [String], connections: Int, fds: [CInt])>(([], 0, []))
 
     init(_ certificate: MadeCertificate, _ behaviour: Behaviour) throws {
         context = try TLSServerContext(

@@ -1,11 +1,11 @@
+import EventLoop
 import Glibc
 import ProgramUnderTest
-import Synchronization
 
 /// A connected stream socket that blocks. One thread reads and writes it; any thread may shut it down.
 final class Socket: Sendable {
     let fd: CInt
-    private let isClosed = Mutex(false)
+    private let isClosed = Locked(false)
 
     /// What a read brought.
     enum Received: Equatable {

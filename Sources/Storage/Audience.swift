@@ -19,7 +19,7 @@ final class Audience {
     var window: Int?
     /// Pages that end at or before this offset are freed.
     var freedEnd = 0
-    /// Offset below which a window's bytes are on the back store: who wants them reads them there.
+    /// The offset below which the bytes of a window are on the back store, and are read there.
     var elsewhereEnd = 0
 
     /// Nobody reads or waits, and no page was freed: the body does not need this object.
@@ -65,7 +65,7 @@ final class Audience {
 
     // MARK: The writer's pause
 
-    /// - Parameter others: where readers of another body stand who will go on with this one; nil: there are none.
+    /// - Parameter others: the offset at which the readers of another body will continue with this one. Nil if there are none.
     func hasRoom(length: Int, others: Int?) -> Bool {
         guard let window, let slowest = [slowest, others].compactMap(\.self).min() else { return true }
         return length - max(slowest, elsewhereEnd) < window

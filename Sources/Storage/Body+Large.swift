@@ -1,28 +1,28 @@
 internal import Glibc
 internal import Synchronization
 
-/// The blocks of a large body on the back store, and those on their way there.
+/// The blocks of a large body that are on the back store or on their way there.
 final class LargeCopy: @unchecked Sendable {
     let blocks: any BodyBlocks
-    /// The body that moved on to this one, as long as somebody holds it. Written before any other thread knows the body.
+    /// The body in memory that moved to this one, as long as anybody retains it. Set before any other thread knows this body.
     weak var predecessor: Body?
-    /// Negative: not known yet.
+    /// Negative until the length is known.
     private let lengthAtEnd = Atomic<Int>(-1)
-    /// Blocks on their way to the back store. Under the body's lock.
+    /// Blocks that the back store has accepted and not written yet. Protected by the body's lock.
     var queued: Set<Int> = []
-    /// Called when the back store has caught up: each fill may be held back. Under the body's lock.
+    /// Wakes of the writers that wait until the back store has caught up. Protected by the body's lock.
     var roomWakes: [Wake] = []
-    /// A block could not be written: those that follow stay in memory. Under the body's lock.
+    /// Whether a block could not be written. Later blocks stay in memory. Protected by the body's lock.
     var hasFailed = false
 
     init(_ blocks: any BodyBlocks) { self.blocks = blocks }
 
-    /// Bytes that may wait for the back store before the origin is held back.
+    /// How many bytes may wait for the back store before the writer has to pause.
     private static let waitingMax = 4 << 20
 
     var isBehind: Bool { blocks.waitingBytes > Self.waitingMax }
 
-    /// Of a body whose length was not announced, from its end on.
+    /// The length of a body that was not announced. Nil until the body has ended.
     var length: Int? {
         let length = lengthAtEnd.load(ordering: .acquiring)
         return length < 0 ? nil : length
@@ -31,45 +31,46 @@ final class LargeCopy: @unchecked Sendable {
     func setLength(_ length: Int) { lengthAtEnd.store(length, ordering: .releasing) }
 }
 
-/// Large bodies: those whose whole blocks go to the back store, and leave memory when they are written. `piece` gives their
-/// bytes; `vectors` gives only those that are still in memory. A large body is partial, and its holes are filled, or it
-/// grows without a length (Body+Moving.swift).
+/// Large bodies. Their blocks go to the back store when they are whole, and leave memory when they are written. `piece` returns
+/// their bytes; `vectors` returns only bytes that are still in memory. A large body is either partial, and its holes are filled, or
+/// it grows without a length (Body+Moving.swift).
 ///
-/// A block is in at most one of three states, and moves on under the body's lock: in a page; in a page and queued, so that
-/// the back store's writer may read the page; written, without a page. A page is freed after the lock is released, and
-/// only when its block is readable from the back store: a reader finds each published byte in one of the two places.
+/// A block has one of three states, which change under the body's lock: in a page; in a page and queued, so that the writer of the
+/// back store may read the page; written, without a page. A page is freed after the lock is released, and only when its block can be
+/// read from the back store. So a reader finds each published byte in one of the two places.
 extension Body {
     package var isLarge: Bool { large != nil }
 
-    /// Its pages go as soon as they are written: how far the back store may be behind bounds the memory it takes, not the
-    /// budget.
+    /// Whether pages are freed as soon as they are written. The memory that the body takes is then bounded by how far the back store
+    /// may be behind, and not by the budget.
     var isLeavingMemory: Bool { large.map { large in locked { !large.hasFailed } } ?? false }
 
-    /// A block could not be written: what comes from here on stays in memory, until `Fill.discard`.
+    /// Whether a block could not be written. Bytes that arrive from then on stay in memory until `Fill.discard`, or until
+    /// `abandonStorage` makes the body a window.
     package var isLeftByDisk: Bool { large.map { large in locked { large.hasFailed } } ?? false }
 
-    /// Makes this a large body. By its maker, before any other thread knows it.
+    /// Makes this a large body. Its maker calls this before any other thread knows the body.
     func attach(_ copy: LargeCopy) {
         guard case .memory = residence else { preconditionFailure("a body goes to one place") }
         residence = .blocks(copy)
         resident.store(false, ordering: .releasing)
     }
 
-    /// Bytes of a body as `piece` gives them.
+    /// The result of `piece`.
     @safe package enum Piece {
-        /// Valid until the room is used for something else, or the body is released.
+        /// Valid until the room is used again or the body is released.
         case bytes(UnsafeRawBufferPointer)
-        /// They are on the back store, and reading them would block: ask again with `waits`.
+        /// The bytes are on the back store, and reading them would block. Call again with `waits`.
         case wouldBlock
-        /// Not there, or no longer: what was read was damaged, and is now a hole.
+        /// The bytes are not published, or their block turned out to be damaged and is a hole now.
         case nothing
     }
 
-    /// Bytes from `offset` on that are there, at most `limit`, at least one: in place where they lie in memory, otherwise
-    /// read into `room`.
+    /// Returns bytes from `offset` on: at least one and at most `limit`. They are in place if they are in memory, and otherwise copied
+    /// or read into `room`.
     /// - Parameters:
-    ///   - room: at least `blockBytes`.
-    ///   - waits: whether it may block.
+    ///   - room: at least `blockBytes` long.
+    ///   - waits: whether the call may block.
     package func piece(from offset: Int, limit: Int, room: UnsafeMutableRawBufferPointer, waits: Bool) -> Piece {
         precondition(offset >= 0 && limit > 0, "a piece has a first byte")
         switch residence {
@@ -86,7 +87,7 @@ extension Body {
         of large: LargeCopy, from offset: Int, limit: Int, room: UnsafeMutableRawBufferPointer, waits: Bool
     ) -> Piece {
         precondition(room.count >= Body.blockBytes, "a block has room")
-        // A block at most is copied under the lock: its page may be freed as soon as the lock is released.
+        // Copy at most one block under the lock: its page may be freed as soon as the lock is released.
         let look: (copied: Int, onBackStore: Int) = locked {
             let end = min(publishedEnd(from: offset), offset + min(limit, room.count))
             guard offset < end else { return (0, 0) }
@@ -143,13 +144,13 @@ extension Body {
             ? .nothing : .bytes(UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len))
     }
 
-    /// Under the lock: end of the bytes that are there from `offset` on.
+    /// The end of the published bytes from `offset` on. Called under the lock.
     private func publishedEnd(from offset: Int) -> Int {
         if case .published(let end)? = blocks?.spot(at: offset) { return end }
         return published.load(ordering: .relaxed)
     }
 
-    /// Under the lock: end of the blocks from that of `first` on that have no page.
+    /// The end of the run of blocks without pages that begins with `first`. Called under the lock.
     private func endWithoutPages(from first: BodyLayout.Page, upTo end: Int) -> Int {
         var place = first
         while place.end < end {
@@ -160,17 +161,17 @@ extension Body {
         return min(place.end, expectedLength ?? place.end)
     }
 
-    /// Tells the back store what will be wanted soon.
+    /// Tells the back store that these bytes will be needed soon.
     package func readAhead(from offset: Int, length: Int) { large?.blocks.readAhead(from: offset, length: length) }
 
-    /// Bytes that a fill will bring before the one at `offset`; nil: no fill will come there.
+    /// How many bytes a fill has to write before it reaches `offset`. Nil if no fill will reach it.
     package func bytesBefore(_ offset: Int) -> Int? {
         locked { blocks?.fillPosition(before: offset).map { offset - $0 } }
     }
 
     // MARK: Writing
 
-    /// Sends the blocks that have become whole to the back store. While the length is not known no block is the last.
+    /// Gives the back store the blocks that have become whole. While the length is not known, no block counts as the last.
     func writeBlocks(_ range: Range<Int>) {
         guard let large, !range.isEmpty else { return }
         let length = expectedLength ?? range.upperBound / Body.blockBytes * Body.blockBytes
@@ -190,7 +191,7 @@ extension Body {
         }
     }
 
-    /// The back store says that a block can be read from it, or not be written. On a thread of the back store.
+    /// Called on a thread of the back store when a block can be read from it, or cannot be written.
     private func isWritten(_ block: Int, _ isDone: Bool, _ large: LargeCopy) {
         let (freed, wakes): (UnsafeMutableRawPointer?, [Wake]) = unsafe locked {
             let wasQueued = large.queued.remove(block) != nil
@@ -209,7 +210,7 @@ extension Body {
         for wake in wakes { wake() }
     }
 
-    /// Wakes once when the back store is no longer behind; from within this call where it is not.
+    /// Wakes once when the back store is no longer behind. If it is not behind now, the wake comes from within this call.
     func awaitWriting(_ large: LargeCopy, _ wake: Wake) {
         let isDue = locked {
             if !large.isBehind || large.queued.isEmpty { return true }
@@ -219,10 +220,10 @@ extension Body {
         if isDue { wake() }
     }
 
-    // MARK: When the back store takes no more
+    // MARK: When the back store stops accepting blocks
 
-    /// Makes holes of the blocks within `range` that are in memory alone.
-    /// - Returns: bytes of pages that were freed.
+    /// Makes holes of the blocks within `range` that are only in memory.
+    /// - Returns: how many bytes of pages were freed.
     func discardBlocks(in range: Range<Int>) -> Int {
         guard let large, let length = expectedLength else { return 0 }
         precondition(range.lowerBound >= 0 && range.upperBound <= length, "bytes of the body")
@@ -234,7 +235,7 @@ extension Body {
             while start < range.upperBound, case let end = min(start + Body.blockBytes, length),
                 end <= range.upperBound
             {
-                // The back store's writer reads the page of a queued block.
+                // The writer of the back store reads the page of a queued block.
                 if !large.queued.contains(start / Body.blockBytes), publishedEnd(from: start) >= end,
                     let page = unsafe takePage(layout.page(at: start).index)
                 {
@@ -259,8 +260,8 @@ extension Body {
 
     // MARK: Damage
 
-    /// Makes holes of blocks that cannot be read: whoever wants them fetches them again. Of a body that still grows, or is on
-    /// its way through a window, nothing can be fetched again: whoever wants them gets an incomplete answer.
+    /// Makes holes of blocks that cannot be read, so that they are fetched again. The blocks of a body that grows or is a window cannot
+    /// be fetched again: their readers get an incomplete answer.
     private func forgetDamaged(_ range: Range<Int>, _ large: LargeCopy) {
         guard state != .growing, !windowed.load(ordering: .relaxed) else { return }
         let onBackStore = large.blocks.extents
@@ -271,10 +272,10 @@ extension Body {
             if !onBackStore.contains(where: { $0.contains(start) }) { lost.append(start..<end) }
             start = end
         }
-        // What cannot be read and is not known to be damaged is a hole as well: asking for it again would never end.
+        // Blocks that cannot be read without being damaged become holes too. Reading them again and again would never end.
         if lost.isEmpty { lost = [range] }
         let made = BlockMap(published: expectedLength ?? 0)
-        // A body that was complete has a map again, beyond the budget if need be.
+        // A body that was complete needs a map again, even if the budget has no room.
         shelves.overdraw(made.footprint)
         let (isUsed, growth) = locked {
             let isReopened = blocks == nil
@@ -295,7 +296,7 @@ extension Body {
 }
 
 extension Body {
-    /// A large body as the back store has it. Returns nil where the budget has no room for the object.
+    /// Makes a large body from what the back store has of it. Returns nil if the budget has no room for the object.
     convenience init?(_ stored: any BodyBlocks, shelves: Shelves) {
         guard let length = stored.length else { preconditionFailure("a stored response has a length") }
         self.init(expectedLength: length, isSparse: true, lengthMax: length, shelves: shelves)

@@ -1,16 +1,16 @@
 internal import Synchronization
 
-/// Readers of a growing body, and what becomes of a body that can no longer be stored while it streams: it outgrows memory and
-/// there is no back store for it, it outgrows what may be stored, or the back store stopped accepting its blocks.
+/// The readers of a growing body, and windows. A growing body becomes a window if it can no longer be stored: it outgrows memory and
+/// no back store accepts it, it becomes longer than a stored body may be, or the back store stops accepting its blocks.
 ///
-/// It leaves the cache and becomes a window: pages behind the slowest attached reader are freed, and the writer pauses
+/// Its response leaves the cache, and it becomes a window: pages behind the slowest attached reader are freed, and the writer pauses
 /// while that reader is a window behind. The few pages that it then needs are taken even where the budget is exhausted
-/// (`Shelves.overdraw`). What a large body has on the back store by then is read from there as long as somebody reads it. Its
-/// readers may be on any thread; a body that is a window from the start has one, on its writer's own (Body+Passing.swift).
+/// (`Shelves.overdraw`). Blocks of a large body that are on the back store by then are read from there. The
+/// readers of a window may be on any thread; a body that is a window from the start has one, on its writer's own (Body+Passing.swift).
 extension Body {
-    /// Every reader of a body that still grows attaches first, so that a window knows which bytes are still wanted.
-    /// Returns nil where the bytes at `offset` are freed already: the reader must fetch for itself. A partial body frees
-    /// nothing, and keeps no account of its readers.
+    /// Registers a reader. Every reader of a growing body attaches first, so that a window knows which bytes are still needed. Returns
+    /// nil if the bytes at `offset` have been freed: the reader must fetch for itself. A partial body frees nothing and does not
+    /// count its readers.
     package func attach(at offset: Int) -> ReaderID? {
         precondition(offset >= 0, "a reader begins at a byte of the body")
         if let passing = unsafe passing { return unsafe attachToPassing(passing, at: offset) }
@@ -24,7 +24,7 @@ extension Body {
         }
     }
 
-    /// The reader is done with everything below `offset`.
+    /// Says that the reader no longer needs the bytes below `offset`.
     package func advance(_ reader: ReaderID, to offset: Int) {
         if let passing = unsafe passing { return unsafe advancePassing(passing, to: offset) }
         locked { audience?.moveReader(reader, to: offset) }
@@ -42,8 +42,8 @@ extension Body {
         if let next = continuation?.body, next.isWindowed { next.freeReadPages() }
     }
 
-    /// Takes the response out of the cache and makes the body a window. By the writer.
-    /// - Parameter window: bytes the writer may be ahead of the slowest reader.
+    /// Removes the response from the cache and makes the body a window. The writer calls this.
+    /// - Parameter window: how many bytes the writer may be ahead of the slowest reader.
     package func abandonStorage(window: Int) {
         precondition(window > 0 && state == .growing && !isWindowed, "a body that grows becomes a window once")
         if let home { shelves.removeRecord(carrying: self, home) }
@@ -58,7 +58,7 @@ extension Body {
         freeReadPages()
     }
 
-    /// Somebody has attached and not left; to a window from the start, nobody has left.
+    /// Whether a reader is attached. A body that is a window from the start counts as read until its reader has left.
     package var hasReaders: Bool { readerCount > 0 }
     package var readerCount: Int {
         if let passing = unsafe passing { return unsafe passing.pointee.reader == .gone ? 0 : 1 }
@@ -68,7 +68,7 @@ extension Body {
 
     package var isWindowed: Bool { windowed.load(ordering: .acquiring) }
 
-    /// Whether the slowest reader is a window behind, or the back store is. The writer then stops reading from the origin.
+    /// Whether the slowest reader or the back store is too far behind. The writer then stops reading from the origin.
     package var writerShouldPause: Bool {
         switch residence {
         case .window(let window): return unsafe !window.pointee.hasRoom
@@ -80,7 +80,7 @@ extension Body {
         return locked { audience?.hasRoom(length: published.load(ordering: .relaxed), others: others) == false }
     }
 
-    /// Wakes the writer once when it need no longer pause; from within this call where it need not.
+    /// Wakes the writer once when it no longer has to pause. If it does not have to now, the wake comes from within this call.
     package func awaitRoom(_ wake: Wake) {
         switch residence {
         case .window(let window): return unsafe awaitRoomPassing(window, wake)
@@ -97,7 +97,7 @@ extension Body {
         due?()
     }
 
-    /// Frees the pages behind the slowest reader, and wakes the writer where there is room again.
+    /// Frees the pages behind the slowest reader, and wakes the writer if there is room again.
     func freeReadPages() {
         let others = earlierReaders
         var freed: [UnsafeMutableRawPointer] = unsafe []
@@ -119,18 +119,18 @@ extension Body {
         due?()
     }
 
-    /// Where those stand who read the body that moved on to this one, and will go on here; nil: there are none.
+    /// The offset at which readers of the body that moved to this one will continue here. Nil if it has no readers.
     private var earlierReaders: Int? {
         guard let earlier = large?.predecessor, earlier.hasReaders else { return nil }
         return earlier.length
     }
 
-    /// Under the lock: the back store's writer reads this page.
+    /// Whether the writer of the back store may be reading the page. Called under the lock.
     private func isBeingWritten(_ place: BodyLayout.Page) -> Bool {
         large?.queued.contains(place.start / Body.blockBytes) ?? false
     }
 
-    /// Under the lock: end of the bytes from the first on that have left memory for the back store.
+    /// The end of the bytes, counted from the first, that are on the back store and not in memory. Called under the lock.
     private var endOnBackStore: Int {
         guard large != nil else { return 0 }
         let length = published.load(ordering: .relaxed)

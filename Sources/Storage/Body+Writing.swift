@@ -4,10 +4,10 @@ internal import Synchronization
 extension Body {
     package enum AppendResult: Equatable, Sendable {
         case appended
-        /// The budget has no room even after evicting. Nothing was appended: let the body move on
-        /// (`Tiers.moveToBackStore`), go on with `abandonStorage`, or fail.
+        /// The budget has no room even after evicting. Nothing was appended. Move the body (`Tiers.moveToBackStore`), continue with
+        /// `abandonStorage`, or fail.
         case full
-        /// More than the expected length or, where none is known, than the body may have. Nothing was appended.
+        /// The body would exceed its expected length or, if none is known, the length that it may have. Nothing was appended.
         case tooLarge
     }
 

@@ -54,11 +54,11 @@ internal import Synchronization
     var audience: Audience?
     /// Which bytes are there of a partial body. Under the lock; nil in every other state.
     var blocks: BlockMap?
-    /// Its pages have one block each (`BodyLayout`): it began partial, or is large.
+    /// Whether its pages have one block each (`BodyLayout`), because it began partial or is large.
     let isSparse: Bool
-    /// Bytes it may have, or of a partial one hold at once. The writer of a growing body may raise it.
+    /// How many bytes the body may have, or if it is partial, hold at once. The writer of a growing body may raise it.
     private(set) var lengthMax: Int
-    /// The response whose body has the bytes of this one, and those that follow. Written before the state says `moved`.
+    /// The response whose body has the bytes of this one and continues with those that follow. Set before the state becomes `moved`.
     package internal(set) var continuation: StoredRecord?
 
     /// In memory, and empty. Whoever makes it charges it (`MemoryTier.makeBody`).
@@ -93,13 +93,13 @@ internal import Synchronization
 
     var layout: BodyLayout { BodyLayout(expectedLength: announcedLength, isSparse: isSparse) }
 
-    /// In bytes; nil while it is not known. Of a large body that was not announced it is known from the end on.
+    /// The length of the body in bytes. Nil while it is not known. A large body that was not announced knows it from its end on.
     package var expectedLength: Int? { announcedLength ?? large?.length }
 
     /// The body that has these bytes and continues to grow: the one that this body moved to, or this one.
     package var latest: Body { state == .moved ? continuation?.body ?? self : self }
 
-    /// Lets a growing body become longer. By its writer.
+    /// Lets a growing body become longer. Its writer calls this.
     package func raiseLengthMax(to lengthMax: Int) {
         precondition(state == .growing && !isSparse, "the writer of a body in memory decides how long it may be")
         self.lengthMax = max(lengthMax, self.lengthMax)

@@ -6,7 +6,6 @@ import EventLoop
 /// is over, or, if bytes are only lent to the body, before the loan ends. So a client that fails cannot end a fetch in the
 /// middle of its work, and one system call carries everything that arrived in a turn.
 final class ReaderQueue {
-    ///
     /// Nothing is called while the array changes, so the unchecked access is exclusive.
     @exclusivity(unchecked) private var waiting: [ConnectionID] = []
     /// An empty array whose capacity is used for connections that are added while others send.

@@ -31,8 +31,8 @@ package struct OutputQueue: ~Copyable {
         unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Hands out the bytes so that the caller appends to them. Until `takeBack` the queue must not be used. The bytes that are queued
-    /// already must not change.
+    /// Hands out the bytes so that the caller appends to them. Until `takeBack` the queue must not be used. Bytes that are queued already
+    /// must not change.
     package mutating func lendBytes() -> [UInt8] {
         precondition(!isLent, "the bytes are lent to one caller at a time")
         isLent = true
@@ -42,7 +42,9 @@ package struct OutputQueue: ~Copyable {
     }
 
     package mutating func takeBack(_ lent: consuming [UInt8]) {
-        precondition(isLent && bytes.isEmpty && lent.count >= sent, "queued bytes were removed, or others were queued in the meantime")
+        precondition(
+            isLent && bytes.isEmpty && lent.count >= sent,
+            "queued bytes were removed, or others were queued in the meantime")
         bytes = lent
         isLent = false
     }

@@ -124,9 +124,13 @@ struct CheckerTests {
         #expect(gunzipped(Array(bytes), lengthMax: Noise.lengthMax) == nil)
     }
 
-    private func fault(_ text: String, ranges: [RangeWish] = [], body: ArraySlice<UInt8>) -> String? {
-        let world = World(seed: 1, resourceCount: 4, patience: 1, hasLongSilence: false)
-        var question = Question(resource: Self.resource)
+    private func fault(
+        _ text: String, of resource: Resource = Self.resource, ranges: [RangeWish] = [], body: ArraySlice<UInt8>,
+        claimed length: Int? = nil
+    ) -> String? {
+        let world = World(seed: 1, resourceCount: max(4, resource.number + 1), patience: 1, hasLongSilence: false)
+        if let length { world.claim(resource) { $0.lengths.insert(length) } }
+        var question = Question(resource: resource)
         question.ranges = ranges
         let date = "Date: \(httpDate(1_700_000_000))\r\nVia: 1.1 larder\r\nCache-Status: larder; hit\r\nAge: 1\r\n"
         let head = "HTTP/1.1 \(text)\r\n\(date)Content-Length: \(body.count)\r\n\r\n"
@@ -163,6 +167,16 @@ struct CheckerTests {
         #expect(fault("206 Part\r\nContent-Range: bytes 10-19/\(length)", body: part) != nil)
         #expect(fault("206 Part", ranges: wish, body: part) != nil)
         #expect(fault("416 No\r\nContent-Range: bytes */\(length)", ranges: wish, body: []) != nil)
+    }
+
+    @Test func `an empty body is of another form only if the origin said that this form is empty`() throws {
+        let empty = try #require(
+            (0..<5000).lazy.map { Resource(seed: 1, number: $0) }.first {
+                !$0.isPersonal && !$0.isVaried && Form(resource: $0).length == 0
+            })
+        let tag = Form(resource: empty, kind: .falseGzip).opaqueTag
+        #expect(fault("200 OK\r\nETag: W/\"\(tag)\"", of: empty, body: []) != nil)
+        #expect(fault("200 OK\r\nETag: W/\"\(tag)\"", of: empty, body: [], claimed: 0) == nil)
     }
 
     @Test func `a multipart body is taken apart`() throws {

@@ -158,8 +158,9 @@ private struct Judge {
         if answer.isComplete, count != form.length, !claims.lengths.contains(count) {
             return "\(count) bytes of \(form), whose length is \(form.length), as though they were all"
         }
-        // Of nothing every form could be the beginning.
-        return count == 0 && !(answer.isComplete && form.length == 0) ? nil : faultOfTag(form)
+        // Of nothing every form could be the beginning; and all of it, if the origin once said so.
+        let saysForm = count > 0 || answer.isComplete && form.length == 0 && !claims.lengths.contains(0)
+        return saysForm ? faultOfTag(form) : nil
     }
 
     /// A HEAD says what a GET would get.

@@ -108,10 +108,12 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         self.wakeReclaimer.withLock { $0 = wakeReclaimer }
         self.afterDeletion.withLock { $0 = afterDeletion }
         dropLater.withLock { $0 = drop }
+        parts.health.connect(wakeKeeper: { self.wakeIfAsleep() })
     }
 
     /// Releases the closures. They hold objects that hold this one. Call it after the thread has ended.
     func disconnect() {
+        parts.health.disconnect()
         afterDeletion.withLock { $0 = nil }
         wakeReclaimer.withLock { $0 = nil }
         dropLater.withLock { $0 = nil }
@@ -182,14 +184,20 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
     }
 
     /// Asks for a commit without waiting for it. Wakes the thread if it sleeps.
-    func commitSoon() {
+    func commitSoon() { wakeIfAsleep { $0.isWanted = true } }
+
+    /// Ends the sleep of the thread. A thread that is awake looks at everything once more before it sleeps.
+    private func wakeIfAsleep(_ change: (inout State) -> Void = { _ in }) {
         let mustWake = state.withLock { state in
-            state.isWanted = true
+            change(&state)
             defer { state.isAsleep = false }
             return state.isAsleep
         }
         if mustWake { wake.signal() }
     }
+
+    /// Whether the thread sleeps and nobody has woken it. For tests.
+    var isAsleep: Bool { state.withLock { $0.isAsleep } }
 
     /// Sets the time between two commits. Changes that waited under another interval are committed at once.
     func setSyncInterval(_ interval: Duration) {
@@ -269,16 +277,24 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         }
     }
 
-    /// Waits for the interval to pass or for somebody to ask for a commit. A full book is tried again much sooner.
+    /// Waits for the interval to pass or for somebody to wake the thread.
     private func sleep() {
+        guard let duration = nextSleep() else { return }
+        _ = wake.wait(timeout: duration)
+        state.withLock { $0.isAsleep = false }
+    }
+
+    /// How long to sleep if nobody wakes the thread, which counts as asleep from here on; nil: a turn is wanted at once. A full book
+    /// is tried again much sooner than the interval says, and a store that is off as often as it is probed.
+    func nextSleep() -> Duration? {
         let interval: Duration? = state.withLock { state in
             state.isAsleep = !state.isWanted && state.life == .open
             return state.isAsleep ? state.syncInterval : nil
         }
-        guard var interval else { return }
-        if isBookFull { interval = min(interval, .milliseconds(10)) }
-        _ = wake.wait(timeout: min(interval, parts.health.isOn ? .seconds(60) : parts.tuning.probeInterval))
-        state.withLock { $0.isAsleep = false }
+        guard let interval else { return nil }
+        // Look at the health after `isAsleep` is set: whoever turns the store off later finds the thread asleep and wakes it.
+        let duration = min(interval, parts.health.isOn ? .seconds(60) : parts.tuning.probeInterval)
+        return isBookFull ? min(duration, .milliseconds(10)) : duration
     }
 
     /// Synchronizes, commits, then deletes. Returns false if something could not be done; `retained` keeps it.

@@ -9,6 +9,7 @@ import Synchronization
 final class DiskStoreHealth: Sendable {
     private let isOnNow = Atomic(true)
     private let reason = Locked("")
+    private let wakeKeeper = Locked<(@Sendable () -> Void)?>(nil)
     private let path: String
     private let log: @Sendable (DiskEvent) -> Void
 
@@ -21,11 +22,19 @@ final class DiskStoreHealth: Sendable {
 
     var state: DiskStore.State { isOn ? .on : .off(reason: reason.withLock { $0 }) }
 
-    /// Logged only when the store was on.
+    /// - Parameter wakeKeeper: called by the thread that turns the store off. It must not block.
+    func connect(wakeKeeper: @escaping @Sendable () -> Void) { self.wakeKeeper.withLock { $0 = wakeKeeper } }
+
+    /// Releases the closure: it holds the keeper, which holds this.
+    func disconnect() { wakeKeeper.withLock { $0 = nil } }
+
+    /// Logged only when the store was on. The caller holds no lock of the store.
     func turnOff(_ why: String) {
         reason.withLock { $0 = why }
         guard isOnNow.exchange(false, ordering: .acquiringAndReleasing) else { return }
         log(DiskEvent(.error, "disk \(path) is off, nothing is stored there: \(why)"))
+        // After the exchange: the keeper either sees the store off before it sleeps, or is asleep and is woken.
+        wakeKeeper.withLock { $0 }?()
     }
 
     func turnOn() {

@@ -247,12 +247,7 @@ struct GrowingObjectTests {
             #expect(!finish(object, length: body.count))
             calls.heal()
             #expect(largeFiles.isEmpty && store.find(Self.url).isEmpty)
-            let until = ContinuousClock.now + .seconds(60)
-            // A flush wakes the keeper, which tries the disk again.
-            while !store.isOn, .now < until {
-                _ = store.flush()
-                usleep(1000)
-            }
+            room.waitForLog(until: { store.isOn })
             _ = store.flush()
             #expect(store.isOn && store.statistics.largeCount == 0)
         }

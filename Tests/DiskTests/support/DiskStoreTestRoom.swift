@@ -8,6 +8,7 @@ import Glibc
 final class DiskStoreTestRoom: Sendable {
     let path: String
     let events = Locked<[DiskEvent]>([])
+    private let logged = CountingSemaphore()
 
     /// - Parameter inMemory: where there is such a file system: for tests that synchronize often.
     init(inMemory: Bool = false) {
@@ -32,7 +33,10 @@ final class DiskStoreTestRoom: Sendable {
     ) -> DiskOptions {
         DiskOptions(
             path: path, size: size, pinned: pinned, syncInterval: syncInterval, hash: Self.hash,
-            log: { [events] event in events.withLock { $0.append(event) } })
+            log: { [events, logged] event in
+                events.withLock { $0.append(event) }
+                logged.signal()
+            })
     }
 
     func open(
@@ -48,6 +52,9 @@ final class DiskStoreTestRoom: Sendable {
     static let hash: @Sendable ([UInt8]) -> UInt64 = { key in
         key.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
+
+    /// Waits until `isTrue`, which is asked after each event that the store logs.
+    func waitForLog(until isTrue: () -> Bool) { while !isTrue() { logged.wait() } }
 
     var texts: [String] { events.withLock { $0.map(\.text) } }
 

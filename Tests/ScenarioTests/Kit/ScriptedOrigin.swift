@@ -200,7 +200,7 @@ final class ScriptedOrigin: Sendable {
                 state.withLock { [message] in $0.received[index].message = message }
             case .close: return false
             case .reset:
-                wire.closeHard()
+                wire.reset()
                 return false
             case .hang:
                 while try !wire.read().isEmpty {}

@@ -79,12 +79,6 @@ final class Wire: Sendable {
     /// No more will be written; reading goes on.
     func finishWriting() { _ = shutdown(fd, CInt(SHUT_WR)) }
 
-    /// The next close is a RST.
-    func closeHard() {
-        var option = linger(l_onoff: 1, l_linger: 0)
-        _ = unsafe setsockopt(fd, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
-    }
-
     /// Leaves at once, with a RST: nothing that comes will be read.
     func reset() {
         var nobody = sockaddr()

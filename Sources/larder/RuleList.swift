@@ -44,7 +44,7 @@ func writeRules(_ configuration: Configuration, to json: inout JSONWriter) {
                 $0.member("name", zone.name)
                 $0.member("memory", zone.memory)
                 if let disk = configuration.cache.disk(ofZone: zone.name) { write(disk, to: &$0) }
-                $0.key("treatment")
+                $0.key("handling")
                 write(zone.changes.parts, to: &$0)
             }
         }
@@ -56,7 +56,7 @@ func writeRules(_ configuration: Configuration, to json: inout JSONWriter) {
                 writeHead(rule.number, rule.line, rule.text, to: &$0)
                 $0.key("match")
                 write(rule.conditions.parts, to: &$0)
-                $0.key("treatment")
+                $0.key("handling")
                 write(rule.parts, to: &$0)
             }
         }

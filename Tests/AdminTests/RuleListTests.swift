@@ -62,11 +62,11 @@ struct RuleListTests {
             "match":{"host":["*.example.org"],"port":["80","8000-8999"]}},
             {"number":2,"line":5,"text":"deny: everything (\\"not on the list\\")","effect":"deny","reason":"not on the list","match":{}}],
             "access_default":"deny",
-            "zones":[{"name":"packages","memory":67108864,"treatment":{"policy":["stale-on-error"]}}],
+            "zones":[{"name":"packages","memory":67108864,"handling":{"policy":["stale-on-error"]}}],
             "cache_rules":[{"number":1,"line":9,
             "text":"host *.example.org; port 80, 8000-8999 → zone packages; policy cache-first, stale-on-error; key.sort yes",
             "match":{"host":["*.example.org"],"port":["80","8000-8999"]},
-            "treatment":{"zone":["packages"],"policy":["cache-first","stale-on-error"],"key.sort":["yes"]}}]}
+            "handling":{"zone":["packages"],"policy":["cache-first","stale-on-error"],"key.sort":["yes"]}}]}
             """
         #expect(try JSONValue(parsing: writer.bytes) == JSONValue(parsing: Array(expected.utf8)))
     }

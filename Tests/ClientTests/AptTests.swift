@@ -1,4 +1,5 @@
 import Foundation
+import ProgramUnderTest
 import Testing
 
 @Suite(
@@ -95,8 +96,8 @@ struct AptTests {
             let second = try await apt(place, larder, ["update"])
             #expect(second.out.contains("Hit:"), "\(second)")
             // apt asks for indices with Cache-Control: max-age=0: the origin is asked, and has nothing new.
-            let log = text(of: larder.accessLog)
-            try await eventually("a 304 in the log: \(log)") { text(of: larder.accessLog).contains("\"status\":304") }
+            let log = textOfFile(larder.accessLog)
+            try await eventually("a 304 in the log: \(log)") { textOfFile(larder.accessLog).contains("\"status\":304") }
             let asked = nginx.asked("/debian/Release")
             #expect(asked.count == 2 && asked.last?.contains(" 304 ") == true, "\(nginx.asked)")
         }
@@ -105,7 +106,7 @@ struct AptTests {
     @Test func `a new index reaches apt at the next update`() async throws {
         try await with { place, nginx, larder in
             _ = try await apt(place, larder, ["update"])
-            let index = text(of: place.path("www/debian/Packages"))
+            let index = textOfFile(place.path("www/debian/Packages"))
                 .replacingOccurrences(of: "Version: 1.0", with: "Version: 2.0")
                 .replacingOccurrences(of: "_1.0_", with: "_2.0_")
             try place.write("www/debian/Packages", index.utf8, age: 1)

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import ProgramUnderTest
 import Testing
 
 @Suite("The command line", .enabled(if: Nginx.isInstalled && installed("curl") != nil, "packages nginx-light, curl"))
@@ -257,7 +258,7 @@ struct CommandLineTests {
             let larder = try await Larder.start(
                 in: place, text: Larder.configuration(in: place, adminPort: port), adminPort: port,
                 program: ["prlimit", "--nofile=256:2048", Larder.executable])
-            let limit = text(of: "/proc/\(larder.child.pid)/limits").split(separator: "\n")
+            let limit = textOfFile("/proc/\(larder.child.pid)/limits").split(separator: "\n")
                 .first { $0.hasPrefix("Max open files") }
             let words = try #require(limit).split(separator: " ")
             #expect(words[3...4] == ["2048", "2048"], "\(words)")

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramUnderTest
 import Testing
 
 private let openssl: ConditionTrait = .enabled(if: installed("openssl") != nil, "package openssl")
@@ -234,7 +235,7 @@ struct CurlTests {
                 #expect(friend.status == 200 && friend.text == fileText, "\(words): \(friend)")
             }
             #expect(nginx.asked.allSatisfy { $0.contains("pa=\"-\"") && $0.contains("pc=\"-\"") }, "\(nginx.asked)")
-            #expect(text(of: larder.accessLog).contains("sesame") == false)
+            #expect(textOfFile(larder.accessLog).contains("sesame") == false)
         }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramUnderTest
 import Testing
 
 @Suite("wget", .enabled(if: installed("wget") != nil && Nginx.isInstalled, "packages wget, nginx-light"))
@@ -45,7 +46,7 @@ struct WgetTests {
                     place, larder, in: "\(round)", "-r", "-l", "5", "-e", "robots=off", "\(nginx.url)/")
                 #expect(output.status == 0, "\(output)")
                 for page in pages {
-                    #expect(text(of: place.path("\(round)/\(host)/\(page.name)")) == page.text)
+                    #expect(textOfFile(place.path("\(round)/\(host)/\(page.name)")) == page.text)
                 }
                 if round == 1 { asked = nginx.asked.count }
             }

@@ -96,7 +96,9 @@ private func spawn(_ words: [String], out: String, err: String) -> pid_t {
     return code == 0 ? pid : -code
 }
 
-private func waitForEnd(_ pid: pid_t) -> Int32 {
+/// Waits for the end of a child process. Blocks.
+/// - Returns: the exit status as a shell reports it, or −1 if there is no such child.
+package func waitForEnd(_ pid: pid_t) -> Int32 {
     var status: Int32 = 0
     while unsafe waitpid(pid, &status, 0) < 0 {
         if errno != EINTR { return -1 }

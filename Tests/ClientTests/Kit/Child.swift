@@ -1,6 +1,7 @@
 import EventLoop
 import Foundation
 import Glibc
+import ProgramUnderTest
 
 /// A program that was started for a test. It runs in a process group of its own, writes to files, and dies with the
 /// test program, however that ends.
@@ -14,10 +15,6 @@ final class Child: Sendable {
     /// The exit status as a shell tells it: 128 + signal for who was killed.
     private final class Outcome: Sendable {
         let value = Locked<Int32?>(nil)
-    }
-
-    struct Failure: Error, CustomStringConvertible {
-        var description: String
     }
 
     private init(name: String, pid: pid_t, out: String, err: String, status: Outcome) {
@@ -89,13 +86,8 @@ final class Child: Sendable {
 
     // MARK: what it said
 
-    var output: String { text(of: outPath) }
-    var errors: String { text(of: errPath) }
-}
-
-/// A file's content; empty where there is none.
-func text(of path: String) -> String {
-    String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
+    var output: String { textOfFile(outPath) }
+    var errors: String { textOfFile(errPath) }
 }
 
 /// - Returns: the process, or −errno.
@@ -126,13 +118,4 @@ private func spawn(_ order: Child.Order) -> pid_t {
     var pid: pid_t = 0
     let code = unsafe posix_spawnp(&pid, "setpriv", &actions, &attributes, &argv, &envp)
     return code == 0 ? pid : -code
-}
-
-private func waitForEnd(_ pid: pid_t) -> Int32 {
-    var status: Int32 = 0
-    while unsafe waitpid(pid, &status, 0) < 0 {
-        if errno != EINTR { return -1 }
-    }
-    let signal = status & 0x7F
-    return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
 }

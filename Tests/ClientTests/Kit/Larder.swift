@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import ProgramUnderTest
 import let ProgramUnderTest.larderExecutable
 import func ProgramUnderTest.readyPort
 import Testing
@@ -82,9 +83,10 @@ struct Larder: Sendable {
         let file = try place.write(name, text.utf8)
         let child = try await place.start(
             program[0], program.dropFirst() + ["serve", "--config", file], environment: environment)
-        let port = try await eventually("larder is ready; it said: \(child.output)\(child.errors)") { () -> UInt16? in
+        let port = try await eventually("larder is ready; it said: \(child.output)\(child.errors)") {
+            () async throws -> UInt16? in
             if let status = child.exitStatus {
-                throw Child.Failure(description: "larder ended with status \(status): \(child.errors)")
+                throw Failure(description: "larder ended with status \(status): \(child.errors)")
             }
             return readyPort(in: child.output)
         }
@@ -108,7 +110,7 @@ struct Larder: Sendable {
 
     /// A line of /proc/PID/status in bytes.
     func memory(_ name: String) throws -> Int {
-        let line = text(of: "/proc/\(child.pid)/status").split(separator: "\n").first { $0.hasPrefix("\(name):") }
+        let line = textOfFile("/proc/\(child.pid)/status").split(separator: "\n").first { $0.hasPrefix("\(name):") }
         let kibibytes = line?.split(whereSeparator: { " \t".contains($0) }).dropFirst().first.flatMap { Int($0) }
         return try #require(kibibytes, "no \(name)") * 1024
     }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import ProgramUnderTest
 import Testing
 
 /// Debian's nginx as the origin: a prefix of its own, a log of what it was asked.
@@ -57,7 +58,7 @@ struct Nginx: Sendable {
         let nginx = Nginx(place: place, child: child, port: listener.port, log: place.path("\(name)/logs/access.log"))
         // The socket listens already; what is to be seen is that nginx lives to take it.
         try await eventually("nginx is up; it said: \(child.errors)") {
-            if child.exitStatus != nil { throw Child.Failure(description: "nginx: \(child.errors)") }
+            if child.exitStatus != nil { throw Failure(description: "nginx: \(child.errors)") }
             return FileManager.default.fileExists(atPath: place.path("\(name)/nginx.pid"))
         }
         return nginx
@@ -70,7 +71,7 @@ struct Nginx: Sendable {
     }
 
     /// What it was asked, a line per request, in the order of the ends of its answers.
-    var asked: [String] { text(of: log).split(separator: "\n").map(String.init) }
+    var asked: [String] { textOfFile(log).split(separator: "\n").map(String.init) }
 
     /// What it was asked about one path.
     func asked(_ path: String) -> [String] { asked.filter { $0.split(separator: " ").dropFirst().first ?? "" == path } }

@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import ProgramUnderTest
 
 /// A TCP socket that listens on a loopback port of the kernel's choice.
 final class LoopbackListener: Sendable {
@@ -9,7 +10,7 @@ final class LoopbackListener: Sendable {
     init() throws {
         fd = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard fd >= 0, bindLoopback(fd, port: 0), listen(fd, 128) == 0 else {
-            throw Child.Failure(description: "no loopback port: errno \(errno)")
+            throw Failure(description: "no loopback port: errno \(errno)")
         }
         port = boundPort(fd)
     }

@@ -24,15 +24,6 @@ func eventually(
     _ = try await eventually(what(), within: limit) { try await holds() ? true : nil }
 }
 
-/// Does what blocks on a thread of its own, not on one of those that all tests share.
-func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        Thread.detachNewThread {
-            continuation.resume(with: Result { try body() })
-        }
-    }
-}
-
 /// Lets a few in at a time.
 actor Turnstile {
     private var free: Int

@@ -1,6 +1,7 @@
 import EventLoop
 import Foundation
 import Glibc
+import ProgramUnderTest
 import Testing
 
 /// A directory and the programs that one test starts in it. All of it is gone when the test is.
@@ -34,7 +35,7 @@ final class Workplace: Sendable {
 
     private init() throws {
         var template = Array("/tmp/larder-clients-XXXXXX".utf8CString)
-        guard unsafe mkdtemp(&template) != nil else { throw Child.Failure(description: "mkdtemp: errno \(errno)") }
+        guard unsafe mkdtemp(&template) != nil else { throw Failure(description: "mkdtemp: errno \(errno)") }
         directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         try makeDirectory("home")
     }

@@ -65,6 +65,10 @@ func placedRange(_ fields: Fields) -> (range: Range<UInt64>, total: UInt64)? {
 /// How many bytes of content the head of a 206 promises.
 package enum PartPromise: Equatable, Sendable {
     /// There are several parts, or no `Content-Range` that can be parsed. Only the framing tells how long the body is.
+    ///
+    /// Such a response is passed on as it is and never stored or combined. RFC 9110 §15.3.7 forbids origins a 206 with one part and
+    /// without `Content-Range`, but asks nothing of a proxy that gets one. A unit that the proxy does not know is no error at all: such
+    /// a response is to be forwarded (§14.4). What the client can do with the part, only the client knows.
     case none
     case bytes(UInt64)
     /// `Content-Range` and `Content-Length` disagree, so it is unknown which bytes these are.

@@ -122,4 +122,44 @@ struct LyingPartScenarios {
             #expect(try s.client().get("/a").text == content)
         }
     }
+
+    // MARK: parts that do not say where they belong
+
+    static let unplaced: [[String]] = [
+        [], ["Content-Range: nonsense"], ["Content-Range: bytes 0-9"], ["Content-Range: bytes 9-0/10"],
+        ["Content-Range: bytes 0-9/9"], ["Content-Range: bytes 0-9/10", "Content-Range: bytes 0-9/10"],
+        ["Content-Range: items 0-9/10"],
+    ]
+
+    @Test(arguments: unplaced)
+    func `a part with an invalid Content-Range is passed on as it is, and not stored`(_ place: [String]) throws {
+        try scenario { s in
+            let fields = ["Cache-Control: max-age=60", "ETag: \"a\""] + place
+            s.origin.expects("GET /a", "Range: bytes=0-9").replies(206, fields, Array(content.utf8))
+            let answer = try s.client().get("/a", "Range: bytes=0-9")
+            #expect(answer.status == 206 && answer.isWhole && answer.text == content)
+            #expect(answer.head.all("Content-Range") == place.map { String($0.dropFirst("Content-Range: ".count)) })
+            #expect(answer.cacheStatus.contains("detail=part-unplaced"), "\(answer.cacheStatus)")
+            try expectNothingStored(s)
+        }
+    }
+
+    @Test(arguments: unplaced)
+    func `a part with an invalid Content-Range is not combined with what is stored`(_ place: [String]) throws {
+        try scenario { s in
+            let client = try s.client()
+            s.origin.expects("GET /a", "Range: bytes=0-1").replies(
+                206, "Cache-Control: max-age=60", "ETag: \"a\"", "Content-Range: bytes 0-1/10", body: "01")
+            #expect(try client.get("/a", "Range: bytes=0-1").text == "01")
+            s.origin.expects("GET /a", "Range: bytes=2-9").replies(
+                206, ["Cache-Control: max-age=60", "ETag: \"a\""] + place, Array("xxxxxxxx".utf8))
+            do {
+                let answer = try client.get("/a")
+                #expect(!answer.isWhole && !answer.text.contains("x"), "\(answer)")
+            } catch { #expect("\(error)".contains("reset")) }
+            s.origin.expects("GET /a", "Range: bytes=2-9").replies(
+                206, "ETag: \"a\"", "Content-Range: bytes 2-9/10", body: "23456789")
+            #expect(try s.client().get("/a").text == content)
+        }
+    }
 }

@@ -103,7 +103,11 @@ extension Requirements {
             "ResumptionTests: §14.3: the rest is not requested if ranges are refused or nothing is missing"),
         Requirement(
             "14.4", .mustNot, "combine what has an invalid Content-Range", "PartTests: beyond its end",
-            "PartTests: two places"),
+            "PartTests: two places",
+            "LyingPartScenarios: a part with an invalid Content-Range is not combined with what is stored"),
+        Requirement(
+            "14.4", .should, "pass on a part whose unit is not understood",
+            "LyingPartScenarios: a part with an invalid Content-Range is passed on as it is, and not stored"),
         Requirement(
             "14.4", .must, "read and write Content-Range",
             "FieldValueTests: Content-Range is read and written alike (§14.4)"),
@@ -120,6 +124,9 @@ extension Requirements {
         Requirement(
             "15.3.7", .must, "a 206 with one part says which",
             "PartScenarios: a filled hole is reported as fwd=partial with the Content-Range of the request"),
+        Requirement(
+            "15.3.7", .must, "an origin's 206 says which part it has",
+            decision: "it asks nothing of a proxy: a 206 that does not say so is passed on as it is and never stored"),
         Requirement(
             "15.3.7", .must, "the answer to If-Range has the tag; what else describes the whole may be left out",
             "ResumptionTests: §15.3.7 no tag though we sent one",

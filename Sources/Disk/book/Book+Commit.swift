@@ -12,6 +12,7 @@ extension Book {
         guard !changes.isEmpty else { return }
         let batch = BookBatch(changes)
         try writing.withLock { _ throws(BookError) in
+            // After an error of the medium LMDB refuses every transaction until the environment is opened again.
             if environment.hasFailed { try environment.reopen() }
             try makeRoom(for: batch)
             while true {
@@ -28,9 +29,11 @@ extension Book {
         let reserved = max(batch.reserved, reservedIDs.rawValue)
         let objects = try environment.write { transaction throws(BookError) in
             try batch.apply(to: transaction, self)
+            // With each batch. The number of the transaction tells the next start which of the two roots is which (`BookCheck`).
             try transaction.put(.meta, BookMeta.idsKey, BookMeta.encode(reserved, key: BookMeta.idsKey))
             try transaction.put(
                 .meta, BookMeta.commitKey, BookMeta.encode(transaction.number, key: BookMeta.commitKey))
+            // Tests let commits fail here: what was done so far is undone with the transaction.
             let verdict = calls.mayCommit()
             if verdict < 0 { throw .failed(errno: CInt(-verdict)) }
             return try transaction.entryCount(.objects)
@@ -130,6 +133,8 @@ private struct BookWriter: ~Copyable {
         _ entry: BookEntry, _ key: [UInt8], _ value: [UInt8], _ transaction: borrowing BookTransaction
     ) throws(BookError) {
         var oldTags: [[UInt8]] = []
+        // Most entries are new. Only for one that exists is the old value needed: it says which tags and which renewed head must
+        // go.
         if let there = unsafe try objects.insert(key, value) {
             let old = unsafe decode(key, there)
             try objects.put(key, value)

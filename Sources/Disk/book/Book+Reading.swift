@@ -124,6 +124,7 @@ extension Book {
                     noteDamaged("an entry of tags")
                     return true
                 }
+                // A tag that a damaged entry left behind leads to nothing, or to an object that has the tag no longer.
                 guard let entry = try entry(bookKey: unsafe [UInt8](content), transaction),
                     entry.attributes.tags.contains(tag)
                 else { return true }

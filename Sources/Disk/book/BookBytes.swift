@@ -43,6 +43,7 @@ struct BookShared {
     mutating func array(of bytes: UnsafeRawBufferPointer) -> [UInt8] {
         guard let first = unsafe bytes.first, let last = unsafe bytes.last else { return [] }
         let slot = (bytes.count &* 7 &+ Int(first) &* 31 &+ Int(last)) & 63
+        // The slot only says where to look. If other bytes are there, this costs one more array.
         let isSame = unsafe recent[slot].withUnsafeBytes { unsafe bookCompare($0, bytes) == 0 }
         if !isSame { unsafe recent[slot] = [UInt8](bytes) }
         return recent[slot]
@@ -56,6 +57,7 @@ extension [UInt8] {
 }
 
 /// Every value of the book ends with the CRC-32C of its key and of the bytes before.
+/// The key is included so that a value is never taken for that of another key.
 enum BookSeal {
     static let bytes = 4
 

@@ -132,6 +132,7 @@ enum BookCodec {
             let mediaType = fields.array(Int(typeBytes), sharing: &shared)
         else { return nil }
         var tags: [[UInt8]] = []
+        // Each tag takes at least one byte, so a wrong count fails where the bytes end.
         for _ in 0..<tagCount {
             guard let count = fields.number(UInt8.self), let tag = fields.array(Int(count), sharing: &shared) else {
                 return nil

@@ -79,6 +79,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     func read<Result>(
         _ body: (borrowing BookTransaction) throws(BookError) -> Result
     ) throws(BookError) -> Result {
+        // Another process may enlarge its map between the attempts, though hardly so often.
         for _ in 0..<8 {
             if let result = try readOnce(body) { return result }
             // Another process writes and has enlarged its map.
@@ -299,6 +300,7 @@ enum BookDatabase: Int, CaseIterable, Sendable {
     func put(_ database: BookDatabase, _ key: [UInt8], _ value: [UInt8]) throws(BookError) {
         precondition(key.count <= BookOrder.bookKeyBytesMax, "LMDB takes keys of this length")
         let status = unsafe withValue(key) { key in
+            // LMDB copies both before it returns.
             unsafe withValue(value) { value in unsafe mdb_put(raw, handle(database), key, value, 0) }
         }
         try BookError.check(status)
@@ -312,6 +314,8 @@ enum BookDatabase: Int, CaseIterable, Sendable {
 }
 
 /// A cursor in one database.
+/// It must not outlive its transaction: LMDB frees the cursors of a writing transaction itself when that ends, and `deinit` would
+/// free them again.
 @safe struct BookPosition: ~Copyable {
     private let raw: OpaquePointer
 

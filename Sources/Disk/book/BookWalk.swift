@@ -25,6 +25,7 @@
         guard root.lastPage < filePages + Self.unwrittenPagesMax else {
             throw .damaged(BookDefect("it counts more pages than the file has", page: root.page))
         }
+        // Bounded by the length of the file: a damaged number must not ask for all of memory.
         seen = Array(repeating: 0, count: Int(root.lastPage / 64) + 1)
         seen[0] = 3  // the meta pages
         nodeBytes = Array(repeating: 0, count: root.pageBytes / 2)
@@ -142,6 +143,7 @@
         while unsafe levels.count <= level {
             unsafe levels.append(.allocate(byteCount: root.pageBytes, alignment: 8))
         }
+        // Each level has a buffer of its own: the bounds of a page point into the pages above it, which must stay as they are.
         let room = unsafe levels[level]
         unsafe try pages.read(room, at: number * UInt64(root.pageBytes), page: number)
         return unsafe BookPageBytes(UnsafeRawBufferPointer(room))
@@ -190,6 +192,7 @@
             offset += Int(nodeBytes[offset / 2])
             met += 1
         }
+        // Two nodes at one place were met once. A gap ends the loop early. Either makes the counts or the ends differ.
         guard met == count, offset == page.count else {
             throw .damaged(BookDefect("its nodes do not lie side by side", page: number))
         }
@@ -257,12 +260,14 @@
         guard page.number == first, page.flags == BookPageBytes.isOverflow, count >= needed,
             (first + UInt64(needed)) * UInt64(root.pageBytes) <= pages.fileBytes, count <= root.lastPage - first + 1
         else { throw .damaged(BookDefect("it is not the long value that it should be", page: first)) }
+        // The guard has bounded `count` by the pages of the root, so that damaged bytes cannot make this loop long.
         for number in first..<first + count { try claim(number) }
     }
 
     /// A list consists of a count and that many page numbers, in descending order. The rest of its space has no meaning.
     private func freePages(_ node: BookNode, _ number: UInt64) throws(BookError) -> UInt64 {
         guard node.isLong else { return try freePages(unsafe BookPageBytes(node.page.slice(node.value)), number) }
+        // `checkOverflow` has found the whole value within the file, so its length can be trusted.
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: node.valueBytes, alignment: 8)
         defer { unsafe room.deallocate() }
         let offset = node.overflowPage * UInt64(root.pageBytes) + UInt64(BookPageBytes.headerBytes)

@@ -202,6 +202,7 @@ private final class LockedFile: Sendable {
         guard fd >= 0 else { throw Directory.refusal(path, errno) }
         let opened = LockedFile(fd)
         var attempts = 0
+        // The lock belongs to the open file. It ends with the process, however that ends, so no stale lock is ever left.
         while flock(fd, LOCK_EX | LOCK_NB) != 0 {
             guard errno == EWOULDBLOCK else { throw .failed(path: path, errno: errno) }
             guard attempts < Self.attemptsMax else { throw .inUse(path: path) }

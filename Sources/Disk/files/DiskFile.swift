@@ -31,6 +31,7 @@ package final class DiskFile: Sendable {
             let got = unsafe calls.preadv(
                 fd, start + left.startIndex, min(left.count, DiskFile.vectorsMax), at: offset + count, waits: waits)
             if got == Int(-EINTR) { continue }
+            // Bytes that came before the error are not counted: callers use all that they asked for, or nothing.
             if got < 0 { return got }
             if got == 0 { break }
             count += got

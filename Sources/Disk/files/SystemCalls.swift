@@ -9,6 +9,7 @@ package struct SystemCalls: DiskCalls {
         result(Int(unsafe Glibc.open(path, flags | O_CLOEXEC, mode)))
     }
 
+    /// The descriptor is gone even if this fails, and whatever must be on the medium was synchronized before.
     package func close(_ fd: CInt) { _ = Glibc.close(fd) }
 
     package func pwritev(_ fd: CInt, _ vectors: UnsafePointer<iovec>, _ count: Int, at offset: Int) -> Int {
@@ -23,6 +24,7 @@ package struct SystemCalls: DiskCalls {
         return !waits && (got == Int(-EOPNOTSUPP) || got == Int(-ENOSYS)) ? Int(-EAGAIN) : got
     }
 
+    /// `fdatasync` leaves out times, and includes the length of the file, without which new bytes could not be found.
     package func synchronize(_ fd: CInt) -> Int { result(Int(fdatasync(fd))) }
 
     package func truncate(_ fd: CInt, to length: Int) -> Int { result(Int(ftruncate(fd, length))) }
@@ -47,6 +49,7 @@ package struct SystemCalls: DiskCalls {
         var facts = statvfs()
         let status = result(Int(unsafe statvfs(path, &facts)))
         guard status == 0 else { return status }
+        // What we may take. `f_bfree` includes what is reserved for root.
         return Int(clamping: UInt64(facts.f_bavail) * UInt64(facts.f_frsize))
     }
 

@@ -18,6 +18,7 @@
 
     var tableBytes: Int { capacity * MemoryLayout<DiskIndexEntry>.stride }
 
+    /// `body` must not change the table: entries move when it changes.
     func forEach(_ hash: UInt64, _ body: (DiskIndexEntry) -> Void) {
         var slot = home(of: hash)
         while unsafe !slots[slot].isFree {
@@ -34,6 +35,7 @@
         slot(of: hash, where: matches).map { unsafe slots[$0] }
     }
 
+    /// `change` must leave the hash as it is, because the hash decides the slot.
     func update(
         _ hash: UInt64, where matches: (DiskIndexEntry) -> Bool, _ change: (inout DiskIndexEntry) -> Void
     ) -> Bool {
@@ -74,6 +76,7 @@
         unsafe slots[hole] = .free
         precondition(count > 0, "what is removed was added")
         count -= 1
+        // Half of a quarter-full table is half full: far from the bound at which it grows again.
         if capacity > Self.capacityMin, count * 4 < capacity { resize(to: max(Self.capacityMin, capacity / 2)) }
         return removed
     }
@@ -120,6 +123,7 @@
         mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
         mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
         mixed ^= mixed >> 31
+        // Scales the hash to the capacity, which need not be a power of two, without a division.
         return Int(UInt64(capacity).multipliedFullWidth(by: mixed).high)
     }
 

@@ -250,6 +250,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
     func run() {
         while true {
             sleep()
+            // The waiters are taken before the batch: what they have recorded is in the batch that `commitBatch` takes after this.
             let (life, waiters, damaged) = state.withLock { state in
                 defer {
                     state.waiters = []
@@ -303,6 +304,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
             defer { state.batch = Batch() }
             return (state.batch, state.life == .abandoned)
         }
+        // Behind what an earlier attempt left: of two changes of one object, the later one counts.
         retained.append(batch)
         if isAbandoned { return false }
         reserveIDs()
@@ -333,6 +335,8 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
     private func synchronize() -> Bool {
         do throws(DiskFileError) {
             for (number, file) in retained.touched {
+                // The kernel reports an error once. If this fails, the next attempt may succeed although bytes are lost. Then the
+                // book names records that are damaged. Their checksums show it, and the objects are fetched again.
                 try file.synchronize()
                 retained.touched[number] = nil
             }
@@ -370,6 +374,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
     /// Commits while the file of the book grows by no more than the ledger grants: all files together stay within the size.
     private func commitWithinSize(_ changes: [BookChange]) throws(BookError) {
         let book = parts.book
+        // Also after a failure: this ends the claim, and the file may have grown all the same.
         defer { parts.ledger.withLock { $0.setBook(bytes: book.fileBytes) } }
         // Start with what the map of the book has room for: changing the map makes all readers wait.
         let wanted = max(book.growthWithoutRemap, Self.growthMin)
@@ -469,6 +474,7 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
                 parts.ledger.withLock { $0.keep(number) }
                 continue
             }
+            // A reader that opens the file from here on does not find it and asks the index again. One that has it open reads on.
             parts.files.forget(number)
             parts.ledger.withLock { $0.delete(number) }
             gone.append(.forgetSegment(number))
@@ -520,7 +526,9 @@ final class BookKeeper: @unchecked Sendable {  // `state` and the closures have 
         guard !parts.health.isOn else { return }
         guard lastProbe.duration(to: .now) >= parts.tuning.probeInterval else { return }
         lastProbe = .now
+        // The probe comes first: it writes to a file of its own, and so it can fail without harm.
         guard probe(), commitBatch() else { return }
+        // Writers ask `isOn` before each job. Only now may they write again, and jobs that wait for space are worth a look.
         parts.health.turnOn()
         afterDeletion.withLock { $0 }?()
     }

@@ -333,6 +333,7 @@ struct Ledger: Sendable {
         }
         precondition(largeCount <= units.count, "large files are among the files")
         if unit.isVictim { leavingBytes.subtract(unit.fileBytes) }
+        // `units` has no entry any more, so `refresh` cannot do this.
         sparse.remove(number)
         empty.remove(number)
         emptied.remove(number)

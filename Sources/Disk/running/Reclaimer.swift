@@ -79,6 +79,7 @@ final class Reclaimer: Sendable {
                 let plan = try plan(number, usedBytesMax: usedBytesMax, isSparse: isSparse)
                 try empty(number, plan)
             } catch {
+                // As the youngest: the next turn tries another file before it meets this one again.
                 ledger.withLock { $0.keep(number) }
                 return .failed
             }
@@ -109,6 +110,7 @@ final class Reclaimer: Sendable {
             ledger.withLock { $0.units[number]?.isVictim ?? true }, "only a victim, or a file that is gone, is released"
         )
         store.deleteAfterCommit(number)
+        // The file takes its space until the commit, and without a request that waits for the interval.
         if ledger.withLock({ $0.isNearlyFull }) { store.commitSoon() }
     }
 
@@ -220,6 +222,7 @@ final class Reclaimer: Sendable {
             noteEmptied(records[0].from.segment)
             guard store.move(records, room: room) else { throw Interruption() }
         } else if records.contains(where: { $0.attributes.storageClass == .pinned }) {
+            // A pinned record is never given up: the victim stays until there is space to copy it.
             throw Interruption()
         } else {
             for head in heads { evict(head, &drops) }

@@ -67,6 +67,8 @@ final class Recovery: @unchecked Sendable {  // used by one thread
                 continue
             }
             let length = UInt64(max(status.st_size, 0))
+            // Only files of earlier processes get an entry, with their length at the start. `putIntoBook` knows the files of this
+            // run by that.
             lengths[number] = length
             // The file of a large object is sparse only where the file system could not allocate: what it occupies counts.
             let allocatedBytes = isLarge ? max(length, UInt64(max(status.st_blocks, 0)) * 512) : length
@@ -87,6 +89,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
         recoverTails()
         if !loadBook() { rebuild() }
         recoverLargeFiles()
+        // After a stop, `finishBook` would promise that the book covers segments that nobody has read.
         guard !isStopped() else { return false }
         finishBook()
         let rest = lostCount > 0 ? ", \(lostCount) were lost" : ""
@@ -106,6 +109,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
     private func recoverTails() {
         let tails = segmentNumbers.reversed().filter { number in
             guard let length = lengths[number] else { return false }
+            // The segment was begun after the last commit, or its entry is damaged.
             guard let known = known[number] else { return true }
             return !known.isClosed && known.coveredEnd < length
         }
@@ -201,6 +205,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
     private func loadBook() -> Bool {
         guard !isRebuild else { return true }
         let before = addedCount
+        // The message at the end counts what the book did not know.
         defer { addedCount = before }
         var seen = 0
         do throws(BookError) {
@@ -227,6 +232,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
     private func rebuild() {
         guard !isStopped() else { return }
         isRebuild = true
+        // What the lost book knew no longer counts: each segment is read from its beginning.
         known = [:]
         changes = []
         let aside = parts.directory.bookAside()
@@ -310,6 +316,7 @@ final class Recovery: @unchecked Sendable {  // used by one thread
     private func recoverLargeFiles() {
         for number in largeNumbers.sorted().reversed() where lengths[number] != nil {
             if isStopped() { return }
+            // `addToIndex` has registered the objects of the book, and those that this process has stored.
             guard parts.large.known(number) == nil else { continue }
             // The book knows the file but not its object: the object was removed, and the crash came before the deletion.
             if known[number] == nil || isRebuild, recover(large: number) { continue }

@@ -32,6 +32,7 @@ extension Writer {
         case .wait: return .wait
         case .never: return .never
         }
+        // Noted before `allocate`, which may fail: `release` gives back what is noted.
         object.claimedBytes += more
         promise(more, object)
         try file.allocate(object.claimedBytes)
@@ -48,18 +49,21 @@ extension Writer {
         }
         object.promisedBytes += more
         guard !isPromised else { return }
+        // From here on `withdraw` gives nothing back for this object: only pinned objects have a share.
         object.becomePermanent()
         parts.counters.refusedPinned.count()
     }
 
     /// The object has all its blocks: completes its file and publishes it.
     func finish(_ object: LargeObject, _ length: Int, then: @escaping @Sendable (Bool) -> Void) {
+        // Blocks that are collected and not entered yet would make the object look incomplete.
         writeBatch()
         finishBlocks()
         guard let growing = object.growing, !object.hasFailed, parts.health.isOn, growing.hasAll(length) else {
             refuseAsItGrows(object)
             return then(false)
         }
+        // The object was removed on its way. Whoever reads it goes on.
         guard parts.pending.contains(object.hash, object.id) else {
             release(object)
             return then(false)
@@ -79,6 +83,7 @@ extension Writer {
     /// Nobody wants the object any more.
     func abandon(_ object: LargeObject) {
         finishBlocks()
+        // Without a file, the job that makes it is deferred. It finds the object cancelled and refuses it.
         if object.growing != nil { release(object) }
     }
 

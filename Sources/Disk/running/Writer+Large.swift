@@ -17,6 +17,7 @@ extension Writer {
     // MARK: making the file
 
     /// Makes the file of a new object: with all the space it will ever take or, if its length is not known, with the first of it.
+    /// An object that somebody claimed space for in advance (`isClaimed`) may be cancelled as well: `refuse` gives the space back.
     func make(_ object: LargeObject) {
         writeBatch()
         if !object.isClaimed {
@@ -48,6 +49,7 @@ extension Writer {
 
     /// Gives back what an object has taken that does not come to be stored. No effect the second time.
     func release(_ object: LargeObject) {
+        // A reader may still hold the file. Then the file system has its space for longer than the ledger counts it.
         object.growing?.delete()
         parts.ledger.withLock { ledger in
             if object.isClaimed { ledger.unclaim(object.claimedBytes) }
@@ -114,7 +116,9 @@ extension Writer {
             let isNew = parts.addToIndex(entry, wasPromised: true)
             precondition(isNew, "an object number is stored once")
         }
+        // Not before: a unit that is closed may become a victim, and a large victim without a live object is deleted.
         parts.ledger.withLock { $0.close(number) }
+        // The object was removed while it was written. Whoever reads it keeps the file open.
         guard isPublished else {
             parts.large.forget(number)
             parts.ledger.withLock { $0.withdraw(file.place.recordLength, storageClass) }
@@ -149,6 +153,8 @@ extension Writer {
         precondition(blocks.object === object || blocks.written.isEmpty, "a run has blocks of one object")
         let bytes = object.byteCount(ofBlock: block, from: source, at: offset)
         func giveUp() {
+            // An object that grows is stored whole or not at all, so one missing block ends it. Any other object keeps the blocks
+            // it has.
             if object.grows, object.file == nil { refuseAsItGrows(object) }
             object.written(bytes)
             then(false)
@@ -198,6 +204,7 @@ extension Writer {
         }
         if isDone { parts.counters.storedBytes.count(UInt64(run.bytes)) }
         object.written(run.bytes)
+        // After the table: whoever is called may read the blocks at once.
         for call in run.calls { call(isDone) }
         if isDone { noteCompleteness(of: object) }
     }

@@ -43,6 +43,8 @@ final class WriterQueue: Sendable {
         /// The queue is closed and empty, or abandoned.
         case end
     }
+    /// Any job ends a sleep. Only an urgent one, or enough bytes, ends a nap. Whoever ends either sets `awake`, so that the next
+    /// one does not signal again.
     private enum Sleep { case awake, nap, sleep }
     private enum Life { case open, closing, abandoned, ended }
     private struct State {
@@ -112,6 +114,7 @@ final class WriterQueue: Sendable {
     /// Tells the writer that there may be space now.
     func signalSpace() {
         let mustWake = state.withLock { state in
+            // Noted also for a writer that is awake: it may look at the ledger now and nap afterwards.
             state.isSpaceSignalled = true
             guard state.sleep != .awake else { return false }
             state.sleep = .awake
@@ -176,6 +179,7 @@ final class WriterQueue: Sendable {
     private func takeNow() -> Taken? {
         state.withLock { state in
             switch state.life {
+            // `finish` returns what still waits, so that every caller gets an answer.
             case .abandoned, .ended: return .end
             case .closing where state.jobs.isEmpty && state.urgent.isEmpty: return .end
             case .open where state.jobs.isEmpty && state.urgent.isEmpty: return nil
@@ -191,6 +195,7 @@ final class WriterQueue: Sendable {
         }
     }
 
+    /// A signal may come just after the time has passed. It then ends the next sleep early, which costs an empty turn.
     private func sleep(_ how: Sleep) {
         let sleeps = state.withLock { state in
             let isIdle = state.urgent.isEmpty && state.life == .open && state.jobBytes < wakeBytes

@@ -73,6 +73,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         {
             precondition(bytes >= 0, "jobs hold no negative number of bytes")
             heldBytes += bytes
+            // The reclaimer waits for its jobs, and the deferred jobs wait for the space that it frees.
             for job in urgent { performOrFail(job) }
             performDeferred()
             for job in jobs { if mustDefer(job) { deferred.append(job) } else { performOrFail(job) } }
@@ -80,6 +81,8 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
                 finishBlocks()
                 writeBatch()
             }
+            // The bodies of deferred jobs are still in memory, so nothing is given back to the bound of the queue before all are
+            // done.
             if deferred.isEmpty {
                 precondition(deferredIDs.isEmpty, "an object is deferred only with one of its jobs")
                 queue.done(heldBytes)
@@ -147,6 +150,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
     /// stays claimed, so no other thread can take that space.
     private func write(_ object: PackedObject, _ length: UInt64) {
         precondition(length % 16 == 0, "records end at a multiple of 16")
+        // This look spares work. A removal may still come while the record is written: `publish` decides.
         guard parts.pending.contains(object.hash, object.id), parts.health.isOn else { return refuse(object, length) }
         switch claimSpace(length) {
         case .granted: break
@@ -203,6 +207,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         let begin = deferredSince ?? .now
         deferredSince = begin
         guard begin.duration(to: .now) < parts.tuning.spaceWaitMax else {
+            // From now on objects are refused at once. If each of them waited, a full queue would stand still for minutes.
             hasGivenUpOnSpace = true
             deferredSince = nil
             parts.log(.warning, "no space was freed within \(parts.tuning.spaceWaitMax): responses are not stored")
@@ -274,6 +279,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
                 parts.directory.segmentPath(number), parts.identity(number), created: DiskStoreParts.wallClock, room: 0,
                 calls: parts.calls)
             parts.ledger.withLock { ledger in
+                // The claim becomes the length of the file under one hold of the lock, so the sum of both never changes.
                 ledger.begin(number, .shared)
                 ledger.grew(number, by: header)
             }
@@ -328,6 +334,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
             steps = []
             guard append() else {
                 for step in done { undo(step) }
+                // `undo` adds no removals, so the loop ends.
                 continue
             }
             var changes: [BookChange] = []
@@ -379,6 +386,7 @@ final class Writer: @unchecked Sendable {  // see "Threads" above
         guard !removals.isEmpty else { return }
         let removed = removals
         removals = []
+        // This comes first: the book learns of the removals even if no drop record can be written.
         steps.append(.dropped(removed))
         guard parts.health.isOn else { return }
         let drops = removed.map { DroppedObject(id: $0.id, segment: $0.segment) }
@@ -512,6 +520,7 @@ extension Writer {
                 return false
             }
             precondition(place.recordLength == length, "a moved record takes the length that was claimed")
+            // The claim of the reclaimer becomes that of the batch. `append` uses it up or gives it back.
             left -= length
             claimed += length
             steps.append(.moved(record, place))
@@ -547,6 +556,7 @@ extension Writer {
         precondition(place.kind == .packed && record.from.kind == .packed, "only packed records are moved")
         precondition(isInActive(place), "a place is published after its record was written")
         let hash = parts.options.hash(record.key)
+        // The copy lacks a renewal that came after the record was read. The object stays marked, and readers go on asking for it.
         let isLater = parts.renewals.latest(of: record.id).map { $0.serial > record.renewal ?? 0 } ?? false
         var attributes = record.attributes
         let isMoved = parts.ledger.withLock { ledger in
@@ -566,6 +576,7 @@ extension Writer {
             return removals.append(
                 Removal(id: record.id, key: record.key, segment: place.segment, isLarge: false, isInBook: false))
         }
+        // The new record contains the renewed head. Its entry in the book has none from this commit on (`BookWriter.put`).
         if !isLater { parts.renewals.forget(record.id, through: record.renewal ?? 0) }
         parts.counters.movedBytes.count(place.recordLength)
         changes.append(.put(BookEntry(id: record.id, key: record.key, place: place, attributes: attributes)))

@@ -65,6 +65,8 @@ final class GrowingFile: Sendable {
         precondition(layout.blocksStart == headPart, "the blocks stay where they are")
         try blocks.file.write(blocks.entries.bytes, at: layout.tableStart)
         try blocks.file.truncate(to: layout.end)
+        // Nothing is synchronized between these writes. If a power cut keeps the head part and loses the table, the blocks are
+        // absent to the next process.
         try blocks.file.write(part, at: 0)
         return LargeFile(path, stored, layout, blocks, name)
     }

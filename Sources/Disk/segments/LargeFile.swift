@@ -54,6 +54,7 @@ package final class LargeFile: Sendable {
         let layout = LargeLayout(headPart: part.count, length: length, tableIsBehind: false)
         do throws(DiskFileError) {
             try file.allocate(layout.end)
+            // `allocate` leaves the length of the file as it is. If the file system cannot allocate, the file is sparse.
             try file.truncate(to: layout.end)
             try file.write(part, at: 0)
         } catch {
@@ -79,6 +80,7 @@ package final class LargeFile: Sendable {
             let end = (block + 1) * BlockEntry.byteCount
             guard end <= bytes.count else { return BlockEntry.absent }
             let entry = BlockEntry(rawValue: unsafe bytes.span.bytes.number(at: end - BlockEntry.byteCount))
+            // An entry that cannot be ours was left by a power cut or by damage: the block counts as absent and is fetched again.
             return entry.isOf(length: min(blockBytes, length - block * blockBytes)) ? entry : .absent
         }
         return LargeFile(

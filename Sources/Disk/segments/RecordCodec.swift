@@ -245,6 +245,7 @@ extension RecordCodec {
         result.mediaType = bytes.bytes(11..<typeEnd)
         let count = Int(bytes.number(at: typeEnd, as: UInt32.self))
         var at = typeEnd + 4
+        // Before memory is reserved: each tag takes at least one byte.
         guard count <= bytes.byteCount - at else { throw .attributes }
         result.tags.reserveCapacity(count)
         for _ in 0..<count {

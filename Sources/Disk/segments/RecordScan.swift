@@ -97,6 +97,7 @@ package struct RecordScan {
         case .failure(let error): return .failure(error)
         case .success(let found): header = found
         }
+        // A large object stands at the beginning of a file of its own.
         guard header.kind != .large else { return .failure(.unknownKind(header.kind.rawValue)) }
         guard header.recordLength <= left else { return .failure(.incomplete(needs: Int(header.recordLength))) }
         try window.fill(file, at, header.headPartLength)
@@ -130,6 +131,8 @@ package struct RecordScan {
 
     /// Moves on to the next place where a record may begin.
     private mutating func skipToMagic(_ fileEnd: UInt64) throws(DiskReadError) {
+        // A body may contain bytes that look like a record, on purpose as well. `RecordCodec.decode` accepts a head part only if
+        // its checksum covers this store, this file and this place, and origins do not know the id of the store.
         end += 16
         while end < fileEnd {
             try window.fill(file, end, 16)
@@ -138,6 +141,7 @@ package struct RecordScan {
                 end = place
                 return
             }
+            // A magic that crosses the end of the window is looked for again in the next one.
             end = max(end + 16, padded(window.end - 3, to: 16))
         }
         end = fileEnd

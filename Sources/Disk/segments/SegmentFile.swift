@@ -203,6 +203,7 @@ final class FileName: Sendable {
     }
 
     func synchronize(calls: any DiskCalls) throws(DiskFileError) {
+        // Two threads may both do this, which does no harm. It is noted only after it succeeded, so that a failure is tried again.
         guard isNew.withLock({ $0 }) else { return }
         try DiskFile.synchronizeDirectory(of: path, calls: calls)
         isNew.withLock { $0 = false }

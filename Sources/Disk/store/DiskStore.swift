@@ -154,6 +154,7 @@ package final class DiskStore: @unchecked Sendable {
             refusedPinned(object.key)
             return .pinnedQuotaFull
         }
+        // Before the job is queued: the writer refuses an object that does not wait.
         parts.pending.add(object.hash, object.id)
         if queue.put(.object(object, length: length), bytes: Int(length), isBounded: true) { return .taken }
         parts.pending.cancel(object.hash, object.id)
@@ -187,6 +188,8 @@ package final class DiskStore: @unchecked Sendable {
     /// Removes an object, also one that waits to be written.
     package func remove(_ id: ObjectID, hash: UInt64, key: [UInt8]) {
         parts.loading.removed(id)
+        // In this order, here and in `removeAll`. The loader and the writer move an object towards the index; a removal that looked
+        // there first could miss an object on its way.
         if parts.pending.cancel(hash, id) { return parts.renewals.forget(id) }
         if let entry = parts.removeFromIndex(hash, id) { removed(entry, key) }
     }
@@ -262,6 +265,7 @@ package final class DiskStore: @unchecked Sendable {
     package func flush() -> Bool {
         if parts.loading.hasRemovals, !waitUntilLoaded() { return false }
         let answer = BlockingAnswer()
+        // The writer makes this call when all jobs before it are done, so the keeper has their changes when it is asked to commit.
         let isTaken = queue.put(.call { [keeper] in keeper.commit { answer.give($0) } }, isUrgent: true)
         let isDone = isTaken && answer.wait()
         let isWhole = parts.counters.lostObjects.exchange(0, ordering: .relaxed) == 0
@@ -299,6 +303,7 @@ package final class DiskStore: @unchecked Sendable {
         let object = LargeObject(
             new: id, hash: hash, key: key, attributes: attributes, head: head, place: place, grows: length == nil,
             fileBytes: fileBytes, promisedBytes: promised, isClaimed: claim == .granted, parts: parts, queue: queue)
+        // Before the job is queued, as in `store`.
         parts.pending.add(hash, id)
         if queue.put(.makeLarge(object), bytes: headLength, isBounded: true) { return .success(object) }
         parts.pending.cancel(hash, id)
@@ -317,6 +322,7 @@ package final class DiskStore: @unchecked Sendable {
             guard ledger.promise(promised, storageClass) else {
                 return .failure(StoreRefusal(.pinnedQuotaFull))
             }
+            // Claimed here and not only by the writer: the caller learns at once that an object can never have room.
             let claim = ledger.claim(fileBytes, for: .storing)
             guard claim != .never else {
                 ledger.withdraw(promised, storageClass)

@@ -17,6 +17,7 @@ final class DiskStoreCounters: Sendable {
     /// Objects that were taken, and could not be written after all.
     let lostObjects = Atomic<UInt64>(0)
 
+    /// Each is read by itself. While the store is in use, counts that belong together may differ for a moment.
     func fill(_ statistics: inout DiskStatistics) {
         statistics.storedObjects = storedObjects.load(ordering: .relaxed)
         statistics.storedBytes = storedBytes.load(ordering: .relaxed)

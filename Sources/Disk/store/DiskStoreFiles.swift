@@ -29,6 +29,7 @@ final class DiskStoreFiles: Sendable {
 
     /// - Parameter waits: whether the file may be opened, which may block. Otherwise `wouldBlock` is thrown if it is not open.
     func file(_ number: UInt32, waits: Bool) throws(DiskReadError) -> SegmentFile {
+        // The number is enough: this process gives each number to one file only.
         if let file = known(number) { return file }
         guard waits else { throw .wouldBlock }
         let identity = SegmentIdentity(store: directory.storeID, number: number)
@@ -40,6 +41,7 @@ final class DiskStoreFiles: Sendable {
             return file
         } catch {
             switch error {
+            // Usually the file was reclaimed after the place was found. Whoever handles `damaged` looks into the index first.
             case .failed(ENOENT), .header: throw .damaged
             case .failed(let code): throw .failed(errno: code)
             }

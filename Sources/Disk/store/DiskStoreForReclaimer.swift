@@ -31,6 +31,7 @@ final class DiskStoreForReclaimer: ReclaimerStore {
     }
 
     func status(of head: StoredHead) -> RecordStatus? {
+        // By the place and not by the number: the object may live on in a later copy, and this record is dead then.
         parts.index.entry(parts.options.hash(head.key), at: head.place).map(RecordStatus.init)
     }
 
@@ -106,6 +107,7 @@ final class DiskStoreForReclaimer: ReclaimerStore {
     private func evicted(_ entry: DiskIndexEntry, key: [UInt8]) {
         parts.counters.evictedObjects.count()
         parts.counters.evictedBytes.count(entry.place.bodyLength)
+        // Recorded before `deleteAfterCommit` is called: the file is deleted only after a commit that has this.
         keeper.record([.remove(entry.id, key: key)])
     }
 

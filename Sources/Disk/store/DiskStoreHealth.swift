@@ -23,7 +23,12 @@ final class DiskStoreHealth: Sendable {
     var state: DiskStore.State { isOn ? .on : .off(reason: reason.withLock { $0 }) }
 
     /// - Parameter wakeKeeper: called by the thread that turns the store off. It must not block.
-    func connect(wakeKeeper: @escaping @Sendable () -> Void) { self.wakeKeeper.withLock { $0 = wakeKeeper } }
+    func connect(wakeKeeper: @escaping @Sendable () -> Void) {
+        self.wakeKeeper.withLock { known in
+            precondition(known == nil, "a store has one keeper")
+            known = wakeKeeper
+        }
+    }
 
     /// Releases the closure: it holds the keeper, which holds this.
     func disconnect() { wakeKeeper.withLock { $0 = nil } }

@@ -25,6 +25,8 @@ struct DiskStoreOpening {
         let reserved = book.reservedIDs.rawValue
         let first = isRebuild ? max(reserved, Self.idWithoutBook) : reserved
         reservedIDs = reserved
+        // New files get numbers above all known ones. The book may know numbers whose files are gone, and would take a new file
+        // with such a number for the old one.
         parts = DiskStoreParts(
             options, tuning, calls: calls, directory: directory, book: book, lastID: first,
             lastNumber: (numbers.segments + numbers.large + opened.known).max() ?? 0)
@@ -79,6 +81,7 @@ struct DiskStoreOpening {
             DiskEvent(.error, "disk \(options.path): the book is damaged (\(defect)); moving it to \(aside)"))
         let status = calls.rename(directory.bookPath, to: aside)
         guard status == 0 else { throw Directory.refusal(options.path, CInt(-status)) }
+        // The new book must not be made before the renaming is on the medium: a power cut could bring the damaged one back.
         let synced = Directory.synchronize(directory.path)
         guard synced == 0 else { throw Directory.refusal(options.path, synced) }
     }

@@ -38,6 +38,8 @@ final class DiskStoreReader: Sendable {
         } catch {
             switch error {
             case .wouldBlock: break
+            // A sector that cannot be read will not become readable, so EIO counts as damage. Any other error may pass, and the
+            // object stays.
             case .damaged, .failed(EIO): keeper.reportDamaged(place)
             case .failed: parts.counters.readErrors.count()
             }
@@ -48,6 +50,8 @@ final class DiskStoreReader: Sendable {
     /// The head with the renewed one in its place, if there is one.
     func renewed(_ head: StoredHead, waits: Bool) throws(DiskReadError) -> StoredHead {
         var head = head
+        // A renewal stays here until it is in the book, so this look or the one into the book finds it. The third look finds one
+        // that was added between the two.
         if let renewal = parts.renewals.latest(of: head.id) {
             head.attributes = renewal.attributes
             head.head = renewal.head

@@ -22,6 +22,7 @@ final class LargeObjects: Sendable {
     }
     private let state = Locked(State())
     /// Held while a file is opened, by threads that may block, so that it is opened once.
+    /// Taken before `state`, never while that is held.
     private let opening = Locked(())
 
     /// Adds an object that is in the index.

@@ -153,6 +153,7 @@ package final class LargeObject: @unchecked Sendable {
     /// Gives up an object that was made without a length and is not finished: nothing of it is kept.
     package func abandon() {
         precondition(grows, "an object whose length is known is removed")
+        // First: a `finish` that waits in the queue before this job then stores nothing.
         if parts.pending.cancel(hash, id) { parts.renewals.forget(id) }
         // If the store is closed, the next start deletes the file.
         _ = queue.put(.abandonLarge(self))

@@ -1,4 +1,5 @@
 /// The values of the book as bytes (docs/storage-format.md). Decoding arbitrary bytes returns nil unless they are such a value.
+/// A change of these bytes needs another `BookMeta.version`, or an older book would be read wrongly.
 enum BookCodec {
     private struct Flags: OptionSet {
         let rawValue: UInt8
@@ -8,6 +9,7 @@ enum BookCodec {
         static let isComplete = Flags(rawValue: 8)
         /// The key in the book is cut. The value contains the whole cache key.
         static let isCut = Flags(rawValue: 16)
+        /// An entry with any other bit is damaged or of another version: it is not used.
         static let known = Flags(rawValue: 31)
     }
 
@@ -49,6 +51,7 @@ enum BookCodec {
     static func entry(
         bookKey: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, sharing shared: inout BookShared
     ) -> BookEntry? {
+        // The seal comes first: without it, any bytes might pass for an entry of some object.
         guard bookKey.count > BookOrder.suffixBytes, let content = unsafe BookSeal.open(value, key: bookKey) else {
             return nil
         }

@@ -51,6 +51,7 @@ import Glibc
 }
 
 /// The bytes of a page, with checked access.
+/// Access beyond them is a fault of ours: callers check each number that stands in a page before they use it.
 @safe struct BookPageBytes {
     let bytes: UnsafeRawBufferPointer
     let count: Int
@@ -144,6 +145,7 @@ struct BookRoot: Equatable {
         main = BookTree(bytes, at: 88)
         lastPage = bytes.load(136, as: UInt64.self)
         transaction = bytes.load(144, as: UInt64.self)
+        // LMDB keeps the page size in this field of the database of free pages.
         pageBytes = Int(free.padding)
         try check(
             (512...Self.pageBytesMax).contains(pageBytes) && pageBytes.nonzeroBitCount == 1,

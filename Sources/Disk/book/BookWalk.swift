@@ -128,6 +128,7 @@
             for index in 0..<count {
                 let node = BookNode(page, page.nodeOffset(index), isLeaf: false)
                 // Nobody uses the first key of a branch.
+                // The first node of a branch has no key that counts: the lower bound of the page is that of its child.
                 let lower = unsafe index == 0 ? bounds.lower : page.slice(node.key)
                 let next = index + 1 < count ? BookNode(page, page.nodeOffset(index + 1), isLeaf: false) : nil
                 let upper = unsafe next.map { unsafe page.slice($0.key) } ?? bounds.upper

@@ -55,6 +55,7 @@ package final class Directory: Sendable {
 
     /// The number in a file name. Returns nil if this is not a file of ours.
     private static func fileNumber(_ name: String) -> UInt32? {
+        // A file with another name is neither read nor deleted.
         guard name.hasSuffix(".seg"), name.utf8.count == 12 else { return nil }
         return UInt32(name.dropLast(4), radix: 16)
     }
@@ -150,6 +151,7 @@ package final class Directory: Sendable {
     /// stays on the file and so survives the renaming.
     private static func mark(_ path: String) throws(DiskRefusal) -> Directory {
         let new = path + "/" + newMarkerName
+        // A start that was killed may have left this file. It is locked and written anew.
         let file = try LockedFile.open(new, flags: O_RDWR | O_CREAT, in: path)
         let id = StoreID.random()
         try file.write("\(versionPrefix)\(formatVersion)\n\(id)\n", in: path)

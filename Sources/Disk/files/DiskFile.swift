@@ -5,6 +5,7 @@ import Glibc
 /// results; every other error is returned.
 package final class DiskFile: Sendable {
     let calls: any DiskCalls
+    /// Open for as long as this object lives, so that the number never means another file.
     private let fd: CInt
 
     private init(_ fd: CInt, calls: any DiskCalls) {

@@ -63,6 +63,7 @@ package struct RecordBatch: Sendable {
             finish(place, from: from)
         } else {
             note(from..<bytes.count)
+            // The checksums are computed now and the bytes are written later: the body must not change in between.
             pieces.append(.body(object.body))
             finish(place, from: bytes.count)
         }

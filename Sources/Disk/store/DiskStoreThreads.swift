@@ -123,6 +123,7 @@ final class DiskStoreThreads: Sendable {
         pool.shutdown()
         parts.large.releaseIdle()
         parts.book.close()
+        // Last: until here no other process may open the store.
         parts.directory.unlock()
     }
 }

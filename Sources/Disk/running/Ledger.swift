@@ -33,7 +33,7 @@ struct Ledger: Sendable {
 
     enum Claim: Sendable, Equatable {
         case granted
-        /// There is no space until something is reclaimed.
+        /// There is no space until something is reclaimed, or nobody knows yet how much there is.
         case wait
         /// Waiting cannot help: it is more than there can ever be, or everything is pinned.
         case never
@@ -118,9 +118,26 @@ struct Ledger: Sendable {
     /// How many units are examined under one hold of the lock.
     private static let stepsMax = 64
 
+    /// The ledger knows the files that exist. False between `beginMeasuring` and `endMeasuring`.
+    private var isMeasured = true
+
     init(limits: Limits) {
         precondition(limits.segment > 0, "segments have a length")
         self.limits = limits
+    }
+
+    // MARK: the start
+
+    /// Nothing is granted from here on: the ledger would count too little, and files that are found later would exceed the size.
+    mutating func beginMeasuring() {
+        precondition(usedBytes == 0, "a ledger is new when the files are told to it")
+        isMeasured = false
+    }
+
+    /// All files that existed were told by `load`.
+    mutating func endMeasuring() {
+        precondition(!isMeasured, "files are told to the ledger once")
+        isMeasured = true
     }
 
     // MARK: sums
@@ -215,6 +232,7 @@ struct Ledger: Sendable {
     /// Claims space in a file. A granted claim ends in `grew` or `unclaim`, exactly once.
     mutating func claim(_ bytes: UInt64, for purpose: Purpose) -> Claim {
         precondition(bytes > 0, "a claim is for something")
+        guard isMeasured else { return .wait }
         let ceiling =
             switch purpose {
             case .storing: limits.size.saturatingMinus(floorBytes)

@@ -77,7 +77,10 @@ final class Recovery: @unchecked Sendable {  // used by one thread
                 if known[number]?.isEmptied == true { ledger.noteEmptied(number) }
             }
         }
-        parts.ledger.withLock { $0.setBook(bytes: parts.book.fileBytes) }
+        parts.ledger.withLock { ledger in
+            ledger.setBook(bytes: parts.book.fileBytes)
+            ledger.endMeasuring()
+        }
     }
 
     /// Steps 2 to 4. Returns false if the store was closed before the end.

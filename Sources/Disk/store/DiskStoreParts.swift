@@ -38,7 +38,9 @@ final class DiskStoreParts: Sendable {
         self.lastNumber = Atomic(lastNumber)
         let limits = Self.limits(options.size, options.pinned, tuning)
         precondition(limits.segment > UInt64(SegmentFile.headerBytes), "a segment has room for records")
-        ledger = Locked(Ledger(limits: limits))
+        var ledger = Ledger(limits: limits)
+        ledger.beginMeasuring()
+        self.ledger = Locked(ledger)
         health = DiskStoreHealth(path: options.path, log: options.log)
         files = DiskStoreFiles(directory: directory, calls: calls, openMax: tuning.openFilesMax)
     }

@@ -83,6 +83,7 @@ final class DiskStoreThreads: Sendable {
         running.withLock { $0.reclaimer = reclaiming }
         let loading = OwnedThread(
             try startThread(name: "disk-load") {
+                tuning.beforeMeasuring()
                 recovery.measure()
                 isMeasured.signal()
                 guard recovery.run() else { return }

@@ -29,6 +29,8 @@ struct DiskStoreTuning: Sendable {
     var bookEntriesAtATime = 64 << 10
     /// Called before each of these transactions with the number of entries read: tests return an error here.
     var bookLoadFault: @Sendable (_ count: Int) -> BookError? = { _ in nil }
+    /// Called before the ledger is told of the files: tests wait here.
+    var beforeMeasuring: @Sendable () -> Void = {}
     /// Nil: derived from the size of the store.
     var segmentBytes: UInt64?
 

@@ -76,6 +76,29 @@ struct DiskStoreTests {
         }
     }
 
+    @Test func `a large object that is begun before the files are measured does not exceed the size`() throws {
+        let size: UInt64 = 64 << 20
+        let store = try room.open(size: size)
+        for number in 0..<50 { store.put("http://a.example/\(number)", segmentBytes(1_000_000, UInt64(number))) }
+        store.close()
+        let mayMeasure = CountingSemaphore()
+        var tuning = DiskStoreTestRoom.tuning
+        tuning.beforeMeasuring = { mayMeasure.wait() }
+        tuning.spaceWaitMax = .seconds(600)
+        let again = try room.open(size: size, tuning: tuning, waits: false)
+        defer { again.close() }
+        let key = Array("http://a.example/large".utf8)
+        _ = try again.makeLarge(
+            id: again.nextID(), hash: DiskStoreTestRoom.hash(key), key: key, attributes: .of(.permanent), head: [1],
+            length: 40 << 20
+        ).get()
+        mayMeasure.signal()
+        again.waitUntilLoaded()
+        #expect(again.statistics.usedBytes <= size)
+        #expect(again.flush(), "it has room when others are evicted")
+        #expect(!again.find("http://a.example/large").isEmpty && again.statistics.usedBytes <= size)
+    }
+
     @Test func `whoever waits for the index is called if the store ends before the index is filled`() {
         let loading = DiskStoreLoading()
         let calls = Locked(0)

@@ -4,20 +4,18 @@ import Glibc
 ///
 /// The object itself is the entry in the wheel's lists, so setting a limit allocates nothing. The wheel does not retain it: cancel the
 /// limit before the object is released.
-open class TimedObject {
+@safe open class TimedObject {
     /// When `timerFired` is due. Nil if no limit is set.
     package final var deadline: MonotonicTime? { limit }
     // For the wheel only: properties that other files can write would be checked for exclusive access at every use.
     fileprivate final var limit: MonotonicTime?
     /// The slot that the object is filed in; −1 if none.
     fileprivate final var slot = -1
-    fileprivate final unowned(unsafe) var previous: TimedObject?
-    fileprivate final unowned(unsafe) var next: TimedObject?
+    // Unmanaged, so that moving an object between lists counts no references.
+    fileprivate final var previous: Unmanaged<TimedObject>?
+    fileprivate final var next: Unmanaged<TimedObject>?
 
-    package init() {
-        unsafe previous = nil
-        unsafe next = nil
-    }
+    package init() {}
 
     deinit { precondition(slot < 0, "the time limit was not cancelled") }
 
@@ -47,7 +45,7 @@ package final class Timer: TimedObject {
     /// The index of the list of objects that are due in the present tick.
     private static let due = slotCount
 
-    private unowned(unsafe) var loop: EventLoop?
+    private var loop: Unmanaged<EventLoop>?
     private let heads: UnsafeMutablePointer<Unmanaged<TimedObject>?>
     private var clock = ClockEvent()
     private var tick: UInt64 = 0
@@ -61,7 +59,7 @@ package final class Timer: TimedObject {
 
     deinit { unsafe heads.deallocate() }
 
-    func attach(to loop: EventLoop) { unsafe self.loop = loop }
+    func attach(to loop: EventLoop) { unsafe self.loop = Unmanaged.passUnretained(loop) }
 
     func detach() {
         precondition(count == 0, "a time limit was not cancelled before the end of its loop")
@@ -77,7 +75,7 @@ package final class Timer: TimedObject {
     /// Sets the limit with a delay in the unit of the clock, for callers that do this very often.
     package func schedule(_ object: TimedObject, afterNanoseconds delay: UInt64) {
         guard let loop = unsafe loop else { preconditionFailure("the loop of this wheel has ended") }
-        let now = loop.now
+        let now = unsafe loop._withUnsafeGuaranteedRef { $0.now }
         let deadline = MonotonicTime(nanoseconds: now.nanoseconds &+ min(delay, 1 << 62))
         if object.slot >= 0, let filed = object.limit, deadline >= filed {
             object.limit = deadline
@@ -85,7 +83,7 @@ package final class Timer: TimedObject {
         }
         if object.slot >= 0 { unlink(object) }
         object.limit = deadline
-        startIfIdle(at: now, on: loop)
+        if count == 0 { startIfStopped(at: now, on: unsafe loop.takeUnretainedValue()) }
         file(object)
     }
 
@@ -97,8 +95,8 @@ package final class Timer: TimedObject {
         if count == 0 { clock.stop() }
     }
 
-    private func startIfIdle(at now: MonotonicTime, on loop: EventLoop) {
-        guard count == 0, !clock.isAdded else { return }
+    private func startIfStopped(at now: MonotonicTime, on loop: EventLoop) {
+        guard !clock.isAdded else { return }
         tick = now.nanoseconds / TimerWheel.tickNanoseconds
         unsafe clock.start(
             loop, after: .nanoseconds(Int64(TimerWheel.tickNanoseconds)), .forever,
@@ -110,7 +108,7 @@ package final class Timer: TimedObject {
     /// Checks every slot whose time has come since the last call.
     private func advance() {
         guard let loop = unsafe loop else { return }
-        let now = loop.now
+        let now = unsafe loop._withUnsafeGuaranteedRef { $0.now }
         let target = now.nanoseconds / TimerWheel.tickNanoseconds
         // After a long stall every slot is checked once.
         if target > tick + UInt64(TimerWheel.slotCount) { tick = target - UInt64(TimerWheel.slotCount) }
@@ -153,23 +151,24 @@ package final class Timer: TimedObject {
     }
 
     private func link(_ object: TimedObject, into slot: Int) {
-        let head = unsafe heads[slot]?.takeUnretainedValue()
+        let entry = unsafe Unmanaged.passUnretained(object)
+        let head = unsafe heads[slot]
         unsafe object.previous = nil
-        unsafe object.next = head
-        if let head { unsafe head.previous = object }
-        unsafe heads[slot] = Unmanaged.passUnretained(object)
+        unsafe object.next = unsafe head
+        unsafe head?._withUnsafeGuaranteedRef { unsafe $0.previous = unsafe entry }
+        unsafe heads[slot] = unsafe entry
         object.slot = slot
         count += 1
     }
 
     private func unlink(_ object: TimedObject) {
-        let next = unsafe object.next
-        if let previous = unsafe object.previous {
-            unsafe previous.next = next
+        let (previous, next) = unsafe (object.previous, object.next)
+        if let previous = unsafe previous {
+            unsafe previous._withUnsafeGuaranteedRef { unsafe $0.next = unsafe next }
         } else {
-            unsafe heads[object.slot] = next.map { unsafe Unmanaged.passUnretained($0) }
+            unsafe heads[object.slot] = unsafe next
         }
-        if let next { unsafe next.previous = unsafe object.previous }
+        unsafe next?._withUnsafeGuaranteedRef { unsafe $0.previous = unsafe previous }
         object.slot = -1
         count -= 1
     }

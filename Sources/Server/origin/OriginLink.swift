@@ -135,7 +135,7 @@ final class OriginLink: TimedObject {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
         guard let result = unsafe transport?.read(into: buffer) else { return .closed }
-        if result == .wouldBlock { updateEvents() }
+        if case .wouldBlock = result { updateEvents() }
         return result
     }
 
@@ -223,7 +223,6 @@ final class OriginLink: TimedObject {
     func close() {
         precondition(owner == nil, "a link that is lent is not closed")
         guard unsafe transport != nil else { return }
-        worker.loop.timers.cancel(self)
         // No event may outlive the socket.
         clearEvents()
         unsafe transport = nil
@@ -231,6 +230,7 @@ final class OriginLink: TimedObject {
     }
 
     private func clearEvents() {
+        worker.loop.timers.cancel(self)
         readEvent.clear()
         writeEvent.clear()
     }

@@ -26,7 +26,8 @@ final class OriginPools {
         case lent(OriginStream)
         /// The owner is called later.
         case waiting(StreamRequest)
-        case refused(OpeningRefusal)
+        // Indirect, because it is large and rare.
+        indirect case refused(OpeningRefusal)
     }
 
     // MARK: lending
@@ -56,7 +57,7 @@ final class OriginPools {
     private func popIdle(of pool: OriginPool) -> OriginLink? {
         guard let link = pool.popIdle() else { return nil }
         discountIdle()
-        worker.loop.timers.cancel(link)
+        // Its time limit stays in the wheel, where it does nothing while the link is lent. `takeBack` extends it.
         return link
     }
 
@@ -216,7 +217,7 @@ final class OriginPools {
     }
 
     private func pool(for key: LinkKey) -> OriginPool {
-        if let recent, recent.key == key { return recent }
+        if let recent, recent.key.isSame(as: key) { return recent }
         if let pool = pools[key] {
             recent = pool
             return pool

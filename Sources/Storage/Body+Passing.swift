@@ -20,25 +20,27 @@ internal import Synchronization
 ///     body.detach(reader)
 ///
 /// A body whose bytes have all come by the time the reader looks needs no `attach`. None of these calls takes a lock, and
-/// a short body costs two allocations: the `Body`, and one block that holds this bookkeeping and the bytes.
+/// a body whose reader takes all that is lent needs no block.
 ///
-///     block   │ bookkeeping │ taken │ kept: published, not yet taken │ room │        then the lent bytes, elsewhere
-///                                   head                             head + kept
+///     block   │ taken │ kept: published, not yet taken │ room │        then the lent bytes, elsewhere
+///                     head                             head + kept
 ///
-/// The block grows when the reader falls behind, at most to what the writer was allowed to be ahead and one append more;
-/// it shrinks again when the reader has caught up, so a slow origin with a fast client holds next to nothing.
+/// The block grows when the reader falls behind, at most to what the writer was allowed to be ahead and one append more.
+/// It is freed when the reader has caught up, so a slow origin with a fast client holds next to nothing.
 @safe struct PassingWindow {
     enum Reader { case expected, attached, gone }
 
     /// Bytes the writer may be ahead of the reader before it pauses.
     let bytesMax: Int
-    /// Bytes for which the block has room behind this bookkeeping.
-    private(set) var capacity: Int
+    /// Memory for bytes that are kept. Nil as long as the reader has taken all there was.
+    private(set) var block: UnsafeMutableRawPointer?
+    /// The block's bytes. Zero if there is none.
+    private(set) var capacity = 0
     /// Offset in the body of the first byte that is kept or lent: how far the reader is.
     private(set) var base = 0
-    /// Where that byte stands in the room.
+    /// Where that byte stands in the block.
     private(set) var head = 0
-    /// Bytes in the room, from `head` on.
+    /// Bytes in the block, from `head` on.
     private(set) var kept = 0
     /// Bytes that follow the kept ones in the body, and lie in memory of the writer's for the moment.
     private(set) var lent = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
@@ -47,9 +49,9 @@ internal import Synchronization
     private var roomWake: Wake?
     private var wait: (ticket: WaitTicket, offset: Int, wake: Wake)?
 
-    init(bytesMax: Int, capacity: Int) {
+    init(bytesMax: Int) {
         self.bytesMax = bytesMax
-        self.capacity = capacity
+        unsafe block = nil
     }
 
     /// The reader has taken all there is.
@@ -84,9 +86,10 @@ internal import Synchronization
         return unsafe lent
     }
 
-    /// The kept bytes were moved to the beginning of a room, of this block or of another.
-    mutating func moved(toRoomOf capacity: Int) {
+    /// The kept bytes were moved to the beginning of a block, of this one or of another.
+    mutating func moved(to block: UnsafeMutableRawPointer?, capacity: Int) {
         precondition(kept <= capacity, "what is kept has its room")
+        unsafe self.block = unsafe block
         head = 0
         self.capacity = capacity
     }
@@ -139,42 +142,36 @@ internal import Synchronization
     }
 }
 
-/// A window's bookkeeping, in front of its room.
 typealias PassingBlock = UnsafeMutablePointer<PassingWindow>
 
 extension Body {
-    /// Bytes the first block has room for where the length is not known.
+    /// The least room for bytes that are kept, unless the body is shorter.
     private static let passingBytesFirst = 4 << 10
-    /// A block that has room for more is given back when the reader has caught up.
+    /// A block that has room for more is freed when the reader has caught up.
     private static let passingBytesIdle = 16 << 10
 
     /// Makes this body a window. By `MemoryTier.makeWindow`.
     func beginPassing(bytesMax: Int) {
-        let wanted = min(expectedLength ?? Self.passingBytesFirst, Self.passingBytesFirst)
-        let (block, capacity) = unsafe makePassingBlock(wanted)
-        unsafe block.initialize(to: PassingWindow(bytesMax: bytesMax, capacity: capacity))
-        residence = unsafe .window(block)
+        // By malloc(3), as all memory here: `allocate` may ask for an alignment, which takes longer.
+        guard let memory = unsafe malloc(MemoryLayout<PassingWindow>.stride) else {
+            fatalError("no memory for a window")
+        }
+        let window = unsafe memory.bindMemory(to: PassingWindow.self, capacity: 1)
+        unsafe window.initialize(to: PassingWindow(bytesMax: bytesMax))
+        residence = unsafe .window(window)
         windowed.store(true, ordering: .relaxed)
     }
 
-    /// - Returns: memory for a window, not initialised, and the bytes behind its bookkeeping: all that malloc(3) gave.
-    private func makePassingBlock(_ wanted: Int) -> (PassingBlock, capacity: Int) {
-        let header = MemoryLayout<PassingWindow>.stride
-        guard let block = unsafe malloc(header + wanted) else { fatalError("no memory for \(wanted) bytes in passing") }
-        let size = unsafe Shelves.size(of: block)
-        chargePassing(size)
-        let usable = size - Shelves.blockHeaderBytes
-        return unsafe (block.bindMemory(to: PassingWindow.self, capacity: 1), usable - header)
-    }
-
     func endPassing(_ window: PassingBlock) {
+        unsafe freeBlock(of: window)
         unsafe window.deinitialize(count: 1)
-        unsafe freePassingBlock(window)
+        unsafe free(window)
     }
 
-    private func freePassingBlock(_ window: PassingBlock) {
-        let size = unsafe Shelves.size(of: window)
-        unsafe free(window)
+    private func freeBlock(of window: PassingBlock) {
+        guard let block = unsafe window.pointee.block else { return }
+        let size = unsafe Shelves.size(of: block)
+        unsafe free(block)
         chargePassing(-size)
     }
 
@@ -182,10 +179,6 @@ extension Body {
     private func chargePassing(_ bytes: Int) {
         shelves.take(bytes)
         held.add(bytes, ordering: .relaxed)
-    }
-
-    private static func room(of window: PassingBlock) -> UnsafeMutableRawPointer {
-        unsafe UnsafeMutableRawPointer(window) + MemoryLayout<PassingWindow>.stride
     }
 
     /// It is a window from the start.
@@ -222,9 +215,7 @@ extension Body {
         let wanted = min(hint, room(from: start), max(start, Self.passingBytesFirst))
         guard wanted > 0 else { return nil }
         keepLent()
-        let window = unsafe makeRoom(wanted)
-        let (head, kept) = unsafe (window.pointee.head, window.pointee.kept)
-        return unsafe UnsafeMutableRawBufferPointer(start: Self.room(of: window) + head + kept, count: wanted)
+        return unsafe UnsafeMutableRawBufferPointer(start: makeRoom(wanted), count: wanted)
     }
 
     func commitPassing(_ count: Int) {
@@ -249,38 +240,41 @@ extension Body {
 
     private func keepPassing(_ bytes: UnsafeRawBufferPointer) {
         if unsafe passing!.pointee.reader != .gone, let source = bytes.baseAddress {
-            let window = unsafe makeRoom(bytes.count)
-            let (head, kept) = unsafe (window.pointee.head, window.pointee.kept)
-            unsafe (Self.room(of: window) + head + kept).copyMemory(from: source, byteCount: bytes.count)
+            unsafe makeRoom(bytes.count).copyMemory(from: source, byteCount: bytes.count)
         }
         unsafe passing!.pointee.keep(bytes.count)
     }
 
     /// Sees to it that `wanted` bytes go behind those that are kept: moves them to the front where at least half of the
     /// room is free then, so that a byte is moved once on average, or takes a larger block.
-    private func makeRoom(_ wanted: Int) -> PassingBlock {
+    ///
+    /// - Returns: the place behind the kept bytes.
+    private func makeRoom(_ wanted: Int) -> UnsafeMutableRawPointer {
         let window = unsafe passing!
         let (head, kept, capacity) = unsafe (window.pointee.head, window.pointee.kept, window.pointee.capacity)
-        if head + kept + wanted <= capacity { return unsafe window }
-        if kept + wanted <= capacity, kept <= capacity / 2 {
-            unsafe memmove(Self.room(of: window), Self.room(of: window) + head, kept)
-            unsafe window.pointee.moved(toRoomOf: capacity)
-            return unsafe window
+        if let block = unsafe window.pointee.block {
+            if head + kept + wanted <= capacity { return unsafe block + head + kept }
+            if kept + wanted <= capacity, kept <= capacity / 2 {
+                unsafe memmove(block, block + head, kept)
+                unsafe window.pointee.moved(to: block, capacity: capacity)
+                return unsafe block + kept
+            }
         }
-        return unsafe movePassing(toRoomFor: max(kept + wanted, min(2 * capacity, window.pointee.bytesMax)))
+        let first = min(expectedLength ?? Self.passingBytesFirst, Self.passingBytesFirst)
+        let grown = unsafe min(2 * capacity, window.pointee.bytesMax)
+        return unsafe moveToBlock(of: max(kept + wanted, first, grown), window) + kept
     }
 
-    /// Moves the window to another block.
-    @discardableResult
-    private func movePassing(toRoomFor wanted: Int) -> PassingBlock {
-        let old = unsafe passing!
-        let (made, capacity) = unsafe makePassingBlock(wanted)
-        let (head, kept) = unsafe (old.pointee.head, old.pointee.kept)
-        unsafe Self.room(of: made).copyMemory(from: Self.room(of: old) + head, byteCount: kept)
-        unsafe made.moveInitialize(from: old, count: 1)
-        unsafe made.pointee.moved(toRoomOf: capacity)
-        unsafe freePassingBlock(old)
-        residence = unsafe .window(made)
+    /// Moves what is kept to another block, and returns it.
+    private func moveToBlock(of wanted: Int, _ window: PassingBlock) -> UnsafeMutableRawPointer {
+        guard let made = unsafe malloc(wanted) else { fatalError("no memory for \(wanted) bytes in passing") }
+        let size = unsafe Shelves.size(of: made)
+        chargePassing(size)
+        if let block = unsafe window.pointee.block {
+            unsafe made.copyMemory(from: block + window.pointee.head, byteCount: window.pointee.kept)
+        }
+        unsafe freeBlock(of: window)
+        unsafe window.pointee.moved(to: made, capacity: size - Shelves.blockHeaderBytes)
         return unsafe made
     }
 
@@ -296,9 +290,9 @@ extension Body {
         let (head, kept) = unsafe (window.pointee.head, window.pointee.kept)
         var used = 0
         var left = limit
-        if skipped < kept, used < vectors.count {
+        if skipped < kept, used < vectors.count, let block = unsafe window.pointee.block {
             let count = min(left, kept - skipped)
-            unsafe vectors[used] = iovec(iov_base: Self.room(of: window) + head + skipped, iov_len: count)
+            unsafe vectors[used] = iovec(iov_base: block + head + skipped, iov_len: count)
             left -= count
             used += 1
         }
@@ -320,7 +314,8 @@ extension Body {
         unsafe window.pointee.take(upTo: offset)
         let wake = unsafe window.pointee.takeRoomWake()
         if unsafe window.pointee.isIdle, unsafe window.pointee.capacity > Self.passingBytesIdle {
-            unsafe movePassing(toRoomFor: 0)
+            unsafe freeBlock(of: window)
+            unsafe window.pointee.moved(to: nil, capacity: 0)
         }
         wake?()
     }

@@ -14,7 +14,7 @@ struct Shard {
     private(set) var small = RecordQueue(.small)
     private(set) var main = RecordQueue(.main)
     private(set) var ghost = GhostQueue()
-    var transfers: [StorageKey: TransferState] = [:]
+    var transfers = TransferTable()
     private(set) var evictions = 0
     private(set) var evictedBytes = 0
     /// How often `admits` was called.

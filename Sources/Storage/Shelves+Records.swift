@@ -48,7 +48,7 @@ extension Shelves {
     private func invalidateNow(_ key: StorageKey, _ keyBytes: UnsafeRawBufferPointer) -> Int {
         change(shardIndex(key)) { shard, doomed in
             // Later requests lead a transfer of their own.
-            if let running = shard.transfers.removeValue(forKey: key) {
+            if let running = shard.transfers.remove(key) {
                 running.isOutdated.store(true, ordering: .releasing)
             }
             return unsafe shard.removeAll(key, keyBytes, into: &doomed)
@@ -103,7 +103,7 @@ extension Shelves {
                 return .follow(Transfer(running, self, isLeader: false))
             }
             let state = TransferState(key: key, keyBytes: keyBytes)
-            if running == nil { shard.transfers[key] = state }
+            if running == nil { shard.transfers.insert(state) }
             return .lead(Transfer(state, self, isLeader: true))
         }
     }
@@ -113,19 +113,13 @@ extension Shelves {
         invalidations.add(1, ordering: .releasing)
         for index in 0..<shardCount {
             read(index) { shard in
-                for transfer in shard.transfers.values { transfer.isOutdated.store(true, ordering: .releasing) }
-                shard.transfers = [:]
+                shard.transfers.removeAll { $0.isOutdated.store(true, ordering: .releasing) }
             }
         }
     }
 
     /// Removes a transfer from its shard.
     func forget(_ transfer: TransferState) {
-        read(shardIndex(transfer.key)) { shard in
-            guard let index = shard.transfers.index(forKey: transfer.key),
-                shard.transfers[index].value === transfer
-            else { return }
-            shard.transfers.remove(at: index)
-        }
+        read(shardIndex(transfer.key)) { shard in shard.transfers.remove(transfer) }
     }
 }

@@ -61,7 +61,8 @@ package final class Transfer: @unchecked Sendable {
         if isResolved { return }
         isResolved = true
         shelves.forget(shared)
-        for wake in locked({ shared.settle(outcome) }) { wake() }
+        let wakes = locked { shared.settle(outcome) }
+        if !wakes.isEmpty { for wake in wakes { wake() } }
     }
 
     /// Another response has replaced the published one (`Tiers.moveToBackStore`). Followers that have not looked yet get that one.
@@ -94,9 +95,13 @@ final class TransferState: @unchecked Sendable {
     let key: StorageKey
     let keyBytes: [UInt8]
     let isOutdated = Atomic<Bool>(false)
-    private(set) var outcome: Transfer.Outcome?
+    /// Set once, in one step, and only read otherwise: the unchecked access is exclusive.
+    var outcome: Transfer.Outcome? { unsafe uncheckedOutcome }
+    @exclusivity(unchecked) private var uncheckedOutcome: Transfer.Outcome?
     private var followers: [(ticket: FollowTicket, wake: Wake)] = []
     private var lastID: UInt64 = 0
+    /// The next one in its chain of the `TransferTable`. Under the lock of the shard.
+    var next: TransferState?
 
     init(key: StorageKey, keyBytes: [UInt8]) {
         self.key = key
@@ -122,14 +127,15 @@ final class TransferState: @unchecked Sendable {
     /// Returns the outcome that is replaced, to be released without the lock.
     func republish(_ record: StoredRecord) -> Transfer.Outcome? {
         guard case .published = outcome else { return nil }
-        defer { outcome = .published(record) }
+        defer { unsafe uncheckedOutcome = .published(record) }
         return outcome
     }
 
     /// Returns the wakes to call, without the lock. Returns none if the outcome was set before.
     func settle(_ outcome: Transfer.Outcome) -> [Wake] {
         guard self.outcome == nil else { return [] }
-        self.outcome = outcome
+        unsafe uncheckedOutcome = outcome
+        if followers.isEmpty { return [] }
         defer { followers = [] }
         return followers.map(\.wake)
     }

@@ -7,17 +7,20 @@ package struct CacheUse: OptionSet, Sendable, Hashable {
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Validate the stored response every time.
-    package static let revalidateAlways = CacheUse(rawValue: 1 << 0)
+    package static var revalidateAlways: CacheUse { CacheUse(rawValue: 1 << 0) }
     /// Serve a stored response, fresh or stale, except stale errors. Ask the origin only if nothing is stored.
-    package static let cacheFirst = CacheUse(rawValue: 1 << 1)
+    package static var cacheFirst: CacheUse { CacheUse(rawValue: 1 << 1) }
     /// Serve a stored response, or answer with 504. Never ask the origin.
-    package static let cacheOnly = CacheUse(rawValue: 1 << 2)
+    package static var cacheOnly: CacheUse { CacheUse(rawValue: 1 << 2) }
     /// Serve nothing from the cache.
-    package static let noRead = CacheUse(rawValue: 1 << 3)
+    package static var noRead: CacheUse { CacheUse(rawValue: 1 << 3) }
     /// Store nothing.
-    package static let noWrite = CacheUse(rawValue: 1 << 4)
+    package static var noWrite: CacheUse { CacheUse(rawValue: 1 << 4) }
     /// If the origin fails, serve the stored response, however stale it is, unless the response forbids that.
-    package static let staleOnError = CacheUse(rawValue: 1 << 5)
+    package static var staleOnError: CacheUse { CacheUse(rawValue: 1 << 5) }
+
+    // That of the protocol would be called through its witness table in other modules.
+    package func contains(_ policy: CacheUse) -> Bool { rawValue & policy.rawValue == policy.rawValue }
 }
 
 /// How long a response is stored.
@@ -83,6 +86,8 @@ package struct CacheHandling: Sendable, Equatable {
     /// The largest body that is stored, in bytes. Nil: the zone's limit applies.
     package var objectSizeMax: UInt64?
     package var ranges: RangeUse = .sparse
+    /// Whether a part that answers a client's range request may be stored.
+    package var storesParts: Bool { ranges != .pass }
     package var compression: CompressionUse = .no
 
     package init() {}

@@ -31,24 +31,46 @@ enum DirectiveName: String, CaseIterable {
     /// In responses, the argument is a list of field names.
     var takesNames: Bool { self == .noCache || self == .isPrivate }
 
-    /// The spellings by length, because few directives have the same length.
-    private static let spellings: [[(name: DirectiveName, bytes: [UInt8])]] = (0...lengthMax).map { length in
-        allCases.map { ($0, Array($0.rawValue.utf8)) }.filter { $1.count == length }
+    /// A spelling as its first and its last eight bytes, which overlap in the short ones.
+    private struct Spelling {
+        let name: DirectiveName
+        let length: Int
+        let head, tail: UInt64
+
+        init(_ name: DirectiveName) {
+            let bytes = Array(name.rawValue.utf8)
+            self.name = name
+            length = bytes.count
+            (head, tail) = DirectiveName.words(bytes.span, 0..<bytes.count)
+        }
     }
-    private static let lengthMax = allCases.map(\.rawValue.utf8.count).max()!
+    private static let spellings = allCases.map(Spelling.init)
+
+    /// The ends of a name in lower case. Only CR would be taken for another byte, "-", and no field value has one. Names of fewer than eight bytes are filled up with zeros.
+    private static func words(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> (UInt64, UInt64) {
+        let raw = unsafe bytes.bytes
+        let first = loadWord(raw, range.lowerBound) | fold
+        guard range.count >= 8 else {
+            let word = first & UInt64.max &>> UInt64(64 &- 8 &* range.count)
+            return (word, word)
+        }
+        return (first, loadWord(raw, range.upperBound &- 8) | fold)
+    }
+    private static var fold: UInt64 { 0x2020_2020_2020_2020 }
 
     /// Finds the directive that is spelled there, in upper or lower case (RFC 9111 §5.2). Returns nil if it is unknown.
     init?(_ range: Range<Int>, of bytes: borrowing Span<UInt8>) {
-        guard range.count < Self.spellings.count else { return nil }
-        for spelling in Self.spellings[range.count] {
-            var offset = 0
-            while offset < range.count, asciiLowercased(bytes[range.lowerBound + offset]) == spelling.bytes[offset] {
-                offset += 1
-            }
-            if offset == range.count {
-                self = spelling.name
-                return
-            }
+        guard !range.isEmpty else { return nil }
+        let (head, tail) = Self.words(bytes, range)
+        for spelling in Self.spellings
+        where spelling.head == head && spelling.tail == tail && spelling.length == range.count {
+            // The words leave out the middle of a long name.
+            guard
+                range.count <= 16
+                    || zip(spelling.name.rawValue.utf8, range).allSatisfy({ asciiLowercased(bytes[$1]) == $0 })
+            else { return nil }
+            self = spelling.name
+            return
         }
         return nil
     }

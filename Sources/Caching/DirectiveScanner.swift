@@ -36,6 +36,10 @@ struct DirectiveScanner {
     /// The comma that ends the member, or the end of the value. Commas in quoted strings do not count. A quote opens a string only behind
     /// "=": within a token it hides nothing.
     private func memberEnd(_ bytes: borrowing Span<UInt8>, from start: Int) -> Int {
+        // Most members have no quote: the next comma ends them.
+        let raw = unsafe bytes.bytes
+        let stop = scan(raw, from: start, to: end) { ($0 .== vector(Byte.comma)) .| ($0 .== vector(Byte.quote)) }
+        if stop == end || bytes[stop] == Byte.comma { return stop }
         var index = start
         var isBehindEquals = false
         while index < end, bytes[index] != Byte.comma {
@@ -51,8 +55,10 @@ struct DirectiveScanner {
 
     private func directive(_ bytes: borrowing Span<UInt8>, in member: Range<Int>) -> Directive {
         let end = trimmedEnd(bytes, of: member)
-        var nameEnd = member.lowerBound
-        while nameEnd < end, bytes[nameEnd] != Byte.equals, !isOWS(bytes[nameEnd]) { nameEnd += 1 }
+        let raw = unsafe bytes.bytes
+        let nameEnd = scan(raw, from: member.lowerBound, to: end) {
+            ($0 .== vector(Byte.equals)) .| ($0 .== vector(0x20)) .| ($0 .== vector(0x09))
+        }
         let name = member.lowerBound..<nameEnd
         guard nameEnd < end else { return Directive(name: name, argument: nil, isQuoted: false, isWellFormed: true) }
         let equals = skipSpace(bytes, from: nameEnd, to: end)

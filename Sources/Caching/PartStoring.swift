@@ -26,7 +26,7 @@ package func decideStoringPart(
     handling: CacheHandling = CacheHandling(), requestTime: WallTime, responseTime: WallTime
 ) -> PartStoring {
     guard status == 206, request.method == .get, request.hasRange else { return .doNotStore(.partialContent) }
-    guard handling.ranges != .pass else { return .doNotStore(.policy) }
+    guard handling.storesParts else { return .doNotStore(.policy) }
     guard !isMultipart(fields) else { return .doNotStore(.partMultiple) }
     guard let (range, total) = placedRange(fields) else { return .doNotStore(.partUnplaced) }
     // A response to If-Range may omit the fields that describe the whole (RFC 9110 §15.3.7). Without them it cannot stand for the whole.

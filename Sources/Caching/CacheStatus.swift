@@ -55,41 +55,67 @@ package struct CacheStatus: Sendable, Equatable {
 
     /// Appends the list member of this cache, without a line end. For a hit with `ttl`, nothing is allocated except space in `bytes`.
     package func append(to bytes: inout [UInt8]) {
+        bytes.append(addingCapacity: lengthMax) { append(to: &$0) }
+    }
+
+    /// The room in bytes that the list member needs at most. A byte of a string takes up to three.
+    package var lengthMax: Int {
+        var length = 128
+        if let key { length += 3 * key.count + 8 }
+        if let detail { length += 3 * detail.utf8.count + 12 }
+        return length
+    }
+
+    /// Appends the list member for a response that is passed on. Does the same as a value with these properties would, at less cost.
+    ///
+    /// - Parameter reason: why the response is not stored.
+    package static func appendPassedOn(
+        _ forwarded: ForwardReason, status: UInt16, notStored reason: NotStoredReason?,
+        to bytes: inout OutputSpan<UInt8>
+    ) {
+        bytes.append(forwarded.member)
+        bytes.append("; fwd-status=")
+        appendStatus(status, to: &bytes)
+        guard let reason else { return }
+        bytes.append("; detail=")
+        bytes.append(reason.token)
+    }
+
+    /// The room in bytes that `appendPassedOn` needs at most.
+    package static var passedOnLengthMax: Int { 128 }
+
+    package func append(to bytes: inout OutputSpan<UInt8>) {
         switch outcome {
-        case .hit: append("larder; hit", to: &bytes)
-        case .forwarded(let reason): append(reason.member, to: &bytes)
-        case .local: append("larder", to: &bytes)
+        case .hit: bytes.append("larder; hit")
+        case .forwarded(let reason): bytes.append(reason.member)
+        case .local: bytes.append("larder")
         }
         if let forwardStatus {
-            append("; fwd-status=", to: &bytes)
+            bytes.append("; fwd-status=")
             appendStatus(forwardStatus, to: &bytes)
         }
         if let ttl {
-            append("; ttl=", to: &bytes)
+            bytes.append("; ttl=")
             // RFC 9651 §3.3.1: an integer has at most fifteen digits.
             appendDecimal(min(max(ttl.count, -999_999_999_999_999), 999_999_999_999_999), to: &bytes)
         }
-        if isStored { append("; stored", to: &bytes) }
-        if isCollapsed { append("; collapsed", to: &bytes) }
+        if isStored { bytes.append("; stored") }
+        if isCollapsed { bytes.append("; collapsed") }
         if let key {
-            append("; key=", to: &bytes)
+            bytes.append("; key=")
             appendStructuredString(key, to: &bytes)
         }
         if var detail {
-            append("; detail=", to: &bytes)
+            bytes.append("; detail=")
             // Use a buffer: visiting the characters of a string one by one is slow.
             detail.withUTF8 { text in
                 if unsafe isToken(text) {
-                    unsafe bytes.append(contentsOf: text)
+                    unsafe bytes.append(text)
                 } else {
                     unsafe appendStructuredString(text, to: &bytes)
                 }
             }
         }
-    }
-
-    private func append(_ text: StaticString, to bytes: inout [UInt8]) {
-        unsafe bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 }
 
@@ -100,15 +126,18 @@ private func isToken(_ text: some Collection<UInt8>) -> Bool {
 }
 
 /// Appends an sf-string (RFC 9651 §3.3.3): visible ASCII and spaces. All other bytes are percent-encoded.
-private func appendStructuredString(_ text: some Collection<UInt8>, to bytes: inout [UInt8]) {
+private func appendStructuredString(_ text: some Collection<UInt8>, to bytes: inout OutputSpan<UInt8>) {
     bytes.append(Byte.quote)
     for byte in text {
         if byte == Byte.quote || byte == Byte.backslash {
-            bytes += [Byte.backslash, byte]
+            bytes.append(Byte.backslash)
+            bytes.append(byte)
         } else if byte == 0x20 || isVchar(byte) {
             bytes.append(byte)
         } else {
-            bytes += [0x25, hexDigit(byte >> 4), hexDigit(byte & 0xF)]
+            bytes.append(0x25)
+            bytes.append(hexDigit(byte >> 4))
+            bytes.append(hexDigit(byte & 0xF))
         }
     }
     bytes.append(Byte.quote)
@@ -117,7 +146,7 @@ private func appendStructuredString(_ text: some Collection<UInt8>, to bytes: in
 private func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
 
 /// Appends digits without making a String, because this is on the way of every hit.
-private func appendDecimal(_ value: Int64, to bytes: inout [UInt8]) {
+private func appendDecimal(_ value: Int64, to bytes: inout OutputSpan<UInt8>) {
     if value < 0 { bytes.append(0x2D) }
     Message.appendDecimal(value.magnitude, to: &bytes)
 }

@@ -5,27 +5,53 @@ package enum Storability: Equatable, Sendable {
 }
 
 /// Why a response is not stored. The raw value is `detail` in `Cache-Status` and in the log.
-package enum NotStoredReason: String, CaseIterable, Sendable {
-    case policy = "policy"
-    case method = "method"
-    case methodOverride = "method-override"
-    case requestBody = "request-body"
-    case requestNoStore = "request-no-store"
-    case interimStatus = "interim-status"
-    case partialContent = "partial-content"
-    case partMultiple = "part-multiple"
-    case partUnplaced = "part-unplaced"
-    case partWeak = "part-weak"
-    case notModified = "not-modified"
-    case aboutRequest = "about-request"
-    case statusNotUnderstood = "status-not-understood"
-    case noStore = "no-store"
-    case isPrivate = "private"
-    case authorization = "authorization"
-    case setCookie = "set-cookie"
-    case varyStar = "vary-star"
-    case notCacheable = "not-cacheable"
-    case neverReusable = "never-reusable"
+package enum NotStoredReason: CaseIterable, Sendable {
+    case policy
+    case method
+    case methodOverride
+    case requestBody
+    case requestNoStore
+    case interimStatus
+    case partialContent
+    case partMultiple
+    case partUnplaced
+    case partWeak
+    case notModified
+    case aboutRequest
+    case statusNotUnderstood
+    case noStore
+    case isPrivate
+    case authorization
+    case setCookie
+    case varyStar
+    case notCacheable
+    case neverReusable
+
+    /// The parameter `detail` of `Cache-Status` (RFC 9211 §2.8).
+    package var token: StaticString {
+        switch self {
+        case .policy: "policy"
+        case .method: "method"
+        case .methodOverride: "method-override"
+        case .requestBody: "request-body"
+        case .requestNoStore: "request-no-store"
+        case .interimStatus: "interim-status"
+        case .partialContent: "partial-content"
+        case .partMultiple: "part-multiple"
+        case .partUnplaced: "part-unplaced"
+        case .partWeak: "part-weak"
+        case .notModified: "not-modified"
+        case .aboutRequest: "about-request"
+        case .statusNotUnderstood: "status-not-understood"
+        case .noStore: "no-store"
+        case .isPrivate: "private"
+        case .authorization: "authorization"
+        case .setCookie: "set-cookie"
+        case .varyStar: "vary-star"
+        case .notCacheable: "not-cacheable"
+        case .neverReusable: "never-reusable"
+        }
+    }
 
     package var text: String {
         switch self {

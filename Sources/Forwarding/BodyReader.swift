@@ -46,7 +46,8 @@ package struct BodyReader: ~Copyable {
         isComplete = true
     }
 
-    package init(_ length: BodyLength, limits: Limits) {
+    /// - Parameter limits: asked for only if the body is chunked.
+    package init(_ length: BodyLength, limits: @autoclosure () -> Limits) {
         switch length {
         case .none, .tunnel: kind = .counted
         case .length(let count):
@@ -54,7 +55,7 @@ package struct BodyReader: ~Copyable {
             remaining = count
         case .chunked:
             kind = .chunked
-            decoder = Decoder(limits: limits)
+            decoder = Decoder(limits: limits())
         case .untilClose: kind = .untilClose
         }
         isComplete = kind == .counted && remaining == 0

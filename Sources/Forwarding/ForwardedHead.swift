@@ -92,22 +92,48 @@ package enum ForwardedHead {
 
     /// Appends the status line and the end-to-end fields of a response, without the empty line.
     package static func appendResponse(_ response: ReceivedResponse, to out: inout [UInt8]) {
-        appendStatusLine(response.status, reason: response.reason, to: &out)
-        let fields = response.fields
-        appendFieldLines(fields, to: &out) { isEndToEnd($0, of: fields, response.options) }
+        out.append(addingCapacity: lengthMax(response)) { appendResponse(response, to: &$0) }
     }
 
-    /// Appends what a proxy adds to a final response: `Via`, and `Date` if the origin sent none (RFC 9110 §6.6.1).
-    package static func appendProxyFields(_ response: ReceivedResponse, now: WallTime, to out: inout [UInt8]) {
+    static func appendResponse(_ response: ReceivedResponse, to out: inout OutputSpan<UInt8>) {
+        appendStatusLine(response.status, reason: response.reason, to: &out)
+        let fields = response.fields
+        let dropped = notForwarded
+        // Most lines have a known name, and most responses name no field in `Connection`.
+        let namesNone = response.options.names.isEmpty
+        appendFieldLines(fields, to: &out) { line in
+            if dropped.contains(line.name) { return false }
+            return namesNone && line.name != .other || isEndToEnd(line, of: fields, response.options)
+        }
+    }
+
+    /// The room in bytes that `appendResponse` needs at most.
+    static func lengthMax(_ response: ReceivedResponse) -> Int {
+        statusLineLengthMax(reasonLength: response.reasonLength) + fieldLinesLength(response.fields)
+    }
+
+    /// The lines that a proxy adds to a final response: `Via`, and `Date` if the origin sent none (RFC 9110 §6.6.1).
+    package static func appendProxyFields(
+        _ response: ReceivedResponse, now: WallTime, to out: inout OutputSpan<UInt8>
+    ) {
         if !response.fields.contains(.date) {
+            var date: [UInt8] = []
+            appendHTTPDate(now, to: &date)
             out.append("Date: ")
-            appendHTTPDate(now, to: &out)
+            out.append(date)
             out.append("\r\n")
         }
         out.append(response.minorVersion == 0 ? "Via: 1.0 larder\r\n" : "Via: 1.1 larder\r\n")
     }
 
+    /// The room in bytes that `appendProxyFields` needs at most.
+    static var proxyFieldsLengthMax: Int { 64 }
+
     package static func appendFraming(_ framing: Framing, to out: inout [UInt8]) {
+        out.append(addingCapacity: framingLengthMax) { appendFraming(framing, to: &$0) }
+    }
+
+    static func appendFraming(_ framing: Framing, to out: inout OutputSpan<UInt8>) {
         switch framing {
         case .none, .untilClose: break
         case .length(let count):
@@ -117,6 +143,9 @@ package enum ForwardedHead {
         case .chunked: out.append("Transfer-Encoding: chunked\r\n")
         }
     }
+
+    /// The room in bytes that `appendFraming` needs at most.
+    static var framingLengthMax: Int { 40 }
 
     /// Appends an interim response (RFC 9110 §15.2), with the empty line.
     package static func appendInterim(_ response: ReceivedResponse, to out: inout [UInt8]) {

@@ -26,12 +26,13 @@ package enum HeadWriter {
     /// Appends a `Connection` line if the version does not already tell whether the connection persists (RFC 9112 §9.3), and the empty line
     /// that ends the head.
     package static func appendConnection(persists: Bool, minorVersion: UInt8, to bytes: inout [UInt8]) {
-        if !persists {
-            append("Connection: close\r\n", to: &bytes)
-        } else if minorVersion == 0 {
-            append("Connection: keep-alive\r\n", to: &bytes)
-        }
-        append("\r\n", to: &bytes)
+        append(connection(persists: persists, minorVersion: minorVersion), to: &bytes)
+    }
+
+    /// What `appendConnection` appends.
+    static func connection(persists: Bool, minorVersion: UInt8) -> StaticString {
+        if !persists { return "Connection: close\r\n\r\n" }
+        return minorVersion == 0 ? "Connection: keep-alive\r\n\r\n" : "\r\n"
     }
 
     /// Appends a `Content-Range` line (RFC 9110 §14.4).

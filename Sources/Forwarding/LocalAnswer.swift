@@ -13,7 +13,7 @@ package enum LocalAnswer {
     ///   - hasDestination: the host of the target is a valid name or address.
     ///   - instance: tells this Larder from others in `Via`.
     package init?(_ request: ReceivedRequest, hasDestination: Bool, instance: Instance) {
-        if LocalAnswer.isLoop(request.fields, instance: instance) {
+        if request.head.fields.present.contains(.via), LocalAnswer.isLoop(request.fields, instance: instance) {
             self = .refusal(.loopDetected)
             return
         }

@@ -8,7 +8,7 @@ package import Message
 /// It is a value, so that code that changes or signs it (credentials for an origin, a next proxy) does so before it is serialized.
 /// It shares the bytes of the client's head and keeps only the differences: a request that nothing changes is made and serialized
 /// without an allocation.
-package struct OutgoingRequest: Sendable {
+package struct OutgoingRequest: ~Copyable {
     /// Which part of the request can be sent a second time.
     package enum Replay: Equatable, Sendable {
         /// The whole request: it has no content.
@@ -65,16 +65,12 @@ package struct OutgoingRequest: Sendable {
 
     /// The target in origin form, or `*` (RFC 9112 §3.2).
     package var target: [UInt8] {
-        var bytes: [UInt8] = []
-        appendTarget(to: &bytes)
-        return bytes
+        [UInt8](capacity: targetLengthMax) { appendTarget(to: &$0) }
     }
 
     /// The value of `Host`, with the port unless it is the default of the scheme (RFC 9110 §7.2).
     package var authority: [UInt8] {
-        var bytes: [UInt8] = []
-        appendAuthority(to: &bytes)
-        return bytes
+        [UInt8](capacity: authorityLengthMax) { appendAuthority(to: &$0) }
     }
 
     package var replay: Replay { received.hasBody ? .head : .everything }
@@ -85,7 +81,7 @@ package struct OutgoingRequest: Sendable {
     /// Calls `body` with the name and value of each field line in the order in which they are sent, `Host` first.
     package func forEachField(_ body: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Void) {
         var bytes = Array("Host: ".utf8)
-        appendFields(to: &bytes)
+        bytes.append(addingCapacity: fieldsLengthMax) { appendFields(to: &$0) }
         var start = 0
         while let end = bytes[start...].firstIndex(of: 0x0D), let colon = bytes[start..<end].firstIndex(of: 0x3A) {
             // Larder writes ": ". A received line may have other white space around its value, which is not part of the value.
@@ -144,38 +140,67 @@ package struct OutgoingRequest: Sendable {
 
     /// Appends the head, with the empty line that ends it.
     package func serialize(into out: inout [UInt8]) {
-        out.append(contentsOf: methodText)
+        out.append(addingCapacity: lengthMax) { serialize(into: &$0) }
+    }
+
+    /// The room in bytes that `serialize` needs at most.
+    package var lengthMax: Int { received.head.methodRange.count + targetLengthMax + 24 + fieldsLengthMax }
+
+    package func serialize(into out: inout OutputSpan<UInt8>) {
+        out.append(received.bytes, received.head.methodRange)
         out.append(0x20)
         appendTarget(to: &out)
         out.append(" HTTP/1.1\r\nHost: ")
         appendFields(to: &out)
-        out.append("\r\n")
     }
 
-    /// The field lines, from the value of `Host` on.
-    private func appendFields(to out: inout [UInt8]) {
+    /// The field lines, from the value of `Host` on, and the empty line.
+    private func appendFields(to out: inout OutputSpan<UInt8>) {
+        let fields = received.fields
         appendAuthority(to: &out)
         out.append("\r\n")
-        let fields = received.fields
         appendFieldLines(fields, to: &out) { isKept($0, of: fields) }
-        for (name, value) in conditions { appendFieldLine(name, value, to: &out) }
+        for (name, value) in conditions { appendLine(name.text, value, to: &out) }
         for field in added {
             if field.name == .other {
-                appendFieldLine(field.spelling, field.value, to: &out)
+                out.append(field.spelling)
+                appendLine("", field.value, to: &out)
             } else {
-                appendFieldLine(field.name, field.value, to: &out)
+                appendLine(field.name.text, field.value, to: &out)
             }
         }
         appendMaxForwards(fields, to: &out)
-        appendVia(fields, to: &out)
+        // The received members of `Via`, then Larder's own with the version of the received request (RFC 9110 §7.6.3).
+        if fields.contains(.via) { appendFieldLines(fields, to: &out) { $0.name == .via } }
+        out.append(viaLine)
         // WebSocket is the only protocol that Larder passes on (`ForwardedHead.isUpgrade`).
         if isUpgrade { out.append("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         switch framing {
-        case .length(let count): HeadWriter.append(.contentLength, Int(clamping: count), to: &out)
-        case .chunked: out.append("Transfer-Encoding: chunked\r\n")
+        case .length(let count): ForwardedHead.appendFraming(.length(count), to: &out)
+        case .chunked: ForwardedHead.appendFraming(.chunked, to: &out)
         case .none, .untilClose, .tunnel: break
         }
+        out.append("\r\n")
     }
+
+    private func appendLine(_ name: StaticString, _ value: [UInt8], to out: inout OutputSpan<UInt8>) {
+        out.append(name)
+        out.append(": ")
+        out.append(value)
+        out.append("\r\n")
+    }
+
+    /// The room in bytes that `appendFields` needs at most. A line of `Via` or `Max-Forwards` counts twice.
+    private var fieldsLengthMax: Int {
+        var length = authorityLengthMax + 2 * fieldLinesLength(received.fields) + viaLine.count + 160
+        for (name, value) in conditions { length += name.text.utf8CodeUnitCount + value.count + 4 }
+        for field in added {
+            length += field.name.text.utf8CodeUnitCount + field.spelling.count + field.value.count + 4
+        }
+        return length
+    }
+
+    private var viaLine: [UInt8] { received.head.minorVersion == 0 ? instance.viaLine10 : instance.viaLine11 }
 
     private func isKept(_ line: FieldLine, of fields: Fields) -> Bool {
         if dropped.contains(line.name) { return false }
@@ -187,44 +212,43 @@ package struct OutgoingRequest: Sendable {
         return received.options.names.isEmpty || !received.options.isNamed(fields.name(of: line))
     }
 
-    private func appendTarget(to out: inout [UInt8]) {
-        if let ownTarget { return out.append(contentsOf: ownTarget) }
-        let path = received.bytes[received.head.target.pathRange]
+    private func appendTarget(to out: inout OutputSpan<UInt8>) {
+        if let ownTarget { return out.append(ownTarget) }
+        let path = received.head.target.pathRange
         if path.isEmpty {
             // An absolute-form target without a path means "*" for OPTIONS (RFC 9112 §3.2.4).
             out.append(method == .options ? 0x2A : 0x2F)
         } else {
-            if path.first == 0x3F { out.append(0x2F) }
-            out.append(contentsOf: path)
+            if received.bytes[path.lowerBound] == 0x3F { out.append(0x2F) }
+            out.append(received.bytes, path)
         }
     }
 
-    private func appendAuthority(to out: inout [UInt8]) {
-        if let ownAuthority { return out.append(contentsOf: ownAuthority) }
+    private var targetLengthMax: Int { 1 + (ownTarget?.count ?? received.head.target.pathRange.count) }
+
+    private func appendAuthority(to out: inout OutputSpan<UInt8>) {
+        if let ownAuthority { return out.append(ownAuthority) }
         let target = received.head.target
-        out.append(contentsOf: received.bytes[target.hostRange])
+        out.append(received.bytes, target.hostRange)
         if target.port != target.scheme.defaultPort {
             out.append(0x3A)
             appendDecimal(UInt64(target.port), to: &out)
         }
     }
 
-    /// `Max-Forwards` is decremented for TRACE and OPTIONS, and unchanged for other methods (RFC 9110 §7.6.2).
-    private func appendMaxForwards(_ fields: Fields, to out: inout [UInt8]) {
-        guard let value = fields.first(.maxForwards) else { return }
-        guard method == .trace || method == .options, let count = parseDecimal(value), count > 0 else {
-            return appendFieldLine(.maxForwards, value, to: &out)
-        }
-        HeadWriter.append(.maxForwards, Int(clamping: count - 1), to: &out)
+    private var authorityLengthMax: Int {
+        1 + decimalLengthMax + (ownAuthority?.count ?? received.head.target.hostRange.count)
     }
 
-    /// The received members of `Via`, then Larder's own with the version of the received request (RFC 9110 §7.6.3).
-    private func appendVia(_ fields: Fields, to out: inout [UInt8]) {
-        if fields.contains(.via) {
-            for line in fields.lines where line.name == .via {
-                appendFieldLine(fields.name(of: line), fields.value(of: line), to: &out)
-            }
+    /// `Max-Forwards` is decremented for TRACE and OPTIONS, and unchanged for other methods (RFC 9110 §7.6.2).
+    private func appendMaxForwards(_ fields: Fields, to out: inout OutputSpan<UInt8>) {
+        guard let value = fields.first(.maxForwards) else { return }
+        out.append("Max-Forwards: ")
+        if method == .trace || method == .options, let count = parseDecimal(value), count > 0 {
+            appendDecimal(count - 1, to: &out)
+        } else {
+            out.append(value)
         }
-        out.append(contentsOf: received.head.minorVersion == 0 ? instance.viaLine10 : instance.viaLine11)
+        out.append("\r\n")
     }
 }

@@ -17,5 +17,15 @@ package final class ReceivedResponse {
         reasonRange = head.reasonRange
     }
 
+    /// The length of the body (RFC 9112 §6.3).
+    ///
+    /// - Parameter method: the method of the request that is answered.
+    package func bodyLength(to method: Method) throws(FramingError) -> BodyLength {
+        let bytes = fields.bytes
+        return try responseBodyLength(
+            status: status, fields.section, minorVersion: minorVersion, to: method, bytes: bytes.span)
+    }
+
     package var reason: ArraySlice<UInt8> { fields.bytes[reasonRange] }
+    var reasonLength: Int { reasonRange.count }
 }

@@ -33,22 +33,30 @@ package struct RelayedHead: Sendable {
     }
 
     /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
-    package var endsWithConnection: Bool { framing == .untilClose }
+    package var endsWithConnection: Bool { if case .untilClose = framing { true } else { false } }
+
+    /// Whether the content goes out in chunks.
+    package var isChunked: Bool { if case .chunked = framing { true } else { false } }
 
     /// Appends the head with the empty line that ends it.
     package func append(_ response: ReceivedResponse, persists: Bool, now: WallTime, to out: inout [UInt8]) {
-        ForwardedHead.appendResponse(response, to: &out)
-        ForwardedHead.appendProxyFields(response, now: now, to: &out)
-        var cacheStatus = CacheStatus(.forwarded(reason))
-        cacheStatus.forwardStatus = response.status
-        cacheStatus.detail = detail?.rawValue
-        out.append("Cache-Status: ")
-        cacheStatus.append(to: &out)
-        out.append("\r\n")
-        ForwardedHead.appendFraming(framing, to: &out)
-        if tellsLength, let told = response.fields.first(.contentLength) {
-            appendFieldLine(.contentLength, told, to: &out)
+        let told = tellsLength ? response.fields.first(.contentLength) : nil
+        let room =
+            ForwardedHead.lengthMax(response) + ForwardedHead.proxyFieldsLengthMax + CacheStatus.passedOnLengthMax
+            + ForwardedHead.framingLengthMax + (told?.count ?? 0) + 96
+        out.append(addingCapacity: room) { out in
+            ForwardedHead.appendResponse(response, to: &out)
+            ForwardedHead.appendProxyFields(response, now: now, to: &out)
+            out.append("Cache-Status: ")
+            CacheStatus.appendPassedOn(reason, status: response.status, notStored: detail, to: &out)
+            out.append("\r\n")
+            ForwardedHead.appendFraming(framing, to: &out)
+            if let told {
+                out.append("Content-Length: ")
+                out.append(told)
+                out.append("\r\n")
+            }
+            out.append(HeadWriter.connection(persists: persists && !endsWithConnection, minorVersion: minorVersion))
         }
-        HeadWriter.appendConnection(persists: persists && !endsWithConnection, minorVersion: minorVersion, to: &out)
     }
 }

@@ -17,7 +17,8 @@ package enum BodyLength: Sendable, Equatable {
 /// `Content-Length` lines that repeat the same number count as that number, which rule 5 allows. A message that is forwarded must have one
 /// line in their place.
 package func requestBodyLength(_ head: RequestHead, bytes: borrowing Span<UInt8>) throws(FramingError) -> BodyLength {
-    guard !head.fields.present.isDisjoint(with: [.contentLength, .transferEncoding]) else { return .none }
+    let present = head.fields.present
+    guard present.contains(.contentLength) || present.contains(.transferEncoding) else { return .none }
     return try declaredLength(head.fields, minorVersion: head.minorVersion, bytes) ?? .none
 }
 
@@ -27,13 +28,20 @@ package func requestBodyLength(_ head: RequestHead, bytes: borrowing Span<UInt8>
 package func responseBodyLength(
     _ head: ResponseHead, to method: Method, bytes: borrowing Span<UInt8>
 ) throws(FramingError) -> BodyLength {
-    if head.status == 101 || (method == .connect && head.status / 100 == 2) { return .tunnel }
-    if method == .head || head.status < 200 || head.status == 204 || head.status == 304 {
+    try responseBodyLength(
+        status: head.status, head.fields, minorVersion: head.minorVersion, to: method, bytes: bytes)
+}
+
+package func responseBodyLength(
+    status: UInt16, _ fields: FieldSection, minorVersion: UInt8, to method: Method, bytes: borrowing Span<UInt8>
+) throws(FramingError) -> BodyLength {
+    if status == 101 || (method == .connect && status / 100 == 2) { return .tunnel }
+    if method == .head || status < 200 || status == 204 || status == 304 {
         // Content-Length describes another response here. It is passed on all the same, so it must be valid.
-        _ = try contentLength(head.fields, bytes)
+        _ = try contentLength(fields, bytes)
         return .none
     }
-    return try declaredLength(head.fields, minorVersion: head.minorVersion, bytes) ?? .untilClose
+    return try declaredLength(fields, minorVersion: minorVersion, bytes) ?? .untilClose
 }
 
 /// The length by Transfer-Encoding and Content-Length. Nil if there is neither.

@@ -12,7 +12,7 @@ package struct ConnectionOptions: Sendable {
 
     /// `Proxy-Connection: close` counts as well, because it can only end a connection. Its `keep-alive` does not (RFC 9112 §C.2.2).
     package init(_ fields: FieldSection, bytes: borrowing Span<UInt8>) {
-        guard !fields.present.isDisjoint(with: [.connection, .proxyConnection]) else { return }
+        guard fields.present.contains(.connection) || fields.present.contains(.proxyConnection) else { return }
         for line in fields.lines {
             if line.name == .connection {
                 forEachRawElement(bytes, line.valueRange) { take($0, $1) }

@@ -6,13 +6,22 @@ package import Message
 ///
 /// - Parameter reason: the reason phrase that an origin sent. Nil: the registered one.
 package func appendStatusLine(_ status: UInt16, reason: ArraySlice<UInt8>?, to bytes: inout [UInt8]) {
+    bytes.append(addingCapacity: statusLineLengthMax(reasonLength: reason?.count ?? 0)) {
+        appendStatusLine(status, reason: reason, to: &$0)
+    }
+}
+
+package func appendStatusLine(_ status: UInt16, reason: ArraySlice<UInt8>?, to bytes: inout OutputSpan<UInt8>) {
     if status == 200, reason.map(isOK) ?? true { return bytes.append("HTTP/1.1 200 OK\r\n") }
     bytes.append("HTTP/1.1 ")
     appendStatus(status, to: &bytes)
     bytes.append(0x20)
-    if let reason { bytes.append(contentsOf: reason) } else { bytes.append(reasonPhrase(status)) }
+    if let reason { bytes.append(reason) } else { bytes.append(reasonPhrase(status)) }
     bytes.append("\r\n")
 }
+
+/// The room in bytes that a status line needs at most.
+package func statusLineLengthMax(reasonLength: Int) -> Int { 16 + max(reasonLength, reasonPhraseLengthMax) }
 
 private func isOK(_ reason: ArraySlice<UInt8>) -> Bool {
     reason.count == 2 && reason[reason.startIndex] == 0x4F && reason[reason.startIndex + 1] == 0x4B
@@ -80,9 +89,14 @@ package func appendLastChunk(trailers: Fields?, to bytes: inout [UInt8]) {
 package let lastChunk: StaticString = "0\r\n\r\n"
 
 /// Appends the lines for which `isKept` is true, in order and in their own spelling.
-///
-/// Successive lines of the received bytes are copied as one run, because most heads lose only a few lines.
 package func appendFieldLines(_ fields: Fields, to bytes: inout [UInt8], where isKept: (FieldLine) -> Bool) {
+    bytes.append(addingCapacity: fieldLinesLength(fields)) { appendFieldLines(fields, to: &$0, where: isKept) }
+}
+
+/// Successive lines of the received bytes are copied as one run, because most heads lose only a few lines.
+package func appendFieldLines(
+    _ fields: Fields, to bytes: inout OutputSpan<UInt8>, where isKept: (FieldLine) -> Bool
+) {
     var run: Range<Int>?
     for line in fields.lines where isKept(line) {
         if let open = run, Int(line.nameStart) == open.upperBound + 2 {
@@ -95,8 +109,15 @@ package func appendFieldLines(_ fields: Fields, to bytes: inout [UInt8], where i
     if let run { appendRun(run, of: fields, to: &bytes) }
 }
 
-private func appendRun(_ run: Range<Int>, of fields: Fields, to bytes: inout [UInt8]) {
-    bytes.append(contentsOf: fields.bytes[run])
+private func appendRun(_ run: Range<Int>, of fields: Fields, to bytes: inout OutputSpan<UInt8>) {
+    bytes.append(fields.bytes, run)
     bytes.append(0x0D)
     bytes.append(0x0A)
+}
+
+/// The room in bytes that all lines need.
+package func fieldLinesLength(_ fields: Fields) -> Int {
+    var length = 0
+    for line in fields.lines { length += Int(line.valueEnd) - Int(line.nameStart) + 2 }
+    return length
 }

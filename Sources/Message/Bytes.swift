@@ -10,14 +10,57 @@ extension Array<UInt8> {
     }
 }
 
+/// Heads are written into room of a known size: one check of the capacity for many small pieces. Each function traps if its bytes do not fit.
+extension OutputSpan<UInt8> {
+    package mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard let source = bytes.baseAddress else { return }
+        unsafe withUnsafeMutableBufferPointer { room, count in
+            precondition(bytes.count <= room.count - count, "there is no room for the bytes")
+            unsafe (room.baseAddress! + count).initialize(from: source, count: bytes.count)
+            count += bytes.count
+        }
+    }
+
+    package mutating func append(_ text: StaticString) {
+        unsafe append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    package mutating func append(_ bytes: [UInt8]) { unsafe bytes.withUnsafeBufferPointer { unsafe append($0) } }
+
+    package mutating func append(_ bytes: [UInt8], _ range: Range<Int>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe append(UnsafeBufferPointer(rebasing: $0[range])) }
+    }
+
+    package mutating func append(_ bytes: ArraySlice<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe append($0) }
+    }
+}
+
 /// Whether a range of one span holds the same bytes as a range of another.
 package func areEqual(
     _ a: borrowing Span<UInt8>, _ first: Range<Int>, _ b: borrowing Span<UInt8>, _ second: Range<Int>
 ) -> Bool {
     guard first.count == second.count else { return false }
-    let (x, y) = (a.extracting(first), b.extracting(second))
-    // The loop has no early exit, so the compiler compares many bytes at a time.
-    var difference: UInt8 = 0
-    for index in x.indices where index < y.count { difference |= x[index] ^ y[index] }
+    let (x, y) = unsafe (a.extracting(first).bytes, b.extracting(second).bytes)
+    let count = first.count
+    guard count >= 8 else {
+        var difference: UInt8 = 0
+        for index in 0..<count {
+            difference |=
+                unsafe x.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+                ^ y.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+        }
+        return difference == 0
+    }
+    // Words of eight bytes; the last one may overlap the one before.
+    var difference: UInt64 = 0
+    var offset = 0
+    while offset < count {
+        let start = min(offset, count - 8)
+        difference |=
+            unsafe x.unsafeLoadUnaligned(fromByteOffset: start, as: UInt64.self)
+            ^ y.unsafeLoadUnaligned(fromByteOffset: start, as: UInt64.self)
+        offset += 8
+    }
     return difference == 0
 }

@@ -22,22 +22,37 @@ package func parseDeltaSeconds(_ text: some Collection<UInt8>) -> Seconds? {
 }
 
 package func appendDecimal(_ value: UInt64, to bytes: inout [UInt8]) {
-    // Write from the last digit to the first, so that each division is by a constant.
-    var digits = InlineArray<20, UInt8>(repeating: 0)
-    var first = digits.count
-    var rest = value
-    repeat {
-        first -= 1
-        digits[first] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
-        rest /= 10
-    } while rest > 0
-    bytes.append(addingCapacity: digits.count - first) { (out: inout OutputSpan<UInt8>) in
-        for index in first..<digits.count { out.append(digits[index]) }
+    bytes.append(addingCapacity: decimalLengthMax) { appendDecimal(value, to: &$0) }
+}
+
+/// The digits of the largest number.
+package var decimalLengthMax: Int { 20 }
+
+package func appendDecimal(_ value: UInt64, to bytes: inout OutputSpan<UInt8>) {
+    var length = 1
+    var bound: UInt64 = 10
+    while length < decimalLengthMax, value >= bound {
+        length += 1
+        let (next, isBeyond) = bound.multipliedReportingOverflow(by: 10)
+        if isBeyond { break }
+        bound = next
+    }
+    unsafe bytes.withUnsafeMutableBufferPointer { room, count in
+        precondition(length <= room.count - count, "there is no room for the digits")
+        // Write from the last digit to the first, so that each division is by a constant.
+        var rest = value
+        var index = count + length
+        while index > count {
+            index -= 1
+            unsafe (room.baseAddress! + index).initialize(to: 0x30 + UInt8(truncatingIfNeeded: rest % 10))
+            rest /= 10
+        }
+        count += length
     }
 }
 
 /// Appends the three digits of a status code (RFC 9110 §15).
-package func appendStatus(_ status: UInt16, to bytes: inout [UInt8]) {
+package func appendStatus(_ status: UInt16, to bytes: inout OutputSpan<UInt8>) {
     precondition(100...999 ~= status, "a status code has three digits")
     bytes.append(0x30 + UInt8(truncatingIfNeeded: status / 100))
     bytes.append(0x30 + UInt8(truncatingIfNeeded: status / 10 % 10))

@@ -41,7 +41,7 @@ package struct FieldSection: Sendable, Equatable {
     @inlinable
     package mutating func removeAll() {
         lines.removeAll(keepingCapacity: true)
-        present = []
+        present = FieldNameSet(bits: 0)
     }
 
     @inlinable

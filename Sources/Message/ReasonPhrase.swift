@@ -98,3 +98,6 @@ private func serverError(_ status: UInt16) -> StaticString {
     default: ""
     }
 }
+
+/// The length in bytes of the longest registered reason phrase.
+package var reasonPhraseLengthMax: Int { 31 }

@@ -4,7 +4,7 @@ import Message
 /// Decides what happens with a final head: store the response, pass it on, or take it as the result of a validation
 /// (RFC 9111 §3, §4.3).
 extension Retrieval {
-    func decide(_ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
+    mutating func decide(_ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
         if head.status == 304, plan.isConditional {
             guard let confirmed = confirmed(by: head) else { return askForTheWhole(plan) }
             return answer(.freshen(confirmed), receiving(.discard, total: nil))
@@ -44,13 +44,13 @@ extension Retrieval {
     }
 
     /// The 304 selects no stored response, so it updates nothing. Asks again without conditions (RFC 9111 §4.3.4).
-    private func askForTheWhole(_ plan: RetrievalPlan) -> Action {
+    private mutating func askForTheWhole(_ plan: RetrievalPlan) -> Action {
         stored = stored?.selected.map { Stored(selected: $0) }
         state = .opening(.first(RetrievalPlan(reason: plan.reason, isLeading: plan.isLeading)))
         return .outdateSelected
     }
 
-    private func answer(_ action: Action, _ receiving: Receiving) -> Action {
+    private mutating func answer(_ action: Action, _ receiving: Receiving) -> Action {
         listener = listener.whenAnswered
         state = .receiving(receiving)
         return action
@@ -67,7 +67,7 @@ extension Retrieval {
         return receiving
     }
 
-    func pass(_ head: Head, notStored: NotStoredReason?, invalidates: Bool) -> Action {
+    mutating func pass(_ head: Head, notStored: NotStoredReason?, invalidates: Bool) -> Action {
         let passing = Passing(
             notStored: notStored, invalidates: invalidates, updatesStored: request.cache.method == .head)
         passed = (head.status, head.fields)
@@ -77,7 +77,7 @@ extension Retrieval {
     // MARK: parts
 
     /// The response to the client's own range request (RFC 9111 §3.3).
-    private func decidePart(_ head: Head, invalidates: Bool) -> Action {
+    private mutating func decidePart(_ head: Head, invalidates: Bool) -> Action {
         let decision = decideStoringPart(
             of: request.cache, status: head.status, fields: head.endToEnd ?? head.fields, policy: request.policy,
             handling: head.handling, requestTime: askedAt, responseTime: head.receivedAt)
@@ -94,7 +94,7 @@ extension Retrieval {
     }
 
     /// The response to the request for a hole.
-    func decide(
+    mutating func decide(
         _ head: Head, hole part: PartAsked, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
     ) -> Action {
         guard case .goesOn(let range, let whole) = judge(head, part), let end = part.end else {
@@ -107,7 +107,7 @@ extension Retrieval {
     }
 
     /// Gives the hole up: the origin has another representation by now, or serves no parts.
-    private func abandon(
+    private mutating func abandon(
         hole part: PartAsked, _ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool
     ) -> Action {
         let removesStored = [200, 404, 410, 416].contains(head.status)
@@ -125,7 +125,7 @@ extension Retrieval {
     }
 
     /// The response to the request for the rest of a body.
-    func decide(_ head: Head, rest part: PartAsked, _ receiving: Receiving) -> Action {
+    mutating func decide(_ head: Head, rest part: PartAsked, _ receiving: Receiving) -> Action {
         var receiving = receiving
         switch judge(head, part) {
         case .goesOn(let range, let length):

@@ -5,50 +5,65 @@ extension Retrieval {
     /// Takes an event and returns what the driver does next. Traps if the event cannot occur in the present state.
     ///
     /// - Parameters:
-    ///   - now: the time of the event.
+    ///   - now: the time of the event. Few events need it.
     ///   - staleMayServe: whether the selected stored response may be served if the origin fails. Evaluated only if it failed.
-    package func on(
-        _ event: Event, now: WallTime, staleMayServe: @autoclosure () -> Bool = false
+    package mutating func on(
+        _ event: Event, now: @autoclosure () -> WallTime, staleMayServe: @autoclosure () -> Bool = false
     ) -> Action {
         switch event {
         case .start: return start()
-        case .opened(let isReused): return opened(isReused, now)
-        case .notOpened(let refusal): return notOpened(refusal, now, staleMayServe)
-        case .interim: return interim(now, staleMayServe)
-        case .switched: return switched(now, staleMayServe)
-        case .invalidHead: return headFailed(.responseInvalid, now, staleMayServe)
-        case .head(let head): return received(head, staleMayServe)
+        case .opened(let isReused): return opened(isReused, now())
+        case .notOpened(let refusal): return notOpened(refusal, now(), staleMayServe)
+        case .interim: return interim(now(), staleMayServe)
+        case .switched: return switched(now(), staleMayServe)
+        case .invalidHead: return headFailed(.responseInvalid, now(), staleMayServe)
         case .stored: return storingDecided(isStored: true)
         case .notStored: return storingDecided(isStored: false)
         case .received(let count): return received(count)
-        case .ended(let byClosing): return ended(byClosing, now)
-        case .brokeOff: return brokeOff(now)
+        case .ended(let byClosing): return ended(byClosing, now())
+        case .brokeOff: return brokeOff(now())
         case .sinkFull: return sinkFull()
-        case .closed(let headBegan): return closed(headBegan, now, staleMayServe)
-        case .timedOut: return timedOut(now, staleMayServe)
+        case .closed(let headBegan): return closed(headBegan, now(), staleMayServe)
+        case .timedOut: return timedOut(now(), staleMayServe)
         case .clientLeft(let isStillNeeded): return clientLeft(isStillNeeded)
         case .cancelled: return finish(.abandoned)
         }
     }
 
+    /// Takes a final head and returns what the driver does next. Traps if no head can come in the present state.
+    ///
+    /// Heads have an entrance of their own because they are large: every event would reserve room for one.
+    ///
+    /// - Parameter staleMayServe: as for the other events.
+    package mutating func on(head: Head, staleMayServe: @autoclosure () -> Bool = false) -> Action {
+        switch state {
+        case .asked(.first(let plan), _): return decide(head, plan, staleMayServe)
+        case .asked(.hole(let part, let plan), _): return decide(head, hole: part, plan, staleMayServe)
+        case .asked(.rest(let part, let receiving), _): return decide(head, rest: part, receiving)
+        case .finished: return .none
+        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
+        }
+    }
+
     // MARK: a connection
 
-    private func start() -> Action {
+    private mutating func start() -> Action {
         switch state {
         case .ready(let question):
             state = .opening(question)
-            return .open
+            return .open(mayReuse: mayReuseConnection)
         case .opening, .asked, .storing, .receiving, .pausing, .finished:
             preconditionFailure("a retrieval starts once")
         }
     }
 
-    private func opened(_ isReused: Bool, _ now: WallTime) -> Action {
+    private mutating func opened(_ isReused: Bool, _ now: WallTime) -> Action {
         switch state {
         case .opening(let question):
             precondition(!isReused || mayReuseConnection, "a request that cannot be repeated is on a used connection")
             // The rest of a body keeps the times of its beginning.
             if case .rest = question {} else { askedAt = now }
+            conditions = conditions(of: question)
             state = .asked(question, Attempt(isReused: isReused))
             return .send
         case .ready, .asked, .storing, .receiving, .pausing, .finished:
@@ -56,7 +71,7 @@ extension Retrieval {
         }
     }
 
-    private func notOpened(_ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+    private mutating func notOpened(_ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .opening(let question): return fail(question, refusal, now, staleMayServe)
         case .ready, .asked, .storing, .receiving, .pausing, .finished:
@@ -66,7 +81,7 @@ extension Retrieval {
 
     // MARK: the head
 
-    private func interim(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+    private mutating func interim(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .asked(let question, var attempt):
             attempt.interimResponses += 1
@@ -83,7 +98,7 @@ extension Retrieval {
         }
     }
 
-    private func switched(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+    private mutating func switched(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .asked(.first, _) where request.isUpgrade && isClientWaiting:
             listener = .answered
@@ -94,7 +109,7 @@ extension Retrieval {
         }
     }
 
-    private func headFailed(
+    private mutating func headFailed(
         _ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool
     ) -> Action {
         switch state {
@@ -104,17 +119,7 @@ extension Retrieval {
         }
     }
 
-    private func received(_ head: Head, _ staleMayServe: () -> Bool) -> Action {
-        switch state {
-        case .asked(.first(let plan), _): return decide(head, plan, staleMayServe)
-        case .asked(.hole(let part, let plan), _): return decide(head, hole: part, plan, staleMayServe)
-        case .asked(.rest(let part, let receiving), _): return decide(head, rest: part, receiving)
-        case .finished: return .none
-        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
-        }
-    }
-
-    private func closed(_ headBegan: Bool, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+    private mutating func closed(_ headBegan: Bool, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .asked(let question, let attempt):
             // A pooled connection that ends before any byte of an answer was probably closed while it was idle (RFC 9112 §9.3.1).
@@ -130,14 +135,14 @@ extension Retrieval {
         }
     }
 
-    private func timedOut(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+    private mutating func timedOut(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .opening(let question): return fail(question, .connectionTimeout, now, staleMayServe)
         case .asked(let question, _): return fail(question, .responseTimeout, now, staleMayServe)
         case .receiving: return brokeOff(now)
         case .pausing(let part, let receiving):
             state = .opening(.rest(part, receiving))
-            return .open
+            return .open(mayReuse: mayReuseConnection)
         case .finished: return .none
         case .ready, .storing: preconditionFailure("nothing is waited for")
         }
@@ -145,7 +150,7 @@ extension Retrieval {
 
     // MARK: the body
 
-    private func storingDecided(isStored: Bool) -> Action {
+    private mutating func storingDecided(isStored: Bool) -> Action {
         switch state {
         case .storing(let head, let receiving):
             if isStored {
@@ -160,7 +165,7 @@ extension Retrieval {
 
     private func isPart(_ sink: Sink) -> Bool { if case .fill = sink { true } else { false } }
 
-    private func received(_ count: Int) -> Action {
+    private mutating func received(_ count: Int) -> Action {
         precondition(count >= 0, "bytes are not taken back")
         switch state {
         case .receiving(var receiving):
@@ -177,7 +182,7 @@ extension Retrieval {
         }
     }
 
-    private func ended(_ byClosing: Bool, _ now: WallTime) -> Action {
+    private mutating func ended(_ byClosing: Bool, _ now: WallTime) -> Action {
         switch state {
         case .receiving(let receiving):
             if let promised = receiving.promised, receiving.received < promised {
@@ -192,7 +197,7 @@ extension Retrieval {
         }
     }
 
-    private func brokeOff(_ now: WallTime) -> Action {
+    private mutating func brokeOff(_ now: WallTime) -> Action {
         switch state {
         case .receiving(let receiving): return resume(receiving, now)
         case .finished: return .none
@@ -200,7 +205,7 @@ extension Retrieval {
         }
     }
 
-    private func sinkFull() -> Action {
+    private mutating func sinkFull() -> Action {
         switch state {
         case .receiving: return finish(.brokenOff(keepsPart: true))
         case .finished: return .none
@@ -210,7 +215,7 @@ extension Retrieval {
 
     // MARK: ends
 
-    private func clientLeft(_ isStillNeeded: Bool) -> Action {
+    private mutating func clientLeft(_ isStillNeeded: Bool) -> Action {
         switch state {
         case .finished: return .none
         case .ready, .opening, .asked, .storing, .receiving, .pausing:
@@ -219,7 +224,7 @@ extension Retrieval {
         }
     }
 
-    func finish(_ ending: Ending) -> Action {
+    mutating func finish(_ ending: Ending) -> Action {
         switch state {
         case .finished: return .none
         case .ready, .opening, .asked, .storing, .receiving, .pausing:
@@ -229,12 +234,12 @@ extension Retrieval {
     }
 
     /// The head that answers the first question contradicts itself.
-    func failHead(_ refusal: Refusal, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
+    mutating func failHead(_ refusal: Refusal, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
         fail(.first(plan), refusal, askedAt, staleMayServe)
     }
 
     /// The origin did not answer the question.
-    private func fail(
+    private mutating func fail(
         _ question: Question, _ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool
     ) -> Action {
         switch question {
@@ -254,7 +259,7 @@ extension Retrieval {
     var isClientWaiting: Bool { if case .waiting = listener { true } else { false } }
 
     /// Pauses before it asks for the missing rest. Gives up if the rest cannot be asked for, or if too many attempts brought nothing.
-    func resume(_ receiving: Receiving, _ now: WallTime) -> Action {
+    mutating func resume(_ receiving: Receiving, _ now: WallTime) -> Action {
         var receiving = receiving
         guard let rest = rest(of: receiving, now),
             let pause = receiving.resumptions.nextPause(received: receiving.received)

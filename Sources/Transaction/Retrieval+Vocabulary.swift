@@ -2,7 +2,7 @@ package import Caching
 package import Message
 
 extension Retrieval {
-    /// What the driver reports.
+    /// What the driver reports, beside final heads (`on(head:)`).
     package enum Event: Sendable {
         /// The first event.
         case start
@@ -16,8 +16,6 @@ extension Retrieval {
         case switched
         /// The bytes received in place of a head violate HTTP.
         case invalidHead
-        /// A final head.
-        case head(Head)
         /// The sink that `store` or `storePart` asked for was made.
         case stored
         /// The store has no room, or the response was invalidated in the meantime.
@@ -69,8 +67,8 @@ extension Retrieval {
     /// What the driver does next.
     package enum Action: Equatable, Sendable {
         case none
-        /// Ask for a connection: `opened` or `notOpened` follows.
-        case open
+        /// Ask for a connection: `opened` or `notOpened` follows. `mayReuse`: it may be a pooled one.
+        case open(mayReuse: Bool)
         /// Close the connection and wait so many milliseconds before asking for the rest: `timedOut` follows.
         case pause(milliseconds: Int)
         /// Send the request, with `conditions`.
@@ -103,7 +101,7 @@ extension Retrieval {
         /// Release the claim on the hole, which the origin cannot fill. `removesStored`: remove the stored response as well,
         /// because the origin has another representation by now. Then perform the enclosed action.
         indirect case abandonHole(removesStored: Bool, then: Action)
-        /// The connection was dead: close it and ask for another.
+        /// The connection was dead: close it and ask for a new one.
         case reopen
         case finish(Ending)
     }

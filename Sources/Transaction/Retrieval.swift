@@ -12,12 +12,12 @@ package import Message
 /// ```
 ///
 /// It refers to no object outside. The driver reports facts (`Event`) and performs what is returned (`Action`). The driver owns the
-/// connection, the body and the clock; the machine owns the order of events and every count that a decision depends on. It is a class so
-/// that a driver that reads a property does not copy the state.
+/// connection, the body and the clock; the machine owns the order of events and every count that a decision depends on. It cannot be
+/// copied: a retrieval has one state.
 ///
 /// A retrieval asks one of three questions (`Question`), and its client is in one of three situations (`Client`). An interim response
 /// goes to the client only while the client waits for its final head, so no head can end up inside a body.
-package final class Retrieval {
+package struct Retrieval: ~Copyable {
     /// What does not change during a retrieval, however often the origin is asked.
     package struct Request: Sendable {
         package let cache: CacheRequest
@@ -29,14 +29,15 @@ package final class Retrieval {
         let deadConnectionRetriesMax: Int
 
         package init(
-            cache: CacheRequest, isUpgrade: Bool, postTarget: TargetURI?, policy: CachePolicy, limits: borrowing Limits
+            cache: CacheRequest, isUpgrade: Bool, postTarget: TargetURI?, policy: CachePolicy,
+            interimResponsesMax: Int, deadConnectionRetriesMax: Int
         ) {
             self.cache = cache
             self.isUpgrade = isUpgrade
             self.postTarget = postTarget
             self.policy = policy
-            interimResponsesMax = limits.interimResponsesMax
-            deadConnectionRetriesMax = limits.deadConnectionRetriesMax
+            self.interimResponsesMax = interimResponsesMax
+            self.deadConnectionRetriesMax = deadConnectionRetriesMax
         }
 
         /// Whether the request may be sent again after its connection turned out to be dead (RFC 9110 §9.2.2).
@@ -126,10 +127,12 @@ package final class Retrieval {
     /// The head of the response that is passed on; nil until there is one.
     var passed: (status: UInt16, fields: Fields)?
     var listener: Client
-    var state: State
-    /// The state without its data, for the driver.
-    package var phase: Phase { state.phase }
+    var state: State { didSet { phase = state.phase } }
+    /// The state without its data. Stored, because the driver asks for it all the time.
+    package private(set) var phase = Phase.ready
     var deadConnections = 0
+    /// The fields that replace the client's own conditions and ranges. Empty if the client's own are sent. Set when `send` is returned.
+    package internal(set) var conditions: [(FieldName, [UInt8])] = []
     /// When the request was sent that the last final head answers (request_time of RFC 9111 §4.2.3).
     var askedAt: WallTime
     private let resumptionsInVainMax: Int
@@ -137,7 +140,7 @@ package final class Retrieval {
     /// - Parameters:
     ///   - client: `.none` if no client waits, as for a validation after a stale answer.
     ///   - resumptionsInVainMax: successive resumptions without a single byte after which the retrieval gives up.
-    package convenience init(
+    package init(
         _ request: Request, _ plan: RetrievalPlan, stored: Stored? = nil, client: Client, now: WallTime,
         resumptionsInVainMax: Int = 4
     ) {
@@ -147,7 +150,7 @@ package final class Retrieval {
     /// A retrieval of bytes that a stored response lacks.
     ///
     /// - Parameter client: `.answered` if the client has its final head already.
-    package convenience init(
+    package init(
         _ request: Request, hole: PartAsked, client: Client, now: WallTime, resumptionsInVainMax: Int = 4
     ) {
         let plan = RetrievalPlan(reason: .partial)
@@ -212,9 +215,7 @@ extension Retrieval {
     /// be sent again.
     package var mayReuseConnection: Bool { request.isReplayable && deadConnections == 0 && !request.isUpgrade }
 
-    /// The fields that replace the client's own conditions and ranges. Empty if the client's own are sent.
-    package var conditions: [(FieldName, [UInt8])] {
-        guard let question else { return [] }
+    func conditions(of question: Question) -> [(FieldName, [UInt8])] {
         switch question {
         case .hole(let part, _): return part.conditions(asStored: true)
         case .rest(let part, let receiving):
@@ -224,13 +225,6 @@ extension Retrieval {
             guard plan.isConditional, let stored else { return [] }
             if let selected = stored.selected { return conditionalFields(for: selected) }
             return conditionalFields(forOneOf: stored.candidates)
-        }
-    }
-
-    private var question: Question? {
-        switch state {
-        case .ready(let question), .opening(let question), .asked(let question, _): question
-        case .storing, .receiving, .pausing, .finished: nil
         }
     }
 }

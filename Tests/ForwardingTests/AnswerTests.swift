@@ -140,7 +140,7 @@ struct RelayedHeadTests {
         #expect(
             text(bytes) == """
                 HTTP/1.1 200 OK\r\nDate: x\r\nX: 1\r\nVia: 1.1 larder\r\n\
-                Cache-Status: larder; fwd=uri-miss; fwd-status=200; detail=\(NotStoredReason.noStore.rawValue)\r\n\(row.end)
+                Cache-Status: larder; fwd=uri-miss; fwd-status=200; detail=\(NotStoredReason.noStore.token)\r\n\(row.end)
                 """)
     }
 

@@ -88,9 +88,9 @@ struct ViaTests {
     }
 
     @Test func `a response gets a member of Via as well`() throws {
-        var bytes: [UInt8] = []
         let now = WallTime(secondsSinceEpoch: 784_111_777)
-        ForwardedHead.appendProxyFields(try response("HTTP/1.0 200 OK"), now: now, to: &bytes)
+        let old = try response("HTTP/1.0 200 OK")
+        let bytes = [UInt8](capacity: 100) { ForwardedHead.appendProxyFields(old, now: now, to: &$0) }
         #expect(text(bytes) == "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nVia: 1.0 larder\r\n")
     }
 }

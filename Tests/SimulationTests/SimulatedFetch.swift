@@ -14,7 +14,7 @@ final class SimulatedFetch {
     let request: ClientRequest
     var exchange: SimulatedExchange?
     var transfer: ModelTransfer?
-    let machine: Retrieval
+    var machine: Retrieval
     var stored: Record?
     var candidates: [Record] = []
     var hole: (record: Record, fill: Fill)?
@@ -40,7 +40,8 @@ final class SimulatedFetch {
         let asked = Retrieval.Request(
             cache: request.cache, isUpgrade: false,
             postTarget: request.method == .post ? World.target(request.uri) : nil, policy: world.policy,
-            limits: Limits())
+            interimResponsesMax: Limits().interimResponsesMax,
+            deadConnectionRetriesMax: Limits().deadConnectionRetriesMax)
         let client: Retrieval.Client = exchange.map { $0.answer.status == nil ? .waiting : .answered } ?? .none
         if let hole {
             let part = PartAsked(
@@ -126,11 +127,10 @@ final class SimulatedFetch {
         sent = 0
         let hasContent = request.method != .head && answer.status != 304 && answer.status != 204
         let length = hasContent ? (answer.tellsLength ? UInt64(answer.body.count) : nil) : 0
-        feed(
-            .head(
-                Retrieval.Head(
-                    status: answer.status, fields: answer.fields, endToEnd: withDate(answer.fields), length: length,
-                    handling: request.handling, receivedAt: now)))
+        let head = Retrieval.Head(
+            status: answer.status, fields: answer.fields, endToEnd: withDate(answer.fields), length: length,
+            handling: request.handling, receivedAt: now)
+        perform(machine.on(head: head, staleMayServe: staleMayServe))
     }
 
     private func receivePiece() {

@@ -19,7 +19,9 @@ private func request(
     var cache = CacheRequest(method: method, fields: lines)
     cache.hasBody = hasBody
     return Retrieval.Request(
-        cache: cache, isUpgrade: isUpgrade, postTarget: nil, policy: CachePolicy(), limits: Limits())
+        cache: cache, isUpgrade: isUpgrade, postTarget: nil, policy: CachePolicy(),
+        interimResponsesMax: Limits().interimResponsesMax,
+        deadConnectionRetriesMax: Limits().deadConnectionRetriesMax)
 }
 
 private func cached(_ lines: Fields, status: UInt16 = 200) -> CachedResponse {
@@ -29,7 +31,39 @@ private func cached(_ lines: Fields, status: UInt16 = 200) -> CachedResponse {
 private let tagged = fields((.eTag, "\"a\""), (.cacheControl, "max-age=60"))
 private let stale = cached(tagged)
 
-private func head(_ status: UInt16, _ lines: Fields = Fields(), length: UInt64? = 0) -> Retrieval.Event {
+/// What a retrieval learns: an event, or a final head.
+enum Fact: Sendable {
+    case event(Retrieval.Event)
+    case head(Retrieval.Head)
+
+    static let start = Fact.event(.start)
+    static let interim = Fact.event(.interim)
+    static let switched = Fact.event(.switched)
+    static let invalidHead = Fact.event(.invalidHead)
+    static let stored = Fact.event(.stored)
+    static let notStored = Fact.event(.notStored)
+    static let brokeOff = Fact.event(.brokeOff)
+    static let sinkFull = Fact.event(.sinkFull)
+    static let timedOut = Fact.event(.timedOut)
+    static let cancelled = Fact.event(.cancelled)
+    static func opened(isReused: Bool) -> Fact { .event(.opened(isReused: isReused)) }
+    static func notOpened(_ refusal: Refusal) -> Fact { .event(.notOpened(refusal)) }
+    static func received(_ count: Int) -> Fact { .event(.received(count)) }
+    static func ended(byClosing: Bool) -> Fact { .event(.ended(byClosing: byClosing)) }
+    static func closed(headBegan: Bool) -> Fact { .event(.closed(headBegan: headBegan)) }
+    static func clientLeft(isStillNeeded: Bool) -> Fact { .event(.clientLeft(isStillNeeded: isStillNeeded)) }
+}
+
+extension Retrieval {
+    fileprivate mutating func learn(_ fact: Fact, now: WallTime, staleMayServe: Bool = false) -> Action {
+        switch fact {
+        case .event(let event): on(event, now: now, staleMayServe: staleMayServe)
+        case .head(let head): on(head: head, staleMayServe: staleMayServe)
+        }
+    }
+}
+
+private func head(_ status: UInt16, _ lines: Fields = Fields(), length: UInt64? = 0) -> Fact {
     .head(
         Retrieval.Head(
             status: status, fields: lines, endToEnd: nil, length: length, handling: CacheHandling(), receivedAt: now))
@@ -50,6 +84,7 @@ private func passAsIs(_ reason: NotStoredReason, _ invalidates: Bool) -> Retriev
 /// What an action is, without what it carries.
 private func name(_ action: Retrieval.Action) -> String {
     switch action {
+    case .open: "open"
     case .store: "store"
     case .storePart: "storePart"
     case .abandonHole(let removes, let then): "abandonHole\(removes ? "AndStored" : ""), \(name(then))"
@@ -62,12 +97,12 @@ struct RetrievalTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let start: @Sendable () -> Retrieval
-        let events: [Retrieval.Event]
+        let events: [Fact]
         let actions: [String]
         let staleMayServe: Bool
 
         init(
-            _ name: String, _ start: @autoclosure @escaping @Sendable () -> Retrieval, _ events: [Retrieval.Event],
+            _ name: String, _ start: @autoclosure @escaping @Sendable () -> Retrieval, _ events: [Fact],
             staleMayServe: Bool = false,
             expect actions: [String]
         ) {
@@ -94,8 +129,8 @@ struct RetrievalTests {
         return Retrieval(request(), hole: asked, client: client, now: now)
     }
 
-    static let open: [Retrieval.Event] = [.start, .opened(isReused: false)]
-    static let reused: [Retrieval.Event] = [.start, .opened(isReused: true)]
+    static let open: [Fact] = [.start, .opened(isReused: false)]
+    static let reused: [Fact] = [.start, .opened(isReused: true)]
     static let opened = ["open", "send"]
     static let whole = "finish(Transaction.Retrieval.Ending.whole)"
     static let lost = "finish(Transaction.Retrieval.Ending.brokenOff(keepsPart: false))"
@@ -344,30 +379,30 @@ struct RetrievalTests {
 
     @Test(arguments: connections + interim + heads + bodies + parts + leaving)
     func `each event leads to the action that follows it`(_ row: Row) {
-        let retrieval = row.start()
-        let actions = row.events.map { name(retrieval.on($0, now: now, staleMayServe: row.staleMayServe)) }
+        var retrieval = row.start()
+        let actions = row.events.map { name(retrieval.learn($0, now: now, staleMayServe: row.staleMayServe)) }
         #expect(actions == row.actions)
     }
 
     @Test func `a retrieval gives up after four resumptions without a byte, with growing pauses`() {
-        let retrieval = Self.miss()
-        for event in Self.open + [head(200, hundred, length: 100), .stored] { _ = retrieval.on(event, now: now) }
-        var action = retrieval.on(.brokeOff, now: now)
+        var retrieval = Self.miss()
+        for event in Self.open + [head(200, hundred, length: 100), .stored] { _ = retrieval.learn(event, now: now) }
+        var action = retrieval.learn(.brokeOff, now: now)
         for pause in [0, 400, 800, 1600] {
             #expect(action == .pause(milliseconds: pause))
-            _ = retrieval.on(.timedOut, now: now)
-            _ = retrieval.on(.opened(isReused: false), now: now)
-            action = retrieval.on(.closed(headBegan: false), now: now)
+            _ = retrieval.learn(.timedOut, now: now)
+            _ = retrieval.learn(.opened(isReused: false), now: now)
+            action = retrieval.learn(.closed(headBegan: false), now: now)
         }
         #expect(action == .finish(.brokenOff(keepsPart: true)))
     }
 
     @Test func `the request carries the validators of the stored response or of the part`() {
-        let retrieval = Self.validation()
-        for event in Self.open { _ = retrieval.on(event, now: now) }
+        var retrieval = Self.validation()
+        for event in Self.open { _ = retrieval.learn(event, now: now) }
         #expect(retrieval.conditions.map(\.0) == [.ifNoneMatch])
-        let hole = Self.hole()
-        for event in Self.open { _ = hole.on(event, now: now) }
+        var hole = Self.hole()
+        for event in Self.open { _ = hole.learn(event, now: now) }
         #expect(hole.conditions.map(\.0) == [.range, .ifRange])
         #expect(hole.conditions.map(\.1) == [Array("bytes=40-59".utf8), Array("\"a\"".utf8)])
     }
@@ -376,16 +411,20 @@ struct RetrievalTests {
     @Test(arguments: 0..<500) func `no order of events traps, puts a head into a body, or answers twice`(_ seed: UInt64)
     {
         var random = SplitMix(seed)
-        let starts = [
-            Self.miss(), Self.validation(), Self.hole(), Self.hole(client: .answered), Self.miss(Self.ranged),
-        ]
-        let retrieval = starts[Int(random.next() % 5)]
+        var retrieval =
+            switch random.next() % 5 {
+            case 0: Self.miss()
+            case 1: Self.validation()
+            case 2: Self.hole()
+            case 3: Self.hole(client: .answered)
+            default: Self.miss(Self.ranged)
+            }
         var hasAnswer = false
         if case .answered = retrieval.client { hasAnswer = true }
-        var event: Retrieval.Event? = .start
+        var event: Fact? = .start
         for _ in 0..<400 {
             guard let next = event else { return }
-            var action = retrieval.on(next, now: now, staleMayServe: random.next() % 4 == 0)
+            var action = retrieval.learn(next, now: now, staleMayServe: random.next() % 4 == 0)
             while case .abandonHole(_, let then) = action { action = then }
             switch action {
             case .passInterim: #expect(!hasAnswer, "an interim head behind a final one")
@@ -398,7 +437,7 @@ struct RetrievalTests {
             case .finish(.failed): #expect(!hasAnswer, "a refusal behind an answer")
             default: break
             }
-            if case .stored = next { hasAnswer = true }
+            if case .event(.stored) = next { hasAnswer = true }
             event = fact(after: action, retrieval, &random)
         }
         Issue.record("seed \(seed): no end after 400 facts")
@@ -406,9 +445,9 @@ struct RetrievalTests {
 
     /// What may come after an action; nil: the retrieval is over.
     private func fact(
-        after action: Retrieval.Action, _ retrieval: Retrieval, _ random: inout SplitMix
-    ) -> Retrieval.Event? {
-        func pick(_ events: [Retrieval.Event]) -> Retrieval.Event { events[Int(random.next() % UInt64(events.count))] }
+        after action: Retrieval.Action, _ retrieval: borrowing Retrieval, _ random: inout SplitMix
+    ) -> Fact? {
+        func pick(_ events: [Fact]) -> Fact { events[Int(random.next() % UInt64(events.count))] }
         if case .switchProtocols = action { return nil }
         if retrieval.phase == .finished { return nil }
         switch action {

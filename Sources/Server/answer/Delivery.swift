@@ -139,8 +139,10 @@ final class Delivery {
         }
         while let reached = end, offset >= reached {
             guard let part = following.popLast() else {
-                framing += closing
-                closing = []
+                if !closing.isEmpty {
+                    framing += closing
+                    closing = []
+                }
                 return .finished
             }
             framing += part.head

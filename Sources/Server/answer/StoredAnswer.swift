@@ -45,7 +45,7 @@ struct StoredAnswer {
         let compression = request.compression(of: record)
         let coding = StoredAnswer.coding(record, request, storedLength, compression, worker)
         form = AnswerForm(
-            of: record.cached, record.fields, to: request.received, request.cache, length: coding.length,
+            of: record.cached, record.fields, to: request, request.cache, length: coding.length,
             coding: coding.choice,
             addsVary: coding.choice == .asStored && !record.coding.isFixed(compression)
                 && needsVary(record.coding, record.cached.vary, compression: compression),

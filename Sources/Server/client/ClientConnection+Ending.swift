@@ -22,7 +22,7 @@ extension ClientConnection {
         if closing == nil && worker.isDraining { closing = .draining }
         if let closing { return linger(closing) }
         phase = .idle
-        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+        unsafe worker.loop.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)
         if !isProcessing { continueReading() }
     }
 

@@ -105,20 +105,20 @@ extension ClientConnection {
         key: StorageKey
     ) {
         let scratch = unsafe worker.scratch
+        let snapshot = worker.snapshot
         let owned = unsafe Array(bytes)
         precondition(phase == .idle && exchange == nil && delivery == nil, "a connection answers one request at a time")
         let destination = unsafe worker.destinations.destination(owned[scratch.pointee.requestHead.target.hostRange])
         let request = unsafe OwnedRequest(
-            received: ReceivedRequest(
-                bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength),
-            cache: cache, keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, destination: destination,
-            zone: worker.zones[0], handling: worker.snapshot.defaultHandling)
-        if !worker.snapshot.cacheRulesAreTrivial {
-            request.applyRules(by: worker.snapshot, zones: worker.zones, worker.shared)
+            bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength, cache: cache,
+            keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, destination: destination,
+            zone: worker.zones[0], handling: snapshot.defaultHandling)
+        if !snapshot.cacheRulesAreTrivial {
+            request.applyRules(by: snapshot, zones: worker.zones, worker.shared)
         }
         phase = .answering
-        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
-        let body = request.hasBody ? InboundBody(bodyLength, limits: worker.snapshot.limits) : nil
+        unsafe worker.loop.timers.schedule(self, afterNanoseconds: scratch.pointee.clientIdleNanoseconds)
+        let body = request.hasBody ? InboundBody(bodyLength, limits: snapshot.limits) : nil
         exchangeNumber &+= 1
         let exchange = Exchange(stream: ClientStream(self, number: exchangeNumber, body: body), request: request)
         self.exchange = exchange

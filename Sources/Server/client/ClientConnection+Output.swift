@@ -145,7 +145,10 @@ extension ClientConnection {
     func write(bodyBytes: Int) -> Step {
         let queued = unsentBytes
         var piece = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-        if bodyBytes > 0, let delivery, !delivery.body.isResident {
+        let delivery = delivery
+        let body = bodyBytes > 0 ? delivery?.body : nil
+        let isInMemory = body?.isResident == true
+        if let delivery, body != nil, !isInMemory {
             switch pieceFromDisk(delivery, limit: bodyBytes) {
             case .bytes(let bytes): unsafe piece = unsafe bytes
             // Send what is queued first.
@@ -159,8 +162,8 @@ extension ClientConnection {
                 unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: piece.baseAddress), iov_len: piece.count)
                 return 1
             }
-            guard bodyBytes > 0, let delivery, delivery.body.isResident else { return 0 }
-            return unsafe delivery.body.vectors(from: delivery.offset, limit: bodyBytes, into: vectors)
+            guard isInMemory, let delivery, let body else { return 0 }
+            return unsafe body.vectors(from: delivery.offset, limit: bodyBytes, into: vectors)
         } send: { count in
             unsafe transport?.writev(worker.vectors.baseAddress!, count) ?? .closed
         }

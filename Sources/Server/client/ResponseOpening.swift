@@ -4,16 +4,18 @@ import Framing
 ///
 /// Each request has exactly one. It cannot be copied, and `begin` consumes it, so no interim head can follow a final one: no value is
 /// left to send it with. Heads are only queued here; `ClientConnection.flush` sends them.
-struct ResponseOpening: ~Copyable {
-    private let session: ClientConnection
+@safe struct ResponseOpening: ~Copyable {
+    /// The stream that holds this value holds the session.
+    private unowned(unsafe) let session: ClientConnection
 
-    init(_ session: ClientConnection) { self.session = session }
+    init(_ session: ClientConnection) { unsafe self.session = session }
 
     /// Queues an interim head.
-    borrowing func interim(_ head: (inout [UInt8]) -> Void) { session.queue(head) }
+    borrowing func interim(_ head: (inout [UInt8]) -> Void) { unsafe session.queue(head) }
 
     /// Queues the final head. Interim heads may still be queued before it.
     consuming func begin(_ head: (inout [UInt8]) -> Void) -> BegunResponse {
+        let session = unsafe session
         let interimBytes = session.unsentBytes
         session.answerBytesSent = 0
         session.queue(head)
@@ -22,23 +24,25 @@ struct ResponseOpening: ~Copyable {
 }
 
 /// A response whose final head is queued or sent. Only its body may follow.
-struct BegunResponse: ~Copyable {
-    private let session: ClientConnection
+@safe struct BegunResponse: ~Copyable {
+    /// The stream that holds this value holds the session.
+    private unowned(unsafe) let session: ClientConnection
     /// Bytes of interim heads that were queued but not sent when the final head was queued behind them.
     private let interimBytesUnsent: Int
 
     fileprivate init(_ session: ClientConnection, interimBytesUnsent: Int) {
         precondition(interimBytesUnsent >= 0)
-        self.session = session
+        unsafe self.session = session
         self.interimBytesUnsent = interimBytesUnsent
     }
 
     /// Whether no byte of the final head has been sent. `answerBytesSent` counts from the moment it was queued, interim heads included.
-    var isUnsent: Bool { session.answerBytesSent <= interimBytesUnsent }
+    var isUnsent: Bool { unsafe session.answerBytesSent <= interimBytesUnsent }
 
     /// Removes the final head and everything behind it from the queue, so that another answer can take its place. Interim heads stay.
     consuming func takeBack() -> ResponseOpening {
         precondition(isUnsent, "bytes that the client has cannot be taken back")
+        let session = unsafe session
         session.output.truncate(to: interimBytesUnsent - session.answerBytesSent)
         return ResponseOpening(session)
     }

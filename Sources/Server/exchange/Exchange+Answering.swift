@@ -81,7 +81,7 @@ extension Exchange {
         stream.account.status = response.status
         stream.account.outcome = .passed
         if head.endsWithConnection { stream.closeAfterwards(.endOfBody) }
-        let delivery = body.map { Delivery(passing: $0, isChunked: head.framing == .chunked, trailers: trailers) }
+        let delivery = body.map { Delivery(passing: $0, isChunked: head.isChunked, trailers: trailers) }
         stream.begin(delivery: delivery) {
             head.append(response, persists: stream.persists, now: worker.wallTime, to: &$0)
         }
@@ -187,7 +187,7 @@ extension Exchange {
         if request.hasBody { stream.closeAfterwards(.requestUnread) }
         if isRefusedTunnel { stream.closeAfterwards(.tunnelRefused) }
         let response = ErrorResponse(
-            refusal, to: request.received, uri: request.uri, denial: denial, violation: stream.account.violation,
+            refusal, to: request, uri: request.uri, denial: denial, violation: stream.account.violation,
             challenge: request.challenge ?? snapshot.authenticator?.challenge,
             forwardReason: wasForwarded ? machine.forwardReason : nil)
         stream.begin {

@@ -15,8 +15,12 @@ extension Exchange {
     func lookUpStored() -> RequestMachine.Action? {
         while true {
             let records = request.zone.lookup(request.key, request.keyBytes)
-            lookUp.newest = records.first
-            lookUp.selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
+            if records.isEmpty {
+                (lookUp.newest, lookUp.selected) = (nil, nil)
+            } else {
+                lookUp.newest = records.first
+                lookUp.selected = records.lazy.compactMap { $0 as? StoredResponse }.first(where: suits)
+            }
             guard let selected = lookUp.selected else {
                 switch loadHeads() {
                 case .nothing, .busy: return reportNoneSelected(among: records)

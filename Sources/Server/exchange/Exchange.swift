@@ -49,7 +49,7 @@ final class Exchange: FetchListener {
     let stream: ClientStream
     let worker: Worker
     let snapshot: Snapshot
-    /// The zones of `snapshot`. A reload does not change them for this request.
+    /// The zones of `snapshot`, which a reload does not change for this request. Empty if there are no rules that choose one.
     private let zones: [Zone]
     let request: OwnedRequest
     /// The methods of the machine call nothing outside it, so no two accesses overlap: the unchecked access is exclusive.
@@ -76,7 +76,7 @@ final class Exchange: FetchListener {
         self.stream = stream
         worker = stream.worker
         snapshot = stream.worker.snapshot
-        zones = stream.worker.zones
+        zones = stream.worker.snapshot.cacheRulesAreTrivial ? [] : stream.worker.zones
         self.request = request
         awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
         unsafe uncheckedMachine = RequestMachine(request.forMachine(snapshot))
@@ -89,7 +89,7 @@ final class Exchange: FetchListener {
         }
         guard stream.hasPlace else { return refuse(.tooManyRequests) }
         if let local = LocalAnswer(
-            request.received, hasDestination: request.destination != nil, instance: worker.shared.instance)
+            request, hasDestination: request.destination != nil, instance: worker.shared.instance)
         {
             return answer(local)
         }
@@ -162,7 +162,7 @@ final class Exchange: FetchListener {
         request.identity = identity
         guard snapshot.cacheRules.dependOnUser else { return }
         request.applyRules(by: snapshot, zones: zones, worker.shared)
-        machine.apply(use: request.handling.use, storesParts: request.handling.ranges != .pass)
+        machine.apply(use: request.handling.use, storesParts: request.handling.storesParts)
     }
 
     private func decide(resolved: Bool) -> RequestMachine.Action? {

@@ -12,8 +12,7 @@ import Transaction
 /// A request with a copy of its head, so that it outlives the worker's read buffer.
 ///
 /// Everything that may wait works on this: exchanges, fetches, log lines. It belongs to one worker; helper threads never touch it.
-final class OwnedRequest {
-    let received: ReceivedRequest
+final class OwnedRequest: ReceivedRequest {
     let cache: CacheRequest
     /// The normalised target URI, as the log shows it.
     let uri: [UInt8]
@@ -37,30 +36,20 @@ final class OwnedRequest {
     private var cachedAccess: AccessRequest?
 
     init(
-        received: ReceivedRequest, cache: CacheRequest,
+        bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength, cache: CacheRequest,
         keyBytes: [UInt8], key: StorageKey, client: IPAddress?, destination: Destination?,
         zone: Zone, handling: CacheHandling
     ) {
         self.zone = zone
         self.handling = handling
-        self.received = received
         self.cache = cache
         uri = keyBytes
         self.keyBytes = keyBytes
         self.key = key
         self.client = client
         self.destination = destination
+        super.init(bytes: bytes, head: head, options: options, bodyLength: bodyLength)
     }
-
-    var bytes: [UInt8] { received.bytes }
-    var head: RequestHead { received.head }
-    var options: ConnectionOptions { received.options }
-    var bodyLength: BodyLength { received.bodyLength }
-    // Built here and not taken from `received`, where each access would be a call into another module.
-    var fields: Fields { Fields(bytes: received.bytes, section: received.head.fields) }
-    var hasBody: Bool { received.hasBody }
-    var method: Method { received.head.method }
-    var methodText: ArraySlice<UInt8> { received.bytes[received.head.methodRange] }
 
     /// Whether the request may be sent again after its connection turned out to be dead: its method is idempotent (RFC 9110 §9.2.2)
     /// and not overridden by a field, and it has no body, which would have been consumed.
@@ -158,21 +147,23 @@ final class OwnedRequest {
         RequestMachine.Request(
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
             needsIdentity: snapshot.authenticator != nil,
-            asksForOriginState: !head.fields.present.isDisjoint(with: [.ifMatch, .ifUnmodifiedSince]),
+            asksForOriginState: head.fields.present.contains(.ifMatch)
+                || head.fields.present.contains(.ifUnmodifiedSince),
             collapses: snapshot.configuration.cache.collapse, use: handling.use,
-            storesParts: handling.ranges != .pass)
+            storesParts: handling.storesParts)
     }
 
     /// What the request's retrieval needs to know.
     func forRetrieval(_ snapshot: Snapshot) -> Retrieval.Request {
         Retrieval.Request(
             cache: cache, isUpgrade: isUpgrade, postTarget: method == .post ? TargetURI(uri) : nil,
-            policy: snapshot.cachePolicy, limits: snapshot.limits)
+            policy: snapshot.cachePolicy, interimResponsesMax: snapshot.limits.interimResponsesMax,
+            deadConnectionRetriesMax: snapshot.limits.deadConnectionRetriesMax)
     }
 
     /// Whether the request asks for a protocol that Larder passes on (RFC 9110 §7.8).
     private var isUpgrade: Bool {
-        method == .get && head.minorVersion >= 1 && ForwardedHead.isUpgrade(options, fields)
+        options.upgrade && method == .get && head.minorVersion >= 1 && ForwardedHead.isUpgrade(options, fields)
     }
 
     /// Whether the origin may be asked for this request.

@@ -28,9 +28,7 @@ func explainedRequest(
     appendNormalisedURI(head.target, of: bytes.span, to: &keyBytes)
     let destinations = Destinations()
     let request = OwnedRequest(
-        received: ReceivedRequest(
-            bytes: bytes, head: head, options: ConnectionOptions(head.fields, bytes: bytes.span),
-            bodyLength: bodyLength),
+        bytes: bytes, head: head, options: ConnectionOptions(head.fields, bytes: bytes.span), bodyLength: bodyLength,
         cache: cache, keyBytes: keyBytes, key: shared.key(of: keyBytes),
         client: question.client ?? IPAddress(v4: 0x7F00_0001),
         destination: destinations.destination(bytes[head.target.hostRange]), zone: zones[0],

@@ -72,7 +72,7 @@ struct Explainer {
             return (.refuse, "this address is not among the clients of this proxy")
         }
         switch LocalAnswer(
-            request.received, hasDestination: request.destination != nil, instance: proxy.shared.instance)
+            request, hasDestination: request.destination != nil, instance: proxy.shared.instance)
         {
         case .refusal(let refusal): return refused(refusal)
         case .response(let status, _, _): return (.local, "Larder itself answers this request, with status \(status)")

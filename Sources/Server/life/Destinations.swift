@@ -27,16 +27,25 @@ final class Destinations {
     }
     /// Who leaves the table has nothing to say about it: the unchecked access is exclusive.
     @exclusivity(unchecked) private var entries = [Entry?](repeating: nil, count: 256)
+    /// The entry that was used last. Most requests name the same host as the one before.
+    @exclusivity(unchecked) private var recent: Entry?
 
     /// Returns nil for a host that is neither a name nor an address.
     func destination(_ bytes: ArraySlice<UInt8>) -> Destination? {
+        if let entry = unsafe recent, areEqual(entry.bytes, bytes) { return entry.destination }
+        guard let entry = entry(for: bytes) else { return nil }
+        unsafe recent = entry
+        return entry.destination
+    }
+
+    private func entry(for bytes: ArraySlice<UInt8>) -> Entry? {
         var hash: UInt32 = 2_166_136_261
         for byte in bytes { hash = (hash ^ UInt32(byte)) &* 16_777_619 }
         let index = Int((hash ^ hash >> 16) & 255)
-        if let entry = unsafe entries[index], areEqual(entry.bytes, bytes) { return entry.destination }
+        if let entry = unsafe entries[index], areEqual(entry.bytes, bytes) { return entry }
         guard let host = DestinationHost(bytes) else { return nil }
-        let destination = Destination(host)
-        unsafe entries[index] = Entry(bytes: Array(bytes), destination: destination)
-        return destination
+        let entry = Entry(bytes: Array(bytes), destination: Destination(host))
+        unsafe entries[index] = entry
+        return entry
     }
 }

@@ -67,7 +67,6 @@ import Synchronization
         var requestHead = RequestHead()
         var responseHead = ResponseHead()
         var keyBytes: [UInt8] = []
-        var out: [UInt8] = []
     }
 
     static let readBufferBytes = 256 << 10

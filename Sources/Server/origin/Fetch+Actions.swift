@@ -26,39 +26,49 @@ extension Fetch {
         perform(retrieval.on(event, now: worker.wallTime, staleMayServe: staleMayServe), arrived)
     }
 
-    /// Performs one action.
-    ///
-    /// - Parameter arrived: the head that caused the action. The machine returns `passInterim`, `switchProtocols`, `store`, `storePart`,
-    ///   `freshen` and `pass` only for a head, so it is there for them.
-    func perform(_ action: Retrieval.Action, _ arrived: Arrived? = nil) {
+    /// Performs an action that a head caused.
+    func perform(_ action: Retrieval.Action, _ arrived: Arrived) {
+        switch action {
+        case .passInterim: passInterim(arrived)
+        case .switchProtocols: switchProtocols(arrived)
+        case .store(let invalidates): store(retrieval.responseToStore, invalidates: invalidates, arrived)
+        case .storePart(let part): storePart(part, arrived)
+        case .freshen(let confirmed): freshen(confirmed, arrived)
+        case .pass(let passing): pass(passing, arrived)
+        case .abandonHole(let removesStored, let then):
+            abandonHole(removesStored: removesStored)
+            perform(then, arrived)
+        case .none, .open, .reopen, .pause, .send, .serveStale, .fill, .goOn, .deliver, .outdateSelected, .finish:
+            perform(action)
+        }
+    }
+
+    /// Performs an action that needs no head.
+    func perform(_ action: Retrieval.Action) {
         switch action {
         case .none: break
-        case .open: acquire()
+        case .open(let mayReuse): acquire(mayReuse: mayReuse)
         case .reopen: reopen()
         case .pause(let milliseconds): pauseBeforeResuming(milliseconds)
         case .send: send()
-        case .passInterim: passInterim(arrived!)
-        case .switchProtocols: switchProtocols(arrived!)
-        case .store(let invalidates): store(retrieval.responseToStore, invalidates: invalidates, arrived!)
-        case .storePart(let part): storePart(part, arrived!)
-        case .freshen(let confirmed): freshen(confirmed, arrived!)
         case .serveStale(let status): serveStale(status: status)
-        case .pass(let passing): pass(passing, arrived!)
         case .fill(let isFirst): fillHole(isFirst: isFirst)
         case .goOn: break
         case .deliver: preconditionFailure("bytes are delivered where they are")
         case .outdateSelected: outdateSelected()
         case .abandonHole(let removesStored, let then):
             abandonHole(removesStored: removesStored)
-            perform(then, arrived)
+            perform(then)
         case .finish(let ending): finish(ending)
+        case .passInterim, .switchProtocols, .store, .storePart, .freshen, .pass:
+            preconditionFailure("the machine asks for this only when a head has come")
         }
     }
 
     private func reopen() {
         worker.counters.add(.originRetries)
         releaseStream(isComplete: false)
-        acquire()
+        acquire(mayReuse: false)
     }
 
     private func pauseBeforeResuming(_ milliseconds: Int) {

@@ -423,7 +423,7 @@ extension Fetch {
             self.stored = outdated
         }
         releaseStream(isComplete: false)
-        acquire()
+        acquire(mayReuse: retrieval.mayReuseConnection)
     }
 
     /// RFC 9111 §4.4: a successful unsafe request makes what is stored for its target invalid, in whatever zone a GET

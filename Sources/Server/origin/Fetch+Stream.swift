@@ -17,19 +17,19 @@ extension Fetch {
     // MARK: opening
 
     /// Asks the pools for a stream to the origin. `opened` or `openingFailed` follows, at once or later.
-    func acquire() {
+    ///
+    /// - Parameter mayReuse: a pooled connection will do.
+    func acquire(mayReuse: Bool) {
         precondition(isIn(.opening), "a stream is asked for once")
         let plan = snapshot.routes.route(for: request.origin)
         let loan = worker.origins.borrow(
-            over: plan, for: request, snapshot: snapshot, mayReuse: mayReuseConnection, owner: self)
+            over: plan, for: request, snapshot: snapshot, mayReuse: mayReuse && !bindsConnection, owner: self)
         switch loan {
         case .lent(let stream): opened(stream, isReused: true)
         case .waiting(let request): link = .waiting(request)
         case .refused(let refusal): openingFailed(refusal.refusal, refusal.denial)
         }
     }
-
-    private var mayReuseConnection: Bool { retrieval.mayReuseConnection && !bindsConnection }
 
     /// True if the request authenticates its whole connection, which HTTP forbids but NTLM and Negotiate do (RFC 4559 §6).
     /// No other request may use that connection, before or afterwards.
@@ -68,15 +68,26 @@ extension Fetch {
         incoming.persists = false
         askCredentialDesk()
         let outgoing = OutgoingRequest(
-            request.received, conditions: retrieval.conditions, instance: worker.shared.instance)
-        unsafe worker.scratch.pointee.out.removeAll(keepingCapacity: true)
-        unsafe outgoing.serialize(into: &worker.scratch.pointee.out)
-        let outcome = unsafe worker.scratch.pointee.out.withUnsafeBytes { unsafe stream.send($0) }
-        guard outcome != .failed else { return headEnded() }
+            request, conditions: retrieval.conditions, instance: worker.shared.instance)
+        if case .failed = send(outgoing, on: stream) { return headEnded() }
         outgoingBody = OutgoingBody(outgoing.framing)
         requestIsSent = !request.hasBody
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
         if request.hasBody { notify { $0.upload(to: self) } }
+    }
+
+    /// Writes a head into the worker's output buffer, or into memory of its own if it is longer, and sends it.
+    private func send(_ outgoing: borrowing OutgoingRequest, on stream: OriginStream) -> OriginStream.WriteOutcome {
+        guard outgoing.lengthMax <= Worker.outBufferBytes else {
+            var bytes: [UInt8] = []
+            outgoing.serialize(into: &bytes)
+            return unsafe bytes.withUnsafeBytes { unsafe stream.send($0) }
+        }
+        let buffer = unsafe worker.outBuffer.bindMemory(to: UInt8.self)
+        var span = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
+        outgoing.serialize(into: &span)
+        let count = unsafe span.finalize(for: buffer)
+        return unsafe stream.send(UnsafeRawBufferPointer(rebasing: worker.outBuffer[..<count]))
     }
 
     // MARK: the request's body
@@ -159,11 +170,11 @@ extension Fetch {
                 }
             } catch { return headIsInvalid(error) }
             incoming.progress = HeadProgress()
-            let head = unsafe worker.scratch.pointee.responseHead
-            let headBytes = unsafe UnsafeRawBufferPointer(rebasing: rest[..<head.byteCount])
-            unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[head.byteCount...])
-            unsafe receive(head, headBytes, rest: rest)
-            guard unsafe (100...199).contains(head.status) && !rest.isEmpty else { return }
+            let byteCount = unsafe worker.scratch.pointee.responseHead.byteCount
+            let headBytes = unsafe UnsafeRawBufferPointer(rebasing: rest[..<byteCount])
+            unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[byteCount...])
+            let isInterim = unsafe receive(headBytes, rest: rest)
+            guard unsafe isInterim && !rest.isEmpty else { return }
         }
     }
 
@@ -173,32 +184,37 @@ extension Fetch {
         feed(.invalidHead)
     }
 
-    private func receive(_ head: ResponseHead, _ headBytes: UnsafeRawBufferPointer, rest: UnsafeRawBufferPointer) {
-        let response = unsafe ReceivedResponse(head, bytes: Array(headBytes))
-        if head.status < 200 {
-            if head.status != 101 {
-                worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
-            }
-            return unsafe feed(head.status == 101 ? .switched : .interim, Arrived(response, .none, rest))
+    /// Takes the head that was just parsed into the worker's scratch. Returns true if another head follows it.
+    private func receive(_ headBytes: UnsafeRawBufferPointer, rest: UnsafeRawBufferPointer) -> Bool {
+        let response = unsafe ReceivedResponse(worker.scratch.pointee.responseHead, bytes: Array(headBytes))
+        guard response.status < 200 else {
+            unsafe receiveFinal(response, rest: rest)
+            return false
         }
+        if response.status != 101 {
+            worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+        }
+        unsafe feed(response.status == 101 ? .switched : .interim, Arrived(response, .none, rest))
+        return true
+    }
+
+    private func receiveFinal(_ response: ReceivedResponse, rest: UnsafeRawBufferPointer) {
         let length: BodyLength
         do throws(FramingError) {
-            length = unsafe try responseBodyLength(
-                head, to: request.method, bytes: headBytes.bindMemory(to: UInt8.self).span)
+            length = try response.bodyLength(to: request.method)
         } catch { return headIsInvalid(error) }
         incoming.body = BodyReader(length, limits: snapshot.limits)
         incoming.takenWithHead = 0
-        notePersistence(of: response, minorVersion: head.minorVersion)
+        notePersistence(of: response)
         tellCredentialDesk(of: response)
         let arrived = unsafe Arrived(response, length, rest)
         let now = worker.wallTime
         let isRange = response.status == 206 && request.cache.hasRange
-        feed(
-            .head(
-                Retrieval.Head(
-                    status: response.status, fields: response.fields,
-                    endToEnd: isRange ? endToEndFields(response, now) : nil, length: incoming.body.missing,
-                    handling: request.handling(of: response.fields, by: snapshot), receivedAt: now)), arrived)
+        let judged = Retrieval.Head(
+            status: response.status, fields: response.fields, endToEnd: isRange ? endToEndFields(response, now) : nil,
+            length: incoming.body.missing, handling: request.handling(of: response.fields, by: snapshot),
+            receivedAt: now)
+        perform(retrieval.on(head: judged, staleMayServe: staleMayServe), arrived)
         guard isIn(.receiving) else { return }
         precondition(holdsStream, "a body is read from the stream on which its head came")
         unsafe consume(UnsafeRawBufferPointer(rebasing: rest[incoming.takenWithHead...]))
@@ -207,9 +223,9 @@ extension Fetch {
         endOfRead()
     }
 
-    private func notePersistence(of response: ReceivedResponse, minorVersion: UInt8) {
+    private func notePersistence(of response: ReceivedResponse) {
         incoming.persists =
-            Framing.persists(minorVersion: minorVersion, response.options) && !bindsConnection
+            Framing.persists(minorVersion: response.minorVersion, response.options) && !bindsConnection
             && !(response.fields.contains(.wwwAuthenticate)
                 && response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding))
         incoming.keepAlive = snapshot.configuration.timeouts.originKeepAlive
@@ -338,8 +354,10 @@ extension Fetch {
         let result =
             unsafe isAll ? body.append(lending: bytes) { worker.readers.flush() } : body.append(bytes)
         precondition(
-            result == .appended || !isIn(.receiving), "a window has room for what the machine lets through")
+            isAppended(result) || !isIn(.receiving), "a window has room for what the machine lets through")
     }
+
+    private func isAppended(_ result: Body.AppendResult) -> Bool { if case .appended = result { true } else { false } }
 
     /// Ends one read: lets the readers on this worker send, and pauses the origin if one of them is too far behind.
     private func endOfRead() {

@@ -55,7 +55,13 @@ final class Fetch: TimedObject, OriginStreamOwner {
     let reason: CacheStatus.ForwardReason
     /// The transfer that other requests follow. This fetch resolves it exactly once. Nil if this fetch does not lead.
     let transfer: Transfer?
-    let retrieval: Retrieval
+    /// The machine calls nothing but `staleMayServe`, which does not ask the machine, so no two accesses overlap: the unchecked access is
+    /// exclusive.
+    var retrieval: Retrieval {
+        _read { yield unsafe uncheckedRetrieval }
+        _modify { yield unsafe &uncheckedRetrieval }
+    }
+    @exclusivity(unchecked) private var uncheckedRetrieval: Retrieval
     /// The client that the answer is for. Nil if the client left, or if there never was one.
     var client: ClientStream.Address?
     /// The stored response that is validated, and that may be served stale if the origin fails.
@@ -78,7 +84,13 @@ final class Fetch: TimedObject, OriginStreamOwner {
     /// The whole request, with its body, has been sent or queued.
     var requestIsSent = false
     /// The framing of the request's body on the stream.
-    var outgoingBody = OutgoingBody(.none)
+    ///
+    /// While it frames a piece of content it calls the stream alone, which never asks for it: the unchecked access is exclusive.
+    var outgoingBody: OutgoingBody {
+        _read { yield unsafe uncheckedOutgoingBody }
+        _modify { yield unsafe &uncheckedOutgoingBody }
+    }
+    @exclusivity(unchecked) private var uncheckedOutgoingBody = OutgoingBody(.none)
     var isPaused = false
     /// The tier's count of invalidations when the fetch began. If the count has grown, the response may be older than what
     /// invalidated it, and is not stored (RFC 9111 §4.4).
@@ -111,12 +123,12 @@ final class Fetch: TimedObject, OriginStreamOwner {
         let listening: Retrieval.Client = client == nil ? .none : isAnswered ? .answered : .waiting
         let asked = request.forRetrieval(snapshot)
         if let hole {
-            retrieval = Retrieval(asked, hole: hole.asked, client: listening, now: worker.wallTime)
+            unsafe uncheckedRetrieval = Retrieval(asked, hole: hole.asked, client: listening, now: worker.wallTime)
         } else {
             let known =
                 stored == nil && candidates.isEmpty
                 ? nil : Retrieval.Stored(selected: stored?.cached, candidates: candidates.map(\.cached))
-            retrieval = Retrieval(asked, plan, stored: known, client: listening, now: worker.wallTime)
+            unsafe uncheckedRetrieval = Retrieval(asked, plan, stored: known, client: listening, now: worker.wallTime)
         }
     }
 

@@ -190,9 +190,9 @@ package struct OutgoingRequest: ~Copyable {
         out.append("\r\n")
     }
 
-    /// The room in bytes that `appendFields` needs at most. A line of `Via` or `Max-Forwards` counts twice.
+    /// The room in bytes that `appendFields` needs at most. No line of the client is written twice.
     private var fieldsLengthMax: Int {
-        var length = authorityLengthMax + 2 * fieldLinesLength(received.fields) + viaLine.count + 160
+        var length = authorityLengthMax + fieldLinesLength(received.fields) + viaLine.count + 160
         for (name, value) in conditions { length += name.text.utf8CodeUnitCount + value.count + 4 }
         for field in added {
             length += field.name.text.utf8CodeUnitCount + field.spelling.count + field.value.count + 4

@@ -28,6 +28,24 @@ struct CacheStatusTests {
         #expect(rendered(.forwarded(reason)) == "larder; fwd=\(try #require(Self.tokens[reason]))")
     }
 
+    @Test func `the longest member fits into its room`() {
+        let longest = rendered(.forwarded(.varyMiss)) {
+            $0.forwardStatus = 599
+            $0.ttl = Seconds(.min)
+            $0.isStored = true
+            $0.isCollapsed = true
+            $0.key = Array(repeating: 0xFF, count: 500)
+            $0.detail = String(repeating: "\u{1}", count: 500)
+        }
+        #expect(longest.hasSuffix("; detail=\"" + String(repeating: "%01", count: 500) + "\""))
+        for reason in NotStoredReason.allCases {
+            let passedOn = [UInt8](capacity: CacheStatus.passedOnLengthMax) {
+                CacheStatus.appendPassedOn(.varyMiss, status: 599, notStored: reason, to: &$0)
+            }
+            #expect(text(passedOn) == "larder; fwd=vary-miss; fwd-status=599; detail=\(reason.token)")
+        }
+    }
+
     @Test func `all parameters in their order`() {
         let all = rendered(.forwarded(.uriMiss)) {
             $0.forwardStatus = 200

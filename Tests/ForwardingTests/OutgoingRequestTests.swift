@@ -137,6 +137,29 @@ struct OutgoingRequestValueTests {
         #expect(!OutgoingRequest(try request("POST http://h/ HTTP/1.1", fields)).isRepeatable)
     }
 
+    @Test func `a head has room for all that can be in it`() throws {
+        let value = String(repeating: "v", count: 3000)
+        let received = try request(
+            "OPTIONS http://host:65535 HTTP/1.0", "Host: h", "Max-Forwards:18446744073709551615", "Via:1.0 a",
+            "Via:1.1 b",
+            "Content-Length: 9223372036854775807", "X:\(value)", "Y:\(value)")
+        var outgoing = OutgoingRequest(
+            received, conditions: [(.range, Array("bytes=0-1".utf8)), (.ifRange, Array(value.utf8))],
+            instance: Instance(Array(value.utf8)))
+        outgoing.set(.authorization, Array(value.utf8))
+        outgoing.set(spelling: Array("x-amz-date".utf8), Array(value.utf8))
+        #expect(
+            outgoing.lines == [
+                "OPTIONS * HTTP/1.1", "Host: host:65535", "X:\(value)", "Y:\(value)", "Range: bytes=0-1",
+                "If-Range: \(value)", "Authorization: \(value)", "x-amz-date: \(value)",
+                "Max-Forwards: 18446744073709551614", "Via:1.0 a", "Via:1.1 b", "Via: 1.0 larder (\(value))",
+                "Content-Length: 9223372036854775807",
+            ])
+        outgoing.setTarget(Array(value.utf8))
+        outgoing.setAuthority(Array(value.utf8))
+        #expect(outgoing.lines.prefix(2) == ["OPTIONS \(value) HTTP/1.1", "Host: \(value)"])
+    }
+
     @Test func `it can be changed and signed`() throws {
         var outgoing = OutgoingRequest(
             try request("GET http://h/a HTTP/1.1", "Host: h", "Authorization: Basic x", "X-Date: 1", "x-date: 2"))

@@ -142,6 +142,22 @@ struct SmallParserTests {
         }
     }
 
+    @Test(arguments: 0..<40) func `ranges of bytes are equal if each byte is`(_ count: Int) {
+        func isEqual(_ a: [UInt8], _ first: Range<Int>, _ b: [UInt8], _ second: Range<Int>) -> Bool {
+            areEqual(a.span, first, b.span, second)
+        }
+        let bytes = (0..<64).map { UInt8($0) }
+        let shifted = [0xFF] + bytes
+        let range = 3..<3 + count
+        #expect(isEqual(bytes, range, shifted, 4..<4 + count))
+        #expect(!isEqual(bytes, range, shifted, 4..<5 + count))
+        for index in range {
+            var other = bytes
+            other[index] ^= 0x20
+            #expect(!isEqual(bytes, range, other, range))
+        }
+    }
+
     @Test func `seconds do not trap at their bounds`() {
         #expect(Seconds(0) - Seconds(.min) == Seconds(.max))
         #expect(Seconds(-2) - Seconds(.max) == Seconds(.min))

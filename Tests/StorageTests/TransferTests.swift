@@ -37,6 +37,35 @@ struct TransferTests {
         #expect(tier.statistics.transferCount == 0)
     }
 
+    @Test(arguments: 0..<10) func `keys whose hashes collide have transfers of their own`(_ seed: Int) throws {
+        var random = SeededGenerator(seed: UInt64(seed))
+        // The same place in every table of up to 2⁴⁰ places.
+        func key(_ number: Int) -> StorageKey { StorageKey(high: 0, low: UInt64(number) << 40) }
+        func lead(_ number: Int) -> Leadership { tier.lead(key(number), [UInt8(number)], knownNewest: nil) }
+        var leaders: [Int: Transfer] = [:]
+        for _ in 0..<400 {
+            let number = Int.random(in: 0..<30, using: &random)
+            switch lead(number) {
+            case .lead(let transfer):
+                #expect(leaders[number] == nil)
+                leaders[number] = transfer
+            case .follow(let transfer):
+                let leader = try #require(leaders[number])
+                guard Bool.random(using: &random) else { continue }
+                leader.resolve(.failed(code: Int32(number)))
+                guard case .failed(Int32(number))? = transfer.outcome else { throw Unexpected.notFollowing }
+                leaders[number] = nil
+            case .lookAgain: throw Unexpected.notLeading
+            }
+            #expect(tier.statistics.transferCount == leaders.count)
+        }
+        _ = unsafe [UInt8(7)].withUnsafeBytes { unsafe tier.invalidate(key(7), $0) }
+        leaders[7]?.resolve(.notShared)
+        tier.outdateTransfers()
+        #expect(tier.statistics.transferCount == 0)
+        #expect(leaders.values.allSatisfy { $0.isOutdated })
+    }
+
     @Test func `requests for other keys lead transfers of their own`() throws {
         let first = try leader("a")
         let second = try leader("b")

@@ -137,6 +137,11 @@ final class ClientStream {
     /// True if the client has sent bytes beyond the head and body of this request.
     var hasUnreadBytes: Bool { session.hasUnreadBytes }
 
+    /// Gives the client the whole of `timeouts.client_idle` for its next bytes: only now does it know that it is to send its body.
+    func restartIdleLimit() {
+        worker.loop.timers.schedule(session, after: worker.snapshot.configuration.timeouts.clientIdle)
+    }
+
     func pauseReading() { session.pauseReading() }
     func resumeReading() { session.resumeReading() }
     func uploadSoon() { session.uploadSoon() }

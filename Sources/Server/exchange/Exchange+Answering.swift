@@ -52,7 +52,10 @@ extension Exchange {
 
     func fetchSentInterim(_ response: ReceivedResponse) {
         guard request.head.minorVersion >= 1 else { return }
-        if response.status == 100 { awaitsContinue = false }
+        if response.status == 100 {
+            awaitsContinue = false
+            stream.restartIdleLimit()
+        }
         stream.interim { ForwardedHead.appendInterim(response, to: &$0) }
     }
 

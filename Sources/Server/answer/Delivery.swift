@@ -330,8 +330,9 @@ final class Delivery {
     /// Whether the byte at `offset` has not been published.
     var lacksBytes: Bool { body.available(from: offset) == offset }
 
-    /// Whether the byte at `offset` is missing.
-    var isAtHole: Bool { body.state == .partial && lacksBytes }
+    /// Whether the byte at `offset` is missing. False behind the last byte, where nothing is missing: a transcoder that has read all bytes
+    /// waits there for the body to be complete, which another thread may be about to say.
+    var isAtHole: Bool { body.state == .partial && offset < endNeeded ?? .max && lacksBytes }
 
     /// Whether a byte that cannot be read from the back store may be fetched again.
     var mayBeFilled: Bool { body.isLarge && body.state != .growing && !body.isWindowed }

@@ -110,10 +110,17 @@ extension DiskStore {
         return try readHead(place, waits: true)
     }
 
-    /// Head and body of the newest object under a key.
+    /// Head and body of the newest object under a key. Looks again if the object has moved since it was found.
     func get(_ key: String) throws -> (head: StoredHead, body: [UInt8])? {
-        guard let head = try head(key) else { return nil }
-        return (head, try body(of: head))
+        while let place = find(key).first {
+            do throws(DiskReadError) {
+                let head = try readHead(place, waits: true)
+                return (head, try body(of: head))
+            } catch {
+                guard error == .damaged, find(key).first != place else { throw error }
+            }
+        }
+        return nil
     }
 
     func body(of head: StoredHead) throws(DiskReadError) -> [UInt8] {

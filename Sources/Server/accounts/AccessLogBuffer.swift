@@ -26,6 +26,7 @@ package final class AccessLogBuffer {
     }
 
     func start(on loop: EventLoop) {
+        precondition(timer == nil, "a log starts once")
         self.loop = loop
         timer = Timer { [unowned self] in
             isScheduled = false
@@ -41,6 +42,7 @@ package final class AccessLogBuffer {
 
     func flush() {
         guard !lines.isEmpty else { return }
+        precondition(lines.last == 0x0A, "lines of two workers would run together")
         if !sink.submit(lines) { counters.add(.accessLogLinesDropped, lines.count { $0 == 0x0A }) }
         lines.removeAll(keepingCapacity: true)
     }

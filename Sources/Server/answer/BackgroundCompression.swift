@@ -71,7 +71,10 @@ private final class CompressionJob: @unchecked Sendable {
             do throws(TranscodingError) {
                 let progress = try transcoder.next(from: source, offset: &offset, into: &made)
                 guard isWorthIt(), append() else { return .givenUp }
-                if progress == .done { return target.finish() ? .done(fitted() ?? target) : .givenUp }
+                if progress == .done {
+                    precondition(offset == source.length, "the copy has the content of the whole body")
+                    return target.finish() ? .done(fitted() ?? target) : .givenUp
+                }
             } catch {
                 return .givenUp
             }

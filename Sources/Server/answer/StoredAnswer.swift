@@ -94,6 +94,7 @@ struct StoredAnswer {
         case .gzippedCopy:
             let copy = record.compressedCopy?.body(
                 of: record.body, in: request.tier.memory, on: worker.shared.pool, inbox: worker.loop.inbox)
+            precondition(copy.map { $0.state == .complete } ?? true, "a copy is used when it is complete")
             return copy.map { Coding(choice: choice, length: $0.length, copy: $0) } ?? asStored
         }
     }

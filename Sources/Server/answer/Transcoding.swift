@@ -169,6 +169,8 @@ extension Body: TranscodedSource {
         let used = unsafe withUnsafeMutablePointer(to: &vector) {
             unsafe vectors(from: offset, limit: limit, into: UnsafeMutableBufferPointer(start: $0, count: 1))
         }
+        precondition(
+            unsafe used == 0 || (used == 1 && vector.iov_len <= limit), "a piece ends with the published bytes")
         return unsafe used == 0
             ? UnsafeRawBufferPointer(start: nil, count: 0)
             : UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len)
@@ -196,7 +198,9 @@ extension Body: TranscodedSource {
     var length: Int { start + count }
 
     func transcodedPiece(from offset: Int, limit: Int) -> UnsafeRawBufferPointer {
-        let first = min(max(0, offset - start), count)
+        precondition(
+            offset >= start && offset <= length && limit >= 0, "bytes of another place would be coded")
+        let first = min(offset - start, count)
         return unsafe UnsafeRawBufferPointer(rebasing: bytes[first..<min(count, first + limit)])
     }
 }

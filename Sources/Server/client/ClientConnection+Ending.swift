@@ -63,6 +63,8 @@ extension ClientConnection {
 
     /// Begins the answer to a head for which there is no exchange. The caller writes its log line.
     private func beginRefusal(_ reason: CloseReason, status: UInt16) {
+        precondition(
+            phase == .idle && exchange == nil && delivery == nil, "a head is refused when no answer is under way")
         worker.counters.add(.requests)
         worker.counters.add(.refused)
         account = Account(worker.log)
@@ -98,6 +100,7 @@ extension ClientConnection {
     /// Gives the socket to a tunnel, and ends this connection. Returns nil, and closes, if there is TLS.
     func surrender() -> SurrenderedSocket? {
         precondition(phase == .answering, "a tunnel begins in place of an answer")
+        precondition(delivery == nil, "the rest of a body would be lost")
         readEvent.clear()
         writeEvent.clear()
         let unread = inbound
@@ -146,6 +149,7 @@ extension ClientConnection {
         let exchange = self.exchange
         self.exchange = nil
         exchange?.clientLeft()
+        precondition(self.exchange == nil && delivery == nil, "nothing is sent on a connection that is gone")
         worker.forget(id)
     }
 }

@@ -126,6 +126,7 @@ final class ClientStream {
     ///
     /// - Returns: nil if the connection has TLS, which a tunnel cannot carry. The connection is closed then.
     func surrender(_ account: inout Account) -> SurrenderedSocket? {
+        precondition(isAwaiting, "the socket of a client that has a final head becomes no tunnel")
         unsafe answer = .ended
         account = session.account
         session.account.isLogged = true

@@ -27,6 +27,7 @@ final class InboundBody {
     ///
     /// - Returns: how many of the bytes belong to the body. After a violation, all of them.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+        precondition(!isWhole, "bytes behind the end of a body are another request")
         guard violation == nil else { return bytes.count }
         do throws(FramingError) {
             let used = unsafe try decoder.decode(bytes.bindMemory(to: UInt8.self).span, into: &content)

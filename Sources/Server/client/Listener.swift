@@ -50,6 +50,7 @@ final class Listener {
 
     /// Stops accepting for half a second. Without free descriptors the listener stays readable, and the loop would spin.
     private func pauseAccepting() {
+        precondition(pause == nil, "accepting is resumed once for each pause")
         event.remove()
         let timer = Timer { [unowned self] in
             pause = nil

@@ -51,6 +51,7 @@ extension Exchange {
     // MARK: calls from the fetch
 
     func fetchSentInterim(_ response: ReceivedResponse) {
+        precondition(response.status < 200, "a final head is not passed on as an interim one")
         guard request.head.minorVersion >= 1 else { return }
         if response.status == 100 {
             awaitsContinue = false
@@ -60,6 +61,7 @@ extension Exchange {
     }
 
     func fetchAnswered(_ answer: FetchedAnswer) {
+        precondition(stream.isAwaiting, "a fetch answers a client that has no final head")
         switch answer {
         case .stored(let record, let service, let ownFields):
             switch service {

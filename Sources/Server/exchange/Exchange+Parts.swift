@@ -60,6 +60,7 @@ extension Exchange {
     /// The fetch may fail at once. Then this exchange has replaced its answer or reset the connection by the time this returns, and
     /// `delivery` may have ended.
     func fillHole(before delivery: Delivery) -> HoleFilling {
+        precondition(isAnswered, "a delivery meets a hole behind the head of its answer")
         guard let record = delivery.record, let end = delivery.endNeeded else { return .broken }
         switch delivery.body.claim(at: delivery.offset, limit: end) {
         case .available: return .progressed

@@ -22,7 +22,10 @@ extension Exchange: LinkOpenerOwner {
         return tunnelPlace != nil
     }
 
+    private var awaitsTunnel: Bool { if case .tunnel = waiting { true } else { false } }
+
     func openingFailed(_ failure: OpeningFailure) {
+        precondition(awaitsTunnel, "an opener that was cancelled calls nobody")
         waiting = .nothing
         let refusal = OpeningRefusal(failure)
         if let denial = refusal.denial { note(denial) }
@@ -30,6 +33,7 @@ extension Exchange: LinkOpenerOwner {
     }
 
     func opened(_ transport: consuming Transport, at address: SocketAddress) {
+        precondition(awaitsTunnel, "an opener that was cancelled calls nobody")
         waiting = .nothing
         guard let socket = transport.surrender() else { preconditionFailure("a connection for a tunnel has no TLS") }
         worker.counters.add(.tunnels)

@@ -10,6 +10,7 @@ extension Exchange {
     /// Begins. The fetch has sent the head.
     func upload(to fetch: Fetch) {
         precondition(stream.body != nil, "a request without a body sends none")
+        precondition(self.fetch === fetch, "a body goes to the fetch of its own exchange")
         isUploading = true
         stream.uploadSoon()
     }

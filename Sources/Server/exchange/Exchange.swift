@@ -83,6 +83,7 @@ final class Exchange: FetchListener {
     }
 
     func start() {
+        precondition(!isAnswered && isAtRest, "an exchange starts once")
         guard stream.isAdmitted else {
             note(Denial(reason: .client, text: "this address is not among the clients of this proxy"))
             return refuse(.accessDenied)
@@ -95,6 +96,9 @@ final class Exchange: FetchListener {
         }
         feed(.head)
     }
+
+    /// Whether nothing is waited for.
+    private var isAtRest: Bool { if case .nothing = waiting { true } else { false } }
 
     // MARK: the machine
 
@@ -159,6 +163,8 @@ final class Exchange: FetchListener {
     }
 
     private func setIdentity(_ identity: Identity) {
+        precondition(
+            lookUp.newest == nil && !lookUp.hasAskedDisk, "the key of a request changes only before the look-up")
         request.identity = identity
         guard snapshot.cacheRules.dependOnUser else { return }
         request.applyRules(by: snapshot, zones: zones, worker.shared)
@@ -239,6 +245,7 @@ final class Exchange: FetchListener {
     // MARK: leading and following
 
     private func lead() -> RequestMachine.Action {
+        precondition(isAtRest, "what is waited for here would never be cancelled")
         switch request.zone.lead(request.key, request.keyBytes, knownNewest: lookUp.newest) {
         case .lead(let transfer):
             waiting = .leading(transfer)
@@ -330,8 +337,17 @@ final class Exchange: FetchListener {
     /// Detaches the fetch that worked for this exchange, if any, and starts `fetch` in its place.
     func listen(to fetch: Fetch) {
         detachFetch()
+        precondition(mayListen, "what is waited for here would never be cancelled")
         waiting = .fetch(fetch.enrol())
         fetch.begin()
+    }
+
+    /// Whether a fetch can take the place of what is waited for: nothing, a fetch that has ended, or the transfer that it will resolve.
+    private var mayListen: Bool {
+        switch waiting {
+        case .nothing, .leading, .fetch: true
+        case .identity, .addresses, .disk, .leader, .tunnel: false
+        }
     }
 
     /// The fetch that works for this exchange. Nil if there is none, or if it has ended.

@@ -45,6 +45,8 @@ final class Slab<Occupant: AnyObject> {
 
     private func put(_ occupant: Occupant, at id: ConnectionID) {
         unsafe precondition(slots[Int(id.slot)].occupant == nil, "a place has one occupant at a time")
+        unsafe precondition(
+            slots[Int(id.slot)].generation == id.generation, "jobs for an earlier occupant do not find a new one")
         unsafe slots[Int(id.slot)].occupant = occupant
     }
 
@@ -74,5 +76,9 @@ final class Slab<Occupant: AnyObject> {
         _ = consume left
     }
 
-    var occupants: [Occupant] { unsafe slots.compactMap(\.occupant) }
+    var occupants: [Occupant] {
+        let found = unsafe slots.compactMap(\.occupant)
+        precondition(found.count == count, "every occupant is counted once")
+        return found
+    }
 }

@@ -195,6 +195,7 @@ import Synchronization
     ///
     /// - Parameter zones: the zones of `snapshot`. `Zones.current` may already belong to a newer one.
     func adopt(_ snapshot: Snapshot, zones: [Zone]) {
+        precondition(isOwnThread, "a worker is used by its own thread")
         precondition(
             zones.count == snapshot.cacheRules.zoneNames.count, "the zones and the rules belong to one configuration")
         self.snapshot = snapshot
@@ -214,6 +215,7 @@ import Synchronization
 
     /// Stops accepting. Idle connections close now, the others after their present answer.
     func drain() {
+        precondition(isOwnThread, "a worker is used by its own thread")
         isDraining = true
         listeners.removeAll()
         for client in clients.occupants where client.isIdle { client.close(.draining) }
@@ -228,6 +230,7 @@ import Synchronization
 
     /// Ends the worker now: closes every connection, tunnel and fetch.
     func finish() {
+        precondition(isOwnThread, "a worker is used by its own thread")
         isDraining = true
         listeners.removeAll()
         for client in clients.occupants { client.close(.stopped) }

@@ -49,6 +49,8 @@ package final class Zones: Sendable {
                 ?? Zones.makeTierOrMemoryAlone(settings.name, settings.memory, configuration, hasher)
             made.append(Zone(settings, tier))
         }
+        precondition(made[0].tier === defaultTier, "hits and the admin server look into the same default zone")
+        precondition(made.count == 1 + configuration.cache.zones.count, "every zone gets its budget")
         for (zone, memory) in zip(made, [configuration.cache.memory] + configuration.cache.zones.map(\.memory)) {
             zone.tier.memory.setBudget(Int(clamping: memory))
             if let backStore = zone.tier.backStore, let settings = configuration.cache.disk(ofZone: zone.name) {

@@ -81,6 +81,7 @@ extension Fetch {
     private func passInterim(_ arrived: Arrived) { notify { $0.fetchSentInterim(arrived.response) } }
 
     private func switchProtocols(_ arrived: Arrived) {
+        precondition(arrived.response.status == 101, "only a 101 switches protocols")
         guard case .lent(let stream) = link, let client, let exchange = worker.exchange(at: client),
             let socket = stream.surrender()
         else { return feed(.invalidHead) }
@@ -133,16 +134,18 @@ extension Fetch {
 
     private func fillHole(isFirst: Bool) {
         guard let hole else { preconditionFailure("no hole was claimed") }
+        precondition(hasNoSink, "a hole is filled from its first byte")
         sink = .fill(hole.fill, of: hole.record)
         precondition(hole.fill.body === hole.record.body, "a hole is filled in its own body")
         guard isFirst else { return }
         notify { $0.fetchAnswered(.stored(hole.record, as: .part(status: 206), ownFields: nil)) }
     }
 
-    private var hasNoSink: Bool { if case .none = sink { true } else { false } }
+    var hasNoSink: Bool { if case .none = sink { true } else { false } }
 
     private func abandonHole(removesStored: Bool) {
         guard let hole else { preconditionFailure("no hole was claimed") }
+        precondition(hasNoSink, "a hole that is being filled is not given up here")
         self.hole = nil
         stored = nil
         hole.fill.abandon()
@@ -163,6 +166,7 @@ extension Fetch {
         switch ending {
         case .whole: finishSink(ForwardedHead.trailers(trailers))
         case .failed(let refusal):
+            precondition(hasNoSink, "a refusal takes the place of an answer that has not begun")
             transfer?.resolve(refusal.isOfOrigin ? .failed(code: Int32(refusal.rawValue)) : .notShared)
             notify { $0.fetchFailed(refusal, denial: nil) }
         case .brokenOff(let keepsPart):

@@ -12,6 +12,7 @@ extension Fetch {
     // MARK: a whole response
 
     func store(_ cached: CachedResponse, invalidates: Bool, _ arrived: Arrived) {
+        precondition(hole == nil && hasNoSink, "a response that is stored has no other sink")
         // The answer to a POST can stand for its target (RFC 9110 §9.3.3). What was stored before cannot any more.
         if invalidates {
             invalidate(arrived.response.fields, status: arrived.response.status)
@@ -34,6 +35,7 @@ extension Fetch {
         let taken = record.body.state == .complete ? record.body.length : 0
         guard taken > 0 else { return }
         // The body came whole with its head, and was stored before anybody reads it.
+        unsafe precondition(taken <= arrived.rest.count, "a sink took more than was read")
         incoming.takenWithHead = taken
         incoming.body.passed(taken)
         let action = retrieval.on(.received(taken), now: now)
@@ -42,6 +44,7 @@ extension Fetch {
 
     /// Tells the machine that the sink is there, followers that they can read, and the client that its answer begins.
     private func publish(_ record: StoredResponse, status: UInt16, _ ownFields: Fields?) {
+        precondition(!hasNoSink, "the client would wait for a body that nobody writes")
         feed(.stored)
         transfer?.resolve(.published(record))
         notify { $0.fetchAnswered(.stored(record, as: .miss(reason, status: status), ownFields: ownFields)) }
@@ -206,6 +209,7 @@ extension Fetch {
 
     /// Stores the part that came in answer to the client's range, as a part of the whole (RFC 9111 §3.3).
     func storePart(_ part: StorablePart, _ arrived: Arrived) {
+        precondition(hole == nil && hasNoSink, "a part that is stored has no other sink")
         guard !isOutdated, let (record, fill) = place(part, arrived.response) else {
             worker.counters.add(.storingRefused)
             return feed(.notStored, arrived)
@@ -301,7 +305,9 @@ extension Fetch {
         var offset = 0
         while let length = record.body.expectedLength, offset < length {
             switch record.body.claim(at: offset, limit: length) {
-            case .available(let end): offset = end
+            case .available(let end):
+                precondition(end > offset, "a search for holes moves forward")
+                offset = end
             case .awaited, .unavailable: return
             case .missing(let fill):
                 let fetch = Fetch(
@@ -333,6 +339,7 @@ extension Fetch {
             request.tier.remove(stored)
             transfer?.resolve(.notShared)
         }
+        precondition(hole == nil && hasNoSink, "the body of a 304 has no sink")
         sink = .discard
         let ownFields = fieldsOfOne(arrived.response, beside: renewed)
         notify { $0.fetchAnswered(.stored(answer, as: .revalidated(reason), ownFields: ownFields)) }

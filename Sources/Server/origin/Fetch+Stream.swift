@@ -21,6 +21,7 @@ extension Fetch {
     /// - Parameter mayReuse: a pooled connection will do.
     func acquire(mayReuse: Bool) {
         precondition(isIn(.opening), "a stream is asked for once")
+        precondition(hasNoLink, "the stream before has not been ended")
         let plan = snapshot.routes.route(for: request.origin)
         let loan = worker.origins.borrow(
             over: plan, for: request, snapshot: snapshot, mayReuse: mayReuse && !bindsConnection, owner: self)
@@ -45,6 +46,7 @@ extension Fetch {
     }
 
     func opened(_ stream: OriginStream, isReused: Bool) {
+        precondition(!holdsStream, "a fetch has one stream at a time")
         turn {
             link = .lent(stream)
             feed(.opened(isReused: isReused))
@@ -52,6 +54,7 @@ extension Fetch {
     }
 
     func openingFailed(_ refusal: Refusal, _ denial: Denial?) {
+        precondition(!holdsStream, "a fetch has one stream at a time")
         turn {
             link = .none
             if let denial { notify { $0.note(denial) } }
@@ -95,12 +98,14 @@ extension Fetch {
     /// Sends a piece of the request's body. Returns false if the client is to be paused until `Exchange.mayUploadMore`.
     func sendBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard case .lent(let stream) = link else { return true }
+        precondition(!requestIsSent, "bytes behind a request would be read as the next one")
         _ = unsafe outgoingBody.append(bytes) { unsafe stream.send($0) }
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
         return stream.unsentBytes < snapshot.limits.relayBufferBytesMax
     }
 
     func endBody(trailers: Fields?) {
+        precondition(!requestIsSent, "a request ends once")
         requestIsSent = true
         guard case .lent(let stream) = link else { return }
         let last = outgoingBody.end(trailers: trailers)
@@ -136,6 +141,7 @@ extension Fetch {
         switch unsafe stream.read(into: worker.readBuffer) {
         case .bytes(let count):
             worker.counters.add(.bytesFromOrigins, count)
+            precondition(count <= Worker.readBufferBytes, "more bytes were read than there is room for")
             let received = unsafe UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count])
             if incoming.head.isEmpty {
                 unsafe parseHead(received)
@@ -171,6 +177,7 @@ extension Fetch {
             } catch { return headIsInvalid(error) }
             incoming.progress = HeadProgress()
             let byteCount = unsafe worker.scratch.pointee.responseHead.byteCount
+            precondition(byteCount > 0 && byteCount <= rest.count, "a head lies within the received bytes")
             let headBytes = unsafe UnsafeRawBufferPointer(rebasing: rest[..<byteCount])
             unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[byteCount...])
             let isInterim = unsafe receive(headBytes, rest: rest)
@@ -217,6 +224,8 @@ extension Fetch {
         perform(retrieval.on(head: judged, staleMayServe: staleMayServe), arrived)
         guard isIn(.receiving) else { return }
         precondition(holdsStream, "a body is read from the stream on which its head came")
+        precondition(
+            incoming.takenWithHead >= 0 && incoming.takenWithHead <= rest.count, "a sink took more than was read")
         unsafe consume(UnsafeRawBufferPointer(rebasing: rest[incoming.takenWithHead...]))
         // Until here the time limit for the head applies. Most short bodies arrive together with their head.
         if isIn(.receiving) { worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle) }
@@ -249,6 +258,7 @@ extension Fetch {
     private func readPiece(_ stream: OriginStream, into room: UnsafeMutableRawBufferPointer) -> Int? {
         switch unsafe stream.read(into: room) {
         case .bytes(let count):
+            precondition(count <= room.count, "more bytes were read than there is room for")
             worker.counters.add(.bytesFromOrigins, count)
             worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
             return count
@@ -310,6 +320,9 @@ extension Fetch {
             do throws(FramingError) {
                 switch unsafe try incoming.body.next(in: span.span, from: &offset) {
                 case .data(let range):
+                    precondition(
+                        range.lowerBound >= 0 && range.upperBound <= offset && offset <= bytes.count,
+                        "content lies within the received bytes")
                     unsafe deliver(UnsafeRawBufferPointer(rebasing: bytes[range]), isAll: offset == bytes.count)
                 case .more: return
                 case .end:

@@ -108,6 +108,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
         isAnswered: Bool = false
     ) {
         precondition(hole == nil || transfer == nil, "a hole is claimed, not led")
+        precondition(plan.isLeading == (transfer != nil), "who leads has a transfer to resolve")
+        precondition(!isAnswered || hole != nil, "a client that has its head waits for missing bytes only")
         self.worker = worker
         self.snapshot = snapshot
         self.request = request
@@ -174,6 +176,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
         let use = request.handling(of: stored, by: snapshot).use
         return mayServeStaleOnError(stored.terms, for: request.cache, use: use, now: worker.wallTime)
     }
+
+    var hasNoLink: Bool { if case .none = link { true } else { false } }
 
     // MARK: the client
 
@@ -247,6 +251,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
 
     /// Removes the fetch from the worker. The machine has finished; no event reaches it from here on.
     func end() {
+        precondition(isIn(.finished), "the machine decides when a retrieval ends")
+        precondition(hasNoLink, "a stream that nobody ends would be lent for ever")
         worker.loop.timers.cancel(self)
         if let id { _ = worker.fetches.remove(id) }
         id = nil

@@ -32,6 +32,8 @@ final class LinkOpener: TimedObject {
     private var writeEvent = IOEvent()
     private var isBeginning = false
     private var failedAtOnce: OpeningFailure?
+    /// Whether the opening has succeeded or failed.
+    private var hasEnded = false
 
     init(
         worker: Worker, snapshot: Snapshot, goal: OpeningGoal, for request: AccessRequest, owner: any LinkOpenerOwner
@@ -184,12 +186,21 @@ final class LinkOpener: TimedObject {
     // MARK: the end
 
     private func becomeReady() {
+        becomeEnded()
+        precondition(!isBeginning, "the owner is not called from within `begin`")
+        precondition(ticket == nil && attempt == nil, "an open connection waits for no name and no other address")
         clearEvents()
         guard let ready = transport.take(), let address else { preconditionFailure("an open connection has a socket") }
         owner.opened(ready, at: address)
     }
 
+    private func becomeEnded() {
+        precondition(!hasEnded, "an opening ends once")
+        hasEnded = true
+    }
+
     private func fail(_ failure: OpeningFailure) {
+        becomeEnded()
         stop()
         switch failure {
         case .unreachable, .insecure, .proxyRefused, .proxyUnintelligible:

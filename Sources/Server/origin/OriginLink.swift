@@ -143,6 +143,7 @@ final class OriginLink: TimedObject {
     var mustBeDrained: Bool { unsafe transport?.mustBeDrained ?? false }
 
     func pauseReading() {
+        precondition(owner != nil, "an idle link must see the origin close it")
         isReading = false
         updateEvents()
     }
@@ -212,6 +213,7 @@ final class OriginLink: TimedObject {
     /// Gives the socket to a tunnel, and ends the loan. Returns nil, and changes nothing, if there is TLS.
     func surrender() -> Descriptor? {
         guard unsafe transport?.isSecured == false, let surrendered = unsafe transport.take() else { return nil }
+        precondition(owner != nil, "a loan ends once")
         clearEvents()
         owner = nil
         worker.counters.add(.originConnectionsClosed)

@@ -24,11 +24,15 @@ package struct OutputQueue: ~Copyable {
     /// Bytes held in memory, those included that were sent but not dropped.
     package var bytesHeld: Int { bytes.count }
 
-    package mutating func append(_ bytes: UnsafeRawBufferPointer) { unsafe self.bytes.append(contentsOf: bytes) }
-    package mutating func append(_ bytes: [UInt8]) { self.bytes.append(contentsOf: bytes) }
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        precondition(!isLent, "bytes that are queued during a loan would come before those that are lent")
+        unsafe self.bytes.append(contentsOf: bytes)
+    }
+
+    package mutating func append(_ bytes: [UInt8]) { unsafe bytes.withUnsafeBytes { unsafe append($0) } }
 
     package mutating func append(_ text: StaticString) {
-        unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     /// Hands out the bytes so that the caller appends to them. Until `takeBack` the queue must not be used. Bytes that are queued already
@@ -76,7 +80,8 @@ package struct OutputQueue: ~Copyable {
 
     /// Calls `body` with the unsent bytes.
     package borrowing func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        unsafe bytes.withUnsafeBytes { unsafe body(UnsafeRawBufferPointer(rebasing: $0[sent...])) }
+        precondition(!isLent, "a queue whose bytes are lent would look empty")
+        return unsafe bytes.withUnsafeBytes { unsafe body(UnsafeRawBufferPointer(rebasing: $0[sent...])) }
     }
 
     /// Gathers the unsent bytes, and what follows them, for one `writev`. Does not remove them: call `advance` with what was accepted.
@@ -90,9 +95,15 @@ package struct OutputQueue: ~Copyable {
         send: (Int) -> Result
     ) -> Result {
         unsafe withBytes { queued in
-            guard unsafe !queued.isEmpty else { return unsafe send(rest(vectors)) }
+            guard unsafe !queued.isEmpty else {
+                let used = unsafe rest(vectors)
+                precondition(used >= 0 && used <= vectors.count, "more vectors than there is room for")
+                return send(used)
+            }
             unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: queued.baseAddress), iov_len: queued.count)
-            return unsafe send(1 + rest(UnsafeMutableBufferPointer(rebasing: vectors[1...])))
+            let used = unsafe 1 + rest(UnsafeMutableBufferPointer(rebasing: vectors[1...]))
+            precondition(used >= 1 && used <= vectors.count, "more vectors than there is room for")
+            return send(used)
         }
     }
 }

@@ -62,6 +62,7 @@ private final class CompressionJob: @unchecked Sendable {
         made.reserveCapacity(Transcoder.stepBytesMax)
     }
 
+    /// Ends a copy that was given up. No effect on one that is complete.
     deinit { target.fail() }
 
     func advance() -> Outcome {

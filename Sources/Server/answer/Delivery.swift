@@ -130,8 +130,10 @@ final class Delivery {
 
     /// What to send next. Framing of chunks and parts is appended to `framing`, which is sent before the bytes.
     func next(framing: inout [UInt8]) -> Next {
+        // The window has freed bytes that this client was never sent. Sending what follows would leave a gap in its body.
         if hasFallenBehind { return .broken(.gone) }
         if let transcoder { return transcode(transcoder, framing: &framing) }
+        // The header of the chunk is queued or sent already, and announces this many bytes.
         if chunkRemaining > 0 { return .bytes(chunkRemaining) }
         if !opening.isEmpty {
             framing += opening
@@ -339,6 +341,7 @@ final class Delivery {
 
     /// Detaches from the body. Until then the body counts this delivery among its readers, and a window waits for it.
     func end(cancelling: Bool) {
+        // A wake that is on its way all the same finds the connection by its number, and makes it send what it has.
         if let ticket, cancelling { body.cancel(ticket) }
         if let reader { body.detach(reader) }
     }

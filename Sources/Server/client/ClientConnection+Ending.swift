@@ -13,6 +13,7 @@ extension ClientConnection {
     func finishResponse() {
         guard phase == .answering else { return }
         precondition(delivery == nil && unsentBytes == 0, "a response ends behind its last byte")
+        // The exchange writes its log line and lets go of its fetch before it is released. Nothing that it does here writes to this client.
         if let exchange {
             exchange.finished()
             precondition(exchange.isAnswered, "a response that has not begun cannot end")
@@ -21,6 +22,8 @@ extension ClientConnection {
         exchange = nil
         if closing == nil && worker.isDraining { closing = .draining }
         if let closing { return linger(closing) }
+        // Idle before the next request is read: `process` answers only where no answer is under way. If this is called from within `process`,
+        // its loop goes on by itself; starting another one here would nest once for each pipelined request.
         phase = .idle
         unsafe worker.loop.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)
         if !isProcessing { continueReading() }
@@ -101,6 +104,7 @@ extension ClientConnection {
     func surrender() -> SurrenderedSocket? {
         precondition(phase == .answering, "a tunnel begins in place of an answer")
         precondition(delivery == nil, "the rest of a body would be lost")
+        // The tunnel registers events of its own for the socket, so those of this connection go first.
         readEvent.clear()
         writeEvent.clear()
         let unread = inbound
@@ -123,7 +127,9 @@ extension ClientConnection {
     /// Closes the connection. Does nothing if it is closed already, so that every path that finds a failure may call it.
     func close(_ reason: CloseReason) {
         guard phase != .closed else { return }
+        // Set first: whatever runs below, and finds another failure, must not close a second time.
         phase = .closed
+        // The events before the socket: the system may give its number to the next connection at once.
         readEvent.clear()
         writeEvent.clear()
         if isCut { unsafe transport?.resetOnClose() }
@@ -145,6 +151,7 @@ extension ClientConnection {
         worker.counters.closes.add(Int(reason.rawValue), 1)
         account.closeReason = reason
         worker.loop.timers.cancel(self)
+        // The body must not wait for a reader that is gone, and the fetch asks it who still reads when the exchange lets go.
         endDelivery()
         let exchange = self.exchange
         self.exchange = nil

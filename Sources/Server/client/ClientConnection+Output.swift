@@ -18,6 +18,7 @@ extension ClientConnection {
     /// Queues the bytes that `write` appends. `flush` sends them.
     func queue(_ write: (inout [UInt8]) -> Void) {
         // The queue is without its bytes while somebody else writes behind them.
+        // `write` must not flush or queue anything itself.
         var bytes = output.lendBytes()
         write(&bytes)
         output.takeBack(bytes)
@@ -157,6 +158,7 @@ extension ClientConnection {
             case .wouldBlock, .nothing: break
             }
         }
+        // Queued bytes precede those of the body on the wire, so the socket's count covers them first.
         let result = unsafe output.gather(into: worker.vectors) { vectors in
             if unsafe !piece.isEmpty {
                 unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: piece.baseAddress), iov_len: piece.count)
@@ -181,6 +183,7 @@ extension ClientConnection {
                 if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
                 if let delivery, delivery.advance(by: ofBody) { output.append(Delivery.endOfChunk) }
             }
+            // Only wakes a fetch that waits for this client, through the inbox: it never runs while this connection writes.
             exchange?.clientAcceptedBytes()
             return .progressed
         case .wouldBlock:
@@ -257,6 +260,7 @@ extension ClientConnection {
     }
 
     /// Ends the delivery: no reader and no wake of it remains with the body.
+    /// What is queued stays queued.
     func endDelivery() {
         delivery?.end(cancelling: true)
         delivery = nil

@@ -146,6 +146,7 @@ final class ClientConnection: TimedObject {
             exchange?.uploadMore()
             pauseWhereFull()
         case .lingering:
+            // Read and discarded, so that no unread byte makes the system send a reset. A client that goes on for ever is cut off.
             lingerBytes += bytes.count
             if lingerBytes > ClientConnection.lingerBytesMax { close() }
         case .tunnelling, .closed:
@@ -158,6 +159,7 @@ final class ClientConnection: TimedObject {
     private func endInput() {
         precondition(!hasInputEnded, "the input of a connection ends once")
         hasInputEnded = true
+        // A socket whose input has ended stays readable, and the loop would spin.
         readEvent.remove()
         switch phase {
         case .idle:
@@ -219,6 +221,7 @@ final class ClientConnection: TimedObject {
 
     /// Parses and answers the requests in `inbound`.
     func processInbound() {
+        // Taken out while they are parsed: an answer may cause more to be received, which is kept in `inbound` meanwhile.
         let bytes = inbound
         inbound = []
         let consumed = unsafe bytes.withUnsafeBytes { unsafe process($0) }

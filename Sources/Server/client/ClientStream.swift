@@ -99,6 +99,7 @@ final class ClientStream {
     /// - Returns: false if a byte of the final head has been sent; nothing changes then.
     func takeBack() -> Bool {
         guard unsafe answer.takeBack() else { return false }
+        // The client has no byte of the answer, so the log counts none.
         session.endDelivery()
         session.account.bodyBytes = 0
         return true
@@ -128,6 +129,7 @@ final class ClientStream {
     func surrender(_ account: inout Account) -> SurrenderedSocket? {
         precondition(isAwaiting, "the socket of a client that has a final head becomes no tunnel")
         unsafe answer = .ended
+        // The owner of the tunnel writes the log line when the tunnel ends. The connection, which ends now, must not.
         account = session.account
         session.account.isLogged = true
         return session.surrender()

@@ -35,6 +35,8 @@ final class InboundBody {
             precondition(used == bytes.count || decoder.isWhole, "bytes are left only behind the end of the body")
             return used
         } catch {
+            // Where the body ends is unknown from here on, and so is where the next request would begin: all bytes are swallowed, and the
+            // connection closes after the answer (RFC 9112 §9.3).
             violation = error
             return bytes.count
         }

@@ -21,6 +21,7 @@ extension Exchange {
         guard isReady(record, else: { [unowned self] in serve(record, as: service, ownFields: ownFields) }) else {
             return
         }
+        // Set before anything is written: if the body breaks at once, `replaceAnswer` asks how the answer came about.
         isAnswered = true
         self.service = service
         let answer = StoredAnswer(record, to: request, service: service, worker: worker, ownFields: ownFields)
@@ -30,6 +31,7 @@ extension Exchange {
         stream.begin(delivery: answer.delivery) {
             answer.appendHead(minorVersion: request.head.minorVersion, persists: stream.persists, to: &$0)
         }
+        // RFC 9112 §6.3 rule 8: only the end of the connection ends this body.
         if answer.endsWithConnection { stream.closeAfterwards(.endOfBody) }
         switch service {
         // The response is just arriving: wait for the first bytes of the body, so that they go out together with the head.
@@ -94,6 +96,7 @@ extension Exchange {
     }
 
     func fetchFailed(_ refusal: Refusal, denial: Denial?) {
+        // The fetch has ended, or ends when this returns: there is nothing to detach.
         waiting = .nothing
         if let denial { note(denial) }
         refuse(refusal)
@@ -189,6 +192,7 @@ extension Exchange {
         // Bytes behind a refused CONNECT were meant for the tunnel. They must not be read as requests.
         let isRefusedTunnel =
             request.method == .connect && (refusal != .authenticationRequired || stream.hasUnreadBytes)
+        // The rest of the body is not read: its bytes would be taken for the next request (RFC 9112 §9.3).
         if request.hasBody { stream.closeAfterwards(.requestUnread) }
         if isRefusedTunnel { stream.closeAfterwards(.tunnelRefused) }
         let response = ErrorResponse(

@@ -34,6 +34,7 @@ extension Exchange {
             let wantsMore = unsafe try body.take { unsafe fetch.sendBody($0) }
             guard isUploading else { return }
             if body.isTaken {
+                // Before the end is sent. `drained` may still ask for more later, and finds nothing left to send.
                 isUploading = false
                 fetch.endBody(trailers: body.trailers)
                 return stream.resumeReading()

@@ -274,6 +274,7 @@ final class Exchange: FetchListener {
     /// The leader took longer than `timeouts.collapse`: this request asks the origin itself.
     private func collapseTimedOut() {
         guard case .leader(let transfer, let ticket, _) = waiting else { return }
+        // The wake may be on its way all the same. `leaderResolved` ignores it, because nothing waits for a leader by then.
         transfer.cancel(ticket)
         waiting = .nothing
         worker.counters.add(.collapseTimeouts)
@@ -338,6 +339,7 @@ final class Exchange: FetchListener {
     func listen(to fetch: Fetch) {
         detachFetch()
         precondition(mayListen, "what is waited for here would never be cancelled")
+        // Before the fetch begins: it may fail within `begin`, and tells this exchange so.
         waiting = .fetch(fetch.enrol())
         fetch.begin()
     }
@@ -359,6 +361,7 @@ final class Exchange: FetchListener {
     /// Detaches the fetch, because the answer comes another way. The fetch goes on for the store and for others, or ends.
     func detachFetch() {
         guard let fetch else { return }
+        // Before the call, which may run until another request of this worker gets the fetch's connection.
         waiting = .nothing
         fetch.clientLeft()
     }
@@ -382,6 +385,7 @@ final class Exchange: FetchListener {
 
     /// The last byte of the answer is in the socket's buffer. The connection releases the exchange afterwards.
     func finished() {
+        // Logged while the account is still that of this request: the next one may begin as soon as the connection is idle.
         log()
         if let fetch {
             waiting = .nothing
@@ -409,6 +413,7 @@ final class Exchange: FetchListener {
     /// Stops waiting, and releases what was waited for. A transfer that this exchange leads without a fetch is resolved here:
     /// otherwise its followers would wait until their time limit.
     private func stopWaiting() {
+        // Emptied first, so that each wait is cancelled once.
         let left = waiting
         waiting = .nothing
         switch left {

@@ -60,6 +60,7 @@ final class Slab<Occupant: AnyObject> {
     /// Removes the occupant with this number. Returns nil if it has been removed before.
     func remove(_ id: ConnectionID) -> Occupant? {
         guard let occupant = self[id] else { return nil }
+        // The generation changes at once, not when the slot is used again: a job that comes in between finds nothing.
         unsafe slots[Int(id.slot)].occupant = nil
         unsafe slots[Int(id.slot)].generation &+= 1
         unsafe free.append(id.slot)

@@ -35,6 +35,7 @@ package final class Zones: Sendable {
     ///
     /// - Returns: the same as `current`.
     func adopt(_ configuration: Configuration) -> [Zone] {
+        // Requests that are under way keep their zone, whose tier lives until the last of them ends.
         let known = current
         precondition(known.first?.name == Zone.defaultName, "the default zone comes first")
         // Close these before opening others: a zone with another name may use the directory.

@@ -65,6 +65,7 @@ extension Fetch {
         }
     }
 
+    /// Asks again on a new connection: the pooled one was dead, and others may be as well, or its answer was of no use.
     private func reopen() {
         worker.counters.add(.originRetries)
         releaseStream(isComplete: false)
@@ -78,8 +79,12 @@ extension Fetch {
         worker.loop.timers.schedule(self, after: .milliseconds(milliseconds))
     }
 
+    /// The client may fail while the head is written, and that may end this fetch. `parseHead` looks at the machine's phase afterwards.
     private func passInterim(_ arrived: Arrived) { notify { $0.fetchSentInterim(arrived.response) } }
 
+    /// Gives both sockets to a tunnel (RFC 9110 §7.8). Nothing is given away before it is certain that both ends are there: a fetch whose
+    /// client has left, or whose origin speaks TLS, fails instead. The fetch ends before the exchange is told, because the exchange ends
+    /// within that call.
     private func switchProtocols(_ arrived: Arrived) {
         precondition(arrived.response.status == 101, "only a 101 switches protocols")
         guard case .lent(let stream) = link, let client, let exchange = worker.exchange(at: client),
@@ -100,6 +105,8 @@ extension Fetch {
         precondition(hole == nil && hasNoSink, "a response that is passed on has no other sink")
         if passing.invalidates { invalidate(response.fields, status: response.status) }
         if passing.updatesStored { updateStored(by: response, worker.wallTime) }
+        // Followers ask the origin themselves from here on: this response is for one client. They are woken through their inboxes, so none
+        // of them runs within this call.
         transfer?.resolve(.notShared)
         guard client != nil else { return feed(.clientLeft(isStillNeeded: false)) }
         let head = RelayedHead(
@@ -123,7 +130,9 @@ extension Fetch {
     private func serveStale(status: UInt16) {
         precondition(hole == nil && hasNoSink, "a stale response replaces an answer that has not begun")
         guard let stored else { preconditionFailure("no stored response can be served stale") }
+        // Followers decide for themselves whether a stale response will do (`Exchange.mayFollow`).
         transfer?.resolve(.published(stored))
+        // Set before the client is told: a client that leaves in that call asks the sink who still needs the response.
         sink = .discard
         notify { $0.fetchAnswered(.stored(stored, as: .staleOnError(reason, status: status), ownFields: nil)) }
         client = nil
@@ -137,6 +146,7 @@ extension Fetch {
         precondition(hasNoSink, "a hole is filled from its first byte")
         sink = .fill(hole.fill, of: hole.record)
         precondition(hole.fill.body === hole.record.body, "a hole is filled in its own body")
+        // Otherwise the client has its head. Its delivery is a reader of the body, and is woken by the first bytes.
         guard isFirst else { return }
         notify { $0.fetchAnswered(.stored(hole.record, as: .part(status: 206), ownFields: nil)) }
     }
@@ -145,6 +155,7 @@ extension Fetch {
 
     private func abandonHole(removesStored: Bool) {
         guard let hole else { preconditionFailure("no hole was claimed") }
+        // What follows is an ordinary request: the stored response must not be validated or served stale in its place.
         precondition(hasNoSink, "a hole that is being filled is not given up here")
         self.hole = nil
         stored = nil
@@ -157,6 +168,7 @@ extension Fetch {
     /// Ends the retrieval. The stream is released first, because a listener that is notified may ask for another one at once.
     private func finish(_ ending: Retrieval.Ending) {
         precondition(isIn(.finished), "the machine decides when a retrieval ends")
+        // Returning the stream may lend it to the next fetch at once, which reads into the same buffers: take what is needed before.
         let trailers = incoming.body.trailers
         if case .whole = ending {
             releaseStream(isComplete: true)
@@ -170,6 +182,8 @@ extension Fetch {
             transfer?.resolve(refusal.isOfOrigin ? .failed(code: Int32(refusal.rawValue)) : .notShared)
             notify { $0.fetchFailed(refusal, denial: nil) }
         case .brokenOff(let keepsPart):
+            // The body ends before the exchange is told. Whichever of the two the client meets first, its answer breaks off once: with a
+            // reset if it has bytes of the answer (RFC 9112 §8), and with an error response if it has none.
             breakOffSink(keepsPart: keepsPart)
             notify { $0.fetchFailed(.responseIncomplete, denial: nil) }
         case .abandoned:
@@ -183,6 +197,7 @@ extension Fetch {
         switch sink {
         case .none, .discard: break
         case .pass(let body, let transient):
+            // The trailers first: once the body is complete, the client's connection may write its last chunk.
             transient?.set(trailers)
             let isWhole = body.finish()
             precondition(isWhole, "the machine counts the same bytes as the window")

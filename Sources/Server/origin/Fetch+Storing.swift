@@ -44,6 +44,8 @@ extension Fetch {
 
     /// Tells the machine that the sink is there, followers that they can read, and the client that its answer begins.
     private func publish(_ record: StoredResponse, status: UInt16, _ ownFields: Fields?) {
+        // The order matters: the machine counts the client as answered before its answer can fail; followers may read before the client is
+        // written to, because that may end this fetch.
         precondition(!hasNoSink, "the client would wait for a body that nobody writes")
         feed(.stored)
         transfer?.resolve(.published(record))
@@ -116,6 +118,7 @@ extension Fetch {
     /// long as the rules allow, and after that it leaves the store.
     func outgrow(_ record: StoredResponse, _ bytes: UnsafeRawBufferPointer) {
         if let moved = moveToDisk(record) {
+            // Readers follow from the old body to the new one (`Delivery.followBody`). This fetch writes to the new one from here on.
             sink = .store(moved)
             transfer?.republish(moved)
             return unsafe append(bytes, orPassOn: moved)
@@ -160,6 +163,7 @@ extension Fetch {
 
     /// Makes it visible, unless it became outdated at this moment: then it is for those who wait for it already.
     private func insert(_ record: StoredResponse) -> Bool {
+        // Asked again after the insertion: an invalidation on another thread either finds the response in the store, or is seen here.
         guard request.tier.insert(record) else { return false }
         if isOutdated { request.tier.remove(record) }
         return true
@@ -175,6 +179,7 @@ extension Fetch {
     }
 
     func finishStored(_ record: StoredResponse, _ trailers: Fields?) {
+        // The trailers first: a reader on another thread may write its last chunk as soon as the body is complete.
         record.trailers?.set(trailers)
         if record.body.isLeftByDisk { passOn(record) }
         guard record.body.state == .complete || record.body.finish() else { return dropStored(record) }
@@ -438,6 +443,7 @@ extension Fetch {
     func invalidate(_ fields: Fields, status: UInt16) {
         guard let target = TargetURI(request.uri) else { return }
         for uri in invalidatedURIs(target: target, status: status, fields: fields) {
+            // Only URIs of the same origin come here: another origin's responses are not for this one to invalidate (RFC 9111 §4.4).
             let bytes = snapshot.keyBytes(toGet: uri, asker: request.access)
             let key = worker.shared.key(of: bytes)
             for zone in worker.zones { worker.counters.add(.invalidated, zone.invalidate(key, bytes)) }

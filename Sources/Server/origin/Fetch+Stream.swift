@@ -45,6 +45,7 @@ extension Fetch {
         }
     }
 
+    /// This fetch owns the stream from here on. `releaseStream` or `switchProtocols` ends the loan, and nothing else.
     func opened(_ stream: OriginStream, isReused: Bool) {
         precondition(!holdsStream, "a fetch has one stream at a time")
         turn {
@@ -56,6 +57,7 @@ extension Fetch {
     func openingFailed(_ refusal: Refusal, _ denial: Denial?) {
         precondition(!holdsStream, "a fetch has one stream at a time")
         turn {
+            // The wish has ended with this call. It must not be cancelled when the machine's next action releases the stream.
             link = .none
             if let denial { notify { $0.note(denial) } }
             feed(.notOpened(refusal))
@@ -66,6 +68,7 @@ extension Fetch {
     func send() {
         guard case .lent(let stream) = link else { preconditionFailure("a request goes out on a stream") }
         worker.counters.add(.originRequests)
+        // What an earlier connection left behind belongs to another message.
         incoming.head = []
         incoming.progress = HeadProgress()
         incoming.persists = false
@@ -76,6 +79,7 @@ extension Fetch {
         outgoingBody = OutgoingBody(outgoing.framing)
         requestIsSent = !request.hasBody
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+        // Last: the exchange may send its whole body within this call, which needs `outgoingBody` and the time limit.
         if request.hasBody { notify { $0.upload(to: self) } }
     }
 
@@ -104,6 +108,8 @@ extension Fetch {
         return stream.unsentBytes < snapshot.limits.relayBufferBytesMax
     }
 
+    /// Ends the request's body. From here on the connection may be reused after the response; before, an answer that is complete leaves it
+    /// in the middle of a request (RFC 9112 §9.3).
     func endBody(trailers: Fields?) {
         precondition(!requestIsSent, "a request ends once")
         requestIsSent = true
@@ -137,6 +143,9 @@ extension Fetch {
     }
 
     /// Returns true if there may be more to read.
+    ///
+    /// The head is parsed where it was read, in the worker's read buffer. Nothing that runs while it is parsed reads from a socket of this
+    /// worker, until the final head and what follows it have been used or copied.
     private func readHead(_ stream: OriginStream) -> Bool {
         switch unsafe stream.read(into: worker.readBuffer) {
         case .bytes(let count):
@@ -146,6 +155,7 @@ extension Fetch {
             if incoming.head.isEmpty {
                 unsafe parseHead(received)
             } else {
+                // Taken out while it is parsed: what is incomplete is appended anew.
                 unsafe incoming.head.append(contentsOf: received)
                 let all = incoming.head
                 incoming.head = []
@@ -210,6 +220,7 @@ extension Fetch {
         do throws(FramingError) {
             length = try response.bodyLength(to: request.method)
         } catch { return headIsInvalid(error) }
+        // Everything about the message is in place before the machine decides: its actions read the framing, and may end the fetch.
         incoming.body = BodyReader(length, limits: snapshot.limits)
         incoming.takenWithHead = 0
         notePersistence(of: response)
@@ -222,6 +233,7 @@ extension Fetch {
             length: incoming.body.missing, handling: request.handling(of: response.fields, by: snapshot),
             receivedAt: now)
         perform(retrieval.on(head: judged, staleMayServe: staleMayServe), arrived)
+        // The action may have ended the fetch, asked for another connection, or closed the client's connection.
         guard isIn(.receiving) else { return }
         precondition(holdsStream, "a body is read from the stream on which its head came")
         precondition(
@@ -264,6 +276,7 @@ extension Fetch {
             return count
         case .wouldBlock: return nil
         case .closed:
+            // RFC 9112 §8: a body with a length or in chunks that ends with its connection is incomplete.
             let isComplete = incoming.body.closed() == .complete
             incoming.persists = false
             feed(isComplete ? .ended(byClosing: true) : .brokeOff)
@@ -292,6 +305,8 @@ extension Fetch {
     /// Reads into a page of the sink, which saves a copy.
     private func readIntoSink(_ stream: OriginStream, _ page: UnsafeMutableRawBufferPointer) -> Bool {
         guard let count = unsafe readPiece(stream, into: page) else { return false }
+        // The bytes are in the page, but no reader sees them before `commit`. The machine counts them first, so that nobody is sent bytes
+        // beyond the announced end.
         guard case .deliver = retrieval.on(.received(count), now: worker.wallTime) else {
             preconditionFailure("the room was no larger than what may come")
         }
@@ -316,6 +331,7 @@ extension Fetch {
     private func consume(_ bytes: UnsafeRawBufferPointer) {
         let span = unsafe bytes.bindMemory(to: UInt8.self)
         var offset = 0
+        // Each piece may end the fetch: a client fails, or the origin sends more than it announced.
         while isIn(.receiving) {
             do throws(FramingError) {
                 switch unsafe try incoming.body.next(in: span.span, from: &offset) {
@@ -373,6 +389,8 @@ extension Fetch {
     private func isAppended(_ result: Body.AppendResult) -> Bool { if case .appended = result { true } else { false } }
 
     /// Ends one read: lets the readers on this worker send, and pauses the origin if one of them is too far behind.
+    ///
+    /// The readers send in here, and a reader that fails may end this fetch. So each step after the flush asks for the phase again.
     private func endOfRead() {
         worker.readers.flush()
         switch sink {
@@ -393,6 +411,7 @@ extension Fetch {
     /// finds this fetch by its number.
     private func holdBack(_ body: Body) {
         guard isIn(.receiving), body.writerShouldPause, let id else { return }
+        // The wake may be called at once, and by another thread. It posts a job, which finds a fetch that is paused.
         pause()
         body.awaitRoom(worker.wake { $0.fetches[id]?.resume() })
     }
@@ -440,6 +459,7 @@ extension Fetch {
 
     /// Returns the stream to its pool. The connection is reused only if both messages are complete and both sides agreed to it.
     func releaseStream(isComplete: Bool) {
+        // Detached first: the pool may lend the connection to another fetch within `finish`, and this fetch must not touch it then.
         let held = link
         link = .none
         isPaused = false

@@ -187,13 +187,15 @@ final class Fetch: TimedObject, OriginStreamOwner {
         tell(exchange)
     }
 
-    /// The client left, or its answer needs nothing more from this fetch.
+    /// The client left, or its answer needs nothing more from this fetch. The fetch may have ended when this returns, but it never calls the
+    /// exchange again: `client` is nil before the machine is told.
     func clientLeft() {
         client = nil
         let isStillNeeded =
             switch sink {
             case .store(let record): !isUnneeded(record)
             case .fill(let fill, _): !fill.body.isLeftByDisk
+            // No head has come yet. If there are followers, the fetch goes on for them.
             case .none: transfer.map { $0.followerCount > 0 } ?? false
             case .pass, .discard: false
             }
@@ -244,6 +246,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
 
     /// Runs work in which bodies may grow or end. Readers on this worker send afterwards, not from within the work.
     func turn(_ work: () -> Void) {
+        // The readers that `work` wakes send at its end, or where it flushes them on purpose (`endOfRead`).
         worker.readers.hold()
         work()
         worker.readers.release()

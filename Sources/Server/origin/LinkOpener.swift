@@ -186,6 +186,7 @@ final class LinkOpener: TimedObject {
     // MARK: the end
 
     private func becomeReady() {
+        // The owner gets a socket without events: it registers its own, and may release this opener within the call.
         becomeEnded()
         precondition(!isBeginning, "the owner is not called from within `begin`")
         precondition(ticket == nil && attempt == nil, "an open connection waits for no name and no other address")

@@ -88,6 +88,7 @@ final class OriginLink: TimedObject {
 
     func finish(_ ending: OriginStream.Ending) {
         precondition(owner != nil, "a loan ends once")
+        // Before the pool is told: it may lend the link to the next owner within that call.
         owner = nil
         switch ending {
         case .keep(let time):
@@ -198,6 +199,7 @@ final class OriginLink: TimedObject {
         case .wouldBlock:
             updateEvents()
         case .closed, .failed:
+            // Nothing of it can be sent any more, and a queue that is not empty would make the event fire for ever.
             dropPending()
             owner?.writeFailed()
         }

@@ -131,6 +131,7 @@ final class OriginPools {
 
     /// No link could be opened for the request.
     func openingFailed(_ failure: OpeningFailure, in pool: OriginPool, for streamRequest: StreamRequest) {
+        // The owner comes last: within that call it may ask for another stream to the same origin.
         discountOpen(in: pool)
         let refusal = failOver(streamRequest, after: failure)
         serveQueue(of: pool)
@@ -174,6 +175,7 @@ final class OriginPools {
 
     private func close(_ link: OriginLink) {
         precondition(link.pool.openCount > 0, "a link that is counted is closed")
+        // The place is free before the queue is served. Serving it may call other owners, never the one whose link this was.
         link.close()
         discountOpen(in: link.pool)
         serveQueue(of: link.pool)

@@ -85,6 +85,7 @@ final class StreamRequest: TimedObject {
 
     /// Ends the request. The owner is not called afterwards.
     func cancel() {
+        // Ended first, so that a second call does nothing.
         let was = state
         state = .ended
         switch was {

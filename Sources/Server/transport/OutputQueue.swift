@@ -101,6 +101,7 @@ package struct OutputQueue: ~Copyable {
                 return send(used)
             }
             unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: queued.baseAddress), iov_len: queued.count)
+            // The queue takes the first vector, and `rest` fills those behind it.
             let used = unsafe 1 + rest(UnsafeMutableBufferPointer(rebasing: vectors[1...]))
             precondition(used >= 1 && used <= vectors.count, "more vectors than there is room for")
             return send(used)

@@ -99,8 +99,10 @@ final class Delivery {
 
     private static func attach(to body: Body, at offset: Int) -> (ReaderID?, hasFallenBehind: Bool) {
         // A body that streamed through a window keeps only its length after the end of the transfer.
-        let state = body.state
-        guard state == .growing || state == .moved || body.isWindowed else { return (nil, false) }
+        switch body.state {
+        case .growing, .moved: break
+        case .complete, .failed, .partial: guard body.isWindowed else { return (nil, false) }
+        }
         let reader = body.attach(at: offset)
         return (reader, reader == nil)
     }

@@ -262,8 +262,8 @@ extension ClientConnection {
     /// Ends the delivery: no reader and no wake of it remains with the body.
     /// What is queued stays queued.
     func endDelivery() {
-        delivery?.end(cancelling: true)
-        delivery = nil
+        guard let ended = delivery.take() else { return }
+        ended.end(cancelling: true)
     }
 
     /// Everything queued has been sent. After an interim head the final one is still to come; otherwise the response ends.

@@ -84,7 +84,11 @@ package struct Transport: ~Copyable {
     /// When the event fires, ask for reading alone and for writing alone to find out which of them to try.
     package func awaits(_ event: Readiness, toRead: Bool, toWrite: Bool) -> Bool {
         switch channel {
-        case .plain: event == .read ? toRead : toWrite
+        case .plain:
+            switch event {
+            case .read: toRead
+            case .write: toWrite
+            }
         case .secured(let secured):
             toRead && secured.readAwaits == event || toWrite && secured.writeAwaits == event
         }

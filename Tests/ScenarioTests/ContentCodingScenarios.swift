@@ -340,7 +340,8 @@ struct ContentCodingScenarios {
             try client.ask("GET", "/a")
             var count = 0
             while count < 1 << 20 { count += try client.wire.read(max: 4096).count }
-            #expect(residentBytes() < before + 16 << 20)
+            // AddressSanitizer keeps what was freed, by all tests.
+            if !isSanitized { #expect(residentBytes() < before + 16 << 20) }
             #expect(try s.client().get("/a", "Accept-Encoding: gzip").body == Self.bomb)
         }
     }
@@ -444,6 +445,8 @@ struct ContentCodingScenarios {
 }
 
 /// VmRSS of this process, which Larder and the origin are part of.
+private let isSanitized = unsafe dlsym(nil, "__asan_init") != nil
+
 private func residentBytes() -> Int {
     guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
         let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS:") }),

@@ -325,7 +325,7 @@ struct UnknownLengthScenarios {
             let client = try s.client()
             try client.ask("GET", "/a")
             try s.waitUntilMoved(body.count)
-            #expect(s.largeFiles == 1)
+            try s.eventually("its file is there") { s.largeFiles == 1 }
             try s.restart()
             #expect(s.tier.backStore?.waitUntilLoaded() == true)
             try s.expectNothingStored()

@@ -19,7 +19,7 @@ package struct CacheUse: OptionSet, Sendable, Hashable {
     /// If the origin fails, serve the stored response, however stale it is, unless the response forbids that.
     package static var staleOnError: CacheUse { CacheUse(rawValue: 1 << 5) }
 
-    // That of the protocol would be called through its witness table in other modules.
+    // Other modules would call the `contains` of `OptionSet` through a witness table.
     package func contains(_ policy: CacheUse) -> Bool { rawValue & policy.rawValue == policy.rawValue }
 }
 

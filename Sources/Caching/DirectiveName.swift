@@ -46,7 +46,9 @@ enum DirectiveName: String, CaseIterable {
     }
     private static let spellings = allCases.map(Spelling.init)
 
-    /// The ends of a name in lower case. Only CR would be taken for another byte, "-", and no field value has one. Names of fewer than eight bytes are filled up with zeros.
+    /// The ends of a name in lower case. A name of fewer than eight bytes is filled up with zeros.
+    ///
+    /// The fold confuses CR with "-". No field value has a CR.
     private static func words(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) -> (UInt64, UInt64) {
         let raw = unsafe bytes.bytes
         let first = loadWord(raw, range.lowerBound) | fold

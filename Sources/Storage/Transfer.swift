@@ -95,7 +95,7 @@ final class TransferState: @unchecked Sendable {
     let key: StorageKey
     let keyBytes: [UInt8]
     let isOutdated = Atomic<Bool>(false)
-    /// Set once, in one step, and only read otherwise: the unchecked access is exclusive.
+    /// Nil until `settle`. Each access is one step under the lock, so no two overlap: the unchecked access is exclusive.
     var outcome: Transfer.Outcome? { unsafe uncheckedOutcome }
     @exclusivity(unchecked) private var uncheckedOutcome: Transfer.Outcome?
     private var followers: [(ticket: FollowTicket, wake: Wake)] = []

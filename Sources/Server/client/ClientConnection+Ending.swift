@@ -13,7 +13,7 @@ extension ClientConnection {
     func finishResponse() {
         guard phase == .answering else { return }
         precondition(delivery == nil && unsentBytes == 0, "a response ends behind its last byte")
-        // The exchange writes its log line and lets go of its fetch before it is released. Nothing that it does here writes to this client.
+        // The exchange writes its log line and detaches its fetch before it is released. Nothing that it does here writes to this client.
         if let exchange {
             exchange.finished()
             precondition(exchange.isAnswered, "a response that has not begun cannot end")
@@ -151,7 +151,7 @@ extension ClientConnection {
         worker.counters.closes.add(Int(reason.rawValue), 1)
         account.closeReason = reason
         worker.loop.timers.cancel(self)
-        // The body must not wait for a reader that is gone, and the fetch asks it who still reads when the exchange lets go.
+        // The body must not wait for a reader that is gone, and the fetch asks it who still reads when the exchange detaches it.
         endDelivery()
         let exchange = self.exchange
         self.exchange = nil

@@ -233,7 +233,7 @@ import Synchronization
         precondition(isOwnThread, "a worker is used by its own thread")
         isDraining = true
         listeners.removeAll()
-        // Clients first, then tunnels, then fetches: an exchange that ends lets go of its fetch, and a fetch returns its stream to the pools,
+        // Clients first, then tunnels, then fetches: an exchange that ends detaches its fetch, and a fetch returns its stream to the pools,
         // which close what is left. Closing the last client may call this again from `stopIfDrained`; every step may run twice.
         for client in clients.occupants { client.close(.stopped) }
         for tunnel in tunnels.values { tunnel.cancel() }

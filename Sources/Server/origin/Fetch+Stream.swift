@@ -57,7 +57,7 @@ extension Fetch {
     func openingFailed(_ refusal: Refusal, _ denial: Denial?) {
         precondition(!holdsStream, "a fetch has one stream at a time")
         turn {
-            // The wish has ended with this call. It must not be cancelled when the machine's next action releases the stream.
+            // The stream request has ended with this call. It must not be cancelled when the machine's next action releases the stream.
             link = .none
             if let denial { notify { $0.note(denial) } }
             feed(.notOpened(refusal))
@@ -465,7 +465,7 @@ extension Fetch {
         isPaused = false
         switch held {
         case .none: break
-        case .waiting(let wish): wish.cancel()
+        case .waiting(let streamRequest): streamRequest.cancel()
         case .lent(let stream):
             let isReusable = isComplete && incoming.persists && requestIsSent && stream.unsentBytes == 0
             stream.finish(isReusable ? .keep(for: incoming.keepAlive) : .close)

@@ -138,6 +138,9 @@ extension Exchange {
             refetch()
             return false
         }
+        // This exchange's own fetch may have stored the response a moment ago. It is detached before something else is waited for:
+        // otherwise it would still report to an exchange that has another fetch by then.
+        detachFetch()
         let work: @Sendable () -> Void = { tier.removeUnreadable(record, after: record.body.load(waits: true)) }
         let step = waitForDisk(work) { [unowned self] in needsLoading(record) ? refetch() : serve() }
         if step == .busy { refetch() }

@@ -1,5 +1,6 @@
 #include "clarder_tls.h"
 #include <openssl/ssl.h>
+#include <sys/prctl.h>
 
 int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context) {
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
@@ -19,3 +20,7 @@ void clarder_ssl_ctx_external_client_sessions(struct ssl_ctx_st *context) {
 int clarder_ssl_set_server_name(struct ssl_st *session, const char *name) {
     return (int)SSL_set_tlsext_host_name(session, name);
 }
+
+int clarder_hide_memory(void) { return prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L); }
+
+unsigned long clarder_name_flags(void) { return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB; }

@@ -11,3 +11,9 @@ int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context);
 int clarder_ssl_ctx_require_tls13(struct ssl_ctx_st *context);
 void clarder_ssl_ctx_external_client_sessions(struct ssl_ctx_st *context);
 int clarder_ssl_set_server_name(struct ssl_st *session, const char *name);
+
+/* prctl(2) with PR_SET_DUMPABLE 0: no core dump, no ptrace(2), no /proc/PID/mem for other processes. 0 or -1. */
+int clarder_hide_memory(void);
+
+/* X509_NAME_print_ex(3): RFC 4514, with UTF-8 as it is. */
+unsigned long clarder_name_flags(void);

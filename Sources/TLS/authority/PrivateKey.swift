@@ -1,0 +1,101 @@
+import COpenSSL
+
+/// Owns one reference to an `EVP_PKEY` with a private part.
+@safe final class PrivateKey: @unchecked Sendable {  // not changed after init; OpenSSL locks what it caches
+    enum Kind: Equatable {
+        /// An elliptic curve, and the number of its bits: 256, 384 or 521.
+        case ellipticCurve(bits: Int)
+        case rsa(bits: Int)
+        /// Neither a curve of NIST nor plain RSA: as OpenSSL names it.
+        case other(String)
+    }
+
+    /// Why a PEM text gives no key.
+    enum Failure: Error { case encrypted, unreadable(reason: String) }
+
+    let raw: OpaquePointer
+
+    private init(adopting raw: OpaquePointer) { unsafe self.raw = unsafe raw }
+
+    deinit { unsafe EVP_PKEY_free(raw) }
+
+    /// A new key on the curve P-256.
+    static func makeP256() -> PrivateKey {
+        guard let context = unsafe EVP_PKEY_CTX_new_id(EVP_PKEY_EC, nil) else {
+            preconditionFailure("no memory for a key")
+        }
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        var key: OpaquePointer?
+        let isMade =
+            unsafe EVP_PKEY_keygen_init(context) == 1
+            && EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1) == 1
+            && EVP_PKEY_keygen(context, &key) == 1
+        guard isMade, let key = unsafe key else { preconditionFailure("OpenSSL could not make a P-256 key") }
+        return unsafe PrivateKey(adopting: key)
+    }
+
+    /// Reads a key from PEM. Never asks on the terminal.
+    init(pem: [UInt8]) throws(Failure) {
+        ErrorQueue.clear()
+        var wasAsked = false
+        let key = unsafe withBIO(of: pem) { bio in
+            // OpenSSL calls the closure if the key is encrypted. There is no passphrase.
+            unsafe PEM_read_bio_PrivateKey(
+                bio, nil,
+                { _, _, _, asked in
+                    unsafe asked?.assumingMemoryBound(to: Bool.self).pointee = true
+                    return -1
+                }, &wasAsked)
+        }
+        guard let key = unsafe key else {
+            let reason = ErrorQueue.takeText()
+            throw wasAsked ? .encrypted : .unreadable(reason: reason)
+        }
+        unsafe raw = unsafe key
+    }
+
+    /// PKCS#8, without a passphrase.
+    var pem: [UInt8] { unsafe writtenToMemory { unsafe PEM_write_bio_PrivateKey($0, raw, nil, nil, 0, nil, nil) } }
+
+    /// SHA-256 of the public key, cut to 160 bits (RFC 7093 §2 method 1): names the key in certificates.
+    var identifier: [UInt8] {
+        var point = [UInt8](repeating: 0, count: 600)
+        var count = 0
+        let status = unsafe EVP_PKEY_get_octet_string_param(
+            raw, "pub", &point, point.count, &count)
+        precondition(status == 1, "a P-256 key has a public point")
+        return Array(Digest.sha256(point.prefix(count)).prefix(20))
+    }
+
+    var kind: Kind {
+        let bits = Int(unsafe EVP_PKEY_get_bits(raw))
+        switch unsafe EVP_PKEY_get_base_id(raw) {
+        case EVP_PKEY_EC where [256, 384, 521].contains(bits) && curve.hasPrefix("P-"):
+            return .ellipticCurve(bits: bits)
+        case EVP_PKEY_EC: return .other("EC on \(curve)")
+        case EVP_PKEY_RSA: return .rsa(bits: bits)
+        default:
+            let name = unsafe EVP_PKEY_get0_type_name(raw)
+            return .other(unsafe name.map { unsafe String(cString: $0) } ?? "unknown")
+        }
+    }
+
+    /// `P-256`, or what OpenSSL calls a curve that is not one of NIST.
+    private var curve: String {
+        var name = [CChar](repeating: 0, count: 80)
+        var count = 0
+        guard unsafe EVP_PKEY_get_group_name(raw, &name, name.count, &count) == 1 else { return "an unnamed curve" }
+        let text = String(decoding: name.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return ["prime256v1": "P-256", "secp384r1": "P-384", "secp521r1": "P-521"][text] ?? text
+    }
+}
+
+extension PrivateKey.Kind: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .ellipticCurve(let bits): "P-\(bits)"
+        case .rsa(let bits): "RSA \(bits)"
+        case .other(let name): name
+        }
+    }
+}

@@ -62,7 +62,8 @@ let package = Package(
         core("Access", ["Message", "Rules"]),
         core("Routing", ["Message", "Access"]),
         core("Transaction", ["Message", "Caching", "Access"]),
-        core("Forwarding", ["Message", "Framing", "Caching", "Access", "Transaction"]),
+        core("ClientSetup", ["Message"]),
+        core("Forwarding", ["Message", "Framing", "Caching", "Access", "Transaction", "ClientSetup"]),
         core("Settings", ["Message", "Rules", "Caching", "Access"]),
 
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
@@ -81,7 +82,7 @@ let package = Package(
             name: "Server",
             dependencies: [
                 "Message", "Framing", "Rules", "Caching", "Access", "Routing", "Transaction", "Forwarding", "Settings",
-                "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords", "CLarder",
+                "ClientSetup", "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords", "CLarder",
             ], swiftSettings: strict),
         .target(
             name: "Admin",
@@ -93,7 +94,8 @@ let package = Package(
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "Framing", "Rules", "Caching", "Access", "Settings", "YAML", "Passwords", "EventLoop", "TLS",
+                "Message", "Framing", "Rules", "Caching", "Access", "Settings", "ClientSetup", "YAML", "Passwords",
+                "EventLoop", "TLS",
                 "Compression", "Storage", "Disk", "DiskTools", "Server", "Admin", "CLarder",
             ], swiftSettings: strict),
 
@@ -109,7 +111,10 @@ let package = Package(
         tests("CachingTests", ["Caching", "Rules", "Message"]),
         tests("RoutingTests", ["Routing", "Access", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
-        tests("ForwardingTests", ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message"]),
+        tests(
+            "ForwardingTests",
+            ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message", "ClientSetup"]),
+        tests("ClientSetupTests", ["ClientSetup", "Message", "TLS", "ProgramUnderTest"]),
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
         tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage", "TLS"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
@@ -125,6 +130,7 @@ let package = Package(
             "ScenarioTests",
             [
                 "Admin", "Server", "Settings", "Rules", "Caching", "Access", "Message", "Framing", "Routing",
+                "ClientSetup",
                 "EventLoop", "Passwords", "TLS", "Compression", "Storage", "Transaction", "YAML",
             ]),
         tests(

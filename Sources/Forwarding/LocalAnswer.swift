@@ -1,3 +1,4 @@
+package import ClientSetup
 import Framing
 package import Message
 package import Transaction
@@ -6,20 +7,23 @@ package import Transaction
 package enum LocalAnswer {
     case refusal(Refusal)
     case response(status: UInt16, fields: Fields, body: [UInt8])
+    /// A page that sets up clients.
+    case page(PageResponse)
 
     /// Returns nil if the request is to be forwarded.
     ///
     /// - Parameters:
     ///   - hasDestination: the host of the target is a valid name or address.
     ///   - instance: tells this Larder from others in `Via`.
-    package init?(_ request: ReceivedRequest, hasDestination: Bool, instance: Instance) {
+    ///   - pages: what the proxy port answers to requests in origin-form.
+    package init?(_ request: ReceivedRequest, hasDestination: Bool, instance: Instance, pages: Pages) {
         if request.head.fields.present.contains(.via), LocalAnswer.isLoop(request.fields, instance: instance) {
             self = .refusal(.loopDetected)
             return
         }
         switch request.head.target.form {
         case .origin:
-            self = .refusal(.notAProxyRequest)
+            self = PageResponse(request, pages: pages).map { .page($0) } ?? .refusal(.notAProxyRequest)
             return
         case .asterisk:
             self = LocalAnswer.options
@@ -87,13 +91,25 @@ package enum LocalAnswer {
         status: UInt16, fields: Fields, body: [UInt8], persists: Bool, minorVersion: UInt8,
         date: WallTime, to out: inout [UInt8]
     ) {
+        appendHead(
+            status: status, fields: fields, length: body.count, persists: persists, minorVersion: minorVersion,
+            date: date, to: &out)
+        out.append(contentsOf: body)
+    }
+
+    /// Appends the head of a response.
+    ///
+    /// - Parameter length: the length of the body in bytes. Nil for a 304, which has none.
+    package static func appendHead(
+        status: UInt16, fields: Fields, length: Int?, persists: Bool, minorVersion: UInt8, date: WallTime,
+        to out: inout [UInt8]
+    ) {
         appendStatusLine(status, reason: nil, to: &out)
         out.append("Date: ")
         appendHTTPDate(date, to: &out)
         out.append("\r\nCache-Status: larder; detail=local\r\n")
         appendFieldLines(fields, to: &out)
-        HeadWriter.append(.contentLength, body.count, to: &out)
+        if let length { HeadWriter.append(.contentLength, length, to: &out) }
         HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)
-        out.append(contentsOf: body)
     }
 }

@@ -11,6 +11,15 @@ package enum Digest {
         return digest
     }
 
+    /// SHA-1 (FIPS 180-4): 20 bytes. For formats that demand it, and never for security.
+    package static func sha1(_ bytes: some Collection<UInt8>) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 20)
+        let message = Array(bytes)
+        let status = unsafe EVP_Digest(message, message.count, &digest, nil, EVP_sha1(), nil)
+        precondition(status == 1, "OpenSSL could not compute SHA-1")
+        return digest
+    }
+
     /// HMAC with SHA-256 (RFC 2104): 32 bytes.
     package static func hmacSHA256(key: [UInt8], _ bytes: some Collection<UInt8>) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: 32)

@@ -1,5 +1,6 @@
 import Access
 import Caching
+import ClientSetup
 import Forwarding
 import Framing
 import Message
@@ -259,17 +260,21 @@ struct LocalAnswerTests {
     {
         let received = try request(row.line, ["Host: h"] + row.fields)
         let kind: Kind =
-            switch LocalAnswer(received, hasDestination: true, instance: Instance(Array("(id)".utf8))) {
+            switch LocalAnswer(
+                received, hasDestination: true, instance: Instance(Array("(id)".utf8)), pages: Pages())
+            {
             case nil: .none
             case .refusal(let refusal): .refusal(refusal)
             case .response(let status, _, _): .response(status)
+            case .page(let page): .response(page.status)
             }
         #expect(kind == row.kind)
     }
 
     @Test func `an invalid host is refused`() throws {
         let received = try request("GET http://h/ HTTP/1.1", "Host: h")
-        guard case .refusal(.hostInvalid) = LocalAnswer(received, hasDestination: false, instance: Instance([1])) else {
+        let answer = LocalAnswer(received, hasDestination: false, instance: Instance([1]), pages: Pages())
+        guard case .refusal(.hostInvalid) = answer else {
             Issue.record("it is forwarded")
             return
         }
@@ -278,8 +283,8 @@ struct LocalAnswerTests {
     @Test func `TRACE returns the request without its secrets`() throws {
         let received = try request(
             "TRACE http://h/ HTTP/1.1", "Host: h", "Max-Forwards: 0", "Cookie: a=b", "Authorization: x", "X: 1")
-        guard case .response(_, _, let body) = LocalAnswer(received, hasDestination: true, instance: Instance([1]))
-        else {
+        let answer = LocalAnswer(received, hasDestination: true, instance: Instance([1]), pages: Pages())
+        guard case .response(_, _, let body) = answer else {
             Issue.record("it is not answered")
             return
         }

@@ -170,7 +170,22 @@ extension Exchange {
                     minorVersion: request.head.minorVersion, date: worker.wallTime, to: &$0)
             }
             stream.flush()
+        case .page(let page): answer(page)
         }
+    }
+
+    private func answer(_ page: PageResponse) {
+        isAnswered = true
+        stream.account.status = page.status
+        stream.account.outcome = .local
+        let body = page.sendsBody ? worker.pageBodies.body(of: page, tier: worker.zones[0].tier) : nil
+        stream.begin(delivery: body.map { Delivery(passing: $0, isChunked: false, trailers: nil) }) {
+            LocalAnswer.appendHead(
+                status: page.status, fields: page.fields, length: page.announcedLength, persists: stream.persists,
+                minorVersion: request.head.minorVersion, date: worker.wallTime, to: &$0)
+            if page.sendsBody, body == nil { $0 += page.body }
+        }
+        stream.flush()
     }
 
     /// Answers with an error. If the client has bytes of another answer already, resets the connection instead, so that the client sees

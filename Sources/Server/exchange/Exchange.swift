@@ -90,7 +90,8 @@ final class Exchange: FetchListener {
         }
         guard stream.hasPlace else { return refuse(.tooManyRequests) }
         if let local = LocalAnswer(
-            request, hasDestination: request.destination != nil, instance: worker.shared.instance)
+            request, hasDestination: request.destination != nil, instance: worker.shared.instance,
+            pages: snapshot.pages)
         {
             return answer(local)
         }

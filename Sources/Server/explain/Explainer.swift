@@ -72,10 +72,12 @@ struct Explainer {
             return (.refuse, "this address is not among the clients of this proxy")
         }
         switch LocalAnswer(
-            request, hasDestination: request.destination != nil, instance: proxy.shared.instance)
+            request, hasDestination: request.destination != nil, instance: proxy.shared.instance,
+            pages: snapshot.pages)
         {
         case .refusal(let refusal): return refused(refusal)
         case .response(let status, _, _): return (.local, "Larder itself answers this request, with status \(status)")
+        case .page(let page): return (.local, "Larder itself answers this request, with status \(page.status)")
         case nil: break
         }
         var machine = RequestMachine(request.forMachine(snapshot))

@@ -1,5 +1,6 @@
 package import Access
 package import Caching
+package import ClientSetup
 package import Message
 import Routing
 package import Settings
@@ -20,10 +21,15 @@ package final class Snapshot: Sendable {
     package let tls: TLSClientContext
     /// The schemes of `access.authentication`; nil if clients need not prove who they are.
     package let authenticator: Authenticator?
+    /// What the proxy port answers to clients that are to be set up.
+    package let pages: Pages
 
     /// - Parameter users: the users of `access.authentication.basic`. Nil: no user, so every password is wrong.
-    package init(configuration: Configuration, users: HtpasswdFile?) throws(TLSContextError) {
+    package init(
+        configuration: Configuration, users: HtpasswdFile?, pages: Pages = Pages()
+    ) throws(TLSContextError) {
         self.configuration = configuration
+        self.pages = pages
         access = AccessPolicy(from: configuration.access)
         var policy = CachePolicy()
         policy.heuristicLifetimeMax = Seconds(configuration.cache.heuristicLifetimeMax.components.seconds)

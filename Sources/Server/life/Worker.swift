@@ -50,6 +50,7 @@ import Synchronization
     private(set) var origins: OriginPools!
     var credentials: VerifiedCredentials
     let credentialDesk = CredentialDesk()
+    var pageBodies = PageBodies()
     /// The client connections that send when the present turn of a body's writer is over.
     private(set) var readers: ReaderQueue!
     private let thread = pthread_self()
@@ -201,6 +202,7 @@ import Synchronization
         self.snapshot = snapshot
         self.zones = zones
         copySettings(of: snapshot)
+        pageBodies.removeAll()
         credentials = Worker.credentialMemory(snapshot, shared)
     }
 

@@ -1,4 +1,5 @@
 import Access
+import ClientSetup
 import Foundation
 import Message
 import Server
@@ -21,11 +22,11 @@ final class Scenario {
     let directory: URL
     private var hasEnded = false
 
-    fileprivate init(_ configure: (inout Configuration, Scenario.Files) throws -> Void) throws {
+    fileprivate init(pages: Pages, _ configure: (inout Configuration, Scenario.Files) throws -> Void) throws {
         origin = try ScriptedOrigin()
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        snapshot = try Scenario.snapshot(in: directory, origin: origin, configure)
+        snapshot = try Scenario.snapshot(in: directory, origin: origin, pages: pages, configure)
         proxy = try Proxy.start(snapshot)
     }
 
@@ -67,7 +68,8 @@ final class Scenario {
     }
 
     private static func snapshot(
-        in directory: URL, origin: ScriptedOrigin, _ configure: (inout Configuration, Files) throws -> Void
+        in directory: URL, origin: ScriptedOrigin, pages: Pages = Pages(),
+        _ configure: (inout Configuration, Files) throws -> Void
     ) throws -> Snapshot {
         var configuration = Configuration()
         configuration.listen = [.tcp(IPAddress(v4: 0x7F00_0001), port: 0)]
@@ -82,7 +84,7 @@ final class Scenario {
         if let path = configuration.access.authentication?.usersFile {
             users = HtpasswdFile.parse(Array(try Data(contentsOf: URL(fileURLWithPath: path)))).file
         }
-        return try Snapshot(configuration: configuration, users: users)
+        return try Snapshot(configuration: configuration, users: users, pages: pages)
     }
 
     func client(receiveBuffer: CInt? = nil, from source: UInt32? = nil) throws -> ScriptedClient {
@@ -135,10 +137,10 @@ final class Scenario {
 
 /// Runs one scenario and fails where the origin saw something else than its script.
 func scenario(
-    _ configure: (inout Configuration, Scenario.Files) throws -> Void = { _, _ in },
+    pages: Pages = Pages(), _ configure: (inout Configuration, Scenario.Files) throws -> Void = { _, _ in },
     sourceLocation: SourceLocation = #_sourceLocation, _ play: (Scenario) throws -> Void
 ) throws {
-    let scenario = try Scenario(configure)
+    let scenario = try Scenario(pages: pages, configure)
     defer { scenario.remove() }
     do { try play(scenario) } catch {
         Issue.record("\(error)", sourceLocation: sourceLocation)

@@ -1,0 +1,331 @@
+/// Every tool, and what it takes to set it up: the one place where this is written down.
+///
+/// What is marked as tried was tried with the programs of Debian 12 and of the Python index, each setting alone. Everything else is from the
+/// documentation of the tool.
+extension Tool {
+    package static let all: [Tool] = [
+        Tool(
+            "curl", ["curl"],
+            proxy: variables("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+                + [.file("~/.curlrc", key: "proxy", .none)],
+            authority: [
+                .systemStore, .variable("CURL_CA_BUNDLE", .replaces), .variable("SSL_CERT_FILE", .replaces),
+                .variable("SSL_CERT_DIR", .adds), .file("~/.curlrc", key: "cacert", .replaces),
+            ],
+            traps: ["`HTTP_PROXY` in upper case is not read.", "`CURL_CA_BUNDLE` is read by curl, not by libcurl."]),
+        Tool(
+            "wget", ["wget"],
+            proxy: variables("http_proxy", "https_proxy") + [.file("~/.wgetrc", key: "http_proxy, https_proxy", .none)],
+            authority: [.systemStore, .file("~/.wgetrc", key: "ca_certificate", .adds)],
+            traps: ["No variable names a CA. `no_proxy=*` has no effect."]),
+        Tool(
+            "aria2", ["aria2c"],
+            proxy: variables("http_proxy", "https_proxy", "all_proxy")
+                + [.file("~/.aria2/aria2.conf", key: "all-proxy", .none)],
+            authority: [.systemStore, .file("~/.aria2/aria2.conf", key: "ca-certificate", .replaces)],
+            traps: ["In `no_proxy`, `example.org` does not mean the hosts below it; `.example.org` does."]),
+        Tool(
+            "git", ["git"],
+            proxy: variables("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+                + [.file("~/.gitconfig", key: "http.proxy", .none)],
+            authority: [
+                .systemStore, .variable("GIT_SSL_CAINFO", .adds), .file("~/.gitconfig", key: "http.sslCAInfo", .adds),
+            ],
+            traps: [
+                "`SSL_CERT_FILE` has no effect on Debian's git, which uses GnuTLS. Built with OpenSSL, "
+                    + "`GIT_SSL_CAINFO` replaces the system's certificates.", "`git@` and `ssh://` use no proxy.",
+            ]),
+        Tool(
+            "apt", ["apt-get"],
+            proxy: [.file("/etc/apt/apt.conf.d", key: "Acquire::http::Proxy, Acquire::https::Proxy", .none)]
+                + variables("http_proxy", "https_proxy"),
+            authority: [.systemStore, .file("/etc/apt/apt.conf.d", key: "Acquire::https::CaInfo", .replaces)],
+            traps: ["`sudo` drops the variables. apt downloads as the user `_apt`, who must be able to read the CA."]),
+        Tool(
+            "dnf", ["dnf"],
+            proxy: [.file("/etc/dnf/dnf.conf", key: "proxy", .none)]
+                + variables("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"),
+            authority: [.systemStore, .file("/etc/dnf/dnf.conf", key: "sslcacert", .adds)]),
+        Tool(
+            "pip", ["pip", "pip3"],
+            proxy: anyCase + [.variable("PIP_PROXY", .none), .file("pip.conf", key: "proxy", .none)],
+            authority: [
+                .systemStore, .variable("PIP_CERT", .replaces), .variable("REQUESTS_CA_BUNDLE", .replaces),
+                .variable("CURL_CA_BUNDLE", .replaces), .variable("SSL_CERT_FILE", .replaces),
+                .file("pip.conf", key: "cert", .replaces),
+            ],
+            traps: [
+                "From 24.2 on pip reads the system's certificates, and the variables add to them. Before, it reads a "
+                    + "file of its own.", "An isolated build inherits the variables, and not `--cert`.",
+            ]),
+        Tool(
+            "uv", ["uv"],
+            proxy: anyCase + allProxy + [.file("uv.toml", key: "http-proxy, https-proxy", .none)],
+            authority: [.variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .replaces)],
+            traps: [
+                "It reads the system's certificates only with `UV_SYSTEM_CERTS=1` (`UV_NATIVE_TLS` before 0.11). It "
+                    + "ignores `REQUESTS_CA_BUNDLE`."
+            ]),
+        Tool(
+            "poetry", ["poetry"], proxy: anyCase + allProxy,
+            authority: [.variable("REQUESTS_CA_BUNDLE", .replaces), .variable("CURL_CA_BUNDLE", .replaces)]),
+        Tool(
+            "pdm", ["pdm"], proxy: anyCase + allProxy,
+            authority: [
+                .systemStore, .variable("REQUESTS_CA_BUNDLE", .replaces), .variable("CURL_CA_BUNDLE", .replaces),
+                .variable("SSL_CERT_FILE", .replaces), .file("pdm config", key: "pypi.ca_certs", .replaces),
+            ]),
+        Tool(
+            "conda, mamba", ["conda", "mamba", "micromamba"],
+            proxy: anyCase + [.file("~/.condarc", key: "proxy_servers", .none)],
+            authority: [
+                .variable("CONDA_SSL_VERIFY", .replaces), .variable("MAMBA_SSL_VERIFY", .replaces),
+                .variable("REQUESTS_CA_BUNDLE", .replaces), .file("~/.condarc", key: "ssl_verify", .replaces),
+            ], isTried: false),
+        Tool(
+            "Python: urllib, aiohttp", ["python3"], proxy: anyCase,
+            authority: [.systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds)],
+            traps: ["aiohttp reads the proxy's variables only with `trust_env=True`."]),
+        Tool(
+            "Python: requests", [], proxy: anyCase + allProxy,
+            authority: [.variable("REQUESTS_CA_BUNDLE", .replaces), .variable("CURL_CA_BUNDLE", .replaces)],
+            traps: ["Without a variable it reads the file of certifi, and never the system's certificates."]),
+        Tool(
+            "Python: httpx, huggingface-hub", ["hf"], proxy: anyCase + allProxy,
+            authority: [.variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .replaces)]),
+        Tool(
+            "aws", ["aws"], proxy: anyCase,
+            authority: [
+                .variable("AWS_CA_BUNDLE", .replaces), .variable("REQUESTS_CA_BUNDLE", .replaces),
+                .file("~/.aws/config", key: "ca_bundle", .replaces),
+            ], traps: ["botocore reads a file of its own without a variable."]),
+        Tool(
+            "gcloud", ["gcloud"], proxy: anyCase,
+            authority: [
+                .variable("CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", .replaces), .variable("HTTPLIB2_CA_CERTS", .replaces),
+            ], isTried: false),
+        Tool(
+            "npm", ["npm"],
+            proxy: anyCase
+                + [
+                    .variable("npm_config_proxy", .none), .variable("npm_config_https_proxy", .none),
+                    .file("~/.npmrc", key: "proxy, https-proxy", .none),
+                ],
+            authority: [
+                .variable("NODE_EXTRA_CA_CERTS", .adds), .variable("npm_config_cafile", .replaces),
+                .file("~/.npmrc", key: "cafile", .replaces),
+            ],
+            traps: ["It does not read the system's certificates. Each package's own downloads follow their own rules."]),
+        Tool(
+            "yarn 1", ["yarn", "yarnpkg"],
+            proxy: anyCase
+                + [
+                    .variable("YARN_PROXY", .none), .variable("YARN_HTTPS_PROXY", .none),
+                    .file("~/.yarnrc", key: "proxy, https-proxy", .none),
+                ],
+            authority: [
+                .variable("NODE_EXTRA_CA_CERTS", .adds), .variable("YARN_CAFILE", .replaces),
+                .file("~/.yarnrc", key: "cafile", .replaces),
+            ]),
+        Tool(
+            "yarn 2 and later", ["yarn", "yarnpkg"],
+            proxy: [.variable("YARN_HTTP_PROXY", .none), .variable("YARN_HTTPS_PROXY", .none)],
+            authority: [
+                .variable("NODE_EXTRA_CA_CERTS", .adds), .variable("YARN_HTTPS_CA_FILE_PATH", .replaces),
+            ], isTried: false,
+            traps: ["It ignores `HTTPS_PROXY`. What corepack downloads follows neither setting."]),
+        Tool(
+            "pnpm", ["pnpm"], proxy: anyCase,
+            authority: [.variable("NODE_EXTRA_CA_CERTS", .adds), .file("~/.npmrc", key: "cafile", .replaces)],
+            isTried: false),
+        Tool(
+            "node", ["node"],
+            proxy: variables("NODE_USE_ENV_PROXY")
+                + [.option("setGlobalDispatcher(new ProxyAgent(url))", .none)],
+            authority: [
+                .variable("NODE_EXTRA_CA_CERTS", .adds),
+                .option("--use-openssl-ca with SSL_CERT_FILE", .replaces), .option("--use-system-ca", .adds),
+            ],
+            traps: [
+                "`fetch` reads the proxy's variables only with `NODE_USE_ENV_PROXY=1`, from Node 22.21 and 24 on. Older "
+                    + "ones use no proxy.", "It asks for `http` URLs through CONNECT as well.",
+                "A library that passes `ca` itself ignores both settings.",
+            ]),
+        Tool(
+            "deno", ["deno"], proxy: anyCase,
+            authority: [.variable("DENO_CERT", .adds), .variable("DENO_TLS_CA_STORE", .replaces)], isTried: false),
+        Tool(
+            "bun", ["bun"], proxy: anyCase, authority: [.variable("NODE_EXTRA_CA_CERTS", .adds)], isTried: false),
+        Tool(
+            "cargo", ["cargo"],
+            proxy: variables("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "CARGO_HTTP_PROXY")
+                + [.file("~/.cargo/config.toml", key: "http.proxy", .none)],
+            authority: [
+                .systemStore, .variable("CARGO_HTTP_CAINFO", .replaces), .variable("SSL_CERT_FILE", .replaces),
+                .variable("SSL_CERT_DIR", .adds), .file("~/.cargo/config.toml", key: "http.cainfo", .replaces),
+            ], traps: ["Dependencies from git follow git's settings if `net.git-fetch-with-cli` is on."]),
+        Tool(
+            "go, and programs in Go", ["go"], proxy: anyCase,
+            authority: [.systemStore, .variable("SSL_CERT_FILE", .adds), .variable("SSL_CERT_DIR", .adds)],
+            traps: ["Requests to localhost never use the proxy. On macOS and Windows only the system's store counts."]),
+        Tool(
+            "java", ["java"],
+            proxy: [
+                .variable("JAVA_TOOL_OPTIONS", .none), .option("-Dhttp.proxyHost, -Dhttps.proxyHost", .none),
+            ],
+            authority: [
+                .systemStore, .variable("JAVA_TOOL_OPTIONS", .replaces),
+                .option("-Djavax.net.ssl.trustStore", .replaces),
+            ],
+            traps: [
+                "It reads no variable of the proxy. With `JAVA_TOOL_OPTIONS` every virtual machine prints a line on "
+                    + "standard error.",
+                "Debian's Java reads the system's certificates; others have their own, of which `setup.sh` makes a copy "
+                    + "with the CA in it.",
+            ]),
+        Tool(
+            "maven", ["mvn"],
+            proxy: [
+                .file("settings.xml", key: "<proxies>", .none), .variable("MAVEN_OPTS", .none),
+                .variable("JAVA_TOOL_OPTIONS", .none),
+            ],
+            authority: [
+                .systemStore, .variable("MAVEN_OPTS", .replaces), .variable("JAVA_TOOL_OPTIONS", .replaces),
+            ]),
+        Tool(
+            "gradle", ["gradle"],
+            proxy: [
+                .variable("JAVA_TOOL_OPTIONS", .none), .file("~/.gradle/gradle.properties", key: "systemProp.*", .none),
+            ],
+            authority: [.systemStore, .variable("JAVA_TOOL_OPTIONS", .replaces)], isTried: false,
+            traps: ["Its daemon keeps the settings with which it was started: `gradle --stop`."]),
+        Tool(
+            "gem", ["gem"], proxy: anyCase,
+            authority: [
+                .systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds),
+                .file("~/.gemrc", key: ":ssl_ca_cert:", .adds),
+            ]),
+        Tool(
+            "bundler", ["bundle"], proxy: anyCase,
+            authority: [
+                .systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds),
+                .variable("BUNDLE_SSL_CA_CERT", .unknown),
+            ]),
+        Tool(
+            "composer", ["composer"], proxy: anyCase + allProxy,
+            authority: [
+                .systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds),
+                .variable("COMPOSER_CAFILE", .replaces), .file("composer config", key: "cafile", .replaces),
+            ]),
+        Tool(
+            "dotnet, nuget", ["dotnet"], proxy: anyCase,
+            authority: [.systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds)],
+            isTried: false),
+        Tool(
+            "skopeo, podman, buildah", ["skopeo", "podman", "buildah"], proxy: anyCase,
+            authority: [
+                .systemStore, .variable("SSL_CERT_FILE", .adds), .variable("SSL_CERT_DIR", .adds),
+                .file("/etc/containers/certs.d/HOST", key: "ca.crt", .adds),
+            ], traps: ["`certs.d` is for one host. Layers often come from another."]),
+        Tool(
+            "docker", ["dockerd"],
+            proxy: [
+                .file("/etc/docker/daemon.json", key: "proxies", .none), .option("the environment of its unit", .none),
+            ], authority: [.systemStore], isTried: false,
+            traps: [
+                "The daemon downloads, so it needs the variables: put the output of `setup.sh --print systemd` into "
+                    + "`/etc/systemd/system/docker.service.d/larder.conf`, and restart it.",
+                "Builds and containers have an environment of their own: `--print dockerfile`.",
+            ]),
+        Tool(
+            "nix", ["nix"], proxy: anyCase, authority: [.variable("NIX_SSL_CERT_FILE", .replaces)], isTried: false,
+            traps: ["The daemon has an environment of its own: `ssl-cert-file` in `nix.conf`."]),
+        Tool(
+            "mix, rebar3", ["mix", "rebar3"], proxy: anyCase, authority: [.variable("HEX_CACERTS_PATH", .replaces)],
+            isTried: false),
+        Tool(
+            "julia", ["julia"], proxy: anyCase, authority: [.variable("JULIA_SSL_CA_ROOTS_PATH", .replaces)],
+            isTried: false),
+        Tool(
+            "Perl: LWP", ["perl"], proxy: variables("http_proxy", "https_proxy"),
+            authority: [.variable("PERL_LWP_SSL_CA_FILE", .replaces)], isTried: false),
+        Tool(
+            "gRPC", [], proxy: variables("grpc_proxy", "https_proxy", "http_proxy"),
+            authority: [.variable("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", .replaces)], isTried: false,
+            traps: ["It needs HTTP/2 inside the tunnel, so its hosts cannot be intercepted."]),
+        Tool(
+            "Chromium", ["chromium", "google-chrome"],
+            proxy: [.file("/etc/chromium/policies/managed", key: "ProxySettings", .none)] + anyCase + allProxy,
+            authority: [
+                .file("/etc/chromium/policies/managed", key: "CACertificates", .adds),
+                .file("~/.pki/nssdb", key: "certutil -A -t C,,", .adds),
+            ], traps: ["The desktop's settings come before the variables. Snap and Flatpak have a home of their own."]),
+        Tool(
+            "Firefox", ["firefox", "firefox-esr"],
+            proxy: [.file("/etc/firefox/policies/policies.json", key: "Proxy", .none), .option("/proxy.pac", .none)],
+            authority: [.file("/etc/firefox/policies/policies.json", key: "Certificates.Install", .adds)],
+            isTried: false, traps: ["It has a store of its own, so this is done by hand."]),
+    ]
+
+    private static let anyCase = variables("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY")
+    private static let allProxy = variables("all_proxy", "ALL_PROXY")
+    private static func variables(_ names: String...) -> [Source] { names.map { .variable($0, .none) } }
+}
+
+extension SetupVariable {
+    /// In the order in which they are written. Those of files come last.
+    package static let all: [SetupVariable] =
+        ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"].map {
+            SetupVariable(name: $0, value: .proxy, needsAuthority: false)
+        }
+        + ["no_proxy", "NO_PROXY"].map { SetupVariable(name: $0, value: .exceptions, needsAuthority: false) }
+        + [
+            SetupVariable(name: "NODE_USE_ENV_PROXY", value: .literal("1"), needsAuthority: false),
+            SetupVariable(name: "JAVA_TOOL_OPTIONS", value: .javaOptions, needsAuthority: false),
+        ]
+        + [
+            "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
+            "AWS_CA_BUNDLE", "BUNDLE_SSL_CA_CERT", "COMPOSER_CAFILE", "CONDA_SSL_VERIFY", "MAMBA_SSL_VERIFY",
+            "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", "HTTPLIB2_CA_CERTS", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+            "HEX_CACERTS_PATH", "JULIA_SSL_CA_ROOTS_PATH", "PERL_LWP_SSL_CA_FILE", "NIX_SSL_CERT_FILE",
+        ].map { SetupVariable(name: $0, value: .bundle, needsAuthority: true) }
+        + [
+            SetupVariable(name: "NODE_EXTRA_CA_CERTS", value: .authority, needsAuthority: true),
+            SetupVariable(name: "DENO_CERT", value: .authority, needsAuthority: true),
+            SetupVariable(name: "DENO_TLS_CA_STORE", value: .literal("system,mozilla"), needsAuthority: true),
+        ]
+}
+
+extension SetupStep {
+    static let all: [SetupStep] = [
+        SetupStep(
+            tools: ["apt"], scope: .system, condition: #"[ -d "$root/etc/apt/apt.conf.d" ]"#, needsAuthority: false,
+            place: "/etc/apt/apt.conf.d/90larder", commands: ["apt_settings | write_file /etc/apt/apt.conf.d/90larder"]),
+        SetupStep(
+            tools: ["dnf"], scope: .system, condition: #"[ -f "$root/etc/dnf/dnf.conf" ]"#, needsAuthority: false,
+            place: "/etc/dnf/dnf.conf", commands: ["set_up_dnf"]),
+        SetupStep(
+            tools: ["maven"], scope: .system, condition: #"[ -f "$root/etc/maven/settings.xml" ]"#,
+            needsAuthority: false, place: "/etc/maven/settings.xml",
+            commands: ["set_up_maven /etc/maven/settings.xml"]),
+        SetupStep(
+            tools: ["Chromium"], scope: .system, condition: "is_installed chromium", needsAuthority: false,
+            place: "/etc/chromium/policies/managed/larder.json",
+            commands: ["chromium_policy | write_file /etc/chromium/policies/managed/larder.json"]),
+        SetupStep(
+            tools: ["Chromium"], scope: .system, condition: "is_installed google-chrome", needsAuthority: false,
+            place: "/etc/opt/chrome/policies/managed/larder.json",
+            commands: ["chromium_policy | write_file /etc/opt/chrome/policies/managed/larder.json"]),
+        SetupStep(
+            tools: ["maven"], scope: .user, condition: "is_installed mvn", needsAuthority: false,
+            place: "~/.m2/settings.xml", commands: [#"set_up_maven "$HOME/.m2/settings.xml""#]),
+        SetupStep(
+            tools: ["wget"], scope: .user, condition: "is_installed wget", needsAuthority: true, place: "~/.wgetrc",
+            commands: ["set_up_wget"]),
+        SetupStep(
+            tools: ["Chromium"], scope: .user,
+            condition:
+                #"is_installed certutil && { is_installed chromium || is_installed google-chrome || [ -f "$HOME/.pki/nssdb/cert9.db" ]; }"#,
+            needsAuthority: true, place: "~/.pki/nssdb", commands: ["set_up_nss"]),
+    ]
+}

@@ -1,0 +1,136 @@
+/// The settings of tools that read files.
+let setupScriptTools = #"""
+    # The exceptions of --no-proxy in the form of apt: each host alone.
+    apt_exceptions() {
+        for name in $(printf '%s' "$exceptions" | tr ',' ' '); do
+            case $name in
+            .* | *[*/:]*) continue ;;
+            esac
+            echo "Acquire::http::Proxy::$name \"DIRECT\";"
+            echo "Acquire::https::Proxy::$name \"DIRECT\";"
+        done
+    }
+
+    apt_settings() {
+        echo "Acquire::http::Proxy \"$proxy_url\";"
+        echo "Acquire::https::Proxy \"$proxy_url\";"
+        apt_exceptions
+    }
+
+    # The same for Java: "|" between them, and "*" where other programs mean every name below.
+    java_exceptions() {
+        printf '%s' "$exceptions" | tr ',' '\n' | while read -r name || [ -n "$name" ]; do
+            case $name in
+            '' | */*) continue ;;
+            *:*) printf '[%s]|' "$name" ;;
+            '*' | '*'*) printf '%s|' "$name" ;;
+            .*) printf '*%s|' "$name" ;;
+            *[!0-9.]*) printf '%s|*.%s|' "$name" "$name" ;;
+            *) printf '%s|' "$name" ;;
+            esac
+        done | sed 's/|$//'
+    }
+
+    # The options of a Java virtual machine, one in a line.
+    java_options() {
+        for scheme in http https; do
+            echo "-D$scheme.proxyHost=$proxy_host"
+            echo "-D$scheme.proxyPort=$proxy_port"
+        done
+        echo "-Dhttp.nonProxyHosts=$(java_exceptions)"
+        [ -f "$root$trust_store" ] || return 0
+        echo "-Djavax.net.ssl.trustStore=$trust_store"
+        echo "-Djavax.net.ssl.trustStorePassword=changeit"
+    }
+
+    maven_proxies() {
+        for scheme in http https; do
+            cat <<END
+        <proxy>
+          <id>larder-$scheme</id>
+          <active>true</active>
+          <protocol>$scheme</protocol>
+          <host>$proxy_host</host>
+          <port>$proxy_port</port>
+          <nonProxyHosts>$(java_exceptions)</nonProxyHosts>
+        </proxy>
+    END
+        done
+    }
+
+    # Maven takes the first active proxy of each protocol. $1: settings.xml.
+    set_up_maven() {
+        if [ ! -e "$root$1" ] || ! without_block <"$root$1" | grep -q .; then
+            {
+                echo "<settings>"
+                echo "  <proxies>"
+                maven_proxies
+                echo "  </proxies>"
+                echo "</settings>"
+            } | write_file "$1"
+            return
+        fi
+        maven_proxies | write_block "$1" after '<proxies>' '<!--' ' -->' && return
+        {
+            echo "  <proxies>"
+            maven_proxies
+            echo "  </proxies>"
+        } | write_block "$1" before '</settings>' '<!--' ' -->' ||
+            warn "$1 was left alone: it has no line with <proxies> or </settings>"
+    }
+
+    set_up_dnf() {
+        if has_setting /etc/dnf/dnf.conf proxy; then
+            warn "/etc/dnf/dnf.conf was left alone: it sets a proxy already"
+            return
+        fi
+        echo "proxy=$proxy_url" | write_block /etc/dnf/dnf.conf after '[main]' '#' '' ||
+            warn "/etc/dnf/dnf.conf was left alone: it has no line [main]"
+    }
+
+    set_up_wget() {
+        if has_setting "$HOME/.wgetrc" ca_certificate; then
+            warn "$HOME/.wgetrc was left alone: it sets ca_certificate already"
+            return
+        fi
+        echo "ca_certificate = $bundle" | write_block "$HOME/.wgetrc" end '' '#' ''
+    }
+
+    # A policy for every user of Chromium. The certificates are in base 64 without line ends.
+    chromium_policy() {
+        printf '{\n  "ProxySettings": { "ProxyMode": "fixed_servers", "ProxyServer": "%s", "ProxyBypassList": "%s" }' \
+            "$proxy_at" "$exceptions"
+        if [ "$has_authority" = yes ]; then
+            printf ',\n  "CACertificates": [ '
+            number=1
+            while [ -f "$work/chosen.$number" ]; do
+                [ "$number" = 1 ] || printf ', '
+                printf '"%s"' "$(grep -v -e -- "$work/chosen.$number" | tr -d '\n')"
+                number=$((number + 1))
+            done
+            printf ' ]'
+        fi
+        printf '\n}\n'
+    }
+
+    # The database in which Chromium looks for certificates of this user.
+    set_up_nss() {
+        database=$HOME/.pki/nssdb
+        if [ ! -f "$database/cert9.db" ]; then
+            make_directory "$HOME/.pki"
+            make_directory "$database"
+            certutil -N -d "sql:$database" --empty-password || return 0
+            remember newnss "$database"
+        fi
+        number=1
+        while [ -f "$work/chosen.$number" ]; do
+            certutil -D -d "sql:$database" -n "Larder setup $number" 2>/dev/null
+            certutil -A -d "sql:$database" -n "Larder setup $number" -t C,, -i "$work/chosen.$number" ||
+                warn "certutil cannot add the certificate to $database"
+            number=$((number + 1))
+        done
+        remember nss "$database"
+        say "  $database"
+    }
+
+    """#

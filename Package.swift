@@ -138,7 +138,7 @@ let package = Package(
             [
                 "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Disk",
                 "DiskTools", "DiskTier",
-                "Storage", "Server", "CLarder", "larder",
+                "Storage", "Server", "TLS", "CLarder", "larder",
             ]),
         tests("ClientTests", ["EventLoop", "larder", "ProgramUnderTest"]),
         tests("CrashTests", ["EventLoop", "larder", "ProgramUnderTest"]),

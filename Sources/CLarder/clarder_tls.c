@@ -1,4 +1,6 @@
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "clarder_tls.h"
+#include <openssl/ec.h>
 #include <openssl/ssl.h>
 #include <sys/prctl.h>
 
@@ -24,3 +26,12 @@ int clarder_ssl_set_server_name(struct ssl_st *session, const char *name) {
 int clarder_hide_memory(void) { return prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L); }
 
 unsigned long clarder_name_flags(void) { return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB; }
+
+struct evp_pkey_st *clarder_new_p256_key(void) {
+    EC_KEY *own = EC_KEY_new_by_curve_name(NID_X9_62_prime256v1);
+    EVP_PKEY *key = EVP_PKEY_new();
+    if (own && key && EC_KEY_generate_key(own) == 1 && EVP_PKEY_assign_EC_KEY(key, own) == 1) return key;
+    EVP_PKEY_free(key);
+    EC_KEY_free(own);
+    return NULL;
+}

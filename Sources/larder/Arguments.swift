@@ -62,7 +62,9 @@ struct Arguments: Equatable {
         _ word: String, from rest: inout ArraySlice<String>, for command: Command
     ) throws(UsageError) {
         let (option, attached) = try option(of: word, for: command)
-        guard values[option] == nil || option.isRepeatable else { throw UsageError("\(option.long) is given twice") }
+        guard values[option] == nil || command.allowsRepetition(of: option) else {
+            throw UsageError("\(option.long) is given twice")
+        }
         guard let name = option.value else {
             guard attached == nil else { throw UsageError("\(option.long) takes no value") }
             values[option] = [""]

@@ -7,16 +7,17 @@ enum Command: String, CaseIterable {
     var isPartOfThisVersion: Bool {
         switch self {
         case .serve, .check, .purge, .stats, .ls, .du, .top, .explain, .warm, .verify, .export, .import, .passwd,
-            .version:
+            .ca, .version:
             true
-        case .ca, .doctor: false
+        case .doctor: false
         }
     }
 
     /// The arguments, for the first line of the help.
     var synopsis: String {
         switch self {
-        case .serve, .check, .stats, .verify, .version, .ca, .doctor: ""
+        case .serve, .check, .stats, .verify, .version, .doctor: ""
+        case .ca: AuthorityVerb.allCases.map(\.rawValue).joined(separator: "|")
         case .export, .import: "FILE.tar"
         case .ls, .du, .top: "[PREFIX] [CONDITION]..."
         case .purge: "[URL] [CONDITION]... | --all"
@@ -41,7 +42,7 @@ enum Command: String, CaseIterable {
         case .export: "write the stored responses of a zone's disk to an archive, for a site without a network"
         case .import: "read the stored responses of an archive into a zone's disk"
         case .passwd: "set a password in an htpasswd file, or delete a user"
-        case .ca: "create and show the certificate authority for intercepting TLS"
+        case .ca: "create, show and replace the certificate authority for opened hosts"
         case .doctor: "look for common problems"
         case .version: "show the version"
         }
@@ -62,7 +63,17 @@ enum Command: String, CaseIterable {
         case .export, .import: [.zone, .host, .prefix, .dryRun, .config, .json, .help]
         case .passwd: [.delete, .config, .help]
         case .version: [.config, .json, .help]
-        case .ca, .doctor: [.config, .json, .help]
+        case .ca: AuthorityVerb.allOptions + [.config, .json, .help]
+        case .doctor: [.config, .json, .help]
         }
+    }
+
+    /// The first word of the arguments and its meaning, for a command that does several things.
+    var verbs: [(name: String, meaning: String)] {
+        self == .ca ? AuthorityVerb.allCases.map { ($0.rawValue, $0.meaning) } : []
+    }
+
+    func allowsRepetition(of option: Option) -> Bool {
+        option.isRepeatable || (self == .ca && (option == .host || option == .node))
     }
 }

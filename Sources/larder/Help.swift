@@ -25,6 +25,8 @@ func helpText(of command: Command) -> String {
     let synopsis = command.synopsis.isEmpty ? "" : " \(command.synopsis)"
     var lines = ["Usage: larder \(command.rawValue)\(synopsis) [OPTION]...", "", "  \(command.meaning)"]
     if !command.isPartOfThisVersion { lines.append("  (not part of this version)") }
+    if !command.verbs.isEmpty { lines.append("") }
+    lines += command.verbs.map { "  \(padded($0.name, 9))\($0.meaning)" }
     lines += ["", "Options:"]
     for option in command.options {
         let short = option.short.map { "\($0), " } ?? ""

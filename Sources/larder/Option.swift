@@ -5,6 +5,9 @@ enum Option: String, CaseIterable {
     case olderThan = "older-than"
     case dryRun = "dry-run"
     case repair
+    case out, days, unconstrained, node, finish, undo
+    case keepRootKey = "keep-root-key"
+    case rootKey = "root-key"
     case by, count, header, `as`, client, from, page, proxy, jobs, retries, user
 
     /// Options that select stored responses. If several are given, all of them must hold.
@@ -30,20 +33,21 @@ enum Option: String, CaseIterable {
     /// The name of the value in the help. Nil if the option takes no value.
     var value: String? {
         switch self {
-        case .config, .from: "FILE"
+        case .config, .from, .keepRootKey, .rootKey: "FILE"
+        case .out: "DIR"
         case .url, .prefix, .page: "URL"
         case .host: "HOST"
         case .socket: "PATH"
         case .tag: "TAG"
         case .type: "TYPE"
-        case .zone, .user, .as: "NAME"
+        case .zone, .user, .as, .node: "NAME"
         case .storage: "POLICY"
         case .olderThan: "AGE"
         case .by: "WHAT"
-        case .count, .jobs, .retries: "N"
+        case .count, .jobs, .retries, .days: "N"
         case .header: "LINE"
         case .client, .proxy: "ADDRESS"
-        case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair: nil
+        case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair, .unconstrained, .finish, .undo: nil
         }
     }
 
@@ -67,6 +71,14 @@ enum Option: String, CaseIterable {
         case .delete: "delete the user instead of setting the password"
         case .dryRun: "only count; change nothing"
         case .repair: "repair what can be repaired; the proxy must not be running"
+        case .out: "the directory of the authority (default: /etc/larder/ca)"
+        case .days: "how long new certificates are valid (default: 397)"
+        case .unconstrained: "permit the authority to certify every name"
+        case .node: "the name of a machine that gets an intermediate of its own; can be repeated"
+        case .keepRootKey: "write the root's key to this file instead of destroying it"
+        case .rootKey: "the root's key, as --keep-root-key wrote it"
+        case .finish: "rotate: use the next authority"
+        case .undo: "rotate: give up the next authority; install: remove what install added"
         case .by: "sort by hits (default) or by bytes"
         case .count: "how many lines to show (default: 10)"
         case .header: "a header of the request (\"Name: value\"); can be repeated"

@@ -4,6 +4,7 @@
 
 struct ssl_st;
 struct ssl_ctx_st;
+struct evp_pkey_st;
 
 /* TLS 1.2 or later; buffers released when idle; partial writes from moving buffers; no renegotiation. */
 int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context);
@@ -17,3 +18,7 @@ int clarder_hide_memory(void);
 
 /* X509_NAME_print_ex(3): RFC 4514, with UTF-8 as it is. */
 unsigned long clarder_name_flags(void);
+
+/* A new P-256 key in the representation of OpenSSL 1.1: X509_set_pubkey(3) takes 7 us with it, and 400 us with a key
+   of a provider, which it encodes and decodes. NULL if it could not be made. */
+struct evp_pkey_st *clarder_new_p256_key(void);

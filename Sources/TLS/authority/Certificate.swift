@@ -38,6 +38,8 @@ import Glibc
 
     var pem: [UInt8] { unsafe writtenToMemory { unsafe PEM_write_bio_X509($0, raw) } }
 
+    var keyKind: String { unsafe PrivateKey.Kind(of: X509_get0_pubkey(raw)).description }
+
     // Names and times
 
     var subject: String { unsafe nameText(unsafe X509_get_subject_name(raw)) }

@@ -9,7 +9,7 @@ package final class CertificateAuthority: Sendable {
     let issuerKey: PrivateKey
     /// The issuer, and above it the certificates of the file that have signed each other.
     let path: [Certificate]
-    let leafKey = PrivateKey.makeP256()
+    let leafKey = PrivateKey.makeForLeaves()
     /// What a server sends after the leaf: the path without a root.
     let chain: CertificateStack
     /// The identifier of the issuer's key, as the issuer's certificate has it.

@@ -48,7 +48,8 @@ private enum Subtree {
             return
         }
         switch unsafe base.pointee.type {
-        case GEN_DNS: self = unsafe .name(String(decoding: octets(of: base.pointee.d.dNSName), as: UTF8.self))
+        case GEN_DNS:
+            self = unsafe .name(String(decoding: octets(of: base.pointee.d.dNSName), as: UTF8.self).lowercased())
         case GEN_IPADD:
             let bytes = unsafe octets(of: base.pointee.d.iPAddress)
             let half = bytes.count / 2

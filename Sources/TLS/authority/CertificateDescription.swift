@@ -6,6 +6,8 @@ package struct CertificateDescription: Sendable, Equatable {
     package let subject: String
     /// Of the certificate in DER: its fingerprint, 32 bytes.
     package let sha256: [UInt8]
+    /// `P-256`, `RSA 2048`.
+    package let keyKind: String
     /// Seconds since 1970; likewise `notAfter`.
     package let notBefore: Int64
     package let notAfter: Int64
@@ -19,6 +21,7 @@ package struct CertificateDescription: Sendable, Equatable {
         subject = certificate.subject
         der = certificate.der
         sha256 = Digest.sha256(der)
+        keyKind = certificate.keyKind
         notBefore = certificate.notBefore
         notAfter = certificate.notAfter
         constraints = certificate.nameConstraints

@@ -37,7 +37,7 @@ package struct NameConstraints: Equatable, Sendable {
         }
     }
 
-    /// `example.org` stands for itself and every name below it, `.example.org` for the names below it alone, the empty name for all.
+    /// `example.org` stands for itself and every name below it, `.example.org` for the names below it alone, the empty name for all. In lower case.
     /// If a list of permitted names is empty, names of its kind are not restricted.
     package var permittedNames: [String] = []
     package var excludedNames: [String] = []
@@ -61,8 +61,9 @@ package struct NameConstraints: Equatable, Sendable {
     }
 
     private static func isWithin(_ name: String, _ base: String) -> Bool {
-        let base = base.lowercased()
         guard !base.isEmpty, name != base else { return true }
-        return name.hasSuffix(base.utf8.first == UInt8(ascii: ".") ? base : "." + base)
+        guard name.hasSuffix(base) else { return false }
+        let dot = UInt8(ascii: ".")
+        return base.utf8.first == dot || name.utf8.dropLast(base.utf8.count).last == dot
     }
 }

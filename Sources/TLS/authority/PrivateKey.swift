@@ -1,3 +1,4 @@
+import CLarder
 import COpenSSL
 
 /// Owns one reference to an `EVP_PKEY` with a private part.
@@ -18,6 +19,12 @@ import COpenSSL
     private init(adopting raw: OpaquePointer) { unsafe self.raw = unsafe raw }
 
     deinit { unsafe EVP_PKEY_free(raw) }
+
+    /// A new key on the curve P-256 that many certificates are made for.
+    static func makeForLeaves() -> PrivateKey {
+        guard let key = unsafe clarder_new_p256_key() else { preconditionFailure("OpenSSL could not make a P-256 key") }
+        return unsafe PrivateKey(adopting: key)
+    }
 
     /// A new key on the curve P-256.
     static func makeP256() -> PrivateKey {
@@ -67,21 +74,27 @@ import COpenSSL
         return Array(Digest.sha256(point.prefix(count)).prefix(20))
     }
 
-    var kind: Kind {
+    var kind: Kind { unsafe Kind(of: raw) }
+}
+
+extension PrivateKey.Kind {
+    /// - Parameter raw: `EVP_PKEY *`, with or without the private part.
+    @unsafe init(of raw: OpaquePointer?) {
         let bits = Int(unsafe EVP_PKEY_get_bits(raw))
+        let curve = unsafe Self.curve(of: raw)
         switch unsafe EVP_PKEY_get_base_id(raw) {
         case EVP_PKEY_EC where [256, 384, 521].contains(bits) && curve.hasPrefix("P-"):
-            return .ellipticCurve(bits: bits)
-        case EVP_PKEY_EC: return .other("EC on \(curve)")
-        case EVP_PKEY_RSA: return .rsa(bits: bits)
+            self = .ellipticCurve(bits: bits)
+        case EVP_PKEY_EC: self = .other("EC on \(curve)")
+        case EVP_PKEY_RSA: self = .rsa(bits: bits)
         default:
             let name = unsafe EVP_PKEY_get0_type_name(raw)
-            return .other(unsafe name.map { unsafe String(cString: $0) } ?? "unknown")
+            self = .other(unsafe name.map { unsafe String(cString: $0) } ?? "unknown")
         }
     }
 
     /// `P-256`, or what OpenSSL calls a curve that is not one of NIST.
-    private var curve: String {
+    @unsafe private static func curve(of raw: OpaquePointer?) -> String {
         var name = [CChar](repeating: 0, count: 80)
         var count = 0
         guard unsafe EVP_PKEY_get_group_name(raw, &name, name.count, &count) == 1 else { return "an unnamed curve" }

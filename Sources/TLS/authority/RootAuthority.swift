@@ -96,7 +96,7 @@ extension NameConstraints {
     /// Permits the given names with all names below them, and the given addresses; nothing else.
     package init(permitting names: [String], addresses: [[UInt8]]) {
         // Without any permitted name all names would be permitted. `invalid` is never in use (RFC 6761 §6.4).
-        permittedNames = names.isEmpty ? ["invalid"] : names
+        permittedNames = names.isEmpty ? ["invalid"] : names.map { $0.lowercased() }
         permittedAddresses = addresses.map { AddressRange($0) }
         // Constraints on names do not concern addresses.
         if !addresses.contains(where: { $0.count == 4 }) { excludedAddresses.append(.allIPv4) }

@@ -74,6 +74,14 @@ package struct CacheHandling: Sendable, Equatable {
     package var admission: AdmissionUse = .all
     /// Replaces the lifetime that the origin gave. Nil if the origin's lifetime applies.
     package var ttl: Seconds?
+    /// The longest lifetime. A shorter one from the origin counts. Nil if there is no bound.
+    package var ttlMax: Seconds?
+    /// The lifetime of a success for which the origin gave none. Nil if RFC 9111 decides.
+    package var ttlDefault: Seconds?
+    /// Successes never change: they stay fresh as long as they are stored, and a client's `max-age` does not make Larder ask again.
+    package var isImmutable = false
+    /// A client's `Larder-Policy` gave the lifetime. It is stored with the response as if the origin had given it.
+    package var hasLifetimeOfClient = false
     /// If false, responses are stored and reused in spite of `no-store`, `private`, `no-cache` and `must-revalidate`. `Vary: *` still
     /// prevents reuse.
     package var respectsCacheControl = true
@@ -91,4 +99,13 @@ package struct CacheHandling: Sendable, Equatable {
     package var compression: CompressionUse = .no
 
     package init() {}
+
+    /// Whether the handling may change what the origin said about the reuse of a response with this status.
+    func changesTerms(_ status: UInt16) -> Bool {
+        ttl != nil || ttlMax != nil || ttlDefault != nil || isImmutable || !respectsCacheControl
+            || (negativeTTL > .zero && (status == 404 || status == 410))
+    }
+
+    /// Whether a response with this status never changes.
+    func isImmutable(_ status: UInt16) -> Bool { isImmutable && isSuccessWithContent(status) }
 }

@@ -8,19 +8,25 @@ package struct CacheRule: Sendable, Equatable {
     package var changes: HandlingChanges
     /// How the key of these requests is made. Nil if it is the URI.
     package var key: KeyRules?
-    /// The position in the list, from 1. Logs and `larder explain` use it.
+    /// What the rule is about, for readers. Nil if nobody said.
+    package var note: String?
+    /// The name of the recipe that the rule comes from. Nil for a rule of `cache.rules`.
+    package var recipe: String?
+    /// The position in the list, from 1. Rules of recipes follow those of `cache.rules`. Logs and `larder explain` use it.
     package var number: Int
     /// The line in the configuration file. Zero if the rule does not come from a file.
     package var line: Int
 
     package init(
         conditions: RuleConditions = .init(), zone: String? = nil, changes: HandlingChanges = .init(),
-        key: KeyRules? = nil, number: Int, line: Int = 0
+        key: KeyRules? = nil, note: String? = nil, recipe: String? = nil, number: Int, line: Int = 0
     ) {
         self.conditions = conditions
         self.zone = zone
         self.changes = changes
         self.key = key
+        self.note = note
+        self.recipe = recipe
         self.number = number
         self.line = line
     }

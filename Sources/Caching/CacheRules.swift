@@ -9,7 +9,12 @@ package import Rules
 /// The rules are consulted twice: when a request is read, and when a response is known, stored or from the origin, because only then
 /// the type is known. Zone and key stay those of the first time, because the look-up has already used them.
 package struct CacheRules: Sendable, Equatable {
+    /// The rules of `cache.rules`, then those of the recipes. A rule with the number n is at n − 1.
     package let rules: [CacheRule]
+    /// How many of them are from `cache.rules`.
+    private let ownCount: Int
+    /// Which rules of recipes are for which host.
+    private let recipeHosts: HostIndex
     /// The names of the zones by index. The first is the default zone.
     package let zoneNames: [String]
     /// The handling in each zone if no rule matches.
@@ -24,12 +29,20 @@ package struct CacheRules: Sendable, Equatable {
     /// A rule has a `user` condition: find out the user before the rules are consulted.
     package let dependOnUser: Bool
 
-    /// - Parameter zones: all zones except the default one. Rules may name only these and `default`.
+    /// - Parameters:
+    ///   - zones: all zones except the default one. Rules may name only these and `default`.
+    ///   - rules: the rules of `cache.rules`, which are consulted first.
+    ///   - recipeRules: rules that each name their hosts. They are found by host, so that requests to other hosts cost one look-up, however
+    ///     many recipes there are.
     package init(
-        defaultHandling: CacheHandling = .init(), zones: [CacheZone] = [], rules: [CacheRule] = [],
-        policyClients: [AddressRange] = []
+        defaultHandling: CacheHandling = .init(), zones: [CacheZone] = [], rules own: [CacheRule] = [],
+        recipeRules: [CacheRule] = [], policyClients: [AddressRange] = []
     ) {
+        let rules = own + recipeRules
+        precondition(recipeRules.allSatisfy { !$0.conditions.hosts.contains(.any) }, "a recipe is for named hosts")
         self.rules = rules
+        ownCount = own.count
+        recipeHosts = HostIndex(recipeRules.map(\.conditions.hosts))
         self.policyClients = policyClients
         let names = [CacheZone.defaultName] + zones.map(\.name)
         zoneNames = names
@@ -53,9 +66,7 @@ package struct CacheRules: Sendable, Equatable {
     /// - Parameter clientPolicy: the client's `Larder-Policy`, if the client is trusted with it.
     package func handling(of request: RuleRequest, clientPolicy: HandlingChanges? = nil) -> CacheHandling {
         guard
-            let index = rules.firstIndex(where: {
-                $0.conditions.types.isEmpty && $0.conditions.hold(request, type: nil)
-            })
+            let index = index(for: request, { $0.types.isEmpty && $0.hold(request, type: nil) })
         else { return applying(clientPolicy, to: defaultHandling) }
         var handling = handling(by: index, zone: zoneOfRule[index])
         handling.keyRule = rules[index].key == nil ? nil : rules[index].number
@@ -73,7 +84,7 @@ package struct CacheRules: Sendable, Equatable {
     ) -> CacheHandling {
         guard dependOnType else { return requested }
         var result = zoneHandlings[requested.zone]
-        if let index = rules.firstIndex(where: { $0.conditions.hold(request, type: responseType) }) {
+        if let index = index(for: request, { $0.hold(request, type: responseType) }) {
             result = handling(by: index, zone: requested.zone)
         }
         result.keyRule = requested.keyRule
@@ -89,6 +100,16 @@ package struct CacheRules: Sendable, Equatable {
     /// - Parameter client: nil for a client of a Unix socket, which is never trusted.
     package func heedsPolicy(of client: IPAddress?) -> Bool {
         client.map { client in policyClients.contains { $0.contains(client) } } ?? false
+    }
+
+    /// The first rule whose conditions hold. A path in a recipe must match as sent and as an origin might read it: a path that never changes
+    /// must not become another one there.
+    private func index(for request: RuleRequest, _ hold: (RuleConditions) -> Bool) -> Int? {
+        if let index = rules[..<ownCount].firstIndex(where: { hold($0.conditions) }) { return index }
+        guard !recipeHosts.isEmpty else { return nil }
+        return recipeHosts.first(for: request.destination) { index in
+            rules[ownCount + index].conditions.holdForRequest(request, paths: .everySpelling)
+        }.map { ownCount + $0 }
     }
 
     private func handling(by index: Int, zone: Int) -> CacheHandling {
@@ -114,5 +135,6 @@ private func applying(_ changes: HandlingChanges?, to handling: CacheHandling) -
     guard let changes else { return handling }
     var handling = handling
     changes.apply(to: &handling)
+    handling.hasLifetimeOfClient = changes.concernsLifetime
     return handling
 }

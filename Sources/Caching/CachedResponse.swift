@@ -4,6 +4,9 @@ package import Message
 package struct CachedResponse: Sendable, Equatable {
     /// What stays as it is when a 304 brings nothing but new times. Shared, so that a copy of the response retains one object.
     private let lasting: LastingPart
+    /// The lifetime that the origin or a trusted client gave.
+    private var given: FreshnessLifetime
+    /// The lifetime under the rules that were in force when the response was stored or judged.
     package private(set) var lifetime: FreshnessLifetime
     /// The value of `Date`. The second of arrival if there is none, or none that is valid (RFC 9110 §6.6.1).
     package private(set) var date: WallTime
@@ -55,6 +58,7 @@ package struct CachedResponse: Sendable, Equatable {
         self.requestTime = requestTime
         date = times.date
         ageValue = times.ageValue
+        given = times.given
         lifetime = times.lifetime
         terms = times.terms
     }
@@ -76,6 +80,7 @@ package struct CachedResponse: Sendable, Equatable {
         result.requestTime = requestTime
         result.date = times.date
         result.ageValue = times.ageValue
+        result.given = times.given
         result.lifetime = times.lifetime
         result.terms = times.terms
         return result
@@ -91,7 +96,7 @@ package struct CachedResponse: Sendable, Equatable {
     package func write(to form: inout StoredFormWriter) {
         form.write(status)
         directives.write(to: &form)
-        lifetime.write(to: &form)
+        FreshnessLifetime.write(lifetime, given: given, to: &form)
         form.write(date)
         form.write(ageValue)
         form.write(requestTime)
@@ -103,7 +108,7 @@ package struct CachedResponse: Sendable, Equatable {
     package init(from form: inout StoredFormReader, fields: Fields) throws(StoredFormError) {
         let status: UInt16 = try form.read()
         let directives = try ResponseDirectives(from: &form)
-        lifetime = try FreshnessLifetime(from: &form)
+        (lifetime, given) = try FreshnessLifetime.read(&form)
         date = try form.readTime()
         ageValue = try form.readSeconds()
         requestTime = try form.readTime()
@@ -111,6 +116,30 @@ package struct CachedResponse: Sendable, Equatable {
         terms = try ReuseTerms(from: &form)
         lasting = LastingPart(
             status, directives, hasOriginDirectives: hasOriginDirectives, fields, received: terms.responseTime)
+    }
+
+    /// The response under the rules that are in force now: lifetimes are judged when a response is read, so that a change of the rules holds
+    /// for what is stored already.
+    package func judged(by handling: CacheHandling) -> CachedResponse {
+        if hasTermsOfOrigin, !handling.changesTerms(status) { return self }
+        var result = self
+        result.lifetime = adjustedLifetime(given, status: status, isPublic: directives.isPublic, handling: handling)
+        result.terms = terms.judged(
+            result.lifetime, allowsAuthorization: Caching.allowsAuthorization(directives, handling),
+            immutable: directives.immutable || handling.isImmutable(status))
+        return result
+    }
+
+    /// No rule had a part in the terms.
+    private var hasTermsOfOrigin: Bool {
+        lifetime == given && terms.allowsAuthorization == Caching.allowsAuthorization(directives)
+            && terms.immutable == directives.immutable
+    }
+
+    /// The terms are the same under every handling without rules, so the short path can use them. That of a 404 or 410 depends on
+    /// `cache.negative_ttl`.
+    package var hasFixedTerms: Bool {
+        hasTermsOfOrigin && (status != 404 && status != 410 || given.isByOrigin)
     }
 
     package var lifetimeSeconds: Seconds { terms.lifetime }

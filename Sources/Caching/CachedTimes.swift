@@ -4,6 +4,9 @@ import Message
 struct CachedTimes {
     let date: WallTime
     let ageValue: Seconds
+    /// The lifetime that the origin or a trusted client gave.
+    let given: FreshnessLifetime
+    /// The lifetime under the handling.
     let lifetime: FreshnessLifetime
     let terms: ReuseTerms
 
@@ -14,19 +17,17 @@ struct CachedTimes {
     ) {
         date = dateField(fields, received: responseTime)
         ageValue = ageField(fields)
-        let given = freshnessLifetime(
+        let byOrigin = freshnessLifetime(
             directives,
             expiresMinusDate: countsExpires ? expiresMinusDate(fields, date: date, received: responseTime) : nil,
             heuristic: heuristicLifetime(
                 status: status, isPublic: directives.isPublic, lastModified: lastModified, date: date, policy: policy))
-        lifetime = adjustedLifetime(given, status: status, isPublic: directives.isPublic, handling: handling)
-        var initialAge = correctedInitialAge(
-            age: ageValue, date: date, requestTime: requestTime, responseTime: responseTime)
-        // Such a lifetime ends exactly this many seconds after the arrival.
-        if lifetime.countsFromArrival { initialAge = initialAge.wholeSeconds }
+        lifetime = adjustedLifetime(byOrigin, status: status, isPublic: directives.isPublic, handling: handling)
+        given = handling.hasLifetimeOfClient ? lifetime : byOrigin
         terms = ReuseTerms(
-            directives, status: status,
-            lifetime: lifetime.countsFromArrival ? lifetime.seconds + initialAge.seconds : lifetime.seconds,
-            correctedInitialAge: initialAge, responseTime: responseTime, policy: policy, handling: handling)
+            directives, status: status, lifetime: lifetime,
+            correctedInitialAge: correctedInitialAge(
+                age: ageValue, date: date, requestTime: requestTime, responseTime: responseTime),
+            responseTime: responseTime, policy: policy, handling: handling)
     }
 }

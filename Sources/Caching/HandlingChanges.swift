@@ -7,6 +7,9 @@ package struct HandlingChanges: Sendable, Equatable {
     package var storage: StoragePolicy?
     package var admission: AdmissionUse?
     package var ttl: Seconds?
+    package var ttlMax: Seconds?
+    package var ttlDefault: Seconds?
+    package var isImmutable: Bool?
     package var respectsCacheControl: Bool?
     package var negativeTTL: Seconds?
     /// In bytes.
@@ -22,11 +25,37 @@ package struct HandlingChanges: Sendable, Equatable {
         if let storage { handling.storage = storage }
         if let admission { handling.admission = admission }
         if let ttl { handling.ttl = ttl }
+        if let ttlMax { handling.ttlMax = ttlMax }
+        if let ttlDefault { handling.ttlDefault = ttlDefault }
+        if let isImmutable { handling.isImmutable = isImmutable }
         if let respectsCacheControl { handling.respectsCacheControl = respectsCacheControl }
         if let negativeTTL { handling.negativeTTL = negativeTTL }
         if let objectSizeMax { handling.objectSizeMax = objectSizeMax }
         if let storesCookies { handling.storesCookies = storesCookies }
         if let ranges { handling.ranges = ranges }
         if let compression { handling.compression = compression }
+    }
+    /// Whether any setting is about lifetimes.
+    var concernsLifetime: Bool {
+        ttl != nil || ttlMax != nil || ttlDefault != nil || isImmutable != nil || negativeTTL != nil
+    }
+
+    /// These changes, and those of `general` that they leave out.
+    package func over(_ general: HandlingChanges) -> HandlingChanges {
+        var result = general
+        if let use { result.use = use }
+        if let storage { result.storage = storage }
+        if let admission { result.admission = admission }
+        if let ttl { result.ttl = ttl }
+        if let ttlMax { result.ttlMax = ttlMax }
+        if let ttlDefault { result.ttlDefault = ttlDefault }
+        if let isImmutable { result.isImmutable = isImmutable }
+        if let respectsCacheControl { result.respectsCacheControl = respectsCacheControl }
+        if let negativeTTL { result.negativeTTL = negativeTTL }
+        if let objectSizeMax { result.objectSizeMax = objectSizeMax }
+        if let storesCookies { result.storesCookies = storesCookies }
+        if let ranges { result.ranges = ranges }
+        if let compression { result.compression = compression }
+        return result
     }
 }

@@ -32,7 +32,9 @@ package enum LarderPolicy {
 
     /// The members that are not policies.
     private enum Member: String {
-        case storage, admission, ttl, ranges, compress
+        case storage, admission, ttl, immutable, ranges, compress
+        case ttlMax = "ttl-max"
+        case ttlDefault = "ttl-default"
         case respectCacheControl = "respect-cache-control"
         case negativeTTL = "negative-ttl"
         case objectSizeMax = "object-size-max"
@@ -45,6 +47,9 @@ package enum LarderPolicy {
             case .ranges: if let value: RangeUse = choice(item) { changes.ranges = value }
             case .compress: if let value: CompressionUse = choice(item) { changes.compression = value }
             case .ttl: if let value = seconds(item) { changes.ttl = value }
+            case .ttlMax: if let value = seconds(item) { changes.ttlMax = value }
+            case .ttlDefault: if let value = seconds(item) { changes.ttlDefault = value }
+            case .immutable: if case .boolean(let flag) = item { changes.isImmutable = flag }
             case .negativeTTL: if let value = seconds(item) { changes.negativeTTL = value }
             case .objectSizeMax:
                 if case .integer(let bytes) = item, bytes >= 0 { changes.objectSizeMax = UInt64(bytes) }

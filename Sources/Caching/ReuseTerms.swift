@@ -2,8 +2,8 @@ package import Message
 
 /// What decides about reuse: integers and flags, without references.
 package struct ReuseTerms: Sendable, Equatable {
-    package let lifetime: Seconds
-    package let correctedInitialAge: TimeSpan
+    package private(set) var lifetime: Seconds
+    package private(set) var correctedInitialAge: TimeSpan
     package let responseTime: WallTime
     /// How long after its lifetime the response may be served while it is validated (RFC 5861 §3). Zero if not at all.
     package let staleWhileRevalidate: Seconds
@@ -13,8 +13,8 @@ package struct ReuseTerms: Sendable, Equatable {
     package let noCache: Bool
     /// `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache`: never serve it stale (§4.2.4).
     package let forbidsStale: Bool
-    package let allowsAuthorization: Bool
-    package let immutable: Bool
+    package private(set) var allowsAuthorization: Bool
+    package private(set) var immutable: Bool
     /// The status is 4xx or 5xx. The resource may exist tomorrow, so `cache-first` does not serve the response stale.
     let isError: Bool
     /// The response was purged softly, or a HEAD showed another representation: it is stale, whatever its lifetime.
@@ -23,11 +23,10 @@ package struct ReuseTerms: Sendable, Equatable {
     private(set) var needsValidation: Bool
 
     init(
-        _ directives: ResponseDirectives, status: UInt16, lifetime: Seconds, correctedInitialAge: TimeSpan,
-        responseTime: WallTime,
-        policy: CachePolicy, handling: CacheHandling
+        _ directives: ResponseDirectives, status: UInt16, lifetime: FreshnessLifetime, correctedInitialAge: TimeSpan,
+        responseTime: WallTime, policy: CachePolicy, handling: CacheHandling
     ) {
-        self.lifetime = lifetime
+        self.lifetime = .zero
         self.correctedInitialAge = correctedInitialAge
         self.responseTime = responseTime
         // What s-maxage implies about staleness is overridden as well.
@@ -38,8 +37,26 @@ package struct ReuseTerms: Sendable, Equatable {
         noCache = directives.noCache
         needsValidation = directives.noCache
         allowsAuthorization = Caching.allowsAuthorization(directives, handling)
-        immutable = directives.immutable
+        immutable = directives.immutable || handling.isImmutable(status)
         isError = status >= 400
+        setLifetime(lifetime)
+    }
+
+    private mutating func setLifetime(_ lifetime: FreshnessLifetime) {
+        self.lifetime = lifetime.seconds
+        guard lifetime.countsFromArrival else { return }
+        // Such a lifetime ends exactly this many seconds after the arrival.
+        correctedInitialAge = correctedInitialAge.wholeSeconds
+        self.lifetime = lifetime.seconds + correctedInitialAge.seconds
+    }
+
+    /// The same terms under other rules.
+    func judged(_ lifetime: FreshnessLifetime, allowsAuthorization: Bool, immutable: Bool) -> ReuseTerms {
+        var result = self
+        result.setLifetime(lifetime)
+        result.allowsAuthorization = allowsAuthorization
+        result.immutable = immutable
+        return result
     }
 
     func write(to form: inout StoredFormWriter) {

@@ -123,6 +123,7 @@ struct CacheRulesTests {
             $0.rule = 2
             $0.use = .noRead
             $0.ttl = Seconds(7)
+            $0.hasLifetimeOfClient = true
             $0.keyRule = 2
         }
         let request = Self.request("p.example")

@@ -34,6 +34,8 @@ struct LarderPolicyTests {
                 $0.ranges = .pass; $0.compression = .onTheFly
             }
         ),
+        ("ttl-max=5", changes { $0.ttlMax = Seconds(5) }), ("ttl-default=6", changes { $0.ttlDefault = Seconds(6) }),
+        ("immutable", changes { $0.isImmutable = true }), ("ttl-max=-5", .init()), ("immutable=1", .init()),
         ("admission=second-hit", changes { $0.admission = .secondHit }),
         ("admission=first", changes { _ in }),
         ("storage=\"pinned\"", changes { $0.storage = .pinned }),

@@ -120,20 +120,25 @@ struct CacheRuleScenarios {
         }
     }
 
-    @Test func `a response stored by a rule for one user answers other users`() throws {
+    @Test func `a response stored by a rule for one user is judged by the rules of the user who asks`() throws {
         try scenario({ configuration, files in
             let users = try files.write(
                 "users", "alice:\(try hash(password: Array("a".utf8)))\nbob:\(try hash(password: Array("b".utf8)))\n")
             configuration.access.basicUsersFile = users
             try configuration.read(cache: "rules: [ { match: { user: alice }, ttl: 60s } ]", files)
         }) { s in
-            for _ in 0..<2 { s.origin.expects("GET /a", "!Proxy-Authorization").replies(200, body: "body") }
+            for _ in 0..<2 {
+                s.origin.expects("GET /a", "!Proxy-Authorization").replies(200, "ETag: \"1\"", body: "body")
+            }
+            s.origin.expects("GET /a", "If-None-Match: \"1\"").replies(304, "ETag: \"1\"")
             let client = try s.client()
             let (alice, bob) = ("Proxy-Authorization: Basic YWxpY2U6YQ==", "Proxy-Authorization: Basic Ym9iOmI=")
             #expect(try !client.get("/a", bob).cacheStatus.contains("stored"))
             #expect(try client.get("/a", alice).cacheStatus.contains("stored"))
             #expect(try client.get("/a", alice).cacheStatus.hasPrefix("larder; hit"))
-            #expect(try client.get("/a", bob).cacheStatus.hasPrefix("larder; hit"))
+            let forBob = try client.get("/a", bob)
+            #expect(!forBob.cacheStatus.hasPrefix("larder; hit") && forBob.text == "body")
+            #expect(try client.get("/a", alice).cacheStatus.hasPrefix("larder; hit"))
         }
     }
 
@@ -153,6 +158,23 @@ struct CacheRuleScenarios {
             for path in ["/a", "/b"] {
                 for _ in 0..<2 { #expect(try !client.get(path).cacheStatus.hasPrefix("larder; hit")) }
             }
+        }
+    }
+
+    @Test func `a lifetime is judged when it is read, so that a change of the rules holds for what is stored`() throws {
+        try scenario(cache: "rules: [ { match: { path: /a }, immutable: yes } ]") { s in
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", "ETag: \"1\"", "Age: 30", body: "old")
+            let client = try s.client()
+            try client.get("/a")
+            #expect(try client.get("/a", "Cache-Control: max-age=0").cacheStatus.hasPrefix("larder; hit; ttl=3153"))
+            // Lower, then without a rule, then with a bound below the age that it came with.
+            try s.adopt(cache: "rules: [ { match: { path: /a }, ttl: 40s } ]")
+            #expect(try client.get("/a").cacheStatus.hasPrefix("larder; hit; ttl=4"))
+            try s.adopt(cache: "rules: []")
+            #expect(try client.get("/a").cacheStatus.hasPrefix("larder; hit; ttl=30"))
+            try s.adopt(cache: "rules: [ { match: { path: /a }, ttl_max: 20s } ]")
+            s.origin.expects("GET /a", "If-None-Match: \"1\"").replies(200, "Cache-Control: max-age=60", body: "new")
+            #expect(try client.get("/a").text == "new")
         }
     }
 

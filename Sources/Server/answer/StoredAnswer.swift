@@ -38,7 +38,8 @@ struct StoredAnswer {
         self.record = record
         remarks = AnswerForm.Remarks(
             age: record.terms.currentAge(now),
-            cacheStatus: service.cacheStatus(ttl: record.terms.remainingLifetime(now)), label: request.zone.label,
+            cacheStatus: service.cacheStatus(ttl: request.terms(of: record).remainingLifetime(now)),
+            label: request.zone.label,
             ownFields: ownFields)
         let body = record.body
         let storedLength = body.state == .complete ? body.length : body.expectedLength

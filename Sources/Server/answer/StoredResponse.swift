@@ -33,9 +33,12 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
     package let storage: StoragePolicy
     /// The trailers of the present transfer, for readers of the growing body. They are not stored (RFC 9110 §6.5.1).
     let trailers: TransientTrailers?
-    /// Whether the short path may serve it: its length is known, it does not vary, its coding is not changed, and its head fits.
+    /// No rule decides how long it is fresh and for whom it is.
+    private let hasFixedTerms: Bool
+    /// Whether the short path may serve it: its length is known, it does not vary, no rule and no change of its coding concerns it, and its
+    /// head fits.
     package var isPlain: Bool {
-        headHasLength && secondaryKey == nil && !codingByHead.isInflatable
+        headHasLength && hasFixedTerms && secondaryKey == nil && !codingByHead.isInflatable
             && head.count <= StoredResponse.plainHeadBytesMax
     }
 
@@ -72,6 +75,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         self.codingVariant = codingVariant
         terms = cached.terms
         hasValidator = cached.hasValidator
+        hasFixedTerms = cached.hasFixedTerms
         self.fields = fields
         self.secondaryKey = secondaryKey
         headHasLength = contentLength != nil

@@ -226,7 +226,7 @@ final class Exchange: FetchListener {
     func reportSelected(_ selected: StoredResponse) -> RequestMachine.Action {
         if isFarAhead(of: selected) { return machine.on(.farAhead) }
         let use = request.handling(of: selected, by: snapshot).use
-        let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: worker.wallTime)
+        let reuse = reuse(of: request.terms(of: selected), for: request.cache, use: use, now: worker.wallTime)
         if case .validate(let why) = reuse, !selected.hasValidator { return machine.on(.outdated(why)) }
         return machine.on(.stored(reuse))
     }
@@ -311,7 +311,7 @@ final class Exchange: FetchListener {
     private func mayServeStaleOnError(_ record: StoredResponse) -> Bool {
         record.body.state == .complete
             && Caching.mayServeStaleOnError(
-                record.terms, for: request.cache, use: request.handling(of: record, by: snapshot).use,
+                request.terms(of: record), for: request.cache, use: request.handling(of: record, by: snapshot).use,
                 now: worker.wallTime)
     }
 
@@ -320,7 +320,7 @@ final class Exchange: FetchListener {
     /// A leader whose origin failed publishes the response that was stored before, unchanged or marked as outdated. Each
     /// follower then decides from its own directives whether a stale response will do.
     private func mayFollow(_ record: StoredResponse) -> Bool {
-        guard isEligible(record.terms, for: request.cache) else { return false }
+        guard isEligible(request.terms(of: record), for: request.cache) else { return false }
         return (record !== lookUp.selected && !record.terms.isOutdated) || mayServeStaleOnError(record)
     }
 

@@ -112,6 +112,12 @@ final class OwnedRequest: ReceivedRequest {
         handling(of: record.fields, by: snapshot)
     }
 
+    /// The terms of a stored response under the rules that hold for this request.
+    func terms(of record: StoredResponse) -> ReuseTerms {
+        let handling = snapshotOfTypes.map { self.handling(of: record, by: $0) } ?? handling
+        return record.cached.judged(by: handling).terms
+    }
+
     private func clientPolicy(_ rules: CacheRules) -> HandlingChanges? {
         guard head.fields.present.contains(.larderPolicy), rules.heedsPolicy(of: client) else { return nil }
         return fields.joined(.larderPolicy).flatMap { LarderPolicy.parse($0) }

@@ -40,6 +40,11 @@ extension Explainer {
         note("policy", "cache policies", words.isEmpty ? "revalidate-when-stale" : words.joined(separator: ", "))
         note("policy", "storage policy", handling.storage.rawValue)
         if let ttl = handling.ttl { note("policy", "ttl", "\(ttl.count) s, in place of the lifetime from the origin") }
+        if let bound = handling.ttlMax { note("policy", "ttl_max", "\(bound.count) s") }
+        if let ttl = handling.ttlDefault {
+            note("policy", "ttl_default", "\(ttl.count) s, if the origin gives no lifetime")
+        }
+        if handling.isImmutable { note("policy", "immutable", "yes: successes stay fresh as long as they are stored") }
         if !handling.respectsCacheControl { note("policy", "respect_cache_control", "no") }
         note("policy", "ranges", handling.ranges.rawValue)
         if handling.compression != .no { note("policy", "compress", handling.compression.rawValue) }
@@ -85,7 +90,8 @@ extension Explainer {
     }
 
     mutating func describeFreshness(_ stored: StoredResponse, _ use: CacheUse) {
-        for line in explainFreshness(stored.cached, for: request.cache, use: use, now: now) {
+        let judged = stored.cached.judged(by: request.handling(of: stored, by: snapshot))
+        for line in explainFreshness(judged, for: request.cache, use: use, now: now) {
             note("freshness", line.name, line.value)
         }
     }

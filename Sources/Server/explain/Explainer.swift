@@ -161,7 +161,7 @@ struct Explainer {
         }
         let use = request.handling(of: selected, by: snapshot).use
         describeFreshness(selected, use)
-        let reuse = reuse(of: selected.terms, for: request.cache, use: use, now: now)
+        let reuse = reuse(of: request.terms(of: selected), for: request.cache, use: use, now: now)
         if case .validate(let why) = reuse {
             validation = why
             if !selected.cached.hasValidator { return .outdated(why) }

@@ -403,7 +403,7 @@ extension Fetch {
 
     /// RFC 9111 §4.3.5: what the answer to a HEAD tells of the stored response to GET.
     func updateStored(by response: ReceivedResponse, _ now: WallTime) {
-        guard let stored, isEligible(stored.terms, for: request.cache),
+        guard let stored, isEligible(request.terms(of: stored), for: request.cache),
             stored.body.state == .complete || stored.body.state == .partial,
             let length = stored.body.expectedLength ?? (stored.body.state == .complete ? stored.body.length : nil)
         else { return }

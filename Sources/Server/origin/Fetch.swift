@@ -174,7 +174,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
             return false
         }
         let use = request.handling(of: stored, by: snapshot).use
-        return mayServeStaleOnError(stored.terms, for: request.cache, use: use, now: worker.wallTime)
+        return mayServeStaleOnError(request.terms(of: stored), for: request.cache, use: use, now: worker.wallTime)
     }
 
     var hasNoLink: Bool { if case .none = link { true } else { false } }

@@ -97,7 +97,7 @@ let package = Package(
                 "Message", "Framing", "Rules", "Caching", "Access", "Settings", "ClientSetup", "YAML", "Passwords",
                 "EventLoop", "TLS",
                 "Compression", "Storage", "Disk", "DiskTools", "Server", "Admin", "CLarder",
-            ], swiftSettings: strict),
+            ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
 
         .executableTarget(
             name: "ParserBenchmark", dependencies: ["Message", "Framing", "Caching"], path: "Benchmarks/Parser",
@@ -118,6 +118,7 @@ let package = Package(
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
         tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage", "TLS"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
+        tests("RecipeTests", ["larder", "Settings", "Caching", "Rules", "Message", "YAML"]),
         tests("SettingsTests", ["Settings", "Access", "Caching", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop"]),

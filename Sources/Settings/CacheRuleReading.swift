@@ -17,7 +17,7 @@ extension SettingKind where Value == [WrittenZone] {
 }
 
 @Sendable
-private func readRule(_ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]) -> CacheRule? {
+func readRule(_ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]) -> CacheRule? {
     let expected = "keys such as match: { … } and policy: …"
     guard var reader = MappingReader(node, expected: expected, problems: &problems) else { return nil }
     var rule = CacheRule(number: number, line: node.line)
@@ -25,6 +25,7 @@ private func readRule(_ node: ConfigurationNode, number: Int, _ problems: inout 
     rule.zone = reader.value("zone", .zoneName)
     rule.changes = readChanges(&reader)
     rule.key = reader.value("key", .keyRules)
+    rule.note = reader.value("note", .text(200))
     if !rule.conditions.types.isEmpty {
         let reason = "a rule with a type cannot have it: it is needed before the type is known"
         reader.refuse("zone", reason)
@@ -56,12 +57,15 @@ private func readZone(_ node: ConfigurationNode, number: Int, _ problems: inout 
 }
 
 /// Reads the keys that rules and zones have in common.
-private func readChanges(_ reader: inout MappingReader) -> HandlingChanges {
+func readChanges(_ reader: inout MappingReader) -> HandlingChanges {
     var changes = HandlingChanges()
     changes.use = reader.value("policy", .policies)
     changes.storage = reader.value("storage", .choice)
     changes.admission = reader.value("admission", .choice)
     changes.ttl = reader.value("ttl", .seconds(.zero ... .days(3650)))
+    changes.ttlMax = reader.value("ttl_max", .seconds(.zero ... .days(3650)))
+    changes.ttlDefault = reader.value("ttl_default", .seconds(.zero ... .days(3650)))
+    changes.isImmutable = reader.value("immutable", .flag)
     changes.respectsCacheControl = reader.value("respect_cache_control", .flag)
     changes.negativeTTL = reader.value("negative_ttl", .seconds(.zero ... .days(1)))
     changes.objectSizeMax = reader.value("object_size_max", .size(0...1 << 50))

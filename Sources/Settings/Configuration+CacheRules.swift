@@ -5,7 +5,7 @@ extension Configuration {
     package var cacheRules: CacheRules {
         CacheRules(
             defaultHandling: cache.handling, zones: cache.zones.map(\.withUsualStorage), rules: cache.rules,
-            policyClients: cache.policyClients)
+            recipeRules: recipeRules, policyClients: cache.policyClients)
     }
 }
 

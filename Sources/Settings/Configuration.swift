@@ -18,6 +18,7 @@ package struct Configuration: Sendable, Equatable {
     package var tls = TLSSettings()
     package var dns = DNSSettings()
     package var limits = Limits()
+    package var recipes: [RecipeUse] = []
 
     package init() {}
 }

@@ -11,14 +11,18 @@ package struct LoadedConfiguration: Sendable {
     private let file: String
     private let root: ConfigurationNode?
 
-    fileprivate init(_ root: ConfigurationNode?, file: String) {
+    fileprivate init(_ root: ConfigurationNode?, file: String, recipes: [Recipe]) {
         self.root = root
         self.file = file
         var reader = ConfigurationReader(file: file)
         if let root { reader.read(root) }
         let (found, warnings) = validate(reader)
-        errors = (reader.errors + found).sorted { $0.line < $1.line }
-        configuration = errors.isEmpty ? reader.configuration : nil
+        var complete = reader.configuration
+        let unresolved = resolve(
+            &complete.recipes, among: recipes, zones: [CacheZone.defaultName] + complete.cache.zones.map(\.name), reader
+        )
+        errors = (reader.errors + found + unresolved).sorted { $0.line < $1.line }
+        configuration = errors.isEmpty ? complete : nil
         self.warnings = warnings.sorted { $0.line < $1.line }
     }
 
@@ -33,8 +37,11 @@ package struct LoadedConfiguration: Sendable {
 /// - Parameters:
 ///   - root: nil for an empty file, which means the defaults.
 ///   - file: the name at the beginning of messages.
-package func loadConfiguration(_ root: ConfigurationNode?, file: String) -> LoadedConfiguration {
-    LoadedConfiguration(root, file: file)
+///   - recipes: all recipes that there are.
+package func loadConfiguration(
+    _ root: ConfigurationNode?, file: String, recipes: [Recipe] = []
+) -> LoadedConfiguration {
+    LoadedConfiguration(root, file: file, recipes: recipes)
 }
 
 /// The keys of settings that differ and whose changes take effect only at the next start.

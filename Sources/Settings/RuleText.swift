@@ -24,7 +24,15 @@ extension CacheRule {
 
     /// The settings of the rule, without its conditions.
     package var parts: [(name: String, values: [String])] {
-        (zone.map { [("zone", [$0])] } ?? []) + changes.parts + (key?.parts ?? [])
+        (recipe.map { [("recipe", [$0])] } ?? []) + (zone.map { [("zone", [$0])] } ?? []) + changes.parts
+            + (key?.parts ?? []) + (note.map { [("note", [$0])] } ?? [])
+    }
+}
+
+extension RecipeUse {
+    /// `npm: host registry.example.org → zone packages`.
+    package var text: String {
+        "\(name): host \(hosts.map { "\($0)" }.joined(separator: ", "))" + (zone.map { " → zone \($0)" } ?? "")
     }
 }
 
@@ -54,6 +62,9 @@ extension HandlingChanges {
             ("policy", use.map { $0.words.map(\.rawValue) }), ("storage", storage.map { [$0.rawValue] }),
             ("admission", admission.map { [$0.rawValue] }),
             ("ttl", ttl.map { [renderDuration(.seconds($0.count))] }),
+            ("ttl_max", ttlMax.map { [renderDuration(.seconds($0.count))] }),
+            ("ttl_default", ttlDefault.map { [renderDuration(.seconds($0.count))] }),
+            ("immutable", isImmutable.map(flagText)),
             ("respect_cache_control", respectsCacheControl.map(flagText)),
             ("negative_ttl", negativeTTL.map { [renderDuration(.seconds($0.count))] }),
             ("object_size_max", objectSizeMax.map { [renderSize($0)] }),

@@ -19,7 +19,7 @@ enum Settings {
     static let all = sections.flatMap(\.settings)
 
     private static let general = Section(
-        key: "", meaning: "Where Larder listens, and how many threads it uses.",
+        key: "", meaning: "Where Larder listens, how many threads it uses, and which ecosystems it knows.",
         settings: [
             Setting(
                 "listen", \.listen, SettingKind<ListenAddress>.listener.list(), reload: .restart,
@@ -28,6 +28,14 @@ enum Settings {
             Setting(
                 "workers", \.workers, .workers(1...1024), reload: .restart,
                 "The number of worker threads. With auto, Larder starts one for each core that it may run on."),
+            Setting(
+                "recipes", \.recipes, .recipes, reload: .live,
+                "What Larder knows about package ecosystems, and the hosts for which it holds. Rules of cache.rules come first. larder recipe list shows all recipes, larder recipe hosts those that this machine needs.",
+                example: [
+                    "recipes:",
+                    "  - { use: npm, hosts: [ registry.example.org ] }",
+                    "  - { use: debian, hosts: [ \"*.mirror.example.org\" ], zone: packages }",
+                ], defaultMeaning: "no recipes"),
         ])
 
     private static let admin = Section(

@@ -1,13 +1,14 @@
 /// The commands of `larder`. Some of them are not part of this version.
 enum Command: String, CaseIterable {
-    case serve, check, purge, stats, ls, du, top, explain, warm, verify, export, `import`, passwd, ca, doctor, version
+    case serve, check, purge, stats, ls, du, top, explain, warm, verify, export, `import`, passwd, recipe, ca, doctor,
+        version
 
     static var names: [String] { allCases.map(\.rawValue) }
 
     var isPartOfThisVersion: Bool {
         switch self {
         case .serve, .check, .purge, .stats, .ls, .du, .top, .explain, .warm, .verify, .export, .import, .passwd,
-            .ca, .version:
+            .ca, .recipe, .version:
             true
         case .doctor: false
         }
@@ -24,6 +25,7 @@ enum Command: String, CaseIterable {
         case .passwd: "FILE USER"
         case .explain: "[METHOD] URL"
         case .warm: "[URL]... [--from FILE] [--page URL]..."
+        case .recipe: "list | show NAME | test URL"
         }
     }
 
@@ -42,6 +44,7 @@ enum Command: String, CaseIterable {
         case .export: "write the stored responses of a zone's disk to an archive, for a site without a network"
         case .import: "read the stored responses of an archive into a zone's disk"
         case .passwd: "set a password in an htpasswd file, or delete a user"
+        case .recipe: "show what Larder knows about package ecosystems, and what it does with a URL"
         case .ca: "create, show and replace the certificate authority for opened hosts"
         case .doctor: "look for common problems"
         case .version: "show the version"
@@ -62,7 +65,7 @@ enum Command: String, CaseIterable {
         case .verify: [.repair, .zone, .config, .json, .help]
         case .export, .import: [.zone, .host, .prefix, .dryRun, .config, .json, .help]
         case .passwd: [.delete, .config, .help]
-        case .version: [.config, .json, .help]
+        case .recipe, .version: [.config, .json, .help]
         case .ca: AuthorityVerb.allOptions + [.config, .json, .help]
         case .doctor: [.config, .json, .help]
         }

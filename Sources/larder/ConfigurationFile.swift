@@ -15,7 +15,7 @@ struct ConfigurationReading {
     var name: String { file ?? "built-in defaults" }
 
     fileprivate init(_ root: ConfigurationNode?, file: String?) {
-        let loaded = loadConfiguration(root, file: file ?? "built-in defaults")
+        let loaded = loadConfiguration(root, file: file ?? "built-in defaults", recipes: RecipeBook.all)
         self.file = file
         self.loaded = loaded
         configuration = loaded.configuration

@@ -19,6 +19,9 @@ func ruleList(_ configuration: Configuration) -> String {
     if !cache.rules.isEmpty {
         lines += ["", "Cache rules"] + cache.rules.map { numbered($0.number, $0.text) }
     }
+    if !configuration.recipes.isEmpty {
+        lines += ["", "Recipes"] + configuration.recipes.map { numbered(nil, $0.text) }
+    }
     return lines.joined(separator: "\n")
 }
 

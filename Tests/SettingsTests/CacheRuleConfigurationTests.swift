@@ -3,6 +3,7 @@ import Message
 import Rules
 import Settings
 import Testing
+import YAML
 
 @Suite("Zones and rules of the cache")
 struct CacheRuleConfigurationTests {
@@ -29,6 +30,9 @@ struct CacheRuleConfigurationTests {
               storage: session
               admission: second-hit
               ttl: 1h
+              ttl_max: 2h
+              ttl_default: 3h
+              immutable: yes
               respect_cache_control: no
               negative_ttl: 7s
               object_size_max: 1MiB
@@ -36,6 +40,7 @@ struct CacheRuleConfigurationTests {
               ranges: whole
               compress: on-the-fly
               key: { drop: [ "utm_*", fbclid ], sort: yes, host: Mirror.Example.org }
+              note: the pool
             - match: { type: "text/*" }
               ttl: 0
             - { zone: default, key: { keep: id } }
@@ -66,6 +71,9 @@ struct CacheRuleConfigurationTests {
         first.changes.storage = .session
         first.changes.admission = .secondHit
         first.changes.ttl = Seconds(3600)
+        first.changes.ttlMax = Seconds(7200)
+        first.changes.ttlDefault = Seconds(10_800)
+        first.changes.isImmutable = true
         first.changes.respectsCacheControl = false
         first.changes.negativeTTL = Seconds(7)
         first.changes.objectSizeMax = 1 << 20
@@ -74,11 +82,12 @@ struct CacheRuleConfigurationTests {
         first.changes.compression = .onTheFly
         let dropped = ["utm_*", "fbclid"].compactMap { ParameterPattern($0) }
         first.key = KeyRules(query: .dropping(dropped), sortsQuery: true, host: "mirror.example.org")
-        var second = CacheRule(number: 2, line: 30)
+        first.note = "the pool"
+        var second = CacheRule(number: 2, line: 34)
         second.conditions.types = [MediaTypePattern("text/*")].compactMap { $0 }
         second.changes.ttl = .zero
         let kept = ["id"].compactMap { ParameterPattern($0) }
-        let third = CacheRule(zone: "default", key: KeyRules(query: .keeping(kept)), number: 3, line: 32)
+        let third = CacheRule(zone: "default", key: KeyRules(query: .keeping(kept)), number: 3, line: 36)
         #expect(cache.rules == [first, second, third])
     }
 
@@ -98,7 +107,7 @@ struct CacheRuleConfigurationTests {
         let cache = try loaded(Self.everything).cache
         #expect(
             cache.rules.map(\.text) == [
-                "host *.example.org; port 80; method GET, HEAD; path /pool/*; client 10.0.0.0/8 → zone packages; policy cache-first, stale-on-error; storage session; admission second-hit; ttl 1h; respect_cache_control no; negative_ttl 7s; object_size_max 1MiB; store_cookies yes; ranges whole; compress on-the-fly; key.drop utm_*, fbclid; key.sort yes; key.host mirror.example.org",
+                "host *.example.org; port 80; method GET, HEAD; path /pool/*; client 10.0.0.0/8 → zone packages; policy cache-first, stale-on-error; storage session; admission second-hit; ttl 1h; ttl_max 2h; ttl_default 3h; immutable yes; respect_cache_control no; negative_ttl 7s; object_size_max 1MiB; store_cookies yes; ranges whole; compress on-the-fly; key.drop utm_*, fbclid; key.sort yes; key.host mirror.example.org; note the pool",
                 "type text/* → ttl 0s", "everything → zone default; key.keep id",
             ])
         #expect(
@@ -118,7 +127,7 @@ struct CacheRuleConfigurationTests {
         ("{ mach: { host: a } }", ".mach: unknown key; did you mean match?"),
         (
             "{ colour: a }",
-            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, key"
+            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, key, note"
         ),
         ("{ match: a }", ".match: found \"a\", expected conditions such as { host: … }"),
         ("{ match: { hots: a } }", ".match.hots: unknown condition; did you mean host?"),
@@ -223,7 +232,7 @@ struct CacheRuleConfigurationTests {
         (
             "{ name: a, memory: 1MiB, mtach: {} }",
             [
-                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, disk"
+                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, disk"
             ]
         ),
         (
@@ -287,5 +296,68 @@ struct CacheRuleConfigurationTests {
     @Test func `changes of zones and rules need no restart`() throws {
         let changed = try loaded(Self.everything)
         #expect(changesNeedingRestart(from: Configuration(), to: changed).isEmpty)
+    }
+}
+
+@Suite("Recipes in a configuration file")
+struct RecipeConfigurationTests {
+    static let rows: [(recipes: String, expected: [String])] = [
+        ("[ { use: npm, hosts: a } ]", []), ("[ { use: npm, hosts: [ a, \"*.b\" ] }, { use: debian, hosts: a } ]", []),
+        ("[ { use: nmp, hosts: a } ]", ["recipes[1].use: no recipe is called \"nmp\"; did you mean npm?"]),
+        (
+            "[ { use: pythons, hosts: a } ]",
+            ["recipes[1].use: no recipe is called \"pythons\"; larder recipe list shows all of them"]
+        ),
+        ("[ { use: npm } ]", ["recipes[1]: hosts is missing"]), ("[ { hosts: a } ]", ["recipes[1]: use is missing"]),
+        (
+            "[ { use: npm, hosts: \"*\" } ]",
+            ["recipes[1].hosts: a recipe is for the hosts of its ecosystem; name them, or *.example.org"]
+        ),
+        (
+            "[ { use: npm, hosts: \"http://a/\" } ]",
+            [
+                "recipes[1].hosts: found \"http://a/\", expected a host name, *.name, * or an address; only a host, without scheme and path"
+            ]
+        ),
+        ("[ { use: npm, hosts: a, zones: b } ]", ["recipes[1].zones: unknown key; did you mean zone?"]),
+        ("[ { use: npm, hosts: a, zone: b } ]", ["recipes[1].zone: no zone is called \"b\"; zones are default"]),
+        ("npm", ["recipes: found \"npm\", expected a list of recipes"]),
+    ]
+    @Test(arguments: rows) func `errors name the element`(_ recipes: String, _ expected: [String]) throws {
+        let errors = try load("recipes: \(recipes)").errors
+        #expect(errors.map(\.description) == expected.map { "larder.yaml:1: \($0)" })
+    }
+
+    static let files: [(text: String, error: String)] = [
+        ("about: a", "larder.yaml:1: rules is missing"),
+        ("{ about: a, rules: [ { match: { path: /a } } ] }", "rules[1]: note is missing"),
+        (
+            "{ about: a, rules: [ { note: b, match: { host: c, path: /a } } ] }",
+            "rules[1]: the match of a recipe's rule has path, and method if need be"
+        ),
+        (
+            "{ about: a, rules: [ { note: b } ] }",
+            "rules[1]: the match of a recipe's rule has path, and method if need be"
+        ),
+        (
+            "{ about: a, rules: [ { note: b, match: { path: /a }, zone: c } ] }",
+            "rules[1]: a recipe has neither zone nor key"
+        ),
+        ("{ about: a, rlues: [] }", "rlues: unknown key; did you mean rules?"),
+    ]
+    @Test(arguments: files) func `errors in the file of a recipe`(_ text: String, _ error: String) throws {
+        let loaded = loadRecipe(ConfigurationNode(try #require(try parseYAML(Array(text.utf8)))), name: "r")
+        #expect(loaded.recipe == nil)
+        #expect(
+            loaded.errors.contains { "\($0)".hasSuffix(error.replacing("larder.yaml:1: ", with: "")) },
+            "\(loaded.errors)")
+    }
+
+    @Test func `what holds for the whole recipe holds for each rule that does not say otherwise`() throws {
+        let made = try recipe(
+            "r",
+            "{ about: a, ttl: 5s, rules: [ { note: a, match: { path: /a } }, { note: b, match: { path: /b }, ttl: 6s } ] }"
+        )
+        #expect(made.rules.map(\.changes.ttl) == [Seconds(5), Seconds(6)])
     }
 }

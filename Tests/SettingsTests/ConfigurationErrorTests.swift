@@ -24,7 +24,7 @@ struct ConfigurationErrorTests {
         (
             "- a",
             [
-                "1: found a list, expected the keys listen, workers, admin, cache, access, log, timeouts, tls, dns, limits"
+                "1: found a list, expected the keys listen, workers, recipes, admin, cache, access, log, timeouts, tls, dns, limits"
             ]
         ),
         ("workers: 0", ["1: workers: found \"0\", expected auto, or a number from 1 to 1024"]),

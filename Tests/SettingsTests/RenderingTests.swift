@@ -38,7 +38,7 @@ struct RenderingTests {
             "token", "object_size_max", "path", "size", "pinned", "policy_clients", "types", "zones", "clients",
             "authentication",
             "basic",
-            "realm", "users", "remember", "rules",
+            "realm", "users", "remember", "rules", "recipes",
             "default", "ca_file",
         ]
         let uncommented = lines.map { line -> String in
@@ -50,6 +50,7 @@ struct RenderingTests {
         let configuration = try loaded(uncommented.joined(separator: "\n"))
         #expect(configuration.access.rules.count == 3)
         #expect(configuration.access.authentication != nil)
+        #expect(configuration.recipes.map(\.name) == ["npm", "debian"])
         #expect(configuration.cache.writtenObjectSizeMax == 32 << 20)
         #expect(
             configuration.cache.zones.map(\.name) == ["packages", "layers"] && configuration.cache.rules.count == 3)
@@ -76,6 +77,9 @@ struct RenderingTests {
         changes.storage = .session
         changes.admission = .all
         changes.ttl = .zero
+        changes.ttlMax = .zero
+        changes.ttlDefault = .zero
+        changes.isImmutable = true
         changes.respectsCacheControl = true
         changes.negativeTTL = .zero
         changes.objectSizeMax = 0
@@ -83,7 +87,9 @@ struct RenderingTests {
         changes.ranges = .whole
         changes.compression = .once
         #expect(changes.parts.count == Mirror(reflecting: changes).children.count)
-        for name in changes.parts.map(\.name) + CachePolicyWord.allCases.map(\.rawValue) + ["match", "zone", "key"] {
+        for name in changes.parts.map(\.name) + CachePolicyWord.allCases.map(\.rawValue) + [
+            "match", "zone", "key", "note",
+        ] {
             #expect(text.contains("\n| `\(name)` |"), "\(name)")
         }
     }

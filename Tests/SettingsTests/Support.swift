@@ -20,7 +20,8 @@ func load(
     _ text: String
 ) throws -> (configuration: Configuration?, errors: [ConfigurationError], warnings: [ConfigurationError]) {
     let result = loadConfiguration(
-        try parseYAML(Array(text.utf8)).map { ConfigurationNode($0) }, file: "larder.yaml")
+        try parseYAML(Array(text.utf8)).map { ConfigurationNode($0) }, file: "larder.yaml",
+        recipes: [try recipe("npm"), try recipe("debian")])
     return (result.configuration, result.errors, result.warnings)
 }
 
@@ -29,4 +30,13 @@ func loaded(_ text: String) throws -> Configuration {
     let (configuration, errors, _) = try load(text)
     #expect(errors == [])
     return try #require(configuration)
+}
+
+/// A recipe with one rule.
+func recipe(
+    _ name: String, _ text: String = "about: a test\nrules: [ { note: files, match: { path: /f/* }, immutable: yes } ]"
+) throws -> Recipe {
+    let loaded = loadRecipe(ConfigurationNode(try #require(try parseYAML(Array(text.utf8)))), name: name)
+    #expect(loaded.errors == [])
+    return try #require(loaded.recipe)
 }

@@ -1,0 +1,60 @@
+package import Caching
+package import Rules
+
+/// What Larder knows about the addresses of a package ecosystem: which never change, which are indexes, what is never stored.
+///
+/// A recipe is a data file (Sources/larder/Recipes). Its rules are in the grammar of `cache.rules`; their hosts come from the configuration.
+package struct Recipe: Sendable, Equatable {
+    package let name: String
+    /// One line for `larder recipe list`.
+    package let about: String
+    /// In the order in which they are consulted. None of them names a host.
+    package let rules: [CacheRule]
+
+    /// The rule for the paths that no other rule of a recipe matches. A path that changes must not be taken for one that does not, and asking
+    /// once too often costs one 304.
+    static let otherPaths: CacheRule = {
+        var rule = CacheRule(note: "all other paths", number: 0)
+        rule.changes.use = .revalidateAlways
+        return rule
+    }()
+}
+
+/// One element of `recipes`: a recipe, and the hosts for which it holds.
+package struct RecipeUse: Sendable, Equatable {
+    package var name: String
+    package var hosts: [HostPattern]
+    /// The zone that stores the responses. Nil stands for the default zone.
+    package var zone: String?
+    package var line: Int
+    /// Found by its name after the file has been read. Nil if there is no such recipe, which is an error.
+    package var recipe: Recipe?
+
+    /// The rules of the recipe for these hosts.
+    fileprivate var rules: [CacheRule] { recipe.map { $0.rules.map(placed) } ?? [] }
+
+    fileprivate var ruleForOtherPaths: CacheRule { placed(Recipe.otherPaths) }
+
+    private func placed(_ rule: CacheRule) -> CacheRule {
+        var rule = rule
+        rule.conditions.hosts = hosts
+        rule.zone = zone
+        rule.recipe = name
+        rule.line = line
+        return rule
+    }
+}
+
+extension Configuration {
+    /// The rules of all recipes in use, numbered after those of `cache.rules`.
+    ///
+    /// Those for the other paths come last. So one host can serve several ecosystems.
+    package var recipeRules: [CacheRule] {
+        let rules = recipes.flatMap(\.rules) + recipes.map(\.ruleForOtherPaths)
+        return rules.enumerated().map { index, rule in
+            var rule = rule
+            rule.number = cache.rules.count + index + 1
+            return rule
+        }
+    }
+}

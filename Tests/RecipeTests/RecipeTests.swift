@@ -1,0 +1,147 @@
+import Caching
+import Foundation
+import Message
+import Rules
+import Settings
+import Testing
+import YAML
+
+@testable import larder
+
+/// What a recipe makes of a path.
+enum Treatment: Equatable {
+    case immutable
+    /// Fresh for so many seconds at most, whatever the origin says; less if the origin says so.
+    case atMost(Int64)
+    /// Fresh for so many seconds, whatever the origin says.
+    case exactly(Int64)
+    case revalidated, neverStored
+
+    init?(_ handling: CacheHandling) {
+        if handling.use.contains(.noWrite) {
+            self = .neverStored
+        } else if handling.use.contains(.revalidateAlways) {
+            self = .revalidated
+        } else if handling.isImmutable {
+            self = .immutable
+        } else if let ttl = handling.ttl {
+            self = .exactly(ttl.count)
+        } else if let bound = handling.ttlMax ?? handling.ttlDefault {
+            self = .atMost(bound.count)
+        } else {
+            return nil
+        }
+    }
+}
+
+/// One row: a recipe, a path as a client sends it, and what becomes of it.
+struct Row: CustomTestStringConvertible, Sendable {
+    let recipe: String
+    let path: String
+    let treatment: Treatment
+    var testDescription: String { "\(recipe) \(path)" }
+}
+
+func rows(_ recipe: String, _ rows: [(String, Treatment)]) -> [Row] {
+    rows.map { Row(recipe: recipe, path: $0.0, treatment: $0.1) }
+}
+
+func rules(_ text: String) throws -> CacheRules {
+    let root = configurationNode(try #require(try parseYAML(Array(text.utf8))))
+    let loaded = loadConfiguration(root, file: "test.yaml", recipes: RecipeBook.all)
+    #expect(loaded.errors == [])
+    return try #require(loaded.configuration).cacheRules
+}
+
+func handling(of path: String, host: String = "packages.example.org", _ rules: CacheRules) throws -> CacheHandling {
+    let destination = try #require(DestinationHost(Array(host.utf8)))
+    return rules.handling(
+        of: RuleRequest(
+            client: nil, method: .get, destination: destination, port: 80, isTunnel: false,
+            pathAndQuery: ArraySlice(path.utf8)))
+}
+
+@Suite("Recipes: the table of paths")
+struct RecipeTableTests {
+    @Test(arguments: RecipeRows.all) func `a path is treated as the ecosystem wants`(_ row: Row) throws {
+        let rules = try rules("recipes: [ { use: \(row.recipe), hosts: packages.example.org } ]")
+        let handling = try handling(of: row.path, rules)
+        #expect(Treatment(handling) == row.treatment)
+        #expect(handling.rule.map { rules.rules[$0 - 1].recipe } == row.recipe)
+    }
+
+    @Test(arguments: RecipeBook.all.map(\.name)) func `every recipe has rows`(_ name: String) {
+        #expect(RecipeRows.all.count { $0.recipe == name } >= 8)
+    }
+
+    /// A rule that no row reaches may be wrong.
+    @Test(arguments: RecipeBook.all.map(\.name)) func `every rule of a recipe decides about some row`(_ name: String)
+        throws
+    {
+        let rules = try rules("recipes: [ { use: \(name), hosts: packages.example.org } ]")
+        let reached = try RecipeRows.all.filter { $0.recipe == name }.map { try handling(of: $0.path, rules).rule }
+        let idle = rules.rules.filter { !reached.contains($0.number) }.map { $0.note ?? "?" }
+        #expect(idle == [])
+    }
+}
+
+@Suite("Recipes: the files")
+struct RecipeFileTests {
+    @Test func `every file is built in`() throws {
+        let directory = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Sources/larder/Recipes/data")
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+        #expect(names == RecipeBook.files.map { "\($0.name).yaml" })
+        for file in RecipeBook.files {
+            #expect(try Array(Data(contentsOf: directory.appending(path: "\(file.name).yaml"))) == file.bytes)
+        }
+    }
+
+    @Test(arguments: RecipeBook.files.map(\.name)) func `a file has no error`(_ name: String) throws {
+        let file = try #require(RecipeBook.files.first { $0.name == name })
+        #expect(RecipeBook.read(file.bytes, name: name).errors == [])
+    }
+
+    /// Recipes know shapes. Hosts are the configuration's.
+    @Test(arguments: RecipeBook.files.map(\.name)) func `no file names a host`(_ name: String) throws {
+        let file = try #require(RecipeBook.files.first { $0.name == name })
+        let text = String(decoding: file.bytes, as: UTF8.self)
+        for end in [".org", ".com", ".io", ".net", ".dev", "http:", "https:"] { #expect(!text.contains(end)) }
+    }
+}
+
+@Suite("Recipes in a configuration")
+struct RecipeUseTests {
+    @Test func `rules of the configuration come first, and a host can serve several ecosystems`() throws {
+        let rules = try rules(
+            """
+            cache:
+              zones: [ { name: packages, memory: 8MiB } ]
+              rules: [ { match: { host: a.example.org, path: "*/-/own.tgz" }, policy: no-write } ]
+            recipes:
+              - { use: npm, hosts: a.example.org, zone: packages }
+              - { use: go, hosts: [ a.example.org, "*.b.example.org" ] }
+            """)
+        func decided(_ path: String, _ host: String = "a.example.org") throws -> (Treatment?, Int, String?) {
+            let handling = try handling(of: path, host: host, rules)
+            return (Treatment(handling), handling.zone, handling.rule.flatMap { rules.rules[$0 - 1].recipe })
+        }
+        #expect(try decided("/x/-/own.tgz") == (.neverStored, 0, nil))
+        #expect(try decided("/x/-/x-1.tgz") == (.immutable, 1, "npm"))
+        #expect(try decided("/m/@v/v1.0.0.zip") == (.immutable, 0, "go"))
+        #expect(try decided("/a/b/c/d/e") == (.revalidated, 1, "npm"))
+        #expect(try decided("/m/@v/v1.0.0.zip", "x.b.example.org") == (.immutable, 0, "go"))
+        #expect(try decided("/m/@v/v1.0.0.zip", "b.example.org") == (nil, 0, nil))
+        #expect(try decided("/x/-/x-1.tgz", "x.b.example.org") == (.revalidated, 0, "go"))
+    }
+
+    /// `/x/-/../private` is not what its bytes say.
+    @Test func `a path that an origin may read in another way must match in both readings`() throws {
+        let rules = try rules("recipes: [ { use: npm, hosts: packages.example.org } ]")
+        for path in ["/x/-/../../y/x.tgz", "/x/-/%2e%2e/x.tgz", "/x/%2D/x.tgz", "/x\\-\\x.tgz"] {
+            #expect(Treatment(try handling(of: path, rules)) != .immutable, "\(path)")
+        }
+        #expect(Treatment(try handling(of: "/@a%2fb/-/b-1.tgz", rules)) == .immutable)
+        #expect(Treatment(try handling(of: "/@a%2Fb", rules)) == .atMost(300))
+    }
+}

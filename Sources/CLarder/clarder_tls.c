@@ -35,3 +35,16 @@ struct evp_pkey_st *clarder_new_p256_key(void) {
     EC_KEY_free(own);
     return NULL;
 }
+
+int clarder_ssl_ctx_prepare_server(struct ssl_ctx_st *context, long ticket_seconds) {
+    SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_set_timeout(context, ticket_seconds);
+    SSL_CTX_set_read_ahead(context, 1);
+    return SSL_CTX_set_ciphersuites(
+        context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
+}
+
+int clarder_ssl_set_chain(struct ssl_st *session, struct stack_st_X509 *chain) {
+    return (int)SSL_set1_chain(session, chain);
+}

@@ -77,6 +77,32 @@ package enum TLSContextError: Error, Equatable {
         try usePrivateKey(privateKey)
     }
 
+    /// How long a session can be resumed, in seconds (RFC 8446 §4.6.1). The key of the tickets lives as long as this context.
+    private static let ticketSeconds = 7200
+
+    /// For opened tunnels: each connection gets a certificate of its own (`TLSServerSession`).
+    package init() throws(TLSContextError) {
+        ignoreBrokenPipes()
+        ErrorQueue.clear()
+        guard let context = unsafe SSL_CTX_new(TLS_server_method()) else { throw .outOfMemory }
+        unsafe raw = unsafe context
+        guard unsafe clarder_ssl_ctx_prepare(raw) == 1,
+            unsafe clarder_ssl_ctx_prepare_server(raw, TLSServerContext.ticketSeconds) == 1
+        else { throw .outOfMemory }
+        unsafe SSL_CTX_set_alpn_select_cb(
+            raw,
+            { _, selected, selectedLength, offered, offeredLength, _ in
+                // What is selected points into this text, or into what the client offered.
+                let wanted: StaticString = "\u{8}http/1.1"
+                var choice: UnsafeMutablePointer<UInt8>?
+                let status = unsafe SSL_select_next_proto(
+                    &choice, selectedLength!, wanted.utf8Start, CUnsignedInt(wanted.utf8CodeUnitCount), offered!,
+                    offeredLength)
+                unsafe selected!.pointee = unsafe UnsafePointer(choice)
+                return status == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL
+            }, nil)
+    }
+
     deinit { unsafe SSL_CTX_free(raw) }
 
     private func useCertificates(_ pem: [UInt8]) throws(TLSContextError) {
@@ -113,7 +139,7 @@ package enum TLSContextError: Error, Equatable {
 }
 
 /// A BIO with a copy of `bytes`. Nil only if there is no memory.
-@unsafe private func memoryBIO(_ bytes: [UInt8]) -> OpaquePointer? {
+@unsafe func memoryBIO(_ bytes: [UInt8]) -> OpaquePointer? {
     guard let bio = unsafe BIO_new(BIO_s_mem()) else { return nil }
     _ = unsafe bytes.withUnsafeBytes { unsafe BIO_write(bio, $0.baseAddress, CInt($0.count)) }
     return unsafe bio

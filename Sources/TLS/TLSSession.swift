@@ -142,17 +142,25 @@ package enum TLSResult: Equatable, Sendable {
     }
 
     private func outcome(of status: CInt) -> TLSResult {
+        let result = unsafe Outcome.of(status, raw)
+        if case .failed = result { hasFailed = true }
+        return result
+    }
+}
+
+/// What OpenSSL says of a call that did not succeed.
+enum Outcome {
+    /// Call this at once: it reads `errno`, and the error queue of this thread.
+    static func of(_ status: CInt, _ raw: OpaquePointer) -> TLSResult {
         let code = errno
         switch unsafe SSL_get_error(raw, status) {
         case SSL_ERROR_WANT_READ: return .wantRead
         case SSL_ERROR_WANT_WRITE: return .wantWrite
         case SSL_ERROR_ZERO_RETURN: return .closed
         case SSL_ERROR_SYSCALL:
-            hasFailed = true
             ErrorQueue.clear()
             return .failed(code == 0 ? .truncated : .connectionFailed(errno: code))
         default:
-            hasFailed = true
             return .failed(ErrorQueue.takeFailure())
         }
     }

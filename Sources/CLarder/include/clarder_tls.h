@@ -5,12 +5,17 @@
 struct ssl_st;
 struct ssl_ctx_st;
 struct evp_pkey_st;
+struct stack_st_X509;
 
 /* TLS 1.2 or later; buffers released when idle; partial writes from moving buffers; no renegotiation. */
 int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context);
 /* Sessions of servers are handed to the new-session callback and kept nowhere else. */
 int clarder_ssl_ctx_require_tls13(struct ssl_ctx_st *context);
 void clarder_ssl_ctx_external_client_sessions(struct ssl_ctx_st *context);
+/* For sessions that clients open: the server's order of ciphers, sessions by tickets for so many seconds, and records read
+   several at once. 1 if all of it succeeded. */
+int clarder_ssl_ctx_prepare_server(struct ssl_ctx_st *context, long ticket_seconds);
+int clarder_ssl_set_chain(struct ssl_st *session, struct stack_st_X509 *chain);
 int clarder_ssl_set_server_name(struct ssl_st *session, const char *name);
 
 /* prctl(2) with PR_SET_DUMPABLE 0: no core dump, no ptrace(2), no /proc/PID/mem for other processes. 0 or -1. */

@@ -1,0 +1,262 @@
+import CLarder
+import COpenSSL
+import Glibc
+
+/// The server's side of TLS with a client in an opened tunnel, over a non-blocking socket. It does not own the socket.
+///
+/// Bytes count as written once they are encrypted. What the socket does not accept waits here (`hasUnsentBytes`), and nothing else is
+/// encrypted until it is sent. So reading waits for bytes of the client only, and writing for room in the socket only.
+///
+/// After a failure the session must not be used: close the socket.
+@safe package final class TLSServerSession {
+    private let raw: OpaquePointer
+    private let socket: CInt
+    private let records: RecordBuffer
+    /// Records that the socket has not accepted yet.
+    private var unsent: [UInt8] = []
+    private var unsentStart = 0
+    /// Reads the bytes that were received before the session was made.
+    private var readsMemory = true
+    /// Why reading or the handshake failed; nil if neither has.
+    package private(set) var failure: TLSFailure?
+
+    /// - Parameters:
+    ///   - leaf: the certificate for the host that the client asked for. A session is resumed only for the same host.
+    ///   - received: what was read from the socket before, from the first byte on.
+    ///   - records: the buffer of the thread on which the session is used.
+    package init(
+        _ context: TLSServerContext, fd: CInt, leaf: Leaf, received: [UInt8], records: RecordBuffer
+    ) throws(TLSContextError) {
+        ErrorQueue.clear()
+        guard let session = unsafe SSL_new(context.raw) else { throw .outOfMemory }
+        unsafe raw = unsafe session
+        socket = fd
+        self.records = records
+        unsafe SSL_set_accept_state(raw)
+        guard show(leaf) else { throw .certificateUnusable(reason: ErrorQueue.takeText()) }
+        guard let input = unsafe memoryBIO(received), let output = unsafe RecordBIO.make(for: self) else {
+            throw .outOfMemory
+        }
+        unsafe SSL_set_bio(raw, input, output)
+    }
+
+    deinit {
+        // OpenSSL forgets a session whose connection ended without `close_notify`, and the client could not resume it.
+        if failure == nil { unsafe SSL_set_shutdown(raw, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
+        unsafe SSL_free(raw)
+    }
+
+    private func show(_ leaf: Leaf) -> Bool {
+        let host = Digest.sha256(leaf.name.text.utf8)
+        return unsafe SSL_use_certificate(raw, leaf.certificate) == 1 && SSL_use_PrivateKey(raw, leaf.key) == 1
+            && clarder_ssl_set_chain(raw, leaf.chain) == 1
+            && SSL_set_session_id_context(raw, host, CUnsignedInt(host.count)) == 1
+    }
+
+    /// Called by OpenSSL with records to send.
+    fileprivate func queue(_ bytes: UnsafeRawBufferPointer) {
+        // A long message of a handshake may not fit behind what is waiting.
+        if unsafe !unsent.isEmpty || !records.append(bytes) { unsafe unsent.append(contentsOf: bytes) }
+    }
+
+    // MARK: sending
+
+    /// Whether encrypted bytes wait for room in the socket.
+    package var hasUnsentBytes: Bool { unsentStart < unsent.count }
+
+    /// Sends what is encrypted. Returns `.wantWrite` if the socket does not accept all of it.
+    package func flush() -> TLSHandshake {
+        if records.count > 0 {
+            let sent = unsafe send(records.bytes)
+            switch sent {
+            case .accepted(let count):
+                let rest = unsafe records.bytes[count...]
+                if unsafe !rest.isEmpty { unsafe unsent.insert(contentsOf: rest, at: 0) }
+                records.removeAll()
+            case .failed(let code):
+                records.removeAll()
+                return .failed(.connectionFailed(errno: code))
+            }
+        }
+        guard hasUnsentBytes else { return .done }
+        let sent = unsafe unsent.withUnsafeBytes { unsafe send(UnsafeRawBufferPointer(rebasing: $0[unsentStart...])) }
+        switch sent {
+        case .accepted(let count): unsentStart += count
+        case .failed(let code): return .failed(.connectionFailed(errno: code))
+        }
+        guard !hasUnsentBytes else { return .wantWrite }
+        unsent = []
+        unsentStart = 0
+        return .done
+    }
+
+    private enum Sent {
+        case accepted(Int)
+        case failed(errno: CInt)
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer) -> Sent {
+        var sent = 0
+        while sent < bytes.count {
+            let count = unsafe Glibc.send(socket, bytes.baseAddress! + sent, bytes.count - sent, CInt(MSG_NOSIGNAL))
+            if count >= 0 {
+                sent += count
+            } else if errno == EAGAIN {
+                break
+            } else if errno != EINTR {
+                return .failed(errno: errno)
+            }
+        }
+        return .accepted(sent)
+    }
+
+    // MARK: the handshake
+
+    /// Goes on with the handshake. Nothing may be read or written before it has succeeded.
+    package func handshake() -> TLSHandshake {
+        if hasUnsentBytes {
+            let flushed = flush()
+            guard flushed == .done else { return flushed }
+        }
+        while true {
+            ErrorQueue.clear()
+            let status = unsafe SSL_do_handshake(raw)
+            let result = unsafe status == 1 ? .bytes(0) : Outcome.of(status, raw)
+            // An alert that OpenSSL sends about a failure goes out as well.
+            let flushed = flush()
+            switch result {
+            case .bytes: return flushed
+            case .wantRead where readSocket(): continue
+            case .wantRead: return flushed == .done ? .wantRead : flushed
+            case .wantWrite: return .wantWrite
+            case .closed: return fail(.truncated)
+            case .failed(let failure): return fail(failure)
+            }
+        }
+    }
+
+    private func fail(_ failure: TLSFailure) -> TLSHandshake {
+        self.failure = failure
+        return .failed(failure)
+    }
+
+    /// Reads from the socket from now on. Returns false if it does so already.
+    private func readSocket() -> Bool {
+        guard readsMemory, let input = unsafe BIO_new_socket(socket, BIO_NOCLOSE) else { return false }
+        readsMemory = false
+        unsafe SSL_set0_rbio(raw, input)
+        return true
+    }
+
+    /// Whether the client resumed an earlier session (RFC 8446 §2.2).
+    package var isResumed: Bool { unsafe SSL_session_reused(raw) == 1 }
+
+    // MARK: bytes
+
+    /// Whether bytes were received that no event of the socket will announce: read until `.wantRead`.
+    package var hasPendingBytes: Bool { unsafe readsMemory || SSL_has_pending(raw) == 1 }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> TLSResult {
+        while true {
+            ErrorQueue.clear()
+            let count = unsafe SSL_read(raw, buffer.baseAddress, CInt(clamping: buffer.count))
+            let result = unsafe count > 0 ? .bytes(Int(count)) : Outcome.of(count, raw)
+            // Reading may have made messages of TLS itself, such as a key update.
+            if records.count > 0 { _ = flush() }
+            switch result {
+            case .wantRead where readSocket(): continue
+            case .failed(let failure):
+                self.failure = failure
+                return result
+            case .bytes, .wantRead, .wantWrite, .closed: return result
+            }
+        }
+    }
+
+    /// Encrypts and sends the pieces, at most `RecordBuffer.contentOfCallMax` of them. Returns how many bytes were taken.
+    ///
+    /// - Parameter vectors: an array of `count` values of type `iovec`.
+    package func write(_ vectors: UnsafeMutableRawPointer, _ count: Int) -> TLSResult {
+        let pieces = unsafe UnsafeBufferPointer(start: vectors.assumingMemoryBound(to: iovec.self), count: count)
+        if hasUnsentBytes {
+            switch flush() {
+            case .done: break
+            case .wantRead, .wantWrite: return .wantWrite
+            case .failed(let failure): return .failed(failure)
+            }
+        }
+        var taken = 0
+        var joined = 0
+        for index in pieces.indices {
+            var rest = unsafe UnsafeRawBufferPointer(start: pieces[index].iov_base, count: pieces[index].iov_len)
+            let room = RecordBuffer.contentOfCallMax - taken
+            if rest.count > room { unsafe rest = UnsafeRawBufferPointer(rebasing: rest[..<room]) }
+            taken += rest.count
+            while unsafe !rest.isEmpty {
+                if joined == 0, rest.count >= RecordBuffer.contentMax {
+                    guard unsafe encrypt(rest.baseAddress!, RecordBuffer.contentMax) else { return broken() }
+                    unsafe rest = UnsafeRawBufferPointer(rebasing: rest[RecordBuffer.contentMax...])
+                    continue
+                }
+                let count = min(rest.count, RecordBuffer.contentMax - joined)
+                unsafe memcpy(records.content.baseAddress! + joined, rest.baseAddress!, count)
+                joined += count
+                unsafe rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                if joined == RecordBuffer.contentMax {
+                    guard unsafe encrypt(records.content.baseAddress!, joined) else { return broken() }
+                    joined = 0
+                }
+            }
+            if taken == RecordBuffer.contentOfCallMax { break }
+        }
+        if joined > 0 {
+            guard unsafe encrypt(records.content.baseAddress!, joined) else { return broken() }
+        }
+        if case .failed(let failure) = flush() { return .failed(failure) }
+        return .bytes(taken)
+    }
+
+    /// Encrypts one record. The output never blocks, so either all of it is taken or the session has failed.
+    private func encrypt(_ content: UnsafeRawPointer, _ count: Int) -> Bool {
+        ErrorQueue.clear()
+        return unsafe SSL_write(raw, content, CInt(count)) == CInt(count)
+    }
+
+    private func broken() -> TLSResult {
+        records.removeAll()
+        return .failed(ErrorQueue.takeFailure())
+    }
+
+    /// Sends `close_notify` (RFC 8446 §6.1), as far as the socket accepts it. Does not wait for that of the client.
+    package func shutdown() {
+        guard failure == nil else { return }
+        ErrorQueue.clear()
+        _ = unsafe SSL_shutdown(raw)
+        _ = flush()
+    }
+}
+
+/// The BIO into which OpenSSL writes the records of a session.
+private enum RecordBIO {
+    /// - Parameter session: owns the BIO, and so outlives it.
+    @unsafe static func make(for session: TLSServerSession) -> OpaquePointer? {
+        guard let method = unsafe method, let bio = unsafe BIO_new(method) else { return nil }
+        unsafe BIO_set_data(bio, Unmanaged.passUnretained(session).toOpaque())
+        unsafe BIO_set_init(bio, 1)
+        return unsafe bio
+    }
+
+    nonisolated(unsafe) private static let method: OpaquePointer? = {
+        guard let method = unsafe BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "records") else {
+            return nil
+        }
+        unsafe BIO_meth_set_write(method) { bio, bytes, count in
+            guard let session = unsafe BIO_get_data(bio), count > 0 else { return 0 }
+            let records = unsafe UnsafeRawBufferPointer(start: bytes, count: Int(count))
+            unsafe Unmanaged<TLSServerSession>.fromOpaque(session)._withUnsafeGuaranteedRef { unsafe $0.queue(records) }
+            return count
+        }
+        unsafe BIO_meth_set_ctrl(method) { _, command, _, _ in command == BIO_CTRL_FLUSH ? 1 : 0 }
+        return unsafe method
+    }()
+}

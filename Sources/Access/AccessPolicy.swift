@@ -20,6 +20,8 @@ package struct AccessPolicy: Sendable, Equatable {
 
     package var authentication: BasicAuthentication? { settings.authentication }
 
+    var rules: [AccessRule] { settings.rules }
+
     /// - Parameter client: nil for a client of a Unix socket; the permissions of the socket file decide about it.
     package func admits(client: IPAddress?) -> Bool {
         guard let client, let clients else { return true }

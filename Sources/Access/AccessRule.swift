@@ -5,6 +5,8 @@ package import Rules
 package struct AccessRule: Sendable, Equatable {
     package var effect: Effect
     package var conditions: Conditions
+    /// Whether the tunnels that this rule allows are opened (TLS interception). Nil: `intercept.hosts` decides.
+    package var intercept: Bool?
     /// The position in the list, from 1. Logs and refusals name the rule by it.
     package var number: Int
     /// The line in the configuration file; 0 if it does not come from a file.
@@ -18,9 +20,12 @@ package struct AccessRule: Sendable, Equatable {
 
     package typealias Conditions = RuleConditions
 
-    package init(effect: Effect, conditions: Conditions = .init(), number: Int, line: Int = 0) {
+    package init(
+        effect: Effect, conditions: Conditions = .init(), intercept: Bool? = nil, number: Int, line: Int = 0
+    ) {
         self.effect = effect
         self.conditions = conditions
+        self.intercept = intercept
         self.number = number
         self.line = line
     }

@@ -39,4 +39,6 @@ package enum DenialReason: String, CaseIterable, Sendable {
     case connectPort = "connect-port"
     /// The client is not in `access.clients`.
     case client
+    /// A tunnel to a host of `intercept.hosts` that Larder cannot open, while rules ask for what is inside.
+    case notOpened = "not-opened"
 }

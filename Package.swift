@@ -64,7 +64,8 @@ let package = Package(
         core("Transaction", ["Message", "Caching", "Access"]),
         core("ClientSetup", ["Message"]),
         core("Forwarding", ["Message", "Framing", "Caching", "Access", "Transaction", "ClientSetup"]),
-        core("Settings", ["Message", "Rules", "Caching", "Access"]),
+        core("Interception", ["Message", "Framing", "Rules", "Transaction"]),
+        core("Settings", ["Message", "Rules", "Caching", "Access", "Interception"]),
 
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
         edge("TLS", ["COpenSSL", "CLarder"]),
@@ -81,20 +82,22 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Message", "Framing", "Rules", "Caching", "Access", "Routing", "Transaction", "Forwarding", "Settings",
-                "ClientSetup", "EventLoop", "TLS", "Compression", "Storage", "DiskTier", "Passwords", "CLarder",
+                "Message", "Framing", "Rules", "Caching", "Access", "Routing", "Transaction", "Forwarding",
+                "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage", "DiskTier",
+                "Passwords", "CLarder",
             ], swiftSettings: strict),
         .target(
             name: "Admin",
             dependencies: [
-                "Message", "Framing", "Caching", "Access", "Settings", "Transaction", "EventLoop", "Compression",
-                "Storage", "Server", "CLarder",
+                "Message", "Framing", "Rules", "Caching", "Access", "Interception", "Settings", "Transaction",
+                "EventLoop", "Compression", "Storage", "Server", "CLarder",
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "Framing", "Rules", "Caching", "Access", "Settings", "ClientSetup", "YAML", "Passwords",
+                "Message", "Framing", "Rules", "Caching", "Access", "Interception", "Settings", "ClientSetup", "YAML",
+                "Passwords",
                 "EventLoop", "TLS",
                 "Compression", "Storage", "Disk", "DiskTools", "Server", "Admin", "CLarder",
             ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
@@ -109,6 +112,7 @@ let package = Package(
         tests("FramingTests", ["Framing", "Message"]),
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Rules", "Message"]),
+        tests("InterceptionTests", ["Interception", "Transaction", "Framing", "Rules", "Message"]),
         tests("RoutingTests", ["Routing", "Access", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
         tests(
@@ -119,7 +123,7 @@ let package = Package(
         tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage", "TLS"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests("RecipeTests", ["larder", "Settings", "Caching", "Rules", "Message", "YAML"]),
-        tests("SettingsTests", ["Settings", "Access", "Caching", "Rules", "Message", "YAML"]),
+        tests("SettingsTests", ["Settings", "Interception", "Access", "Caching", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop"]),
         tests("DiskTests", ["Disk", "DiskTools", "EventLoop"]),
@@ -130,9 +134,9 @@ let package = Package(
         tests(
             "ScenarioTests",
             [
-                "Admin", "Server", "Settings", "Rules", "Caching", "Access", "Message", "Framing", "Routing",
-                "ClientSetup",
-                "EventLoop", "Passwords", "TLS", "Compression", "Storage", "Transaction", "YAML",
+                "Admin", "Server", "Settings", "Rules", "Caching", "Access", "Interception", "Message", "Framing",
+                "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage", "Transaction",
+                "YAML",
             ]),
         tests(
             "AdminTests",
@@ -157,6 +161,7 @@ if isFuzzing {
         fuzzTarget("FuzzRequestHead"),
         fuzzTarget("FuzzResponseHead"),
         fuzzTarget("FuzzChunkedBody"),
+        fuzzTarget("FuzzClientHello"),
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
     ]

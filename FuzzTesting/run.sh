@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzDiskRecord FuzzDiskBook
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -25,6 +25,7 @@ seed FuzzResponseHead bare 'HTTP/1.0 304\r\n\r\n'
 seed FuzzResponseHead chunked 'HTTP/1.1 404 Not\tFound\r\nTransfer-Encoding: gzip, chunked\r\n\r\n'
 seed FuzzChunkedBody plain '5\r\nhello\r\nA\r\n0123456789\r\n0\r\n\r\n'
 seed FuzzChunkedBody rich '1;a;b=c ; d="e\\"f"\r\nx\r\n0\r\nTrailer-Name: value\r\nX: y\r\n\r\n'
+seed FuzzClientHello named '\026\003\001\0000\001\000\000\054\003\003aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\000\000\002\023\001\001\000\000\013\000\000\000\007\000\005\000\000\002a.'
 # Way, then what it makes a head part of: see FuzzDiskRecord.swift.
 seed FuzzDiskRecord object '\002\001\001\000\003\001abc\000\000\000\000\000\000\000\000\310\000\001a\001\000\000\000\003tagHEAD'
 seed FuzzDiskRecord large '\002\003\002\000\003\001abc\000\000\000\000\000\000\000\000\310\000\000\000\000\000\000HEAD'

@@ -5,7 +5,7 @@ let dashboardStyle = """
       --a: #55804a; --b: #c8703c; --c: #4f7ea8; --bad: #b3402f; --good: #55804a; --soft: rgba(85, 128, 74, .14);
       --shadow: 0 1px 2px rgba(60, 45, 25, .06), 0 6px 18px rgba(60, 45, 25, .05);
       --stale: #b9a23b; --revalidated: #7fae72; --collapsed: #4f9a90; --miss: #c8703c; --pass: #9a8d7c;
-      --refused: #8a5a8f; --error: #b3402f; --tunnel: #4f7ea8;
+      --refused: #8a5a8f; --error: #b3402f; --tunnel: #4f7ea8; --opened: #3f8f8a;
     }
     @media (prefers-color-scheme: dark) {
       :root {
@@ -13,7 +13,7 @@ let dashboardStyle = """
         --a: #8cc07d; --b: #e8935c; --c: #7fb0dc; --bad: #ec7a66; --good: #8cc07d; --soft: rgba(140, 192, 125, .16);
         --shadow: none;
         --stale: #d9c45a; --revalidated: #6c9a60; --collapsed: #5fb3a8; --miss: #e8935c; --pass: #8a7f71;
-        --refused: #b98abf; --error: #ec7a66; --tunnel: #7fb0dc;
+        --refused: #b98abf; --error: #ec7a66; --tunnel: #7fb0dc; --opened: #6fc2bb;
       }
     }
     * { box-sizing: border-box; }
@@ -85,6 +85,7 @@ let dashboardStyle = """
     .refused { background: var(--refused); fill: var(--refused); }
     .error { background: var(--error); fill: var(--error); }
     .tunnel { background: var(--tunnel); fill: var(--tunnel); }
+    .opened { background: var(--opened); fill: var(--opened); }
     .zero { color: var(--quiet); }
     footer { padding: 18px 6px 0; gap: 14px; }
     .asleep main { opacity: .45; transition: opacity .4s; }

@@ -9,10 +9,14 @@ package final class ReceivedResponse {
     package let options: ConnectionOptions
     private let reasonRange: Range<Int>
 
-    package init(_ head: ResponseHead, bytes: [UInt8]) {
+    /// - Parameter scheme: that of the request. Over https, `Alt-Svc` is removed: a client that read it could go to the named place
+    ///   without the proxy, by HTTP/3 for instance (RFC 7838 §2).
+    package init(_ head: ResponseHead, bytes: [UInt8], scheme: Scheme = .http) {
         status = head.status
         minorVersion = head.minorVersion
-        fields = Fields(bytes: bytes, section: head.fields)
+        let received = Fields(bytes: bytes, section: head.fields)
+        let isRemoved = scheme == .https && head.fields.present.contains(.altSvc)
+        fields = isRemoved ? received.dropping { $0.name == .altSvc } : received
         options = ConnectionOptions(head.fields, bytes: bytes.span)
         reasonRange = head.reasonRange
     }

@@ -4,7 +4,7 @@
 @usableFromInline
 package enum FieldName: UInt8, CaseIterable, Sendable {
     case other = 0
-    case accept, acceptEncoding, acceptLanguage, acceptRanges, age, allow, authorization
+    case accept, acceptEncoding, acceptLanguage, acceptRanges, age, allow, altSvc, authorization
     case cacheControl, cacheStatus, cdnCacheControl, connection, contentEncoding, contentLanguage
     case contentLength, contentLocation, contentRange, contentType, cookie, date, eTag, expect, expires, forwarded
     case host, http2Settings, ifMatch, ifModifiedSince, ifNoneMatch, ifRange, ifUnmodifiedSince, keepAlive
@@ -27,6 +27,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         case .acceptRanges: "Accept-Ranges"
         case .age: "Age"
         case .allow: "Allow"
+        case .altSvc: "Alt-Svc"
         case .authorization: "Authorization"
         case .cacheControl: "Cache-Control"
         case .cacheStatus: "Cache-Status"

@@ -39,6 +39,12 @@ package enum DestinationHost: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// As in a URI: an IPv6 address has brackets.
+    package var uriText: String {
+        if case .address(let address) = self, !address.isV4 { return "[\(address)]" }
+        return description
+    }
+
     package var address: IPAddress? {
         if case .address(let address) = self { return address }
         return nil

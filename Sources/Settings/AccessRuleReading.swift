@@ -30,13 +30,16 @@ private func readRule(
     guard var reader = MappingReader(entry.value, expected: expected, problems: &problems) else { return nil }
     let conditions = readConditions(&reader, of: .access)
     var effect = AccessRule.Effect.allow
+    var intercept: Bool?
     if entry.key == "deny" {
         effect = .deny(reason: reader.value("reason", .text(500)))
+        reader.refuse("intercept", "a deny rule opens no tunnel")
     } else {
         reader.refuse("reason", "only a deny rule has a reason")
+        intercept = reader.value("intercept", .flag)
     }
     guard reader.finish("condition", into: &problems) else { return nil }
-    return AccessRule(effect: effect, conditions: conditions, number: number, line: line)
+    return AccessRule(effect: effect, conditions: conditions, intercept: intercept, number: number, line: line)
 }
 
 private func ruleFound(_ node: ConfigurationNode) -> String {

@@ -1,5 +1,6 @@
 package import Access
 package import Caching
+package import Interception
 package import Message
 package import Rules
 
@@ -13,6 +14,7 @@ package struct Configuration: Sendable, Equatable {
     package var admin = AdminSettings()
     package var cache = CacheSettings()
     package var access = AccessSettings()
+    package var intercept = InterceptSettings()
     package var log = LogSettings()
     package var timeouts = TimeoutSettings()
     package var tls = TLSSettings()

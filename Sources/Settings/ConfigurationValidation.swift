@@ -1,5 +1,6 @@
 import Access
 import Caching
+import Interception
 import Message
 import Rules
 
@@ -9,7 +10,7 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
     return (
         listenerErrors(configuration, reader) + authenticationErrors(configuration, reader)
             + dnsErrors(configuration, reader) + cacheRuleErrors(configuration, reader)
-            + diskErrors(configuration.cache, reader),
+            + diskErrors(configuration.cache, reader) + interceptErrors(configuration, reader),
         diskWarnings(configuration.cache, reader) + opennessWarnings(configuration, reader)
             + accessRuleWarnings(configuration, reader) + cacheRuleWarnings(configuration, reader)
     )
@@ -79,6 +80,32 @@ private func dnsErrors(_ configuration: Configuration, _ reader: ConfigurationRe
             "\(least) is more than dns.ttl_max, \(most)")
     ]
 }
+
+private func interceptErrors(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    let intercept = configuration.intercept
+    switch (intercept.certificateFile, intercept.keyFile) {
+    case (.some, .some): return []
+    case (.some, nil):
+        return [
+            reader.error(
+                "intercept.ca.key", line: reader.lines["intercept.ca.certificate"], "missing", hint: creatingHint)
+        ]
+    case (nil, .some):
+        return [
+            reader.error(
+                "intercept.ca.certificate", line: reader.lines["intercept.ca.key"], "missing", hint: creatingHint)
+        ]
+    case (nil, nil): break
+    }
+    let needing =
+        (intercept.hosts.isEmpty ? [] : ["intercept.hosts"])
+        + configuration.access.rules.filter { $0.intercept == true }.map { "access.rules[\($0.number)]" }
+    return needing.map {
+        reader.error($0, "tunnels are to be opened, but intercept.ca names no authority", hint: creatingHint)
+    }
+}
+
+private let creatingHint = "larder ca create makes an authority, and prints both lines"
 
 private func opennessWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
     var warnings: [ConfigurationError] = []

@@ -7,10 +7,10 @@ import Rules
 // same as names and values, for JSON.
 
 extension AccessRule {
-    /// `allow: host *.example.org; port 80, 443`, `deny: everything ("not on the list")`.
+    /// `allow: host *.example.org; port 80, 443 → intercept yes`, `deny: everything ("not on the list")`.
     package var text: String {
         switch effect {
-        case .allow: "allow: \(conditions)"
+        case .allow: "allow: \(conditions)" + (intercept.map { " → intercept \(flagText($0)[0])" } ?? "")
         case .deny(let reason): "deny: \(conditions)" + (reason.map { " (\"\($0)\")" } ?? "")
         }
     }

@@ -1,4 +1,5 @@
 import Access
+import Interception
 import Message
 import Rules
 
@@ -15,7 +16,7 @@ enum Settings {
         let settings: [any SettingDeclaration]
     }
 
-    static let sections = [general, admin, cache, access, log, timeouts, tls, dns, limits]
+    static let sections = [general, admin, cache, access, intercept, log, timeouts, tls, dns, limits]
     static let all = sections.flatMap(\.settings)
 
     private static let general = Section(
@@ -181,6 +182,31 @@ enum Settings {
                 reload: .live, "What happens if no rule matches.", example: ["default: deny"],
                 defaultMeaning: "deny if there are rules, otherwise allow",
                 inEffect: { $0.access.defaultEffect.rawValue }),
+        ])
+
+    private static let intercept = Section(
+        key: "intercept",
+        meaning:
+            "HTTPS interception: which tunnels Larder opens, so that it can read, check and cache the requests in them. Without an authority it opens none.",
+        settings: [
+            Setting(
+                "intercept.ca.certificate", \.intercept.certificateFile,
+                SettingKind<String>.path("a PEM file").orLeftOut, reload: .live,
+                "A file with the certificate authority that issues the certificates shown to clients, then those above it. Create it with larder ca create.",
+                example: ["certificate: /etc/larder/ca/intermediate.pem"], defaultMeaning: "no tunnel is opened"),
+            Setting(
+                "intercept.ca.key", \.intercept.keyFile, SettingKind<String>.path("a PEM file").orLeftOut,
+                reload: .live,
+                "The private key of that authority. Nobody but Larder's user may read the file.",
+                example: ["key: /etc/larder/ca/intermediate.key"], defaultMeaning: "no tunnel is opened"),
+            Setting(
+                "intercept.hosts", \.intercept.hosts, SettingKind<HostPattern>.hostPattern.list(), reload: .live,
+                "The hosts whose tunnels are opened. All others remain tunnels, unless an access rule says intercept: yes.",
+                example: ["hosts: [ \"*.example.org\" ]"], defaultMeaning: "none"),
+            Setting(
+                "intercept.refused", \.intercept.refused, .choice, reload: .live,
+                "What happens to the tunnels of a client that did not accept the certificate for a host: open them all the same, so that its requests fail until it trusts the authority, or let them remain tunnels for a day where no access rule asks for a path or a method."
+            ),
         ])
 
     private static let log = Section(

@@ -19,6 +19,13 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
     case tunnelRefused
     case tlsNotOffered
     case protocolNotOffered
+    // In a tunnel that is opened
+    case malformedHello
+    case helloTimeout
+    case serverNameMismatch
+    case protocolNotOpened
+    case certificateRefused
+    case handshakeFailed
     // Caused by the answer
     case endOfBody
     case answerIncomplete
@@ -59,6 +66,18 @@ package enum CloseReason: UInt8, CaseIterable, Sendable {
         case .tlsNotOffered: "The client began a TLS handshake; this listener does not offer TLS."
         case .protocolNotOffered:
             "The client spoke HTTP/2 without TLS, SOCKS or the PROXY protocol, which this listener does not offer."
+        case .malformedHello:
+            "In a tunnel to a host of `intercept.hosts` the client began TLS with a message that is no ClientHello, or one of more than 16 KiB."
+        case .helloTimeout:
+            "In a tunnel to a host of `intercept.hosts` the client did not send a whole ClientHello or request line within 5 seconds."
+        case .serverNameMismatch:
+            "In a tunnel to a host of `intercept.hosts` the client asked for another host by SNI; it got the alert `unrecognized_name`."
+        case .protocolNotOpened:
+            "In a tunnel to a host of `intercept.hosts` the client speaks a protocol that Larder does not, and the access rules look at what is inside."
+        case .certificateRefused:
+            "In a tunnel to a host of `intercept.hosts` the client did not accept Larder's certificate: it does not trust its authority."
+        case .handshakeFailed:
+            "In a tunnel to a host of `intercept.hosts` the TLS handshake with the client failed or took too long."
         case .endOfBody: "Only the end of the connection tells an HTTP/1.0 client where its answer ends."
         case .answerIncomplete:
             "The answer broke off and could not be completed; the client learns it by the end of the connection."

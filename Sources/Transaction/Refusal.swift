@@ -216,7 +216,7 @@ extension Refusal {
         switch denial.reason {
         case .privateDestination: self = .destinationForbidden
         case .connectPort: self = .tunnelPortForbidden
-        case .rule, .noRule, .client: self = .accessDenied
+        case .rule, .noRule, .client, .notOpened: self = .accessDenied
         }
     }
 }

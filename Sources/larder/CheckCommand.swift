@@ -9,6 +9,7 @@ func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     }
     var reading = readConfiguration(arguments)
     reading.chooseDisk()
+    reading.checkInterception()
     if arguments.has(.json) {
         console.print(String(decoding: json(reading), as: UTF8.self))
     } else {

@@ -8,7 +8,7 @@ struct ConfigurationReading {
     let file: String?
     /// Nil if there are errors.
     var configuration: Configuration?
-    let errors: [ConfigurationError]
+    private(set) var errors: [ConfigurationError]
     var warnings: [ConfigurationError]
     private let loaded: LoadedConfiguration?
 
@@ -30,6 +30,20 @@ struct ConfigurationReading {
         configuration = nil
         errors = [ConfigurationError(file: file, line: line, key: "", message: message)]
         warnings = []
+    }
+
+    /// Reads the authority of `intercept.ca`, and adds what is wrong with it. That it does not exist on this machine is a warning.
+    mutating func checkInterception() {
+        guard let configuration else { return }
+        do throws(InterceptionProblem) {
+            guard let interceptor = try readInterceptor(configuration.intercept) else { return }
+            warnings += remarks(on: interceptor).map { problem("intercept.ca", $0) }
+        } catch {
+            let problem = problem(error.key, error.message, hint: error.hint)
+            if error.isMissing { return warnings.append(problem) }
+            errors.append(problem)
+            self.configuration = nil
+        }
     }
 
     /// A problem with a setting that was found when it was used, with file and line if they are known.

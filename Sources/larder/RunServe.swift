@@ -130,14 +130,34 @@ struct SnapshotFailure: Error, CustomStringConvertible {
 }
 
 /// Reads the files that the configuration names: users and certificates.
-func makeSnapshot(_ configuration: Configuration) throws(SnapshotFailure) -> Snapshot {
+///
+/// - Parameter earlier: the configuration in force; nil at the start.
+func makeSnapshot(
+    _ configuration: Configuration, after earlier: Snapshot? = nil
+) throws(SnapshotFailure) -> Snapshot {
     var users: HtpasswdFile?
     if let authentication = configuration.access.authentication { users = try readUsers(authentication.usersFile) }
+    let interceptor: Interceptor?
+    do throws(InterceptionProblem) {
+        interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
+    } catch {
+        throw SnapshotFailure(description: "\(error.key): \(error.message)" + (error.hint.map { " (\($0))" } ?? ""))
+    }
+    if let interceptor, interceptor !== earlier?.interceptor {
+        for remark in remarks(on: interceptor) { Diagnostics.warning(remark) }
+    }
     do throws(TLSContextError) {
-        return try Snapshot(configuration: configuration, users: users)
+        return try Snapshot(configuration: configuration, users: users, interceptor: interceptor)
     } catch {
         throw SnapshotFailure(description: "tls: \(error)")
     }
+}
+
+/// Keeps the authority's key from core dumps and from other processes of the same user.
+private func hideMemory(_ console: Console) {
+    guard let code = ProcessMemory.hide() else { return }
+    console.error(
+        "larder: warning: the key of intercept.ca can get into a core dump: prctl(2) failed: \(systemErrorText(code))")
 }
 
 private func readUsers(_ path: String) throws(SnapshotFailure) -> HtpasswdFile {
@@ -229,7 +249,8 @@ private final class Control {
         }
         for zone in zonesWithoutDisk { configuration.cache = configuration.cache.withoutDisk(ofZone: zone) }
         do throws(SnapshotFailure) {
-            let snapshot = try makeSnapshot(configuration)
+            if configuration.intercept.isOn { hideMemory(console) }
+            let snapshot = try makeSnapshot(configuration, after: proxy.snapshot)
             for change in changesNeedingRestart(from: proxy.snapshot.configuration, to: configuration) {
                 console.error("larder: warning: \(change) changed, which takes effect at the next start")
             }

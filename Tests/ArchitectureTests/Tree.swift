@@ -58,7 +58,7 @@ struct SourceFile: CustomTestStringConvertible, Sendable {
 enum Rooms {
     static let core: Set<String> = [
         "Message", "Framing", "Rules", "Caching", "Access", "Routing", "Transaction", "Forwarding",
-        "Settings", "ClientSetup",
+        "Interception", "Settings", "ClientSetup",
     ]
     static let edge: Set<String> = [
         "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "YAML",

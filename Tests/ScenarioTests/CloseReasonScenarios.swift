@@ -1,7 +1,9 @@
 import Access
 import Foundation
+import Rules
 import Server
 import Settings
+import TLS
 import Testing
 import Transaction
 
@@ -40,6 +42,26 @@ extension CloseReason {
                 play: { try $0.refused("CONNECT h.test:22 HTTP/1.1\r\nHost: h.test:22\r\n\r\n", 403) })
         case .tlsNotOffered: .greeting([0x16, 0x03, 0x01, 0x00, 0x05, 0x01, 0, 0, 1, 0])
         case .protocolNotOffered: .greeting([0x05, 0x01, 0x00])
+        case .malformedHello: .inTunnel { try $0.write([0x16, 3, 1, 0, 4, 2, 0, 0, 0]) }
+        case .helloTimeout:
+            .inTunnel {
+                try $0.write([0x16, 3, 1])
+            } configure: {
+                $0.limits.helloTimeout = .milliseconds(100)
+            }
+        case .serverNameMismatch: .inTunnel { wire in try Ending.secure(wire, name: "other.test") }
+        case .protocolNotOpened:
+            .inTunnel {
+                try $0.write(Array("SSH-2.0-test\r\n".utf8))
+            } configure: {
+                var conditions = RuleConditions()
+                conditions.methods = ["CONNECT"]
+                $0.access.rules = [AccessRule(effect: .allow, conditions: conditions, number: 1)]
+            }
+        case .certificateRefused:
+            .inTunnel { wire in try Ending.secure(wire, name: "h.test", trusting: MadeAuthority.stranger) }
+        // A record of a handshake that is not the one that has to follow.
+        case .handshakeFailed: .handshakeFailed
         case .endOfBody: .endOfBody
         case .answerIncomplete: .answerIncomplete
         case .answerDamaged: .answerDamaged
@@ -166,6 +188,42 @@ extension Ending {
             client.wire.finishWriting()
             return client
         }
+    }
+
+    /// A client that does something in a tunnel to a host that is opened.
+    fileprivate static func inTunnel(
+        _ act: @escaping @Sendable (Wire) throws -> Void,
+        configure: @escaping @Sendable (inout Configuration) -> Void = { _ in }
+    ) -> Ending {
+        Ending(
+            configure: { configuration, files in
+                try files.intercept("h.test", in: &configuration)
+                configure(&configuration)
+            }, isLogged: true,
+            play: { s in
+                let client = try s.tunnel(to: "h.test:443")
+                try act(client.wire)
+                return client
+            })
+    }
+
+    /// Shakes hands, which fails.
+    fileprivate static func secure(
+        _ wire: Wire, name: String, trusting authority: Result<MadeAuthority, any Error> = MadeAuthority.shared
+    ) throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString).pem")
+        try Data(authority.get().root).write(to: path)
+        defer { try? FileManager.default.removeItem(at: path) }
+        let context = try TLSClientContext(authorities: .file(path.path))
+        #expect(throws: Wire.TLSProblem.self) { try wire.secure(context, name: name) }
+    }
+
+    /// The ClientHello is in order, but offers no key and no cipher that the proxy has.
+    fileprivate static let handshakeFailed = Ending.inTunnel { wire in
+        let hello: [UInt8] =
+            [3, 3] + [UInt8](repeating: 7, count: 32) + [0, 0, 2, 0, 0, 1, 0, 0, 0]
+        try wire.write([0x16, 3, 1, 0, UInt8(hello.count + 4), 1, 0, 0, UInt8(hello.count)] + hello)
+        #expect(try wire.read().prefix(5) == [0x15, 3, 3, 0, 2])
     }
 
     /// A client of HTTP/1.0 cannot read chunks.

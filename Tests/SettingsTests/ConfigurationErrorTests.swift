@@ -24,8 +24,39 @@ struct ConfigurationErrorTests {
         (
             "- a",
             [
-                "1: found a list, expected the keys listen, workers, recipes, admin, cache, access, log, timeouts, tls, dns, limits"
+                "1: found a list, expected the keys listen, workers, recipes, admin, cache, access, intercept, log, timeouts, tls, dns, limits"
             ]
+        ),
+        (
+            "intercept: { hosts: [ a.test ] }",
+            [
+                "1: intercept.hosts: tunnels are to be opened, but intercept.ca names no authority; larder ca create makes an authority, and prints both lines"
+            ]
+        ),
+        (
+            "intercept: { ca: { certificate: /c } }",
+            [
+                "1: intercept.ca.key: missing; larder ca create makes an authority, and prints both lines"
+            ]
+        ),
+        (
+            "intercept: { ca: { key: /k } }",
+            [
+                "1: intercept.ca.certificate: missing; larder ca create makes an authority, and prints both lines"
+            ]
+        ),
+        (
+            "access: { rules: [ { allow: { intercept: yes } } ] }",
+            [
+                "1: access.rules[1]: tunnels are to be opened, but intercept.ca names no authority; larder ca create makes an authority, and prints both lines"
+            ]
+        ),
+        (
+            "access: { rules: [ { deny: { intercept: no } } ] }",
+            ["1: access.rules[1].deny.intercept: a deny rule opens no tunnel"]
+        ),
+        (
+            "intercept: { refused: close }", ["1: intercept.refused: found \"close\", expected open or tunnel"]
         ),
         ("workers: 0", ["1: workers: found \"0\", expected auto, or a number from 1 to 1024"]),
         ("cache: { collapse: maybe }", ["1: cache.collapse: found \"maybe\", expected yes or no"]),
@@ -126,7 +157,7 @@ struct ConfigurationErrorTests {
         ("allow: { hosts: a }", "[1].allow.hosts: unknown condition; did you mean host?"),
         (
             "allow: { colour: a }",
-            "[1].allow.colour: unknown condition; known are host, address, port, method, path, user, client"
+            "[1].allow.colour: unknown condition; known are host, address, port, method, path, user, client, intercept"
         ),
         ("allow: { reason: a }", "[1].allow.reason: only a deny rule has a reason"),
         ("allow: { host: [] }", "[1].allow.host: found an empty list; leave the key out instead"),

@@ -182,6 +182,11 @@ extension StatisticsSection {
             help: "Tunnels opened, by CONNECT or by a switch to another protocol (101).", count: \.counts.tunnelsOpened),
         Figure("upgraded", .counter("tunnels_upgraded"), .upgrades, shown: .detail),
         Figure("closed", .counter("tunnels_closed"), .tunnelsClosed, shown: .detail),
+        Figure("intercepted", .counter("tunnels_intercepted"), .tunnelsOpened),
+        Figure("handshakes", .counter("client_handshakes"), .handshakes, shown: .detail),
+        Figure("handshakes_resumed", .counter("client_handshakes_resumed"), .handshakesResumed, shown: .detail),
+        Figure("certificates_issued", .counter("certificates_issued"), .leavesIssued, shown: .detail),
+        Figure("certificates_refused", .counter("certificates_refused"), .leavesRefused),
         Figure(
             "bytes_from_clients", .sample(of: .tunnelBytes, "from_client"), .bytesTunnelledFromClients, unit: .bytes),
         Figure("bytes_to_clients", .sample(of: .tunnelBytes, "to_client"), .bytesTunnelledToClients, unit: .bytes),

@@ -12,6 +12,7 @@ package enum Counter: Int, CaseIterable, Sendable {
     case originConnectionsOpened, originConnectionsReused, originConnectionsClosed, originConnectionsFailed
     case originRequests, originRetries, originQueued, resumed, collapseTimeouts
     case tunnelsClosed
+    case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
     case stored, partsStored, keptPartial, storingRefused, storingFailed, freshened, invalidated
     case protocolViolations, timeouts, authenticationFailures, authenticationChecks
     case accessLogLines, accessLogLinesDropped
@@ -53,6 +54,12 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .collapseTimeouts:
             "Requests that waited too long for the fetch of another request, and were sent themselves."
         case .tunnelsClosed: "Tunnels that ended."
+        case .tunnelsOpened: "Tunnels to hosts of `intercept.hosts` in which requests were read."
+        case .handshakes: "TLS handshakes with clients in such tunnels."
+        case .handshakesResumed: "Those of them that resumed an earlier session."
+        case .leavesIssued: "Certificates issued for hosts."
+        case .leavesRefused:
+            "Connections that a client ended after it had seen the certificate, with an alert or without a request."
         case .stored: "Whole responses stored."
         case .partsStored: "Parts of responses stored: answers to range requests, and parts that were missing."
         case .keptPartial: "Responses that broke off for good, and of which the part that arrived was kept."

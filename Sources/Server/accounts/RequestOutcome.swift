@@ -1,7 +1,7 @@
 /// How a request was answered. The access log, `/stats`, `/metrics`, the dashboard and the manual use these names.
 package enum RequestOutcome: UInt8, CaseIterable, Sendable {
     case none
-    case hit, stale, revalidated, collapsed, miss, passed, refused, failed, tunnel, local
+    case hit, stale, revalidated, collapsed, miss, passed, refused, failed, tunnel, opened, local
 
     package var name: StaticString {
         switch self {
@@ -15,6 +15,7 @@ package enum RequestOutcome: UInt8, CaseIterable, Sendable {
         case .refused: "refused"
         case .failed: "error"
         case .tunnel: "tunnel"
+        case .opened: "opened"
         case .local: "local"
         }
     }
@@ -32,6 +33,8 @@ package enum RequestOutcome: UInt8, CaseIterable, Sendable {
         case .refused: "Larder refused the request because of access rules, syntax or limits."
         case .failed: "The origin, or the connection to it, failed."
         case .tunnel: "CONNECT opened a tunnel, or the connection switched to another protocol (101)."
+        case .opened:
+            "CONNECT to a host of `intercept.hosts`: Larder opened the tunnel, and answers the requests inside one by one."
         case .local: "Larder answered itself: OPTIONS and TRACE with `Max-Forwards: 0`."
         }
     }
@@ -49,6 +52,7 @@ package enum RequestOutcome: UInt8, CaseIterable, Sendable {
         case .refused: [.refused]
         case .failed: [.failed]
         case .tunnel: [.tunnels, .upgrades]
+        case .opened: [.tunnelsOpened]
         }
     }
 
@@ -56,7 +60,7 @@ package enum RequestOutcome: UInt8, CaseIterable, Sendable {
     package var isFromCache: Bool {
         switch self {
         case .hit, .stale, .revalidated, .collapsed: true
-        case .none, .miss, .passed, .refused, .failed, .tunnel, .local: false
+        case .none, .miss, .passed, .refused, .failed, .tunnel, .opened, .local: false
         }
     }
 

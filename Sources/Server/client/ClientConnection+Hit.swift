@@ -23,7 +23,8 @@ extension ClientConnection {
         account = Account(worker.log)
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
-        guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.takesShortWay else {
+        if let origin = context.fixedOrigin, unsafe !completeTarget(by: origin, bytes) { return }
+        guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.isAdmitted else {
             return unsafe answerUncommonRequest(bytes)
         }
         closing = reasonToClose
@@ -45,6 +46,18 @@ extension ClientConnection {
             }
         }
         unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
+    }
+
+    /// Completes the target of a request in an opened tunnel. Returns false if the request names another origin, and refuses it.
+    private func completeTarget(by origin: FixedOrigin, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        switch unsafe origin.complete(worker.scratch.pointee.requestHead.target, bytes.span) {
+        case .complete(let target):
+            unsafe worker.scratch.pointee.requestHead.target = target
+            return true
+        case .misdirected:
+            refuse(.misdirected, closing: .malformedRequest)
+            return false
+        }
     }
 
     /// Why the connection closes after the request that begins now; nil if it may stay open.
@@ -77,12 +90,6 @@ extension ClientConnection {
 
     /// Answers a request that is not plain: its fields concern the connection, the framing, the cache or the user.
     func answerUncommonRequest(_ bytes: UnsafeBufferPointer<UInt8>) {
-        if let origin = context.fixedOrigin {
-            switch unsafe origin.complete(worker.scratch.pointee.requestHead.target, bytes.span) {
-            case .complete(let target): unsafe worker.scratch.pointee.requestHead.target = target
-            case .misdirected: return refuse(.misdirected, closing: .malformedRequest)
-            }
-        }
         let head = unsafe worker.scratch.pointee.requestHead
         let options = unsafe ConnectionOptions(head.fields, bytes: bytes.span)
         closing = reasonToClose ?? (Framing.persists(minorVersion: head.minorVersion, options) ? nil : .closeRequested)
@@ -111,8 +118,8 @@ extension ClientConnection {
         let destination = unsafe worker.destinations.destination(owned[scratch.pointee.requestHead.target.hostRange])
         let request = unsafe OwnedRequest(
             bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength, cache: cache,
-            keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, destination: destination,
-            zone: worker.zones[0], handling: snapshot.defaultHandling)
+            keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, identity: context.identity,
+            destination: destination, zone: worker.zones[0], handling: snapshot.defaultHandling)
         if !snapshot.cacheRulesAreTrivial {
             request.applyRules(by: snapshot, zones: worker.zones, worker.shared)
         }
@@ -210,15 +217,17 @@ extension ClientConnection {
         if worker.log.isOn {
             unsafe worker.log.append(account, head: worker.scratch.pointee.requestHead, request, client: context.peer)
         }
-        if written == headBytes + length {
+        if written == headBytes + length, unsafe transport?.hasUnsentBytes != true {
             unsafe worker.loop.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)
             if let closing { linger(closing) }
             return
         }
-        precondition(written < headBytes + length, "the socket accepted more bytes than it was offered")
+        precondition(written <= headBytes + length, "the socket accepted more bytes than it was offered")
         // The socket is full: the rest is sent when it has room. The log line has been written already.
         phase = .answering
         account.isLogged = true
+        // TLS has taken all of it, but not sent it.
+        if written == headBytes + length { return waitForRoom() }
         if written < headBytes {
             unsafe output.append(UnsafeRawBufferPointer(rebasing: worker.outBuffer[written..<headBytes]))
         }

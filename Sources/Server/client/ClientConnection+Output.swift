@@ -27,7 +27,9 @@ extension ClientConnection {
     /// Waits until the socket accepts bytes again, for at most `timeouts.idle`.
     func waitForRoom() {
         guard phase != .closed else { return }
-        precondition(unsentBytes > 0 || delivery != nil, "nothing waits for room in the socket")
+        precondition(
+            unsafe unsentBytes > 0 || delivery != nil || transport?.hasUnsentBytes == true,
+            "nothing waits for room in the socket")
         // A client that does not read holds up all other readers of the same window.
         let delaysOthers = delivery.map { $0.body.latest.isWindowed && $0.body.latest.readerCount > 1 } ?? false
         worker.loop.timers.schedule(
@@ -103,6 +105,13 @@ extension ClientConnection {
 
     /// Makes and sends the next bytes.
     func step() -> Step {
+        if unsafe transport?.hasUnsentBytes == true {
+            switch unsafe transport?.flush() ?? .closed {
+            case .bytes: break
+            case .wouldBlock: return .blocked
+            case .closed, .failed: return .failed(.clientLeft)
+            }
+        }
         guard let delivery else {
             guard unsentBytes > 0 else { return .done }
             return write(bodyBytes: 0)

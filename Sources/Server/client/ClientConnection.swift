@@ -88,7 +88,7 @@ final class ClientConnection: TimedObject {
     var lingerBytes = 0
     var account = Account()
     /// The place of this connection among those that `limits.clients_max` bounds.
-    private let place: Occupancy.Place
+    let place: Occupancy.Place
 
     init(worker: Worker, id: ConnectionID, context: ClientContext, place: Occupancy.Place) {
         self.worker = worker
@@ -110,6 +110,7 @@ final class ClientConnection: TimedObject {
         case .bytes(let count):
             worker.counters.add(.bytesFromClients, count)
             unsafe received(UnsafeRawBufferPointer(start: worker.readBuffer.baseAddress, count: count))
+            if context.fixedOrigin != nil { drain() }
         case .wouldBlock:
             return
         case .closed:
@@ -117,6 +118,12 @@ final class ClientConnection: TimedObject {
         case .failed:
             close(.clientLeft)
         }
+    }
+
+    /// Reads bytes that TLS has received, and that no event of the socket announces. In the next turn, so that others have theirs.
+    func drain() {
+        guard unsafe transport?.mustBeDrained == true, readEvent.isAdded else { return }
+        worker.loop.afterTurn { [self] in if readEvent.isAdded { onReadable() } }
     }
 
     @inline(__always)
@@ -217,7 +224,11 @@ final class ClientConnection: TimedObject {
     }
 
     func pauseReading() { readEvent.remove() }
-    func resumeReading() { if !hasInputEnded && (phase == .answering || phase == .idle) { readEvent.add() } }
+    func resumeReading() {
+        guard !hasInputEnded, phase == .answering || phase == .idle, !readEvent.isAdded else { return }
+        readEvent.add()
+        drain()
+    }
 
     /// Parses and answers the requests in `inbound`.
     func processInbound() {

@@ -48,6 +48,9 @@ final class ClientStream {
     /// False if this client may not use the proxy at all. Every request of it is refused with 403.
     var isAdmitted: Bool { session.context.isAdmitted }
 
+    /// The place of the connection among those that `limits.clients_max` bounds.
+    var clientPlace: Occupancy.Place { session.place }
+
     /// The access record of the request: what the log and the counters say about it.
     var account: Account {
         get { session.account }

@@ -23,6 +23,24 @@ extension ClientConnection {
         worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
     }
 
+    /// Takes the transport of an opened tunnel, whose protocol is known to be HTTP/1.
+    ///
+    /// - Parameter bytes: what the client has sent, decrypted. In the worker's read buffer, or elsewhere.
+    func start(over transport: consuming Transport, received bytes: UnsafeRawBufferPointer) {
+        precondition(unsafe self.transport == nil && phase == .idle, "a connection starts once")
+        unsafe self.transport = consume transport
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe self.transport!.assign(
+            &readEvent, on: worker.loop, .read,
+            { _, _, context in
+                unsafe Unmanaged<ClientConnection>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.onReadable() }
+            }, context)
+        readEvent.add()
+        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
+        unsafe received(bytes)
+        drain()
+    }
+
     private func onFirstBytes() {
         precondition(phase == .idle && exchange == nil, "the first bytes come before any request")
         let count: Int

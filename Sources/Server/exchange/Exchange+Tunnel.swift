@@ -1,10 +1,26 @@
+import Access
 import EventLoop
+import Interception
 import Routing
 import Transaction
 
 /// CONNECT: a tunnel to the destination that the request names (RFC 9110 §9.3.6).
 extension Exchange: LinkOpenerOwner {
     func tunnel() {
+        switch opensTunnel() {
+        case .open(let target, let interceptor):
+            return TunnelDoorstep.open(
+                target, stream: stream, worker: worker, snapshot: snapshot, interceptor: interceptor, request: request)
+        case .deny:
+            note(
+                Denial(
+                    rule: allowedBy, reason: .notOpened,
+                    text:
+                        "the rules need to see the requests to \(request.host), but the authority of intercept.ca may not certify that host"
+                ))
+            return refuse(.accessDenied)
+        case .remain: break
+        }
         guard takeTunnelPlace() else { return refuse(.tooManyTunnels) }
         let destination = request.origin.endpoint
         let route = snapshot.routes.route(for: request.origin).current
@@ -13,6 +29,29 @@ extension Exchange: LinkOpenerOwner {
             for: request.access, owner: self)
         waiting = .tunnel(opener)
         if let failure = opener.begin() { openingFailed(failure) }
+    }
+
+    private enum Use {
+        case remain, deny
+        case open(TunnelTarget, Interceptor)
+    }
+
+    /// Whether the tunnel is opened.
+    private func opensTunnel() -> Use {
+        guard let interceptor = snapshot.interceptor, let host = request.destination?.host else { return .remain }
+        let rule = snapshot.access.intercept(byRule: allowedBy)
+        guard snapshot.interception.concerns(host, rule: rule) else { return .remain }
+        let isRefused = worker.shared.leafRefusals.withLock {
+            $0.contains(request.leafRefusalKey, now: worker.wallTime)
+        }
+        let question = InterceptionPolicy.Question(
+            host: host, rule: rule, mayRemainTunnel: snapshot.access.mayRemainTunnel(request.access),
+            isCertifiable: interceptor.certifies(host), isRefused: isRefused)
+        switch snapshot.interception.decide(question) {
+        case .remain: return .remain
+        case .deny: return .deny
+        case .open(let target): return .open(target, interceptor)
+        }
     }
 
     /// Takes a place among the tunnels. Returns false if `limits.tunnels_max` are open already.

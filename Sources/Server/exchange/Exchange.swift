@@ -65,6 +65,8 @@ final class Exchange: FetchListener {
     /// The place of this tunnel among those that `limits.tunnels_max` bounds; nil before a tunnel opens.
     var tunnelPlace: Occupancy.Place?
     var denial: Denial?
+    /// The number of the access rule that allowed the request; nil if no rule matched.
+    private(set) var allowedBy: Int?
     /// How the stored response that makes the answer came to be served.
     var service: Service = .hit
     /// The final head is queued. A `Delivery` sends the body, if there is one.
@@ -205,7 +207,11 @@ final class Exchange: FetchListener {
     }
 
     private func note(_ verdict: Verdict) -> RequestMachine.Action {
-        if case .deny(let reason) = verdict { denial = reason }
+        switch verdict {
+        case .deny(let reason): denial = reason
+        case .allow(let rule): allowedBy = rule
+        case .needsAddress: break
+        }
         return machine.on(.verdict(verdict))
     }
 

@@ -25,7 +25,8 @@ final class OwnedRequest: ReceivedRequest {
     /// What the rules say, as far as the request alone decides it.
     private(set) var handling: CacheHandling
     var tier: Tiers { zone.tier }
-    /// The user, once authentication has succeeded. Nil before, and where no authentication is configured.
+    /// The user, once authentication has succeeded, with this request or with the CONNECT around it. Nil before, and where no
+    /// authentication is configured.
     var identity: Identity?
     /// The challenge of the scheme that needs another request from this client. Nil: a 407 offers all schemes.
     var challenge: [UInt8]?
@@ -37,9 +38,10 @@ final class OwnedRequest: ReceivedRequest {
 
     init(
         bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength, cache: CacheRequest,
-        keyBytes: [UInt8], key: StorageKey, client: IPAddress?, destination: Destination?,
+        keyBytes: [UInt8], key: StorageKey, client: IPAddress?, identity: Identity? = nil, destination: Destination?,
         zone: Zone, handling: CacheHandling
     ) {
+        self.identity = identity
         self.zone = zone
         self.handling = handling
         self.cache = cache
@@ -152,7 +154,7 @@ final class OwnedRequest: ReceivedRequest {
     func forMachine(_ snapshot: Snapshot) -> RequestMachine.Request {
         RequestMachine.Request(
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
-            needsIdentity: snapshot.authenticator != nil,
+            needsIdentity: snapshot.authenticator != nil && identity == nil,
             asksForOriginState: head.fields.present.contains(.ifMatch)
                 || head.fields.present.contains(.ifUnmodifiedSince),
             collapses: snapshot.configuration.cache.collapse, use: handling.use,

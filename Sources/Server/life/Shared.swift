@@ -3,6 +3,7 @@ import CLarder
 import Caching
 package import EventLoop
 import Forwarding
+import Interception
 import Message
 package import Storage
 import Synchronization
@@ -19,6 +20,8 @@ package final class Shared: Sendable {
     let clients = Occupancy()
     let exchanges = Occupancy()
     let tunnels = Occupancy()
+    /// The clients that did not accept the certificate for a host.
+    let leafRefusals = Locked(LeafRefusals())
     /// Tells this process from other Larders in `Via`.
     let instance: Instance
     /// The key of the digests under which verified credentials are remembered.

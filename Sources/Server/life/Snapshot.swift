@@ -1,6 +1,7 @@
 package import Access
 package import Caching
 package import ClientSetup
+import Interception
 package import Message
 import Routing
 package import Settings
@@ -21,15 +22,22 @@ package final class Snapshot: Sendable {
     package let tls: TLSClientContext
     /// The schemes of `access.authentication`; nil if clients need not prove who they are.
     package let authenticator: Authenticator?
+    let interception: InterceptionPolicy
+    /// Opens tunnels. Nil: every tunnel remains one.
+    package let interceptor: Interceptor?
     /// What the proxy port answers to clients that are to be set up.
     package let pages: Pages
 
-    /// - Parameter users: the users of `access.authentication.basic`. Nil: no user, so every password is wrong.
+    /// - Parameters:
+    ///   - users: the users of `access.authentication.basic`. Nil: no user, so every password is wrong.
+    ///   - interceptor: made with the authority of `intercept.ca`; nil without one.
     package init(
-        configuration: Configuration, users: HtpasswdFile?, pages: Pages = Pages()
+        configuration: Configuration, users: HtpasswdFile?, interceptor: Interceptor? = nil, pages: Pages = Pages()
     ) throws(TLSContextError) {
         self.configuration = configuration
+        self.interceptor = interceptor
         self.pages = pages
+        interception = InterceptionPolicy(configuration.intercept)
         access = AccessPolicy(from: configuration.access)
         var policy = CachePolicy()
         policy.heuristicLifetimeMax = Seconds(configuration.cache.heuristicLifetimeMax.components.seconds)

@@ -41,9 +41,14 @@ import Synchronization
     let destinations = Destinations()
     let pipes = PipePool()
     let clients = Slab<ClientConnection>()
+    /// Tunnels that are being opened.
+    let doorsteps = Slab<TunnelDoorstep>()
+    /// For TLS with clients.
+    let records = RecordBuffer()
     let fetches = Slab<Fetch>()
     var tunnels: [ObjectIdentifier: TunnelRelay] = [:]
     private var closedClients: [ClientConnection] = []
+    private var endedDoorsteps: [TunnelDoorstep] = []
     private(set) var isDraining = false
     private var listeners: [Listener] = []
     private(set) var resolver: Resolver!
@@ -179,6 +184,30 @@ import Synchronization
         client.start(over: transport)
     }
 
+    /// Takes a connection in an opened tunnel, whose first bytes have been read.
+    func accept(
+        _ transport: consuming Transport, _ context: ClientContext, _ place: Occupancy.Place,
+        received bytes: UnsafeRawBufferPointer
+    ) {
+        let client = clients.insert {
+            ClientConnection(worker: self, id: $0, context: context, place: place)
+        }
+        unsafe client.start(over: transport, received: bytes)
+    }
+
+    /// Removes a tunnel that has been opened or closed.
+    func forget(doorstep id: ConnectionID) {
+        guard let ended = doorsteps.remove(id) else { return }
+        // One of its methods is running: release it at the end of the turn.
+        if endedDoorsteps.isEmpty {
+            loop.afterTurn { [unowned self] in
+                endedDoorsteps.removeAll()
+                stopIfDrained()
+            }
+        }
+        endedDoorsteps.append(ended)
+    }
+
     /// Removes a connection that has closed or become a tunnel. Its number finds nothing from here on.
     func forget(_ id: ConnectionID) {
         guard let client = clients.remove(id) else { return }
@@ -220,13 +249,14 @@ import Synchronization
         precondition(isOwnThread, "a worker is used by its own thread")
         isDraining = true
         listeners.removeAll()
+        for doorstep in doorsteps.occupants where doorstep.isIdle { doorstep.close(.draining) }
         for client in clients.occupants where client.isIdle { client.close(.draining) }
         stopIfDrained()
     }
 
     /// Ends the worker if it is draining and no connection and no tunnel is left.
     func stopIfDrained() {
-        guard isDraining, clients.count == 0, tunnels.isEmpty else { return }
+        guard isDraining, clients.count == 0, doorsteps.count == 0, tunnels.isEmpty else { return }
         finish()
     }
 
@@ -237,6 +267,7 @@ import Synchronization
         listeners.removeAll()
         // Clients first, then tunnels, then fetches: an exchange that ends detaches its fetch, and a fetch returns its stream to the pools,
         // which close what is left. Closing the last client may call this again from `stopIfDrained`; every step may run twice.
+        for doorstep in doorsteps.occupants { doorstep.close(.stopped) }
         for client in clients.occupants { client.close(.stopped) }
         for tunnel in tunnels.values { tunnel.cancel() }
         tunnels.removeAll()
@@ -275,6 +306,8 @@ import Synchronization
     private func breakReferenceCycles() {
         precondition(clients.count == 0 && tunnels.isEmpty, "no connection outlives its worker")
         closedClients.removeAll()
+        endedDoorsteps.removeAll()
+        doorsteps.removeAll()
         fetches.removeAll()
         gaugeTimer = nil
         origins = nil

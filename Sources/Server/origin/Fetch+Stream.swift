@@ -203,7 +203,8 @@ extension Fetch {
 
     /// Takes the head that was just parsed into the worker's scratch. Returns true if another head follows it.
     private func receive(_ headBytes: UnsafeRawBufferPointer, rest: UnsafeRawBufferPointer) -> Bool {
-        let response = unsafe ReceivedResponse(worker.scratch.pointee.responseHead, bytes: Array(headBytes))
+        let response = unsafe ReceivedResponse(
+            worker.scratch.pointee.responseHead, bytes: Array(headBytes), scheme: request.head.target.scheme)
         guard response.status < 200 else {
             unsafe receiveFinal(response, rest: rest)
             return false

@@ -17,6 +17,17 @@ enum TunnelOpener {
     ) {
         var account = Account()
         guard let client = stream.surrender(&account) else { return }
+        relay(
+            client, account, worker: worker, origin: origin, greeting: greeting, early: early, place: place,
+            request: request)
+    }
+
+    /// Starts a relay between the two sockets. `account` is that of the request, which is logged when the relay ends.
+    static func relay(
+        _ client: consuming SurrenderedSocket, _ account: Account, worker: Worker, origin: consuming Descriptor,
+        greeting: [UInt8], early: [UInt8], place: Occupancy.Place?, request: OwnedRequest
+    ) {
+        var account = account
         let early = (client: client.unread, origin: early)
         var identifier: ObjectIdentifier?
         let relay = unsafe TunnelRelay(

@@ -19,6 +19,7 @@ package struct Transport: ~Copyable {
     private enum Channel: ~Copyable {
         case plain(Descriptor)
         case secured(SecuredChannel)
+        case opened(OpenedChannel)
     }
     private let channel: Channel
 
@@ -42,6 +43,21 @@ package struct Transport: ~Copyable {
         channel = .secured(SecuredChannel(session, over: socket))
     }
 
+    /// The server's side of TLS with a client in an opened tunnel. Nothing may be read or written until `handshake()` has returned `.done`.
+    ///
+    /// - Parameters:
+    ///   - leaf: the certificate for the host that the client asks for.
+    ///   - received: what was read from the socket before.
+    ///   - records: the buffer of this thread.
+    init(
+        opening socket: consuming Descriptor, with context: TLSServerContext, leaf: Leaf, received: [UInt8],
+        records: RecordBuffer
+    ) throws(TLSContextError) {
+        let session = try TLSServerSession(
+            context, fd: socket.rawValue, leaf: leaf, received: received, records: records)
+        channel = .opened(OpenedChannel(session, over: socket))
+    }
+
     // MARK: bytes
 
     /// Reads at most as many bytes as `buffer` has room for.
@@ -49,6 +65,7 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain(let socket): unsafe IO.read(socket.rawValue, into: buffer)
         case .secured(let secured): unsafe secured.read(into: buffer)
+        case .opened(let opened): unsafe opened.read(into: buffer)
         }
     }
 
@@ -58,6 +75,7 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain(let socket): unsafe IO.send(socket.rawValue, bytes)
         case .secured(let secured): unsafe secured.write(bytes)
+        case .opened(let opened): unsafe opened.write(bytes)
         }
     }
 
@@ -66,6 +84,7 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain(let socket): unsafe IO.writev(socket.rawValue, vectors, count)
         case .secured(let secured): unsafe secured.writev(UnsafeMutableBufferPointer(start: vectors, count: count))
+        case .opened(let opened): unsafe opened.writev(vectors, count)
         }
     }
 
@@ -74,6 +93,25 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain: false
         case .secured(let secured): secured.mustBeDrained
+        case .opened(let opened): opened.session.hasPendingBytes
+        }
+    }
+
+    /// Whether bytes that count as written wait for room in the socket: `flush` sends them. The peer gets nothing else before.
+    package var hasUnsentBytes: Bool {
+        switch channel {
+        case .plain: false
+        case .secured: false
+        case .opened(let opened): opened.session.hasUnsentBytes
+        }
+    }
+
+    /// Sends bytes that count as written. Returns `.bytes(0)` if none are left, and `.wouldBlock` if the socket does not accept all of them.
+    func flush() -> IOResult {
+        switch channel {
+        case .plain: .bytes(0)
+        case .secured: .bytes(0)
+        case .opened(let opened): opened.flush()
         }
     }
 
@@ -91,6 +129,11 @@ package struct Transport: ~Copyable {
             }
         case .secured(let secured):
             toRead && secured.readAwaits == event || toWrite && secured.writeAwaits == event
+        case .opened:
+            switch event {
+            case .read: toRead
+            case .write: toWrite
+            }
         }
     }
 
@@ -103,6 +146,7 @@ package struct Transport: ~Copyable {
         case .plain(let socket): unsafe event.assign(loop, fd: socket.rawValue, kind, callback, context)
         case .secured(let secured):
             unsafe event.assign(loop, fd: secured.socket.rawValue, kind, callback, context)
+        case .opened(let opened): unsafe event.assign(loop, fd: opened.socket.rawValue, kind, callback, context)
         }
     }
 
@@ -112,6 +156,7 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain: false
         case .secured: true
+        case .opened: true
         }
     }
 
@@ -120,6 +165,25 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain: .done
         case .secured(let secured): secured.session.handshake()
+        case .opened(let opened): opened.session.handshake()
+        }
+    }
+
+    /// Whether a client resumed an earlier TLS session.
+    var isResumed: Bool {
+        switch channel {
+        case .plain: false
+        case .secured: false
+        case .opened(let opened): opened.session.isResumed
+        }
+    }
+
+    /// Why the TLS session with a client failed. Nil if it has not.
+    var failure: TLSFailure? {
+        switch channel {
+        case .plain: nil
+        case .secured: nil
+        case .opened(let opened): opened.session.failure
         }
     }
 
@@ -130,6 +194,7 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain(let socket): Sockets.shutdownWrite(socket.rawValue)
         case .secured(let secured): secured.shutdownWrite()
+        case .opened(let opened): opened.shutdownWrite()
         }
     }
 
@@ -138,6 +203,7 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain(let socket): Sockets.isHungUp(socket.rawValue)
         case .secured(let secured): Sockets.isHungUp(secured.socket.rawValue)
+        case .opened(let opened): Sockets.isHungUp(opened.socket.rawValue)
         }
     }
 
@@ -146,6 +212,7 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain(let socket): Sockets.resetOnClose(socket.rawValue)
         case .secured(let secured): secured.resetOnClose()
+        case .opened(let opened): opened.resetOnClose()
         }
     }
 
@@ -154,6 +221,7 @@ package struct Transport: ~Copyable {
         switch consume channel {
         case .plain(let socket): return socket
         case .secured: return nil
+        case .opened: return nil
         }
     }
 }

@@ -84,7 +84,8 @@ final class Scenario {
         if let path = configuration.access.authentication?.usersFile {
             users = HtpasswdFile.parse(Array(try Data(contentsOf: URL(fileURLWithPath: path)))).file
         }
-        return try Snapshot(configuration: configuration, users: users, pages: pages)
+        return try Snapshot(
+            configuration: configuration, users: users, interceptor: try interceptor(configuration), pages: pages)
     }
 
     func client(receiveBuffer: CInt? = nil, from source: UInt32? = nil) throws -> ScriptedClient {

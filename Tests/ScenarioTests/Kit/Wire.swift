@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import TLS
 
 /// What went wrong on a connection of the kit; each says enough to start looking.
 struct WireError: Error, CustomStringConvertible {
@@ -11,9 +12,11 @@ struct WireError: Error, CustomStringConvertible {
 let patience: CInt = 20_000  // ms
 
 /// A connected socket, read with a deadline and written whole. Used by both ends of a scenario.
-final class Wire: Sendable {
+final class Wire: @unchecked Sendable {  // one thread at a time uses it
     let fd: CInt
     private let who: String
+    /// Bytes go through it, once there is one.
+    private(set) var session: TLSSession?
 
     init(adopting fd: CInt, _ who: String) {
         self.fd = fd
@@ -48,7 +51,52 @@ final class Wire: Sendable {
         guard count > 0 else { throw WireError("\(who): nothing happened within \(patience) ms") }
     }
 
+    /// Speaks TLS from now on, as a client.
+    func secure(_ context: TLSClientContext, name: String) throws {
+        guard clearBlocking(fd) else { throw WireError("\(who): fcntl: \(systemErrorText(errno))") }
+        let session = try TLSSession(context, fd: fd, serverName: name)
+        self.session = session
+        while true {
+            switch session.handshake() {
+            case .done: return
+            case .wantRead: try wait(for: POLLIN)
+            case .wantWrite: try wait(for: POLLOUT)
+            case .failed(let failure): throw TLSProblem(failure: failure)
+            }
+        }
+    }
+
+    struct TLSProblem: Error, Equatable { let failure: TLSFailure }
+
+    /// What is there, decrypted; empty at `close_notify`.
+    private func read(_ session: TLSSession, max: Int) throws -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: max)
+        while true {
+            switch unsafe buffer.withUnsafeMutableBytes({ unsafe session.read(into: $0) }) {
+            case .bytes(let count): return Array(buffer[..<count])
+            case .wantRead: try wait(for: POLLIN)
+            case .wantWrite: try wait(for: POLLOUT)
+            case .closed: return []
+            case .failed(let failure): throw TLSProblem(failure: failure)
+            }
+        }
+    }
+
+    private func write(_ bytes: [UInt8], _ session: TLSSession) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            switch unsafe rest.withUnsafeBytes({ unsafe session.write($0) }) {
+            case .bytes(let count): rest = rest.dropFirst(count)
+            case .wantRead: try wait(for: POLLIN)
+            case .wantWrite: try wait(for: POLLOUT)
+            case .closed: throw WireError("\(who): TLS is closed")
+            case .failed(let failure): throw TLSProblem(failure: failure)
+            }
+        }
+    }
+
     func write(_ bytes: [UInt8]) throws {
+        if let session { return try write(bytes, session) }
         var sent = 0
         while sent < bytes.count {
             try wait(for: POLLOUT)
@@ -66,6 +114,7 @@ final class Wire: Sendable {
 
     /// What is there, at most `max` bytes; empty at the end of the stream.
     func read(max: Int = 65536) throws -> [UInt8] {
+        if let session { return try read(session, max: max) }
         try wait(for: POLLIN)
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: max) { buffer, count in
             let got = unsafe recv(fd, buffer.baseAddress!, max, 0)
@@ -88,4 +137,9 @@ final class Wire: Sendable {
 
     /// Wakes the threads that read or write here.
     func hangUp() { _ = shutdown(fd, CInt(SHUT_RDWR)) }
+}
+
+private func clearBlocking(_ fd: CInt) -> Bool {
+    let flags = fcntl(fd, F_GETFL)
+    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0
 }

@@ -89,6 +89,9 @@ package struct CacheHandling: Sendable, Equatable {
     package var negativeTTL: Seconds = .zero
     /// Store responses with `Set-Cookie` if they have any explicit lifetime, not only with `public` or `s-maxage`.
     package var storesCookies = false
+    /// The names of cookies that are not stored. A response that sets no others counts as one that sets none.
+    package var droppedCookies: [[UInt8]] = []
+    package var authorization: AuthorizationUse = .standard
     /// Obey targeted fields (RFC 9213).
     package var heedsTargetedFields = false
     /// The largest body that is stored, in bytes. Nil: the zone's limit applies.
@@ -103,6 +106,7 @@ package struct CacheHandling: Sendable, Equatable {
     /// Whether the handling may change what the origin said about the reuse of a response with this status.
     func changesTerms(_ status: UInt16) -> Bool {
         ttl != nil || ttlMax != nil || ttlDefault != nil || isImmutable || !respectsCacheControl
+            || authorization != .standard
             || (negativeTTL > .zero && (status == 404 || status == 410))
     }
 

@@ -116,6 +116,7 @@ package struct CacheRules: Sendable, Equatable {
         var handling = zoneHandlings[zone]
         rules[index].changes.apply(to: &handling)
         handling.rule = rules[index].number
+        handling.protectAccess()
         return handling
     }
 }
@@ -136,5 +137,6 @@ private func applying(_ changes: HandlingChanges?, to handling: CacheHandling) -
     var handling = handling
     changes.apply(to: &handling)
     handling.hasLifetimeOfClient = changes.concernsLifetime
+    handling.protectAccess()
     return handling
 }

@@ -125,14 +125,16 @@ package struct CachedResponse: Sendable, Equatable {
         var result = self
         result.lifetime = adjustedLifetime(given, status: status, isPublic: directives.isPublic, handling: handling)
         result.terms = terms.judged(
-            result.lifetime, allowsAuthorization: Caching.allowsAuthorization(directives, handling),
+            result.lifetime, noCache: directives.noCache || handling.authorization == .validate,
+            allowsAuthorization: Caching.allowsAuthorization(directives, handling),
             immutable: directives.immutable || handling.isImmutable(status))
         return result
     }
 
     /// No rule had a part in the terms.
     private var hasTermsOfOrigin: Bool {
-        lifetime == given && terms.allowsAuthorization == Caching.allowsAuthorization(directives)
+        lifetime == given && terms.noCache == directives.noCache
+            && terms.allowsAuthorization == Caching.allowsAuthorization(directives)
             && terms.immutable == directives.immutable
     }
 

@@ -15,6 +15,8 @@ package struct HandlingChanges: Sendable, Equatable {
     /// In bytes.
     package var objectSizeMax: UInt64?
     package var storesCookies: Bool?
+    package var droppedCookies: [[UInt8]]?
+    package var authorization: AuthorizationUse?
     package var ranges: RangeUse?
     package var compression: CompressionUse?
 
@@ -32,6 +34,8 @@ package struct HandlingChanges: Sendable, Equatable {
         if let negativeTTL { handling.negativeTTL = negativeTTL }
         if let objectSizeMax { handling.objectSizeMax = objectSizeMax }
         if let storesCookies { handling.storesCookies = storesCookies }
+        if let droppedCookies { handling.droppedCookies = droppedCookies }
+        if let authorization { handling.authorization = authorization }
         if let ranges { handling.ranges = ranges }
         if let compression { handling.compression = compression }
     }
@@ -54,6 +58,8 @@ package struct HandlingChanges: Sendable, Equatable {
         if let negativeTTL { result.negativeTTL = negativeTTL }
         if let objectSizeMax { result.objectSizeMax = objectSizeMax }
         if let storesCookies { result.storesCookies = storesCookies }
+        if let droppedCookies { result.droppedCookies = droppedCookies }
+        if let authorization { result.authorization = authorization }
         if let ranges { result.ranges = ranges }
         if let compression { result.compression = compression }
         return result

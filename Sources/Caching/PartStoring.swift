@@ -41,7 +41,9 @@ package func decideStoringPart(
     }
     guard cached.strongValidator != nil else { return .doNotStore(.partWeak) }
     return .store(
-        StorablePart(whole: cached, fields: storedFields(of: whole, as: cached), range: range, total: total))
+        StorablePart(
+            whole: cached, fields: storedFields(of: whole, as: cached, without: handling.droppedCookies), range: range,
+            total: total))
 }
 
 /// Whether the part and the stored response are of the same representation (RFC 9111 §3.4): the strong validators are equal, and so are

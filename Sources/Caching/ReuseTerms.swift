@@ -9,8 +9,8 @@ package struct ReuseTerms: Sendable, Equatable {
     package let staleWhileRevalidate: Seconds
     /// How long after its lifetime it may be served if the origin fails (RFC 9111 §4.2.4, RFC 5861 §4). Zero if not at all.
     package let staleOnError: Seconds
-    /// `no-cache` without a field list: never serve it without validation.
-    package let noCache: Bool
+    /// `no-cache` without a field list, or `authorization: validate`: never serve it without validation.
+    package private(set) var noCache: Bool
     /// `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache`: never serve it stale (§4.2.4).
     package let forbidsStale: Bool
     package private(set) var allowsAuthorization: Bool
@@ -34,8 +34,8 @@ package struct ReuseTerms: Sendable, Equatable {
         self.forbidsStale = forbidsStale
         staleWhileRevalidate = forbidsStale ? .zero : directives.staleWhileRevalidate ?? .zero
         staleOnError = forbidsStale ? .zero : directives.staleIfError ?? policy.staleOnErrorMax
-        noCache = directives.noCache
-        needsValidation = directives.noCache
+        noCache = directives.noCache || handling.authorization == .validate
+        needsValidation = noCache
         allowsAuthorization = Caching.allowsAuthorization(directives, handling)
         immutable = directives.immutable || handling.isImmutable(status)
         isError = status >= 400
@@ -51,9 +51,13 @@ package struct ReuseTerms: Sendable, Equatable {
     }
 
     /// The same terms under other rules.
-    func judged(_ lifetime: FreshnessLifetime, allowsAuthorization: Bool, immutable: Bool) -> ReuseTerms {
+    func judged(
+        _ lifetime: FreshnessLifetime, noCache: Bool, allowsAuthorization: Bool, immutable: Bool
+    ) -> ReuseTerms {
         var result = self
         result.setLifetime(lifetime)
+        result.noCache = noCache
+        result.needsValidation = noCache || isOutdated
         result.allowsAuthorization = allowsAuthorization
         result.immutable = immutable
         return result

@@ -5,8 +5,13 @@ package import Message
 ///
 /// A field that must not be reused without validation is never stored: each validation brings it again. If fields are left out, the first
 /// client still gets all of them, because they are meant for it.
-/// - Parameter response: what is known about the response, if anything: its directives may come from a targeted field.
-package func storedFields(of fields: Fields, as response: CachedResponse? = nil) -> Fields {
+/// - Parameters:
+///   - response: what is known about the response, if anything: its directives may come from a targeted field.
+///   - cookies: the names of cookies that are not stored.
+package func storedFields(
+    of fields: Fields, as response: CachedResponse? = nil, without cookies: [[UInt8]] = []
+) -> Fields {
+    let fields = fields.withoutCookies(cookies)
     var unwanted = response?.directives ?? ResponseDirectives(fields)
     for value in fields.all(.connection) {
         forEachListElement(value) { unwanted.privateFields.append($0.map(asciiLowercased)) }

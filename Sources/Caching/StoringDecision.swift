@@ -28,6 +28,8 @@ package func decideStoring(
         objectionOfStatus(status, heeded.directives)
         ?? objectionOfDirectives(heeded.directives, handling, request)
     if let early { return .doNotStore(early) }
+    if !handling.mayShare(status) { return .doNotStore(.aboutRequest) }
+    let fields = fields.withoutCookies(handling.droppedCookies)
     let response = CachedResponse(
         status: status, fields: fields, heeded: heeded, requestTime: requestTime, responseTime: responseTime,
         policy: policy, handling: handling)

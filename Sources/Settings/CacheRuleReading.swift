@@ -70,6 +70,10 @@ func readChanges(_ reader: inout MappingReader) -> HandlingChanges {
     changes.negativeTTL = reader.value("negative_ttl", .seconds(.zero ... .days(1)))
     changes.objectSizeMax = reader.value("object_size_max", .size(0...1 << 50))
     changes.storesCookies = reader.value("store_cookies", .flag)
+    changes.droppedCookies = reader.value("drop_cookies", SettingKind<String>.cookieName.list()).map {
+        $0.map { Array($0.utf8) }
+    }
+    changes.authorization = reader.value("authorization", .choice)
     changes.ranges = reader.value("ranges", .choice)
     changes.compression = reader.value("compress", .choice)
     return changes

@@ -26,12 +26,27 @@ package struct RecipeUse: Sendable, Equatable {
     package var hosts: [HostPattern]
     /// The zone that stores the responses. Nil stands for the default zone.
     package var zone: String?
+    /// How requests with credentials are treated. Nil if the recipe or RFC 9111 decides.
+    package var authorization: AuthorizationUse?
+    /// What belongs to the owners of credentials: paths as in `@acme/*`, in every place and spelling.
+    package var privatePaths: [PathPattern]
     package var line: Int
     /// Found by its name after the file has been read. Nil if there is no such recipe, which is an error.
     package var recipe: Recipe?
 
     /// The rules of the recipe for these hosts.
-    fileprivate var rules: [CacheRule] { recipe.map { $0.rules.map(placed) } ?? [] }
+    fileprivate var rules: [CacheRule] { privateRules + (recipe.map { $0.rules.map(placed) } ?? []) }
+
+    /// Private packages are stored for each credential, as long as the origin says.
+    private var privateRules: [CacheRule] {
+        guard !privatePaths.isEmpty else { return [] }
+        var rule = CacheRule(note: "private packages", number: 0)
+        rule.changes.authorization = .separate
+        rule = placed(rule)
+        rule.conditions.paths = privatePaths
+        rule.changes.authorization = .separate
+        return [rule]
+    }
 
     fileprivate var ruleForOtherPaths: CacheRule { placed(Recipe.otherPaths) }
 
@@ -39,6 +54,7 @@ package struct RecipeUse: Sendable, Equatable {
         var rule = rule
         rule.conditions.hosts = hosts
         rule.zone = zone
+        rule.changes.authorization = authorization ?? rule.changes.authorization
         rule.recipe = name
         rule.line = line
         return rule

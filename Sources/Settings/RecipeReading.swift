@@ -73,11 +73,29 @@ private func readUse(_ node: ConfigurationNode, number: Int, _ problems: inout [
     let name = reader.requiredValue("use", .text(32))
     let hosts = reader.requiredValue("hosts", SettingKind<HostPattern>.hostPattern.list())
     let zone = reader.value("zone", .zoneName)
+    let authorization: AuthorizationUse? = reader.value("authorization", .choice)
+    let privatePaths = reader.value("private", SettingKind<[PathPattern]>.packageScope.list())
     if hosts?.contains(.any) == true {
         reader.refuse("hosts", "a recipe is for the hosts of its ecosystem", hint: "name them, or *.example.org")
     }
     guard reader.finish("key", into: &problems), let name, let hosts else { return nil }
-    return RecipeUse(name: name, hosts: hosts, zone: zone, line: node.line)
+    return RecipeUse(
+        name: name, hosts: hosts, zone: zone, authorization: authorization,
+        privatePaths: privatePaths?.flatMap(\.self) ?? [], line: node.line)
+}
+
+extension SettingKind where Value == [PathPattern] {
+    /// `@acme/*`, which clients also write `@acme%2fname`.
+    static var packageScope: SettingKind {
+        .scalar(
+            "names of packages such as \"@acme/*\"",
+            parse: { text in
+                guard !text.hasPrefix("/"), !text.isEmpty else { return nil }
+                let spellings = ["/", "%2f", "%2F"].map { text.replacing("/", with: $0) }
+                let patterns = Set(spellings).sorted().map { PathPattern("*/\($0)") }
+                return patterns.contains(nil) ? nil : patterns.compactMap(\.self)
+            }, render: { $0.first.map { "\"\($0)\"" } ?? "" })
+    }
 }
 
 /// Finds the recipes that the configuration uses. Reports names that no recipe has, and zones that do not exist.

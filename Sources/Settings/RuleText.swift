@@ -68,7 +68,9 @@ extension HandlingChanges {
             ("respect_cache_control", respectsCacheControl.map(flagText)),
             ("negative_ttl", negativeTTL.map { [renderDuration(.seconds($0.count))] }),
             ("object_size_max", objectSizeMax.map { [renderSize($0)] }),
-            ("store_cookies", storesCookies.map(flagText)), ("ranges", ranges.map { [$0.rawValue] }),
+            ("store_cookies", storesCookies.map(flagText)),
+            ("drop_cookies", droppedCookies.map { $0.map { String(decoding: $0, as: UTF8.self) } }),
+            ("authorization", authorization.map { [$0.rawValue] }), ("ranges", ranges.map { [$0.rawValue] }),
             ("compress", compression.map { [$0.rawValue] }),
         ]
         return all.compactMap { name, values in values.map { (name, $0) } }

@@ -92,6 +92,15 @@ extension SettingKind where Value == String {
             }, render: { $0 })
     }
 
+    /// The name of a cookie is a token (RFC 6265 §4.1.1).
+    static var cookieName: SettingKind {
+        .scalar(
+            "the name of a cookie",
+            parse: { !$0.isEmpty && $0.utf8.allSatisfy { isTchar($0) && $0 != UInt8(ascii: "*") } ? $0 : nil },
+            render: { $0 },
+            hint: { $0.contains("*") ? "each cookie is named: those of others are never dropped" : nil })
+    }
+
     /// A host as it is written in a URI.
     static var keyHost: SettingKind {
         .scalar(

@@ -161,9 +161,10 @@ package struct RequestMachine: Sendable {
     package init(_ request: Request) { self.request = request }
 
     /// Replaces what the rules say about the use of the cache. For rules that depend on the user, once the user is known.
-    package mutating func apply(use: CacheUse, storesParts: Bool) {
+    package mutating func apply(use: CacheUse, storesParts: Bool, collapses: Bool) {
         request.use = use
         request.storesParts = storesParts
+        request.collapses = collapses
     }
 
     /// Takes an event and returns what the driver does next. Traps if the event cannot occur in the present state.

@@ -23,6 +23,8 @@ struct HandlingTests {
     static let overrides: Change = { $0.respectsCacheControl = false }
     static let hour: Change = { $0.ttl = seconds(3600) }
     static let overridesForAnHour: Change = { ($0.respectsCacheControl, $0.ttl) = (false, seconds(3600)) }
+    static let cookies = [Array("a".utf8), Array("b".utf8)]
+    static func shared(_ use: AuthorizationUse) -> Change { { $0.authorization = use } }
     static let credentials = ["Authorization: Basic x"]
 
     static let storing = [
@@ -60,6 +62,34 @@ struct HandlingTests {
         Storing(
             "which a negative one is not", { ($0.storesCookies, $0.negativeTTL) = (true, seconds(9)) }, 404,
             gives: ["Set-Cookie: a"], then: .setCookie),
+        Storing(
+            "cookies that are named do not count", { $0.droppedCookies = cookies },
+            gives: ["Cache-Control: max-age=9", "Set-Cookie: a=1", "Set-Cookie: b=2; Path=/"], then: nil),
+        Storing(
+            "any other does", { $0.droppedCookies = cookies },
+            gives: ["Cache-Control: max-age=9", "Set-Cookie: a=1", "Set-Cookie: c=2"], then: .setCookie),
+        Storing(
+            "their case matters", { $0.droppedCookies = cookies },
+            gives: ["Cache-Control: max-age=9", "Set-Cookie: A=1"],
+            then: .setCookie),
+        Storing(
+            "credentials with public", shared(.public), asks: credentials, gives: ["Cache-Control: max-age=9"],
+            then: nil),
+        Storing("with validate", shared(.validate), asks: credentials, gives: ["Cache-Control: max-age=9"], then: nil),
+        Storing("per credential", shared(.separate), asks: credentials, gives: ["Cache-Control: max-age=9"], then: nil),
+        Storing(
+            "what is private stays private", shared(.public), asks: credentials,
+            gives: ["Cache-Control: private, max-age=9"],
+            then: .isPrivate),
+        Storing(
+            "and no-store holds", shared(.separate), asks: credentials, gives: ["Cache-Control: no-store"],
+            then: .noStore),
+        Storing(
+            "a 401 is of one client", shared(.public), 401, gives: ["Cache-Control: max-age=9"], then: .aboutRequest),
+        Storing("a 403 too", shared(.separate), 403, gives: ["Cache-Control: max-age=9"], then: .aboutRequest),
+        Storing(
+            "a 404 may hide what others may see", shared(.validate), 404, gives: ["Cache-Control: max-age=9"],
+            then: .aboutRequest),
         Storing("a ttl gives a lifetime", hour, gives: ["Content-Type: a"], then: nil),
         Storing("a ttl does not override no-store", hour, gives: ["Cache-Control: no-store"], then: .noStore),
         Storing("a ttl makes no error last", hour, 500, gives: ["Content-Type: a"], then: .notCacheable),

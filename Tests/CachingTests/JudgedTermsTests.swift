@@ -1,5 +1,6 @@
 import Caching
 import Message
+import Rules
 import Testing
 
 @Suite("Lifetimes are judged when a stored response is read")
@@ -88,6 +89,38 @@ struct JudgedTermsTests {
         #expect(!Self.response(["Cache-Control: max-age=9"], 200, Self.immutable).hasFixedTerms)
         let shared: Change = { ($0.respectsCacheControl, $0.ttl) = (false, seconds(9)) }
         #expect(!Self.response(["Cache-Control: max-age=9"], 200, shared).hasFixedTerms)
+    }
+
+    @Test func `who may share a response is judged when it is read, too`() {
+        let asks = get("Authorization: Basic x")
+        let stored = Self.response(["Cache-Control: max-age=9", "ETag: \"1\""], 200) { $0.authorization = .public }
+        #expect(!stored.hasFixedTerms)
+        func decision(_ use: AuthorizationUse, _ policies: CacheUse = []) -> Reuse {
+            var handling = CacheHandling()
+            handling.authorization = use
+            return reuse(of: stored.judged(by: handling), for: asks, use: policies, now: noon)
+        }
+        #expect(decision(.public) == .serve(age: .zero, ttl: seconds(9)))
+        #expect(decision(.standard) == .fetch(.authorization))
+        #expect(decision(.validate) == .validate(.responseNoCache))
+        var proving = CacheHandling()
+        proving.authorization = .validate
+        let judged = stored.judged(by: proving)
+        for request in [asks, get("Cache-Control: max-stale"), get()] {
+            #expect(reuse(of: judged, for: request, now: noon) == .validate(.responseNoCache))
+            #expect(!mayServeStaleOnError(judged, for: request, now: noon + seconds(60)))
+        }
+    }
+
+    @Test func `no policy serves what each client has to prove access to`() {
+        var changes = HandlingChanges()
+        changes.use = [.cacheFirst, .staleOnError]
+        changes.authorization = .validate
+        let rules = CacheRules(rules: [CacheRule(changes: changes, number: 1)])
+        let request = RuleRequest(
+            client: nil, method: .get, destination: .name("a"), port: 80, isTunnel: false, pathAndQuery: [0x2F])
+        #expect(rules.handling(of: request).use == [])
+        #expect(rules.handling(of: request, clientPolicy: LarderPolicy.parse("cache-only".utf8)).use == [])
     }
 
     @Test func `a reload of the client does not ask about what never changes, no-cache does`() {

@@ -37,6 +37,8 @@ struct CacheRuleConfigurationTests {
               negative_ttl: 7s
               object_size_max: 1MiB
               store_cookies: yes
+              drop_cookies: [ a, b ]
+              authorization: per-credential
               ranges: whole
               compress: on-the-fly
               key: { drop: [ "utm_*", fbclid ], sort: yes, host: Mirror.Example.org }
@@ -78,16 +80,18 @@ struct CacheRuleConfigurationTests {
         first.changes.negativeTTL = Seconds(7)
         first.changes.objectSizeMax = 1 << 20
         first.changes.storesCookies = true
+        first.changes.droppedCookies = [Array("a".utf8), Array("b".utf8)]
+        first.changes.authorization = .separate
         first.changes.ranges = .whole
         first.changes.compression = .onTheFly
         let dropped = ["utm_*", "fbclid"].compactMap { ParameterPattern($0) }
         first.key = KeyRules(query: .dropping(dropped), sortsQuery: true, host: "mirror.example.org")
         first.note = "the pool"
-        var second = CacheRule(number: 2, line: 34)
+        var second = CacheRule(number: 2, line: 36)
         second.conditions.types = [MediaTypePattern("text/*")].compactMap { $0 }
         second.changes.ttl = .zero
         let kept = ["id"].compactMap { ParameterPattern($0) }
-        let third = CacheRule(zone: "default", key: KeyRules(query: .keeping(kept)), number: 3, line: 36)
+        let third = CacheRule(zone: "default", key: KeyRules(query: .keeping(kept)), number: 3, line: 38)
         #expect(cache.rules == [first, second, third])
     }
 
@@ -107,7 +111,7 @@ struct CacheRuleConfigurationTests {
         let cache = try loaded(Self.everything).cache
         #expect(
             cache.rules.map(\.text) == [
-                "host *.example.org; port 80; method GET, HEAD; path /pool/*; client 10.0.0.0/8 → zone packages; policy cache-first, stale-on-error; storage session; admission second-hit; ttl 1h; ttl_max 2h; ttl_default 3h; immutable yes; respect_cache_control no; negative_ttl 7s; object_size_max 1MiB; store_cookies yes; ranges whole; compress on-the-fly; key.drop utm_*, fbclid; key.sort yes; key.host mirror.example.org; note the pool",
+                "host *.example.org; port 80; method GET, HEAD; path /pool/*; client 10.0.0.0/8 → zone packages; policy cache-first, stale-on-error; storage session; admission second-hit; ttl 1h; ttl_max 2h; ttl_default 3h; immutable yes; respect_cache_control no; negative_ttl 7s; object_size_max 1MiB; store_cookies yes; drop_cookies a, b; authorization per-credential; ranges whole; compress on-the-fly; key.drop utm_*, fbclid; key.sort yes; key.host mirror.example.org; note the pool",
                 "type text/* → ttl 0s", "everything → zone default; key.keep id",
             ])
         #expect(
@@ -127,7 +131,7 @@ struct CacheRuleConfigurationTests {
         ("{ mach: { host: a } }", ".mach: unknown key; did you mean match?"),
         (
             "{ colour: a }",
-            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, key, note"
+            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, ranges, compress, key, note"
         ),
         ("{ match: a }", ".match: found \"a\", expected conditions such as { host: … }"),
         ("{ match: { hots: a } }", ".match.hots: unknown condition; did you mean host?"),
@@ -177,6 +181,14 @@ struct CacheRuleConfigurationTests {
             ".ttl: found \"60\", expected a duration of whole seconds from 0s to 3650d; a duration needs a unit: 60s, 60m, 60h"
         ),
         ("{ respect_cache_control: maybe }", ".respect_cache_control: found \"maybe\", expected yes or no"),
+        (
+            "{ drop_cookies: \"_cf*\" }",
+            ".drop_cookies: found \"_cf*\", expected the name of a cookie; each cookie is named: those of others are never dropped"
+        ),
+        (
+            "{ authorization: pubic }",
+            ".authorization: found \"pubic\", expected one of standard, public, validate, per-credential; did you mean public?"
+        ),
         ("{ ranges: half }", ".ranges: found \"half\", expected one of sparse, whole, pass"),
         ("{ compress: ocne }", ".compress: found \"ocne\", expected one of no, on-the-fly, once; did you mean once?"),
         (
@@ -232,7 +244,7 @@ struct CacheRuleConfigurationTests {
         (
             "{ name: a, memory: 1MiB, mtach: {} }",
             [
-                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, ranges, compress, disk"
+                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, ranges, compress, disk"
             ]
         ),
         (
@@ -318,6 +330,11 @@ struct RecipeConfigurationTests {
             [
                 "recipes[1].hosts: found \"http://a/\", expected a host name, *.name, * or an address; only a host, without scheme and path"
             ]
+        ),
+        ("[ { use: npm, hosts: a, authorization: validate, private: [ \"@acme/*\", own ] } ]", []),
+        (
+            "[ { use: npm, hosts: a, private: /own } ]",
+            ["recipes[1].private: found \"/own\", expected names of packages such as \"@acme/*\""]
         ),
         ("[ { use: npm, hosts: a, zones: b } ]", ["recipes[1].zones: unknown key; did you mean zone?"]),
         ("[ { use: npm, hosts: a, zone: b } ]", ["recipes[1].zone: no zone is called \"b\"; zones are default"]),

@@ -84,6 +84,8 @@ struct RenderingTests {
         changes.negativeTTL = .zero
         changes.objectSizeMax = 0
         changes.storesCookies = true
+        changes.droppedCookies = []
+        changes.authorization = .public
         changes.ranges = .whole
         changes.compression = .once
         #expect(changes.parts.count == Mirror(reflecting: changes).children.count)

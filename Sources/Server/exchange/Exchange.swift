@@ -171,7 +171,9 @@ final class Exchange: FetchListener {
         request.identity = identity
         guard snapshot.cacheRules.dependOnUser else { return }
         request.applyRules(by: snapshot, zones: zones, worker.shared)
-        machine.apply(use: request.handling.use, storesParts: request.handling.storesParts)
+        machine.apply(
+            use: request.handling.use, storesParts: request.handling.storesParts,
+            collapses: request.collapses(snapshot))
     }
 
     private func decide(resolved: Bool) -> RequestMachine.Action? {

@@ -35,6 +35,8 @@ final class OwnedRequest: ReceivedRequest {
     /// The snapshot whose rules look at the type of a response. Nil if none of its rules does.
     private var snapshotOfTypes: Snapshot?
     private var cachedAccess: AccessRequest?
+    /// The end of the key if responses are stored for each credential. Nil otherwise, and if the request has no credentials.
+    private(set) var credentialTag: [UInt8]?
 
     init(
         bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength, cache: CacheRequest,
@@ -90,10 +92,13 @@ final class OwnedRequest: ReceivedRequest {
         let compresses = handling.compression != .no || rules.dependOnType
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
         let keyRules = rules.keyRules(for: handling)
-        // If the key is not the URI here, the key rules of an earlier call made it.
-        if keyRules == nil && keyBytes == uri { return }
+        credentialTag =
+            handling.authorization == .separate ? fields.joined(.authorization).map(shared.credentialTag) : nil
+        // If the key is not the URI here, an earlier call made it.
+        if keyRules == nil && credentialTag == nil && keyBytes == uri { return }
         var made = uri
         keyRules?.apply(to: &made)
+        if let credentialTag { made += credentialTag }
         key = shared.key(of: made)
         keyBytes = made
     }
@@ -157,8 +162,13 @@ final class OwnedRequest: ReceivedRequest {
             needsIdentity: snapshot.authenticator != nil && identity == nil,
             asksForOriginState: head.fields.present.contains(.ifMatch)
                 || head.fields.present.contains(.ifUnmodifiedSince),
-            collapses: snapshot.configuration.cache.collapse, use: handling.use,
+            collapses: collapses(snapshot), use: handling.use,
             storesParts: handling.storesParts)
+    }
+
+    /// Whether the request may share an answer with others that are under way. Not if each client has to prove its access.
+    func collapses(_ snapshot: Snapshot) -> Bool {
+        snapshot.configuration.cache.collapse && handling.authorization != .validate
     }
 
     /// What the request's retrieval needs to know.

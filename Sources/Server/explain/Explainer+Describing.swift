@@ -46,6 +46,7 @@ extension Explainer {
         }
         if handling.isImmutable { note("policy", "immutable", "yes: successes stay fresh as long as they are stored") }
         if !handling.respectsCacheControl { note("policy", "respect_cache_control", "no") }
+        if handling.authorization != .standard { note("policy", "authorization", handling.authorization.rawValue) }
         note("policy", "ranges", handling.ranges.rawValue)
         if handling.compression != .no { note("policy", "compress", handling.compression.rawValue) }
     }

@@ -7,6 +7,7 @@ import Interception
 import Message
 package import Storage
 import Synchronization
+import TLS
 
 /// What all workers share: the zones, the blocking pool, the log, and the secrets of this process.
 package final class Shared: Sendable {
@@ -80,6 +81,14 @@ package final class Shared: Sendable {
     /// The boundary between the parts of an answer to several ranges. It is random, so content cannot contain it on purpose.
     static func boundary() -> [UInt8] {
         random(16).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
+    }
+
+    /// The end of the key of responses that are stored for one credential: a keyed digest, which tells nobody the credential. A URI has no
+    /// fragment, so no other key ends like this.
+    func credentialTag(_ credential: [UInt8]) -> [UInt8] {
+        let digest = Digest.hmacSHA256(key: digestKey, credential).prefix(16)
+        return Array("#credential-".utf8)
+            + digest.flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
     }
 
     package func key(of uri: [UInt8]) -> StorageKey { hasher.key(of: uri) }

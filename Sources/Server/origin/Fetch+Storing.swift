@@ -21,7 +21,7 @@ extension Fetch {
         let now = worker.wallTime
         let handling = request.handling(of: arrived.response.fields, by: snapshot)
         let fields = endToEndFields(arrived.response, now)
-        let kept = storedFields(of: fields, as: cached)
+        let kept = storedFields(of: fields, as: cached, without: handling.droppedCookies)
         let ownFields = kept.lines.count == fields.lines.count ? nil : fields
         let expected = incoming.body.missing.map { Int(clamping: $0) }
         if let expected, let record = storeLarge(cached, kept, expected, handling) {
@@ -371,6 +371,7 @@ extension Fetch {
     /// - Parameter update: end-to-end fields.
     private func renewed(_ stored: StoredResponse, by update: Fields, _ now: WallTime) -> StoredResponse {
         let handling = request.handling(of: stored, by: snapshot)
+        let update = update.withoutCookies(handling.droppedCookies)
         var freshened = freshening(stored.fields, of: stored.cached, by: update, received: now)
         let times = stored.cached.renewed(
             freshened, requestTime: retrieval.requestTime, responseTime: now, policy: snapshot.cachePolicy,
@@ -445,8 +446,10 @@ extension Fetch {
         for uri in invalidatedURIs(target: target, status: status, fields: fields) {
             // Only URIs of the same origin come here: another origin's responses are not for this one to invalidate (RFC 9111 §4.4).
             let bytes = snapshot.keyBytes(toGet: uri, asker: request.access)
-            let key = worker.shared.key(of: bytes)
-            for zone in worker.zones { worker.counters.add(.invalidated, zone.invalidate(key, bytes)) }
+            for bytes in [bytes] + (request.credentialTag.map { [bytes + $0] } ?? []) {
+                let key = worker.shared.key(of: bytes)
+                for zone in worker.zones { worker.counters.add(.invalidated, zone.invalidate(key, bytes)) }
+            }
         }
     }
 }

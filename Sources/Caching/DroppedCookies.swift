@@ -1,0 +1,14 @@
+package import Message
+
+extension Fields {
+    /// The fields without the `Set-Cookie` lines of these cookies. Names are compared as they are: case matters (RFC 6265 §5.3).
+    package func withoutCookies(_ names: [[UInt8]]) -> Fields {
+        guard !names.isEmpty, contains(.setCookie) else { return self }
+        return dropping { $0.name == .setCookie && names.contains(Array(cookieName(value(of: $0)))) }
+    }
+}
+
+/// What stands before "=" (RFC 6265 §5.2).
+private func cookieName(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    trimOWS(value.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") })
+}

@@ -25,7 +25,7 @@ package struct OpeningGoal: Equatable, Sendable {
     /// The host and port that are dialled: the origin, or the next proxy.
     package var dialled: Endpoint {
         switch route {
-        case .direct: destination
+        case .direct, .builtIn: destination
         case .proxy(let proxy): proxy.endpoint
         }
     }
@@ -38,7 +38,7 @@ package struct OpeningGoal: Equatable, Sendable {
 ///     └──────────────┴─────────────┴────────────────┴──────────────────────┴─────────────────────┴─▶ failed
 /// ```
 ///
-/// Permission cannot be skipped: `connect` names only addresses that `permit` asked about and that the answer allows. So a name that
+/// The origin inside this process is connected to at once. Permission cannot be skipped for any other: `connect` names only addresses that `permit` asked about and that the answer allows. So a name that
 /// resolves to a private address opens nothing (DNS rebinding).
 package struct Opening {
     /// What the driver reports.
@@ -71,6 +71,8 @@ package struct Opening {
         case permit([IPAddress], port: UInt16)
         /// Connect to one of the addresses: `connected` or `unreachable` follows.
         case connect([IPAddress], port: UInt16)
+        /// Connect to the origin inside this process: `connected` or `unreachable` follows. It needs no address, and no permission.
+        case connectBuiltIn
         /// Do a TLS handshake: `secured`, `insecure` or `closed` follows.
         case secure(serverName: String)
         /// Send CONNECT for this endpoint: `proxyAnswered`, `proxyUnintelligible` or `closed` follows.
@@ -119,6 +121,10 @@ package struct Opening {
     private mutating func onIdle(_ event: Event) -> Action {
         switch event {
         case .begin:
+            if case .builtIn = goal.route {
+                state = .connecting
+                return .connectBuiltIn
+            }
             state = .resolving
             return .resolve(host: goal.dialled.host)
         case .cancelled:
@@ -216,6 +222,8 @@ package struct Opening {
     private mutating func afterConnect() -> Action {
         switch goal.route {
         case .direct: return afterTunnel()
+        // Nothing leaves the process, so requests for https need no TLS.
+        case .builtIn: return becomeReady()
         case .proxy(let proxy):
             guard proxy.isSecured else { return afterProxySecured() }
             state = .securingProxy

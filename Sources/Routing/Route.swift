@@ -19,6 +19,8 @@ package enum Route: Hashable, Sendable {
     case direct
     /// Connect to another HTTP proxy, which connects to the origin.
     case proxy(NextProxy)
+    /// The origin that is inside this process.
+    case builtIn
 }
 
 /// Another HTTP proxy on the way to an origin.
@@ -56,10 +58,18 @@ package struct RoutePlan: Equatable, Sendable {
     }
 }
 
-/// The routes to each origin. Today every origin is reached directly.
+/// The routes to each origin. Today every origin is reached directly, except the one that is built in.
 package struct RouteTable: Sendable {
-    package init() {}
+    private let builtIn: String?
+
+    /// - Parameter builtIn: the host of the origin inside this process. It has no address, so nothing else can be reached under its name.
+    package init(builtIn: String? = nil) { self.builtIn = builtIn }
 
     /// The routes to an origin. Asked before a connection is requested.
-    package func route(for origin: Origin) -> RoutePlan { .direct }
+    package func route(for origin: Origin) -> RoutePlan { isBuiltIn(origin) ? RoutePlan(.builtIn) : .direct }
+
+    /// Whether the origin is the one inside this process. It is reached on the default ports alone.
+    package func isBuiltIn(_ origin: Origin) -> Bool {
+        origin.endpoint.host == builtIn && (origin.endpoint.port == 80 || origin.endpoint.port == 443)
+    }
 }

@@ -1,5 +1,6 @@
 import ClientSetup
 import Foundation
+import TLS
 import Testing
 
 @Suite("setup.sh sets up a tree, and takes it back")
@@ -120,6 +121,23 @@ struct SetupRunTests {
             #expect(try room.setUp(shells[0], ["--root", room.path("root")]).status == 0)
             #expect(PEMCertificates.read(room.read("root/etc/larder/ca.pem")!.utf8) == [ScriptRoom.certificate])
             #expect(!PEMCertificates.read(room.read("root/etc/larder/ca-bundle.pem")!.utf8).contains(blob("evil")))
+        }
+    }
+
+    @Test func `while one root replaces another, both are used`() throws {
+        try with { room, before in
+            let next = blob("next")
+            let hex = Digest.sha256(next).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+            try room.write("ca.pem", text(PEMCertificates.write([ScriptRoom.certificate, next])))
+            let outcome = try room.setUp(
+                shells[0], ["--root", room.path("root")], hex: "\(ScriptRoom.fingerprint),\(hex)")
+            #expect(outcome.status == 0, "\(outcome)")
+            let store = "root/usr/local/share/ca-certificates"
+            #expect(PEMCertificates.read(room.read("\(store)/larder.crt")!.utf8) == [ScriptRoom.certificate])
+            #expect(PEMCertificates.read(room.read("\(store)/larder-2.crt")!.utf8) == [next])
+            #expect(PEMCertificates.read(room.read("root/etc/larder/ca.pem")!.utf8) == [ScriptRoom.certificate, next])
+            _ = try room.run(shells[0], [room.path("setup.sh"), "--undo", "--root", room.path("root")])
+            #expect(try room.contents(of: "root") == before)
         }
     }
 

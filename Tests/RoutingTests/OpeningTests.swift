@@ -57,6 +57,9 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
             dialling(origin, then: .secure(serverName: "sni.example")) + [(.secured, .ready)]
         },
         OpeningRow("a tunnel, directly, without TLS of ours", .tunnel) { dialling(origin, then: .ready) },
+        OpeningRow("the origin inside the process: no name, no permission, no TLS", secured, over: .builtIn) {
+            [(.begin, .connectBuiltIn), (.connected, .ready)]
+        },
         OpeningRow("plain text through a proxy, which takes the request as it is", .plain, over: .proxy(plainProxy)) {
             dialling(plainProxy.endpoint, then: .ready)
         },
@@ -117,7 +120,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         switch action {
         case .resolve: "resolve"
         case .permit: "permit"
-        case .connect: "connect"
+        case .connect, .connectBuiltIn: "connect"
         case .secure: "secure"
         case .askProxy: "askProxy"
         case .ready, .fail, .nothing: "ended"
@@ -234,5 +237,19 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
 
     @Test(arguments: others) func `keys that differ in any part do not share connections`(_ key: LinkKey) {
         #expect(key != Self.key)
+    }
+}
+
+@Suite("The table of routes") struct RouteTableTests {
+    static let rows: [(scheme: Scheme, host: String, port: UInt16, isBuiltIn: Bool)] = [
+        (.http, "built.in", 80, true), (.https, "built.in", 443, true), (.http, "built.in", 443, true),
+        (.http, "built.in", 22, false), (.http, "a.built.in", 80, false), (.http, "127.0.0.1", 80, false),
+    ]
+    @Test(arguments: rows) func `the origin inside the process has one name and two ports`(
+        _ row: (scheme: Scheme, host: String, port: UInt16, isBuiltIn: Bool)
+    ) {
+        let origin = Origin(row.scheme, Endpoint(host: row.host, port: row.port))
+        #expect(RouteTable(builtIn: "built.in").route(for: origin).current == (row.isBuiltIn ? .builtIn : .direct))
+        #expect(RouteTable().route(for: origin) == .direct)
     }
 }

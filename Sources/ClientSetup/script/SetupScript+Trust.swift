@@ -7,11 +7,18 @@ let setupScriptTrust = #"""
         make_trust_store
     }
 
-    # Each row: the directory of the system's own certificates, the name of ours in it, the program that makes the system read it.
+    # Each row: the directory of the system's own certificates, how the name of ours ends, the program that makes the system read it.
     install_in_system() {
         while read -r anchors name program; do
             [ -d "$root$anchors" ] || continue
-            write_file "$anchors/$name" <"$work/ca.pem"
+            # One file for each: Debian and Alpine read the first certificate of a file.
+            number=1
+            while [ -f "$work/chosen.$number" ]; do
+                suffix=
+                [ "$number" = 1 ] || suffix=-$number
+                write_file "$anchors/larder$suffix.$name" <"$work/chosen.$number"
+                number=$((number + 1))
+            done
             remember store "$program"
             if [ -n "$root" ]; then
                 say "  then run $program in $root"
@@ -22,10 +29,10 @@ let setupScriptTrust = #"""
             fi
             return
         done <<END
-    /etc/pki/ca-trust/source/anchors larder.pem update-ca-trust
-    /etc/ca-certificates/trust-source/anchors larder.pem update-ca-trust
-    /etc/pki/trust/anchors larder.pem update-ca-certificates
-    /usr/local/share/ca-certificates larder.crt update-ca-certificates
+    /etc/pki/ca-trust/source/anchors pem update-ca-trust
+    /etc/ca-certificates/trust-source/anchors pem update-ca-trust
+    /etc/pki/trust/anchors pem update-ca-certificates
+    /usr/local/share/ca-certificates crt update-ca-certificates
     END
         if [ -f "$root/etc/ssl/cert.pem" ]; then
             write_block /etc/ssl/cert.pem end '' '#' '' <"$work/ca.pem"

@@ -1,6 +1,7 @@
 import Access
 import CLarder
 import Caching
+import ClientSetup
 package import EventLoop
 import Forwarding
 import Interception
@@ -23,6 +24,8 @@ package final class Shared: Sendable {
     let tunnels = Occupancy()
     /// The clients that did not accept the certificate for a host.
     let leafRefusals = Locked(LeafRefusals())
+    /// What reached the origin of `larder doctor`.
+    let checkRecords = Locked(CheckRecords())
     /// Tells this process from other Larders in `Via`.
     let instance: Instance
     /// The key of the digests under which verified credentials are remembered.

@@ -18,7 +18,7 @@ package final class Snapshot: Sendable {
     let cacheRulesAreTrivial: Bool
     let defaultHandling: CacheHandling
     package let limits: Limits
-    let routes = RouteTable()
+    let routes = RouteTable(builtIn: CheckOrigin.host)
     package let tls: TLSClientContext
     /// The schemes of `access.authentication`; nil if clients need not prove who they are.
     package let authenticator: Authenticator?

@@ -53,6 +53,8 @@ import Synchronization
     private var listeners: [Listener] = []
     private(set) var resolver: Resolver!
     private(set) var origins: OriginPools!
+    /// The origin of `larder doctor`.
+    private(set) var checkOrigin: CheckOriginServer!
     var credentials: VerifiedCredentials
     let credentialDesk = CredentialDesk()
     var pageBodies = PageBodies()
@@ -98,6 +100,7 @@ import Synchronization
         credentials = Worker.credentialMemory(snapshot, shared)
         resolver = try Resolver(loop: loop, options: Worker.resolverOptions(snapshot))
         origins = OriginPools(worker: self)
+        checkOrigin = CheckOriginServer(loop: loop, records: shared.checkRecords, limits: snapshot.limits)
         readers = ReaderQueue(loop: loop) { [unowned self] in clients[$0]?.bodyGrew() }
         copySettings(of: snapshot)
     }

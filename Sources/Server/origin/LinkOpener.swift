@@ -74,6 +74,9 @@ final class LinkOpener: TimedObject {
                 action = opening.on(.judged(addresses.map { objection(to: $0, port: port) }))
             case .connect(let addresses, let port):
                 return connect(addresses.map { SocketAddress($0, port: port) })
+            case .connectBuiltIn:
+                guard !connectBuiltIn() else { return }
+                action = opening.on(.unreachable(.terminated))
             case .secure(let serverName):
                 guard let event = secure(serverName) else { return }
                 action = opening.on(event)
@@ -139,6 +142,17 @@ final class LinkOpener: TimedObject {
                 on(.unreachable(ConnectFailure(error)))
             }
         }
+    }
+
+    /// Connects to the origin inside this process. Returns false if there are no descriptors left.
+    private func connectBuiltIn() -> Bool {
+        guard let socket = worker.checkOrigin.connect(for: opening.goal.use) else { return false }
+        transport = Transport(plain: socket)
+        // It has no address; the owner wants one for the log.
+        address = SocketAddress(v4: 0x7F00_0001, port: opening.goal.destination.port)
+        // The owner is not called from within `begin`.
+        worker.loop.afterTurn { [weak self] in self?.on(.connected) }
+        return true
     }
 
     /// Starts the TLS handshake. Returns its result if it is known at once, and nil if the handshake waits for the origin.

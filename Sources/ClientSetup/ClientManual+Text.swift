@@ -51,6 +51,33 @@ let clientManualHead = """
     fingerprint protects against a proxy that is not the one you mean. In a network that you do not trust, copy `setup.sh` and `ca.pem` from the proxy's
     machine another way, and use `--ca-file`.
 
+    ## larder doctor
+
+    Run it where the client runs, as the user whose tools are to be tested:
+
+    ```
+    $ larder doctor
+    proxy  http://proxy.example.org:3128 (from https_proxy)
+
+    tool                            proxy  trusts  cached
+    curl                            yes    yes     yes
+    git                             yes    yes     -
+    npm                             yes    NO      yes     curl -fsS --noproxy '*' http://proxy.example.org:3128/setup.sh | sh -s -- --ca-sha256 …
+    ```
+
+    It finds the tools that are installed and lets each ask twice, over http and https, for something harmless at `check.larder.internal`, a name
+    that Larder alone answers. **proxy**: the request came through the proxy. **trusts**: the tool accepted Larder's certificate. **cached**: the
+    second request was answered from the cache. `-` means that this was not tested: no harmless request is known, the tool forbids
+    caching, or the proxy does not open TLS connections. Behind a `NO` is what mends it.
+
+    Below the table it lists mistakes in the variables (spaces, `*` and networks in `no_proxy`, a variable that names a file which is missing or lacks
+    Larder's certificate), files of certificates that Python packages bring along, and a name server that answers for names which do not
+    exist. `--proxy HOST:PORT` names the proxy that answers doctor's own questions, if no variable does; `--json` is for scripts. The exit
+    status is 0 if nothing is wrong, and 1 otherwise.
+
+    `larder doctor --server` looks at the proxy's own machine: configuration, room and rights of the disk tier, the users' file, limits of
+    descriptors, name servers, clock.
+
     ## The pages
 
     The proxy port answers these requests that are addressed to it, and nothing else. They are read-only. Whoever is in `access.clients` may

@@ -33,10 +33,12 @@ package struct Tool: Equatable, Sendable {
     package let traps: [String]
     /// Whether each setting was tried alone with the real program (Debian 12), or is known from the program's documentation.
     package let isTried: Bool
+    /// How `larder doctor` tests it. Nil if no harmless request is known.
+    package let probe: ToolProbe?
 
     init(
         _ name: String, _ programs: [String], proxy: [Source], authority: [Source], isTried: Bool = true,
-        traps: [String] = []
+        traps: [String] = [], probe: ToolProbe? = nil
     ) {
         self.name = name
         self.programs = programs
@@ -44,6 +46,7 @@ package struct Tool: Equatable, Sendable {
         self.authority = authority
         self.isTried = isTried
         self.traps = traps
+        self.probe = probe
     }
 }
 

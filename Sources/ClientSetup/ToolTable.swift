@@ -12,18 +12,21 @@ extension Tool {
                 .systemStore, .variable("CURL_CA_BUNDLE", .replaces), .variable("SSL_CERT_FILE", .replaces),
                 .variable("SSL_CERT_DIR", .adds), .file("~/.curlrc", key: "cacert", .replaces),
             ],
-            traps: ["`HTTP_PROXY` in upper case is not read.", "`CURL_CA_BUNDLE` is read by curl, not by libcurl."]),
+            traps: ["`HTTP_PROXY` in upper case is not read.", "`CURL_CA_BUNDLE` is read by curl, not by libcurl."],
+            probe: ToolProbe("{program}", "-fsS", "-m", "20", "-o", "{dir}/out", "{url}/file")),
         Tool(
             "wget", ["wget"],
             proxy: variables("http_proxy", "https_proxy") + [.file("~/.wgetrc", key: "http_proxy, https_proxy", .none)],
             authority: [.systemStore, .file("~/.wgetrc", key: "ca_certificate", .adds)],
-            traps: ["No variable names a CA. `no_proxy=*` has no effect."]),
+            traps: ["No variable names a CA. `no_proxy=*` has no effect."],
+            probe: ToolProbe("{program}", "-nv", "-T", "20", "-t", "1", "-O", "{dir}/out", "{url}/file")),
         Tool(
             "aria2", ["aria2c"],
             proxy: variables("http_proxy", "https_proxy", "all_proxy")
                 + [.file("~/.aria2/aria2.conf", key: "all-proxy", .none)],
             authority: [.systemStore, .file("~/.aria2/aria2.conf", key: "ca-certificate", .replaces)],
-            traps: ["In `no_proxy`, `example.org` does not mean the hosts below it; `.example.org` does."]),
+            traps: ["In `no_proxy`, `example.org` does not mean the hosts below it; `.example.org` does."],
+            probe: ToolProbe("{program}", "--dir={dir}", "--timeout=20", "--max-tries=1", "{url}/file")),
         Tool(
             "git", ["git"],
             proxy: variables("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
@@ -34,13 +37,17 @@ extension Tool {
             traps: [
                 "`SSL_CERT_FILE` has no effect on Debian's git, which uses GnuTLS. Built with OpenSSL, "
                     + "`GIT_SSL_CAINFO` replaces the system's certificates.", "`git@` and `ssh://` use no proxy.",
-            ]),
+            ],
+            probe: ToolProbe(
+                "{program}", "ls-remote", "{url}/repository.git", environment: ["GIT_TERMINAL_PROMPT": "0"],
+                mayBeCached: false)),
         Tool(
             "apt", ["apt-get"],
             proxy: [.file("/etc/apt/apt.conf.d", key: "Acquire::http::Proxy, Acquire::https::Proxy", .none)]
                 + variables("http_proxy", "https_proxy"),
             authority: [.systemStore, .file("/etc/apt/apt.conf.d", key: "Acquire::https::CaInfo", .replaces)],
-            traps: ["`sudo` drops the variables. apt downloads as the user `_apt`, who must be able to read the CA."]),
+            traps: ["`sudo` drops the variables. apt downloads as the user `_apt`, who must be able to read the CA."],
+            probe: ToolProbe("/usr/lib/apt/apt-helper", "download-file", "{url}/file", "{dir}/file")),
         Tool(
             "dnf", ["dnf"],
             proxy: [.file("/etc/dnf/dnf.conf", key: "proxy", .none)]
@@ -57,7 +64,10 @@ extension Tool {
             traps: [
                 "From 24.2 on pip reads the system's certificates, and the variables add to them. Before, it reads a "
                     + "file of its own.", "An isolated build inherits the variables, and not `--cert`.",
-            ]),
+            ],
+            probe: ToolProbe(
+                "{program}", "download", "--no-deps", "--no-cache-dir", "--disable-pip-version-check", "--retries", "0",
+                "--timeout", "20", "-d", "{dir}", "{url}/larder_check-1.0-py3-none-any.whl")),
         Tool(
             "uv", ["uv"],
             proxy: anyCase + allProxy + [.file("uv.toml", key: "http-proxy, https-proxy", .none)],
@@ -65,7 +75,10 @@ extension Tool {
             traps: [
                 "It reads the system's certificates only with `UV_SYSTEM_CERTS=1` (`UV_NATIVE_TLS` before 0.11). It "
                     + "ignores `REQUESTS_CA_BUNDLE`."
-            ]),
+            ],
+            probe: ToolProbe(
+                "{program}", "pip", "install", "--no-cache", "--no-deps", "--target", "{dir}",
+                "{url}/larder_check-1.0-py3-none-any.whl")),
         Tool(
             "poetry", ["poetry"], proxy: anyCase + allProxy,
             authority: [.variable("REQUESTS_CA_BUNDLE", .replaces), .variable("CURL_CA_BUNDLE", .replaces)]),
@@ -85,14 +98,23 @@ extension Tool {
         Tool(
             "Python: urllib, aiohttp", ["python3"], proxy: anyCase,
             authority: [.systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds)],
-            traps: ["aiohttp reads the proxy's variables only with `trust_env=True`."]),
+            traps: ["aiohttp reads the proxy's variables only with `trust_env=True`."],
+            probe: ToolProbe(
+                "{program}", "-c", "import sys, urllib.request as r; r.urlopen(sys.argv[1], timeout=20).read()",
+                "{url}/file")),
         Tool(
-            "Python: requests", [], proxy: anyCase + allProxy,
+            "Python: requests", ["python3"], proxy: anyCase + allProxy,
             authority: [.variable("REQUESTS_CA_BUNDLE", .replaces), .variable("CURL_CA_BUNDLE", .replaces)],
-            traps: ["Without a variable it reads the file of certifi, and never the system's certificates."]),
+            traps: ["Without a variable it reads the file of certifi, and never the system's certificates."],
+            probe: ToolProbe(
+                "{program}", "-c", "import sys, requests; requests.get(sys.argv[1], timeout=20)", "{url}/file",
+                impossibleIf: ["No module named"])),
         Tool(
-            "Python: httpx, huggingface-hub", ["hf"], proxy: anyCase + allProxy,
-            authority: [.variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .replaces)]),
+            "Python: httpx, huggingface-hub", ["python3"], proxy: anyCase + allProxy,
+            authority: [.variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .replaces)],
+            probe: ToolProbe(
+                "{program}", "-c", "import sys, httpx; httpx.get(sys.argv[1], timeout=20)", "{url}/file",
+                impossibleIf: ["No module named"])),
         Tool(
             "aws", ["aws"], proxy: anyCase,
             authority: [
@@ -115,7 +137,10 @@ extension Tool {
                 .variable("NODE_EXTRA_CA_CERTS", .adds), .variable("npm_config_cafile", .replaces),
                 .file("~/.npmrc", key: "cafile", .replaces),
             ],
-            traps: ["It does not read the system's certificates. Each package's own downloads follow their own rules."]),
+            traps: ["It does not read the system's certificates. Each package's own downloads follow their own rules."],
+            probe: ToolProbe(
+                "{program}", "view", "larder-check", "--registry", "{url}/", "--cache", "{dir}", "--fetch-retries", "0",
+                "--fetch-timeout", "20000")),
         Tool(
             "yarn 1", ["yarn", "yarnpkg"],
             proxy: anyCase
@@ -126,7 +151,11 @@ extension Tool {
             authority: [
                 .variable("NODE_EXTRA_CA_CERTS", .adds), .variable("YARN_CAFILE", .replaces),
                 .file("~/.yarnrc", key: "cafile", .replaces),
-            ]),
+            ],
+            probe: ToolProbe(
+                "{program}", "info", "larder-check", "--registry", "{url}/", "--non-interactive", "--cache-folder",
+                "{dir}",
+                impossibleIf: ["Usage Error", "Unknown Syntax Error"])),
         Tool(
             "yarn 2 and later", ["yarn", "yarnpkg"],
             proxy: [.variable("YARN_HTTP_PROXY", .none), .variable("YARN_HTTPS_PROXY", .none)],
@@ -150,12 +179,18 @@ extension Tool {
                 "`fetch` reads the proxy's variables only with `NODE_USE_ENV_PROXY=1`, from Node 22.21 and 24 on. Older "
                     + "ones use no proxy.", "It asks for `http` URLs through CONNECT as well.",
                 "A library that passes `ca` itself ignores both settings.",
-            ]),
+            ],
+            probe: ToolProbe(
+                "{program}", "-e",
+                "fetch(process.argv[1]).then(r => r.text()).catch(e => { console.error(e.cause || e); process.exitCode = 1 })",
+                "{url}/file", impossibleIf: ["fetch is not defined"])),
         Tool(
             "deno", ["deno"], proxy: anyCase,
-            authority: [.variable("DENO_CERT", .adds), .variable("DENO_TLS_CA_STORE", .replaces)], isTried: false),
+            authority: [.variable("DENO_CERT", .adds), .variable("DENO_TLS_CA_STORE", .replaces)], isTried: false,
+            probe: ToolProbe("{program}", "eval", "await (await fetch('{url}/file')).text()")),
         Tool(
-            "bun", ["bun"], proxy: anyCase, authority: [.variable("NODE_EXTRA_CA_CERTS", .adds)], isTried: false),
+            "bun", ["bun"], proxy: anyCase, authority: [.variable("NODE_EXTRA_CA_CERTS", .adds)], isTried: false,
+            probe: ToolProbe("{program}", "-e", "await (await fetch('{url}/file')).text()")),
         Tool(
             "cargo", ["cargo"],
             proxy: variables("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "CARGO_HTTP_PROXY")
@@ -163,11 +198,15 @@ extension Tool {
             authority: [
                 .systemStore, .variable("CARGO_HTTP_CAINFO", .replaces), .variable("SSL_CERT_FILE", .replaces),
                 .variable("SSL_CERT_DIR", .adds), .file("~/.cargo/config.toml", key: "http.cainfo", .replaces),
-            ], traps: ["Dependencies from git follow git's settings if `net.git-fetch-with-cli` is on."]),
+            ], traps: ["Dependencies from git follow git's settings if `net.git-fetch-with-cli` is on."],
+            probe: ToolProbe("{program}", "search", "larder-check", "--limit", "1", "--index", "sparse+{url}/")),
         Tool(
             "go, and programs in Go", ["go"], proxy: anyCase,
             authority: [.systemStore, .variable("SSL_CERT_FILE", .adds), .variable("SSL_CERT_DIR", .adds)],
-            traps: ["Requests to localhost never use the proxy. On macOS and Windows only the system's store counts."]),
+            traps: ["Requests to localhost never use the proxy. On macOS and Windows only the system's store counts."],
+            probe: ToolProbe(
+                "{program}", "mod", "download", "larder.internal/check@v1.0.0",
+                environment: ["GOPROXY": "{url}", "GONOSUMDB": "*", "GOFLAGS": "-modcacherw", "GOMODCACHE": "{dir}"])),
         Tool(
             "java", ["java"],
             proxy: [
@@ -182,7 +221,14 @@ extension Tool {
                     + "standard error.",
                 "Debian's Java reads the system's certificates; others have their own, of which `setup.sh` makes a copy "
                     + "with the CA in it.",
-            ]),
+            ],
+            probe: ToolProbe(
+                "{program}", "{dir}/Check.java", "{url}/file",
+                files: [
+                    "Check.java":
+                        "import java.net.*; public class Check { public static void main(String[] words) throws Exception { new URL(words[0]).openStream().readAllBytes(); } }"
+                ],
+                impossibleIf: ["Could not find or load main class", "jdk.compiler"])),
         Tool(
             "maven", ["mvn"],
             proxy: [
@@ -191,7 +237,10 @@ extension Tool {
             ],
             authority: [
                 .systemStore, .variable("MAVEN_OPTS", .replaces), .variable("JAVA_TOOL_OPTIONS", .replaces),
-            ]),
+            ],
+            probe: ToolProbe(
+                "{program}", "-B", "-q", "-f", "{dir}/pom.xml", "-Dmaven.repo.local={dir}/repository", "validate",
+                files: ["pom.xml": mavenProject], ways: [.https])),
         Tool(
             "gradle", ["gradle"],
             proxy: [
@@ -204,7 +253,8 @@ extension Tool {
             authority: [
                 .systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds),
                 .file("~/.gemrc", key: ":ssl_ca_cert:", .adds),
-            ]),
+            ],
+            probe: ToolProbe("{program}", "fetch", "larder-check", "--clear-sources", "--source", "{url}/")),
         Tool(
             "bundler", ["bundle"], proxy: anyCase,
             authority: [
@@ -216,7 +266,11 @@ extension Tool {
             authority: [
                 .systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds),
                 .variable("COMPOSER_CAFILE", .replaces), .file("composer config", key: "cafile", .replaces),
-            ]),
+            ],
+            probe: ToolProbe(
+                "{program}", "update", "-d", "{dir}", "--no-interaction", "--no-plugins",
+                environment: ["COMPOSER_CACHE_DIR": "{dir}/cache", "COMPOSER_ALLOW_SUPERUSER": "1"],
+                files: ["composer.json": composerProject])),
         Tool(
             "dotnet, nuget", ["dotnet"], proxy: anyCase,
             authority: [.systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds)],
@@ -226,7 +280,8 @@ extension Tool {
             authority: [
                 .systemStore, .variable("SSL_CERT_FILE", .adds), .variable("SSL_CERT_DIR", .adds),
                 .file("/etc/containers/certs.d/HOST", key: "ca.crt", .adds),
-            ], traps: ["`certs.d` is for one host. Layers often come from another."]),
+            ], traps: ["`certs.d` is for one host. Layers often come from another."],
+            probe: ToolProbe("skopeo", "inspect", "docker://{place}:latest", ways: [.https])),
         Tool(
             "docker", ["dockerd"],
             proxy: [
@@ -259,7 +314,10 @@ extension Tool {
             authority: [
                 .file("/etc/chromium/policies/managed", key: "CACertificates", .adds),
                 .file("~/.pki/nssdb", key: "certutil -A -t C,,", .adds),
-            ], traps: ["The desktop's settings come before the variables. Snap and Flatpak have a home of their own."]),
+            ], traps: ["The desktop's settings come before the variables. Snap and Flatpak have a home of their own."],
+            probe: ToolProbe(
+                "{program}", "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir={dir}", "--dump-dom",
+                "{url}/file")),
         Tool(
             "Firefox", ["firefox", "firefox-esr"],
             proxy: [.file("/etc/firefox/policies/policies.json", key: "Proxy", .none), .option("/proxy.pac", .none)],
@@ -267,6 +325,16 @@ extension Tool {
             isTried: false, traps: ["It has a store of its own, so this is done by hand."]),
     ]
 
+    /// A project whose parent is asked of the repository. Maven refuses a repository that is reached over http.
+    private static let mavenProject = """
+        <project><modelVersion>4.0.0</modelVersion><artifactId>probe</artifactId><packaging>pom</packaging>
+        <parent><groupId>larder.internal</groupId><artifactId>check</artifactId><version>1</version><relativePath/></parent>
+        <repositories><repository><id>check</id><url>{url}</url></repository></repositories></project>
+        """
+    private static let composerProject = """
+        { "repositories": [ { "packagist.org": false }, { "type": "composer", "url": "{url}" } ],
+          "config": { "secure-http": false }, "require": { "larder/check": "1.0" } }
+        """
     private static let anyCase = variables("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY")
     private static let allProxy = variables("all_proxy", "ALL_PROXY")
     private static func variables(_ names: String...) -> [Source] { names.map { .variable($0, .none) } }

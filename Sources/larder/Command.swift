@@ -1,18 +1,9 @@
-/// The commands of `larder`. Some of them are not part of this version.
+/// The commands of `larder`.
 enum Command: String, CaseIterable {
     case serve, check, purge, stats, ls, du, top, explain, warm, verify, export, `import`, passwd, recipe, ca, doctor,
         version
 
     static var names: [String] { allCases.map(\.rawValue) }
-
-    var isPartOfThisVersion: Bool {
-        switch self {
-        case .serve, .check, .purge, .stats, .ls, .du, .top, .explain, .warm, .verify, .export, .import, .passwd,
-            .ca, .recipe, .version:
-            true
-        case .doctor: false
-        }
-    }
 
     /// The arguments, for the first line of the help.
     var synopsis: String {
@@ -46,7 +37,7 @@ enum Command: String, CaseIterable {
         case .passwd: "set a password in an htpasswd file, or delete a user"
         case .recipe: "show what Larder knows about package ecosystems, and what it does with a URL"
         case .ca: "create, show and replace the certificate authority for opened hosts"
-        case .doctor: "look for common problems"
+        case .doctor: "test what this machine downloads with through the proxy, or (--server) the proxy's own machine"
         case .version: "show the version"
         }
     }
@@ -67,7 +58,7 @@ enum Command: String, CaseIterable {
         case .passwd: [.delete, .config, .help]
         case .recipe, .version: [.config, .json, .help]
         case .ca: AuthorityVerb.allOptions + [.config, .json, .help]
-        case .doctor: [.config, .json, .help]
+        case .doctor: [.proxy, .server, .config, .json, .help]
         }
     }
 

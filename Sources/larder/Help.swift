@@ -2,13 +2,9 @@ import Admin
 
 /// `larder help`: every command, and which files and sockets Larder uses.
 let helpText: String = {
-    let here = Command.allCases.filter(\.isPartOfThisVersion)
-    let later = Command.allCases.filter { !$0.isPartOfThisVersion }
     let lines =
         ["Larder \(larderVersion), a caching forward proxy.", "", "Usage: larder COMMAND [OPTION]...", "", "Commands:"]
-        + here.map { "  \(padded($0.rawValue, 9))\($0.meaning)" }
-        + ["", "Not part of this version:"]
-        + later.map { "  \(padded($0.rawValue, 9))\($0.meaning)" }
+        + Command.allCases.map { "  \(padded($0.rawValue, 9))\($0.meaning)" }
         + [
             "", "larder help COMMAND shows the options of a command.", "",
             "Configuration: --config FILE, or ./larder.yaml, or /etc/larder/larder.yaml, or the defaults.",
@@ -24,7 +20,6 @@ let helpText: String = {
 func helpText(of command: Command) -> String {
     let synopsis = command.synopsis.isEmpty ? "" : " \(command.synopsis)"
     var lines = ["Usage: larder \(command.rawValue)\(synopsis) [OPTION]...", "", "  \(command.meaning)"]
-    if !command.isPartOfThisVersion { lines.append("  (not part of this version)") }
     if !command.verbs.isEmpty { lines.append("") }
     lines += command.verbs.map { "  \(padded($0.name, 9))\($0.meaning)" }
     lines += ["", "Options:"]

@@ -23,7 +23,7 @@ func run(_ words: [String], _ console: Console) -> Int32 {
 enum ExitStatus {
     static let done: Int32 = 0
     static let failed: Int32 = 1
-    /// Usage or configuration error, or a command that is not part of this version.
+    /// Usage or configuration error.
     static let usage: Int32 = 2
 }
 
@@ -38,7 +38,6 @@ private func dispatch(_ words: [String], _ console: Console) throws(UsageError) 
     default: break
     }
     guard let command = Command(rawValue: first) else { throw .unknown("command", first, among: Command.names) }
-    guard command.isPartOfThisVersion else { throw UsageError("\(first) is not part of this version") }
     let arguments = try Arguments(words.dropFirst(), for: command)
     if arguments.has(.help) {
         console.print(helpText(of: command))
@@ -76,8 +75,7 @@ extension Command {
         case .import: return try importCommand(arguments, console)
         case .recipe: return try recipeCommand(arguments, console)
         case .ca: return try authorityCommand(arguments, console)
-        case .doctor:
-            preconditionFailure("\(self) is refused before: it is not part of this version")
+        case .doctor: return try doctorCommand(arguments, console)
         }
     }
 }

@@ -8,7 +8,7 @@ enum Option: String, CaseIterable {
     case out, days, unconstrained, node, finish, undo
     case keepRootKey = "keep-root-key"
     case rootKey = "root-key"
-    case by, count, header, `as`, client, from, page, proxy, jobs, retries, user
+    case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server
 
     /// Options that select stored responses. If several are given, all of them must hold.
     static let conditions: [Option] = [.prefix, .host, .tag, .type, .zone, .storage, .olderThan]
@@ -47,7 +47,8 @@ enum Option: String, CaseIterable {
         case .count, .jobs, .retries, .days: "N"
         case .header: "LINE"
         case .client, .proxy: "ADDRESS"
-        case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair, .unconstrained, .finish, .undo: nil
+        case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair, .server, .unconstrained, .finish, .undo:
+            nil
         }
     }
 
@@ -86,7 +87,8 @@ enum Option: String, CaseIterable {
         case .client: "as if the request came from this address (default: 127.0.0.1)"
         case .from: "read URLs from a file, one per line; - is standard input"
         case .page: "fetch a page and everything that its HTML and CSS refer to; can be repeated"
-        case .proxy: "host and port of the proxy (default: from the configuration)"
+        case .proxy: "host and port of the proxy (default: from the configuration; for doctor from the environment)"
+        case .server: "examine the machine of the proxy: files, disks, descriptors, name servers, clock"
         case .jobs: "how many fetches run at a time (default: 4)"
         case .retries: "how often a failed fetch is tried again (default: 2)"
         case .user: "user name for the proxy; the password is read from the terminal or from standard input"

@@ -54,7 +54,6 @@ struct CommandLineTests {
         (["passwd", "file"], "passwd takes a file and a user", nil),
         (["passwd", "file", "a:b"], "a user name cannot be empty or contain colons or control characters", nil),
         (["help", "purg"], "unknown command \"purg\"", "did you mean purge?"),
-        (["doctor"], "doctor is not part of this version", nil),
     ]
     @Test(arguments: wrong)
     func `a mistake is reported with the most similar word and status 2`(

@@ -1,7 +1,10 @@
 @testable import ClientSetup
 import Testing
 
-/// What of a tool `setup.sh` sets up.
+extension Tool: CustomTestStringConvertible {
+    package var testDescription: String { name }
+}
+
 @Suite("Client setup: the table of tools")
 struct ToolTableTests {
     static let variables = Set(SetupVariable.all.map(\.name))

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <time.h>
+#include "clarder_programs.h"
 #include "clarder_storage.h"
 #include "clarder_tls.h"
 

@@ -52,10 +52,22 @@ final class ProxyClient {
 
     /// - Parameter keeping: how many bytes of the body are kept. The rest is read and dropped.
     func get(_ target: TargetURI, keeping: Int = 0) throws(Failure) -> Answer {
+        let port = target.port == target.scheme.defaultPort ? "" : ":\(target.port)"
+        return try send(request(target.normalised, host: "\(target.host)\(port)"), keeping)
+    }
+
+    /// Asks for a page of the proxy's own, in origin-form.
+    ///
+    /// - Parameter host: the value of Host.
+    func get(page path: String, host: String, keeping: Int) throws(Failure) -> Answer {
+        try send(request(Array(path.utf8), host: host), keeping)
+    }
+
+    private func send(_ request: [UInt8], _ keeping: Int) throws(Failure) -> Answer {
         if connection != nil {
             // The proxy may have closed the idle connection: open a new one at once.
             do throws(Failure) {
-                return try exchange(target, keeping)
+                return try exchange(request, keeping)
             } catch {
                 connection = nil
                 guard error == .broken, input.isEmpty else { throw error }
@@ -63,7 +75,7 @@ final class ProxyClient {
         }
         connection = try ProxyConnection(addresses)
         do throws(Failure) {
-            return try exchange(target, keeping)
+            return try exchange(request, keeping)
         } catch {
             connection = nil
             throw error
@@ -78,9 +90,9 @@ final class ProxyClient {
         } catch { return error.text }
     }
 
-    private func exchange(_ target: TargetURI, _ keeping: Int) throws(Failure) -> Answer {
+    private func exchange(_ request: [UInt8], _ keeping: Int) throws(Failure) -> Answer {
         input = []
-        try connection?.send(request(target))
+        try connection?.send(request)
         let head = try readHead()
         let bytes = Array(input[..<head.byteCount])
         input.removeFirst(head.byteCount)
@@ -98,11 +110,10 @@ final class ProxyClient {
         return answer
     }
 
-    private func request(_ target: TargetURI) -> [UInt8] {
+    private func request(_ target: [UInt8], host: String) -> [UInt8] {
         var bytes: [UInt8] = []
-        appendRequestLine("GET".utf8, target.normalised, to: &bytes)
-        let port = target.port == target.scheme.defaultPort ? "" : ":\(target.port)"
-        appendFieldLine(.host, "\(target.host)\(port)".utf8, to: &bytes)
+        appendRequestLine("GET".utf8, target, to: &bytes)
+        appendFieldLine(.host, host.utf8, to: &bytes)
         for field in fields { appendFieldLine(field.name.utf8, field.value.utf8, to: &bytes) }
         return bytes + [0x0D, 0x0A]
     }

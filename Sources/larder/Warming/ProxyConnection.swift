@@ -45,6 +45,12 @@ final class ProxyConnection {
         }
     }
 
+    /// The socket, for a TLS session on it. Nil if there are no descriptors left.
+    func duplicateSocket() -> Descriptor? {
+        let copy = fcntl(socket.rawValue, F_DUPFD_CLOEXEC, 0)
+        return copy < 0 ? nil : Descriptor(adopting: copy)
+    }
+
     func send(_ bytes: [UInt8]) throws(ProxyClient.Failure) {
         var bytes = bytes
         if let code = writeAll(&bytes, to: socket.rawValue) { throw code == EAGAIN ? .timeout : .broken }

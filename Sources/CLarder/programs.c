@@ -1,0 +1,26 @@
+#define _GNU_SOURCE
+#include "clarder_programs.h"
+
+#include <ftw.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/timex.h>
+
+int clarder_spawn_in_directory(void *actions, const char *directory) {
+    return posix_spawn_file_actions_addchdir_np(actions, directory);
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status, (void)kind, (void)place;
+    remove(path);
+    return 0;
+}
+
+void clarder_remove_tree(const char *path) { nftw(path, remove_entry, 32, FTW_DEPTH | FTW_PHYS); }
+
+int clarder_clock_is_synchronised(void) {
+    struct timex state = {0};
+    int status = adjtimex(&state);
+    if (status < 0) return -1;
+    return status != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
+}

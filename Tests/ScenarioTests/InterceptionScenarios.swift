@@ -119,6 +119,46 @@ struct InterceptionScenarios {
         }
     }
 
+    private static let switching =
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+
+    @Test func `a switch of protocols inside a tunnel passes on every byte, in both directions`() throws {
+        try withOrigin(.echoes(Self.switching)) { s, origin in
+            let authority = Self.authority(origin)
+            let client = try s.secureTunnel(to: authority)
+            try client.askInside("GET", "/a", host: authority, "Connection: Upgrade", "Upgrade: websocket")
+            #expect(try client.head().startLine.contains(" 101 "))
+            for size in [1, 100, 16384, 300_000] {
+                let sent = (0..<size).map { UInt8(97 + $0 % 26) }
+                try client.wire.write(sent)
+                var got: [UInt8] = []
+                while got.count < size { got += try client.reader.some() }
+                #expect(got == sent)
+            }
+            _ = client.wire.session?.shutdown()
+            #expect(try client.reader.untilEnd().isEmpty)
+            try s.expect(.tunnelsClosed, 1)
+            // The head of the 101 counts, too.
+            let lines = try s.logLines()
+            let logged = lines.compactMap { $0.split(separator: "\"bytes\":").last?.prefix { $0 != "," } }.compactMap {
+                Int($0)
+            }
+            #expect(logged.contains { (316_485..<316_785).contains($0) }, "\(lines)")
+        }
+    }
+
+    @Test func `a switch of protocols to an https origin passes on every byte of a client without TLS`() throws {
+        try withOrigin(.echoes(Self.switching)) { s, origin in
+            let client = try s.client()
+            try client.ask("GET", origin.url("/a"), ["Connection: Upgrade", "Upgrade: websocket"])
+            #expect(try client.head().startLine.contains(" 101 "))
+            try client.send("ping")
+            #expect(try client.reader.some() == Array("ping".utf8))
+            client.wire.finishWriting()
+            #expect(try client.reader.untilEnd().isEmpty)
+        }
+    }
+
     // MARK: who is asked for
 
     @Test(arguments: ["other.test", "127.0.0.1:1", "user@127.0.0.1", ""])

@@ -100,8 +100,8 @@ extension ClientConnection {
     /// Bytes that a lingering connection discards before it closes.
     static let lingerBytesMax = 1 << 20
 
-    /// Gives the socket to a tunnel, and ends this connection. Returns nil, and closes, if there is TLS.
-    func surrender() -> SurrenderedSocket? {
+    /// Gives the transport to a tunnel, and ends this connection.
+    func surrender() -> SurrenderedConnection {
         precondition(phase == .answering, "a tunnel begins in place of an answer")
         precondition(delivery == nil, "the rest of a body would be lost")
         // The tunnel registers events of its own for the socket, so those of this connection go first.
@@ -109,13 +109,10 @@ extension ClientConnection {
         writeEvent.clear()
         let unread = inbound
         inbound = []
-        guard let descriptor = unsafe transport.take()?.surrender() else {
-            close(.tunnelRefused)
-            return nil
-        }
+        guard let given = unsafe transport.take() else { preconditionFailure("an answer has its connection") }
         phase = .tunnelling
         release(.becameTunnel)
-        return SurrenderedSocket(descriptor, unread: unread)
+        return SurrenderedConnection(given, unread: unread)
     }
 
     /// Closes a connection that lingers, for the reason for which it lingers.

@@ -126,10 +126,8 @@ final class ClientStream {
     /// Closes the connection in the middle of the answer, so that the client sees that the answer is incomplete (RFC 9112 §8).
     func reset(_ reason: CloseReason) { session.abort(reason) }
 
-    /// Gives the client's socket to a tunnel, and its access record to the tunnel's owner.
-    ///
-    /// - Returns: nil if the connection has TLS, which a tunnel cannot carry. The connection is closed then.
-    func surrender(_ account: inout Account) -> SurrenderedSocket? {
+    /// Gives the client's connection to a tunnel, and its access record to the tunnel's owner.
+    func surrender(_ account: inout Account) -> SurrenderedConnection {
         precondition(isAwaiting, "the socket of a client that has a final head becomes no tunnel")
         unsafe answer = .ended
         // The owner of the tunnel writes the log line when the tunnel ends. The connection, which ends now, must not.

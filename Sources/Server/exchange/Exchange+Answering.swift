@@ -102,7 +102,7 @@ extension Exchange {
         refuse(refusal)
     }
 
-    func fetchSwitched(_ response: ReceivedResponse, origin: consuming Descriptor, early: [UInt8]) {
+    func fetchSwitched(_ response: ReceivedResponse, origin: consuming Transport, early: [UInt8]) {
         waiting = .nothing
         guard takeTunnelPlace() else { return refuse(.tooManyTunnels) }
         precondition(!isAnswered, "a tunnel begins in place of an answer")

@@ -74,12 +74,11 @@ extension Exchange: LinkOpenerOwner {
     func opened(_ transport: consuming Transport, at address: SocketAddress) {
         precondition(awaitsTunnel, "an opener that was cancelled calls nobody")
         waiting = .nothing
-        guard let socket = transport.surrender() else { preconditionFailure("a connection for a tunnel has no TLS") }
         worker.counters.add(.tunnels)
         stream.account.status = 200
         stream.account.outcome = .tunnel
         TunnelOpener.open(
-            stream: stream, worker: worker, origin: socket,
+            stream: stream, worker: worker, origin: transport,
             greeting: Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8),
             early: [], place: tunnelPlace, request: request)
     }

@@ -57,7 +57,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
 
     private init(
         worker: Worker, snapshot: Snapshot, interceptor: Interceptor, target: TunnelTarget, request: OwnedRequest,
-        place: Occupancy.Place, account: Account, client: consuming SurrenderedSocket
+        place: Occupancy.Place, account: Account, client: consuming SurrenderedConnection
     ) {
         self.worker = worker
         self.snapshot = snapshot
@@ -68,17 +68,18 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         self.account = account
         received = client.unread
         unsentGreeting = TunnelDoorstep.greeting[...]
-        transport = Transport(plain: client.release())
+        transport = client.release()
     }
 
-    /// Takes the client's socket from its stream, and answers the CONNECT. If the socket cannot be given away, the connection is closed.
+    /// Takes the client's connection from its stream, and answers the CONNECT.
     static func open(
         _ target: TunnelTarget, stream: ClientStream, worker: Worker, snapshot: Snapshot, interceptor: Interceptor,
         request: OwnedRequest
     ) {
         var account = Account()
         let place = stream.clientPlace
-        guard let client = stream.surrender(&account) else { return }
+        let client = stream.surrender(&account)
+        precondition(!client.transport.isSecured, "a tunnel inside an opened one names no origin of its own")
         worker.counters.add(.clientConnectionsAccepted)
         account.status = 200
         account.isLogged = false
@@ -338,12 +339,10 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         worker.counters.add(.tunnels)
         account.outcome = .tunnel
         clearEvents()
-        guard let socket = origin.surrender(), let client = transport.take()?.surrender() else {
-            preconditionFailure("a tunnel that remains has no TLS of Larder's own")
-        }
+        guard let client = transport.take() else { preconditionFailure("a tunnel that is dialled has its client") }
         leave(.becameTunnel)
         TunnelOpener.relay(
-            SurrenderedSocket(client, unread: received), account, worker: worker, origin: socket, greeting: [],
+            SurrenderedConnection(client, unread: received), account, worker: worker, origin: origin, greeting: [],
             early: [], place: tunnelPlace, request: request)
     }
 

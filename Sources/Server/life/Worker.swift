@@ -46,7 +46,7 @@ import Synchronization
     /// For TLS with clients.
     let records = RecordBuffer()
     let fetches = Slab<Fetch>()
-    var tunnels: [ObjectIdentifier: TunnelRelay] = [:]
+    var tunnels: [ObjectIdentifier: any Relay] = [:]
     private var closedClients: [ClientConnection] = []
     private var endedDoorsteps: [TunnelDoorstep] = []
     private(set) var isDraining = false

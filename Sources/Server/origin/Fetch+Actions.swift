@@ -82,19 +82,19 @@ extension Fetch {
     /// The client may fail while the head is written, and that may end this fetch. `parseHead` looks at the machine's phase afterwards.
     private func passInterim(_ arrived: Arrived) { notify { $0.fetchSentInterim(arrived.response) } }
 
-    /// Gives both sockets to a tunnel (RFC 9110 §7.8). Nothing is given away before it is certain that both ends are there: a fetch whose
-    /// client has left, or whose origin speaks TLS, fails instead. The fetch ends before the exchange is told, because the exchange ends
+    /// Gives both connections to a tunnel (RFC 9110 §7.8). Nothing is given away before it is certain that both ends are there: a fetch whose
+    /// client has left fails instead. The fetch ends before the exchange is told, because the exchange ends
     /// within that call.
     private func switchProtocols(_ arrived: Arrived) {
         precondition(arrived.response.status == 101, "only a 101 switches protocols")
-        guard case .lent(let stream) = link, let client, let exchange = worker.exchange(at: client),
-            let socket = stream.surrender()
+        guard case .lent(let stream) = link, let client, let exchange = worker.exchange(at: client)
         else { return feed(.invalidHead) }
+        let origin = stream.surrender()
         link = .none
         // The stream ended with its socket, and there is nothing left to do for the machine.
         _ = retrieval.on(.cancelled, now: worker.wallTime)
         end()
-        unsafe exchange.fetchSwitched(arrived.response, origin: socket, early: Array(arrived.rest))
+        unsafe exchange.fetchSwitched(arrived.response, origin: origin, early: Array(arrived.rest))
     }
 
     // MARK: answers

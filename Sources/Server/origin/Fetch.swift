@@ -271,8 +271,8 @@ protocol FetchListener: AnyObject {
     func fetchAnswered(_ answer: FetchedAnswer)
     /// The origin gave no answer, or the body of its answer cannot be completed.
     func fetchFailed(_ refusal: Refusal, denial: Denial?)
-    /// The origin switched protocols. The listener owns its socket from here on. `early`: bytes that followed the 101.
-    func fetchSwitched(_ response: ReceivedResponse, origin: consuming Descriptor, early: [UInt8])
+    /// The origin switched protocols. The listener owns its transport from here on. `early`: bytes that followed the 101.
+    func fetchSwitched(_ response: ReceivedResponse, origin: consuming Transport, early: [UInt8])
 }
 
 enum FetchedAnswer {

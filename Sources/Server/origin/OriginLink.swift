@@ -212,15 +212,15 @@ final class OriginLink: TimedObject {
 
     // MARK: the end
 
-    /// Gives the socket to a tunnel, and ends the loan. Returns nil, and changes nothing, if there is TLS.
-    func surrender() -> Descriptor? {
-        guard unsafe transport?.isSecured == false, let surrendered = unsafe transport.take() else { return nil }
+    /// Gives the transport to a tunnel, and ends the loan.
+    func surrender() -> Transport {
+        guard let surrendered = unsafe transport.take() else { preconditionFailure("a link that is lent is open") }
         precondition(owner != nil, "a loan ends once")
         clearEvents()
         owner = nil
         worker.counters.add(.originConnectionsClosed)
         pools.discard(self)
-        return surrendered.surrender()
+        return surrendered
     }
 
     /// Closes the socket. Called by the pools only, which count the links.

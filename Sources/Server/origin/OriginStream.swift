@@ -65,8 +65,8 @@ struct OriginStream {
     /// Ends the loan.
     func finish(_ ending: Ending) { lent.finish(ending) }
 
-    /// Ends the loan and gives the socket to a tunnel, after a 101. Returns nil if the connection has TLS; the loan goes on then.
-    func surrender() -> Descriptor? { lent.surrender() }
+    /// Ends the loan and gives the transport to a tunnel, after a 101.
+    func surrender() -> Transport { lent.surrender() }
 
     private var lent: OriginLink {
         precondition(link.isLending(number), "a stream is used after its end")

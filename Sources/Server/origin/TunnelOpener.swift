@@ -2,8 +2,7 @@ import EventLoop
 
 /// Joins a client connection and an origin connection into a tunnel (RFC 9110 §9.3.6, §7.8).
 enum TunnelOpener {
-    /// Takes the client's socket from its stream and starts a relay. If the client's socket cannot be given away, the client connection and
-    /// `origin` are closed.
+    /// Takes the client's connection from its stream and starts a relay.
     ///
     /// The worker owns the relay until the relay ends. The log line and the counters follow then.
     ///
@@ -12,33 +11,31 @@ enum TunnelOpener {
     ///   - early: bytes that the origin sent behind its head.
     ///   - place: the tunnel's place among those that `limits.tunnels_max` bounds. Held until the tunnel ends.
     static func open(
-        stream: ClientStream, worker: Worker, origin: consuming Descriptor, greeting: [UInt8], early: [UInt8],
+        stream: ClientStream, worker: Worker, origin: consuming Transport, greeting: [UInt8], early: [UInt8],
         place: Occupancy.Place?, request: OwnedRequest
     ) {
         var account = Account()
-        guard let client = stream.surrender(&account) else { return }
+        let client = stream.surrender(&account)
         relay(
             client, account, worker: worker, origin: origin, greeting: greeting, early: early, place: place,
             request: request)
     }
 
-    /// Starts a relay between the two sockets. `account` is that of the request, which is logged when the relay ends.
+    /// Starts a relay between the two connections. `account` is that of the request, which is logged when the relay ends.
     static func relay(
-        _ client: consuming SurrenderedSocket, _ account: Account, worker: Worker, origin: consuming Descriptor,
+        _ client: consuming SurrenderedConnection, _ account: Account, worker: Worker, origin: consuming Transport,
         greeting: [UInt8], early: [UInt8], place: Occupancy.Place?, request: OwnedRequest
     ) {
-        var account = account
-        let early = (client: client.unread, origin: early)
+        let idle = worker.snapshot.configuration.timeouts.tunnelIdle
+        let toOrigin = client.unread
+        let toClient = greeting + early
         var identifier: ObjectIdentifier?
-        let relay = unsafe TunnelRelay(
-            loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer,
-            a: client.release(), b: origin, initialAToB: early.client, initialBToA: greeting + early.origin,
-            idle: worker.snapshot.configuration.timeouts.tunnelIdle
-        ) { [unowned worker] _ in
+        let ended = { [unowned worker] in
             guard let id = identifier, let tunnel = worker.tunnels.removeValue(forKey: id) else { return }
             worker.counters.add(.tunnelsClosed)
             // This closure holds the place until here.
             _ = place
+            var account = account
             let toOrigin = Int(clamping: tunnel.aToB)
             let toClient = Int(clamping: tunnel.bToA)
             worker.counters.add(.bytesTunnelledFromClients, toOrigin)
@@ -47,9 +44,35 @@ enum TunnelOpener {
             if worker.log.isOn { worker.log.append(account, request: request) }
             worker.stopIfDrained()
         }
+        let relay: any Relay
+        if client.transport.isSecured || origin.isSecured {
+            relay = TransportRelay(
+                worker: worker, client: client.release(), origin: origin, toOrigin: toOrigin, toClient: toClient,
+                idle: idle, finished: ended)
+        } else {
+            guard let a = client.release().surrender(), let b = origin.surrender() else {
+                preconditionFailure("neither connection has TLS")
+            }
+            relay = unsafe TunnelRelay(
+                loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer, a: a, b: b, initialAToB: toOrigin,
+                initialBToA: toClient, idle: idle
+            ) { _ in ended() }
+        }
         identifier = ObjectIdentifier(relay)
         precondition(worker.tunnels[ObjectIdentifier(relay)] == nil, "a tunnel is started once")
         worker.tunnels[ObjectIdentifier(relay)] = relay
         relay.start()
     }
 }
+
+/// Moves bytes between a client and an origin, in both directions.
+protocol Relay: AnyObject {
+    /// Bytes that the origin accepted from the client.
+    var aToB: UInt64 { get }
+    /// Bytes that the client accepted from the origin.
+    var bToA: UInt64 { get }
+    func start()
+    func cancel()
+}
+
+extension TunnelRelay: Relay {}

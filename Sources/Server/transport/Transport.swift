@@ -216,7 +216,7 @@ package struct Transport: ~Copyable {
         }
     }
 
-    /// Gives the socket to another owner. Returns nil, and closes the socket, if there is TLS, whose state cannot be given away.
+    /// Gives the bare socket to another owner. Returns nil, and closes the socket, if there is TLS, whose state does not go with it.
     package consuming func surrender() -> Descriptor? {
         switch consume channel {
         case .plain(let socket): return socket
@@ -226,16 +226,16 @@ package struct Transport: ~Copyable {
     }
 }
 
-/// A socket that was given away, with the bytes that were read from it but not used.
-package struct SurrenderedSocket: ~Copyable {
-    package let descriptor: Descriptor
-    package let unread: [UInt8]
+/// A connection that was given away, with the bytes that were read from it but not used.
+struct SurrenderedConnection: ~Copyable {
+    let transport: Transport
+    let unread: [UInt8]
 
-    package init(_ descriptor: consuming Descriptor, unread: [UInt8]) {
-        self.descriptor = descriptor
+    init(_ transport: consuming Transport, unread: [UInt8]) {
+        self.transport = transport
         self.unread = unread
     }
 
-    /// The socket alone. Read `unread` before.
-    package consuming func release() -> Descriptor { descriptor }
+    /// The transport alone. Read `unread` before.
+    consuming func release() -> Transport { transport }
 }

@@ -39,6 +39,8 @@ final class TLSOrigin: Sendable {
         case answers(String)
         /// Then the connection ends, without the `close_notify` that would say it was all.
         case breaksOff(String)
+        /// This head; then every byte comes back.
+        case echoes(String)
         /// Not TLS, whatever the client says.
         case speaksPlainly
     }
@@ -110,7 +112,26 @@ final class TLSOrigin: Sendable {
             case .breaksOff(let text):
                 _ = write(text, session, fd)
                 return
+            case .echoes(let text):
+                guard write(text, session, fd) else { return }
+                return echo(session, fd)
             case .speaksPlainly: return
+            }
+        }
+    }
+
+    private func echo(_ session: TLSSession, _ fd: CInt) {
+        var buffer = [UInt8](repeating: 0, count: 16384)
+        while true {
+            switch unsafe buffer.withUnsafeMutableBytes({ unsafe session.read(into: $0) }) {
+            case .bytes(let count):
+                guard write(String(decoding: buffer[..<count], as: UTF8.self), session, fd) else { return }
+            case .wantRead: guard wait(fd, POLLIN) else { return }
+            case .wantWrite: guard wait(fd, POLLOUT) else { return }
+            case .closed:
+                _ = session.shutdown()
+                return
+            case .failed: return
             }
         }
     }

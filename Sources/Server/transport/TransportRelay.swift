@@ -1,0 +1,172 @@
+import EventLoop
+import Glibc
+
+/// Moves bytes between two connections of which at least one has TLS, after a 101 inside an opened tunnel or to an https origin (RFC 9110 §7.8).
+/// Two plain sockets have a `TunnelRelay`, which needs not read what it moves.
+///
+/// When one side has sent its last byte, the sending side towards the other is closed; the other direction goes on. A side is not read while
+/// bytes from it wait for the other. The relay retains itself from `start` until it calls `finished`, once.
+final class TransportRelay: TimedObject, Relay {
+    /// One of the two connections, and what waits to be written to it.
+    private struct Side: ~Copyable {
+        var transport: Transport
+        var readEvent = IOEvent()
+        var writeEvent = IOEvent()
+        var output = OutputQueue()
+        /// Bytes that were taken by the transport.
+        var written: UInt64 = 0
+        /// The peer has sent its last byte.
+        var hasInputEnded = false
+        /// Larder has sent its last byte.
+        var hasOutputEnded = false
+
+        init(_ transport: consuming Transport, output bytes: [UInt8]) {
+            self.transport = transport
+            output.append(bytes)
+        }
+
+        mutating func assignEvents(on loop: EventLoop, _ context: UnsafeMutableRawPointer) {
+            unsafe transport.assign(&readEvent, on: loop, .read, onEvent, context)
+            unsafe transport.assign(&writeEvent, on: loop, .write, onEvent, context)
+        }
+
+        /// Whether bytes wait for the peer to accept them.
+        var isBlocked: Bool { !output.isEmpty || transport.hasUnsentBytes }
+    }
+
+    private enum Move {
+        /// Nothing more can be moved now.
+        case rests
+        /// There may be more.
+        case goesOn
+        case failed
+    }
+
+    private let worker: Worker
+    private let idle: Duration
+    private var client: Side
+    private var origin: Side
+    private var finished: (() -> Void)?
+    private var keptAlive: TransportRelay?
+    /// Pieces that are moved before other connections of the worker have their turn. Each is one read.
+    private static let movesPerTurnMax = 16
+
+    /// - Parameters:
+    ///   - toOrigin: bytes that were read from the client before. They are sent first. `toClient` likewise.
+    ///   - idle: the relay ends if no byte was moved for so long.
+    init(
+        worker: Worker, client: consuming Transport, origin: consuming Transport, toOrigin: [UInt8], toClient: [UInt8],
+        idle: Duration, finished: @escaping () -> Void
+    ) {
+        self.worker = worker
+        self.idle = idle
+        self.finished = finished
+        self.client = Side(client, output: toClient)
+        self.origin = Side(origin, output: toOrigin)
+    }
+
+    var aToB: UInt64 { origin.written }
+    var bToA: UInt64 { client.written }
+
+    func start() {
+        keptAlive = self
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe client.assignEvents(on: worker.loop, context)
+        unsafe origin.assignEvents(on: worker.loop, context)
+        turn()
+    }
+
+    func cancel() { end() }
+
+    override func timerFired() { end() }
+
+    /// Moves what can be moved, in both directions.
+    fileprivate func turn() {
+        guard finished != nil else { return }
+        worker.loop.timers.schedule(self, after: idle)
+        var goesOn = false
+        for _ in 0..<TransportRelay.movesPerTurnMax {
+            let forward = TransportRelay.move(from: &client, to: &origin, worker)
+            let backward = TransportRelay.move(from: &origin, to: &client, worker)
+            if case .failed = forward { return end() }
+            if case .failed = backward { return end() }
+            switch (forward, backward) {
+            case (.rests, .rests): goesOn = false
+            default: goesOn = true
+            }
+            guard goesOn else { break }
+        }
+        if client.hasOutputEnded && origin.hasOutputEnded { return end() }
+        TransportRelay.updateEvents(&client, other: origin)
+        TransportRelay.updateEvents(&origin, other: client)
+        // TLS may hold bytes that no event announces.
+        if goesOn { worker.loop.afterTurn { [self] in turn() } }
+    }
+
+    /// Writes what waits for `sink`, then reads `source` once.
+    private static func move(from source: inout Side, to sink: inout Side, _ worker: Worker) -> Move {
+        switch write(&sink) {
+        case .bytes: break
+        case .wouldBlock: return .rests
+        case .closed, .failed: return .failed
+        }
+        if source.hasInputEnded {
+            if !sink.hasOutputEnded { sink.transport.shutdownWrite() }
+            sink.hasOutputEnded = true
+            return .rests
+        }
+        switch unsafe source.transport.read(into: worker.readBuffer) {
+        case .bytes(let count):
+            unsafe sink.output.append(UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
+            return .goesOn
+        case .wouldBlock: return .rests
+        case .closed:
+            source.hasInputEnded = true
+            return .goesOn
+        case .failed: return .failed
+        }
+    }
+
+    /// Writes what waits. Returns `.bytes(0)` if nothing is left.
+    private static func write(_ sink: inout Side) -> IOResult {
+        while true {
+            let flushed = sink.transport.flush()
+            guard flushed == .bytes(0), !sink.output.isEmpty else { return flushed }
+            let result = unsafe sink.output.withBytes { unsafe sink.transport.write($0) }
+            guard case .bytes(let count) = result else { return result }
+            sink.output.advance(by: count)
+            sink.written += UInt64(count)
+        }
+    }
+
+    private static func updateEvents(_ side: inout Side, other: borrowing Side) {
+        let reads = !side.hasInputEnded && !other.isBlocked
+        let writes = side.isBlocked
+        if side.transport.awaits(.read, toRead: reads, toWrite: writes) {
+            side.readEvent.add()
+        } else {
+            side.readEvent.remove()
+        }
+        if side.transport.awaits(.write, toRead: reads, toWrite: writes) {
+            side.writeEvent.add()
+        } else {
+            side.writeEvent.remove()
+        }
+    }
+
+    private func end() {
+        guard let finished else { return }
+        self.finished = nil
+        worker.loop.timers.cancel(self)
+        client.readEvent.clear()
+        client.writeEvent.clear()
+        origin.readEvent.clear()
+        origin.writeEvent.clear()
+        keptAlive = nil
+        finished()
+    }
+}
+
+private let onEvent: ReadinessCallback = { _, _, context in
+    unsafe Unmanaged<TransportRelay>.fromOpaque(context!).takeUnretainedValue().turn()
+}

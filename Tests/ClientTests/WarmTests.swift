@@ -64,7 +64,7 @@ struct WarmTests {
                 <!DOCTYPE html><title>A page</title>
                 <link rel=stylesheet href=css/main.css><link rel=next href=/never>
                 <!-- <img src=/never> -->
-                <img src="/img/a.png" srcset="/img/b.png 2x"><img src=https://127.0.0.1:1/secure.png>
+                <img src="/img/a.png" srcset="/img/b.png 2x">
                 <p>\(String(repeating: "long enough to be compressed. ", count: 10))</p>
                 """
             try place.write("www/site/page.html", html.utf8)
@@ -75,7 +75,7 @@ struct WarmTests {
             }
             let output = try await warm("--page", "\(nginx.url)/site/page.html", "-j", "3", through: larder)
             #expect(output.status == 0, "\(output)")
-            #expect(output.out.contains("fetched 7, ") && output.out.contains("1 skipped (https "), "\(output)")
+            #expect(output.out.contains("fetched 7, "), "\(output)")
             let paths = [
                 "/site/page.html", "/site/css/main.css", "/site/css/more.css", "/site/bg.png", "/img/a.png",
                 "/img/b.png", "/img/c.png",
@@ -98,7 +98,7 @@ struct WarmTests {
             #expect(loop.status == 1 && loop.out.contains("more than 10 redirects"), "\(loop)")
             #expect(nginx.asked("/loop").count == 11)
             let away = try await warm("\(nginx.url)/away", through: larder)
-            #expect(away.status == 1 && away.out.contains("tunnel"), "\(away)")
+            #expect(away.status == 1 && away.out.contains("502"), "\(away)")
         }
     }
 
@@ -113,7 +113,7 @@ struct WarmTests {
             let results = try objects(output)
             func result(_ url: String) -> [String: Any] { results.first { $0["url"] as? String == url } ?? [:] }
             #expect(result("\(nginx.url)/nothing")["reason"] as? String == "status 404")
-            #expect((result("https://127.0.0.1:1/")["reason"] as? String)?.contains("tunnel") == true)
+            #expect((result("https://127.0.0.1:1/")["reason"] as? String)?.contains("502") == true, "\(output)")
             #expect(result("nonsense")["outcome"] as? String == "failed")
             #expect(result("\(nginx.url)/private")["outcome"] as? String == "not_stored")
             #expect(result("\(nginx.url)/private")["reason"] as? String == "private")

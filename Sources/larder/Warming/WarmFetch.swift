@@ -29,11 +29,6 @@ final class WarmFetcher {
         var result = WarmResult(target, .failed(reason: "this is not an absolute URL"))
         guard var place = target.target else { return (result, []) }
         for _ in 0...Self.redirectsMax {
-            guard place.scheme == .http else {
-                // On the command line, such a URL is a failure. On a page it is skipped: nothing can be done about it.
-                result.outcome = target.depth == 0 ? .failed(reason: notHTTP) : .skipped(reason: notHTTP)
-                return (result, [])
-            }
             guard let answer = ask(place, keeping: target.kind == .other ? 0 : Self.scannedBytesMax, &result) else {
                 return (result, [])
             }
@@ -115,8 +110,6 @@ final class WarmFetcher {
         return text
     }
 }
-
-private let notHTTP = "https goes through a tunnel, in which nothing is stored"
 
 private func sleep(_ duration: Duration) {
     let (seconds, attoseconds) = duration.components

@@ -26,8 +26,6 @@ enum WarmOutcome: Sendable, Equatable {
     case stored
     /// The response arrived, and the proxy did not store it.
     case notStored(reason: String)
-    /// The URL was not tried, for a reason that holds for all URLs of its kind.
-    case skipped(reason: String)
     case failed(reason: String)
 
     var name: String {
@@ -35,7 +33,6 @@ enum WarmOutcome: Sendable, Equatable {
         case .hit: "hit"
         case .stored: "stored"
         case .notStored: "not stored"
-        case .skipped: "skipped"
         case .failed: "failed"
         }
     }
@@ -46,7 +43,7 @@ enum WarmOutcome: Sendable, Equatable {
     var reason: String? {
         switch self {
         case .hit, .stored: nil
-        case .notStored(let reason), .skipped(let reason), .failed(let reason): reason
+        case .notStored(let reason), .failed(let reason): reason
         }
     }
 }

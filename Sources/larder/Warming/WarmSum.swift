@@ -6,12 +6,11 @@ struct WarmSum: Sendable, Equatable {
     var stored = 0
     /// By the reason that the proxy gave.
     var notStored: [String: Int] = [:]
-    var skipped: [String: Int] = [:]
     var failed = 0
     var bytes: UInt64 = 0
 
     var fetched: Int { hits + stored + notStored.values.reduce(0, +) }
-    var count: Int { fetched + skipped.values.reduce(0, +) + failed }
+    var count: Int { fetched + failed }
 
     mutating func add(_ result: WarmResult) {
         bytes += result.bytes
@@ -19,7 +18,6 @@ struct WarmSum: Sendable, Equatable {
         case .hit: hits += 1
         case .stored: stored += 1
         case .notStored(let reason): notStored[reason, default: 0] += 1
-        case .skipped(let reason): skipped[reason, default: 0] += 1
         case .failed: failed += 1
         }
     }
@@ -31,7 +29,6 @@ struct WarmSum: Sendable, Equatable {
         if !notStored.isEmpty { parts.append("\(total(notStored)) not stored (\(reasons(notStored)))") }
         var text = "fetched \(grouped(Int64(fetched))), \(binarySize(Double(bytes))) in \(seconds) s: "
         text += parts.joined(separator: ", ")
-        if !skipped.isEmpty { text += "; \(total(skipped)) skipped (\(reasons(skipped)))" }
         return failed > 0 ? "\(text); \(grouped(Int64(failed))) failed" : text
     }
 
@@ -44,7 +41,6 @@ struct WarmSum: Sendable, Equatable {
                 $0.member("hits", hits)
                 $0.member("stored", stored)
                 $0.counts("not_stored", notStored)
-                $0.counts("skipped", skipped)
                 $0.member("failed", failed)
                 $0.member("bytes", bytes)
                 $0.member("milliseconds", Int64(elapsed / .milliseconds(1)))

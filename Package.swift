@@ -145,7 +145,7 @@ let package = Package(
                 "DiskTools", "DiskTier",
                 "Storage", "Server", "TLS", "CLarder", "larder",
             ]),
-        tests("ClientTests", ["EventLoop", "larder", "ProgramUnderTest"]),
+        tests("ClientTests", ["EventLoop", "TLS", "COpenSSL", "larder", "ProgramUnderTest"]),
         tests("CrashTests", ["EventLoop", "larder", "ProgramUnderTest"]),
         tests("SoakTests", ["EventLoop", "larder", "ProgramUnderTest", "CZlib"]),
         // Starts the executable for the tests above.

@@ -52,8 +52,9 @@ struct AuthorityConstraintTests {
         #expect(root.certificate.constraints == constraints)
         let issued = try root.issue(node: "a", at: AuthorityFixture.now, days: 397)
         #expect(issued.description.constraints == constraints)
-        #expect(constraints.permittedAddresses.map(\.text) == ["192.0.2.1/32"])
-        #expect(constraints.excludedAddresses.map(\.text) == ["::/0"])
+        #expect(constraints.permittedAddresses.map(\.text) == ["192.0.2.1/32", "::/128"])
+        #expect(constraints.usableAddresses.map(\.text) == ["192.0.2.1/32"])
+        #expect(constraints.excludedAddresses.isEmpty)
     }
 
     @Test func `an authority without constraints permits everything`() throws {

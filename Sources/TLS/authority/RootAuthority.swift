@@ -97,9 +97,26 @@ extension NameConstraints {
     package init(permitting names: [String], addresses: [[UInt8]]) {
         // Without any permitted name all names would be permitted. `invalid` is never in use (RFC 6761 §6.4).
         permittedNames = names.isEmpty ? ["invalid"] : names.map { $0.lowercased() }
+        guard !addresses.isEmpty else {
+            // Constraints on names do not concern addresses.
+            excludedAddresses = [.allIPv4, .allIPv6]
+            return
+        }
+        // If addresses of one family are permitted, GnuTLS permits all of the other. Java 17 fails on an IPv4 address where all IPv6
+        // addresses are excluded. So the address that means none is permitted.
         permittedAddresses = addresses.map { AddressRange($0) }
-        // Constraints on names do not concern addresses.
-        if !addresses.contains(where: { $0.count == 4 }) { excludedAddresses.append(.allIPv4) }
-        if !addresses.contains(where: { $0.count == 16 }) { excludedAddresses.append(.allIPv6) }
+        for unspecified in NameConstraints.unspecified
+        where !addresses.contains(where: { $0.count == unspecified.address.count }) {
+            permittedAddresses.append(unspecified)
+        }
+    }
+
+    /// 0.0.0.0 and ::, which no host has.
+    private static let unspecified = [4, 16].map { AddressRange([UInt8](repeating: 0, count: $0)) }
+
+    /// What is permitted and can be in use.
+    package var usableNames: [String] { permittedNames.filter { $0 != "invalid" } }
+    package var usableAddresses: [AddressRange] {
+        permittedAddresses.filter { !NameConstraints.unspecified.contains($0) }
     }
 }

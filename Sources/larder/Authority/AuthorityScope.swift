@@ -29,10 +29,10 @@ struct AuthorityScope: Equatable {
 
     /// Keeps what an existing authority may certify.
     mutating func add(_ constraints: NameConstraints) {
-        for name in constraints.permittedNames where name != "invalid" {
+        for name in constraints.usableNames {
             add(name.hasPrefix(".") ? String(name.dropFirst()) : name)
         }
-        for range in constraints.permittedAddresses where range.mask.allSatisfy({ $0 == 0xFF }) {
+        for range in constraints.usableAddresses where range.mask.allSatisfy({ $0 == 0xFF }) {
             if !addresses.contains(range.address) { addresses.append(range.address) }
         }
     }

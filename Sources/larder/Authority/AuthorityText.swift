@@ -5,18 +5,16 @@ extension CertificateDescription {
     /// `example.org and below, 192.0.2.1/32`, or that it may certify everything.
     var scopeText: String {
         guard let constraints else { return "every name (no constraints)" }
-        let permitted =
-            constraints.permittedNames.filter { $0 != "invalid" }.map { "\($0) and below" }
-            + constraints.permittedAddresses.map(\.text)
-        let excluded = constraints.excludedNames.map { "\($0) and below" }
-        let hasOnlyExclusions = constraints.permittedNames.isEmpty
-        let start = hasOnlyExclusions ? ["every name"] + constraints.permittedAddresses.map(\.text) : permitted
-        return start.joined(separator: ", ") + (excluded.isEmpty ? "" : "; not \(excluded.joined(separator: ", "))")
-            + (excludesAddresses(constraints) ? "; no other addresses" : "")
-    }
-
-    private func excludesAddresses(_ constraints: NameConstraints) -> Bool {
-        constraints.excludedAddresses.contains(.allIPv4) || constraints.excludedAddresses.contains(.allIPv6)
+        let names =
+            constraints.permittedNames.isEmpty ? ["every name"] : constraints.usableNames.map { "\($0) and below" }
+        let permitted = names + constraints.usableAddresses.map(\.text)
+        let excluded = constraints.excludedNames.map { "\($0) and below" } + constraints.excludedAddresses.map(\.text)
+        if constraints.excludedNames.isEmpty, constraints.excludedAddresses == [.allIPv4, .allIPv6] {
+            return permitted.joined(separator: ", ") + "; no addresses"
+        }
+        return permitted.joined(separator: ", ")
+            + (excluded.isEmpty ? "" : "; not \(excluded.joined(separator: ", "))")
+            + (constraints.permittedAddresses.isEmpty ? "" : "; no other addresses")
     }
 
     /// Whole days that are left; 0 if the time has passed.

@@ -35,12 +35,13 @@ extension AuthorityWork {
         try add(root.issue(node: nil, at: now, days: days), to: &files, in: next)
         try files.write()
         try replaceFile(directory.intermediate, with: pem(old + [root.certificate]))
+        let fingerprints = (old.filter(\.isSelfSigned) + [root.certificate]).map(\.fingerprint).joined(separator: ",")
         try report("next", root.certificate, files.paths + [directory.intermediate]) {
             console.print("Larder still signs with the old authority. Now:")
             console.print("1. Reload Larder (SIGHUP): it hands out both roots.")
             console.print("2. On each client: setup.sh again, or /ca.pem of the proxy.")
             console.print(
-                "   curl -fsS http://PROXY:3128/setup.sh | sh -s -- --ca-sha256 \(root.certificate.fingerprint)")
+                "   curl -fsS http://PROXY:3128/setup.sh | sh -s -- --ca-sha256 \(fingerprints)")
             console.print("3. Before \(dateText(old[0].notAfter)), when all clients have it: larder ca rotate --finish")
         }
     }

@@ -9,6 +9,11 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
     /// What to do about it. Nil if the message is sufficient.
     package let hint: String?
 
+    /// Whether the error is that `intercept` needs an authority and names none. `larder ca create` makes one.
+    package var isMissingAuthority: Bool { hint == ConfigurationError.authorityHint }
+
+    static let authorityHint = "larder ca create makes an authority, and prints both lines"
+
     package init(file: String, line: Int, key: String, message: String, hint: String? = nil) {
         self.file = file
         self.line = line

@@ -4,6 +4,8 @@ import Caching
 package struct LoadedConfiguration: Sendable {
     /// Nil if there are errors.
     package let configuration: Configuration?
+    /// What was understood, although there may be errors: a setting with an error has its default.
+    package let draft: Configuration
     /// In the order of lines.
     package let errors: [ConfigurationError]
     /// In the order of lines. Warnings do not prevent a start.
@@ -22,6 +24,7 @@ package struct LoadedConfiguration: Sendable {
             &complete.recipes, among: recipes, zones: [CacheZone.defaultName] + complete.cache.zones.map(\.name), reader
         )
         errors = (reader.errors + found + unresolved).sorted { $0.line < $1.line }
+        draft = complete
         configuration = errors.isEmpty ? complete : nil
         self.warnings = warnings.sorted { $0.line < $1.line }
     }

@@ -88,12 +88,14 @@ private func interceptErrors(_ configuration: Configuration, _ reader: Configura
     case (.some, nil):
         return [
             reader.error(
-                "intercept.ca.key", line: reader.lines["intercept.ca.certificate"], "missing", hint: creatingHint)
+                "intercept.ca.key", line: reader.lines["intercept.ca.certificate"], "missing",
+                hint: ConfigurationError.authorityHint)
         ]
     case (nil, .some):
         return [
             reader.error(
-                "intercept.ca.certificate", line: reader.lines["intercept.ca.key"], "missing", hint: creatingHint)
+                "intercept.ca.certificate", line: reader.lines["intercept.ca.key"], "missing",
+                hint: ConfigurationError.authorityHint)
         ]
     case (nil, nil): break
     }
@@ -101,11 +103,10 @@ private func interceptErrors(_ configuration: Configuration, _ reader: Configura
         (intercept.hosts.isEmpty ? [] : ["intercept.hosts"])
         + configuration.access.rules.filter { $0.intercept == true }.map { "access.rules[\($0.number)]" }
     return needing.map {
-        reader.error($0, "tunnels are to be opened, but intercept.ca names no authority", hint: creatingHint)
+        reader.error(
+            $0, "tunnels are to be opened, but intercept.ca names no authority", hint: ConfigurationError.authorityHint)
     }
 }
-
-private let creatingHint = "larder ca create makes an authority, and prints both lines"
 
 private func opennessWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
     var warnings: [ConfigurationError] = []

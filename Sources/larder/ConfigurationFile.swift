@@ -12,6 +12,9 @@ struct ConfigurationReading {
     var warnings: [ConfigurationError]
     private let loaded: LoadedConfiguration?
 
+    /// The configuration, although it may lack the authority that `larder ca` is to make. Nil if there are other errors.
+    var withoutAuthority: Configuration? { errors.allSatisfy(\.isMissingAuthority) ? loaded?.draft : nil }
+
     var name: String { file ?? "built-in defaults" }
 
     fileprivate init(_ root: ConfigurationNode?, file: String?) {

@@ -145,9 +145,14 @@ func makeSnapshot(
     }
     if let interceptor, interceptor !== earlier?.interceptor {
         for remark in remarks(on: interceptor) { Diagnostics.warning(remark) }
+        let fingerprints = interceptor.authority.roots.map(\.fingerprint).joined(separator: ",")
+        if !fingerprints.isEmpty {
+            Diagnostics.info("clients trust the authority with setup.sh --ca-sha256 \(fingerprints)")
+        }
     }
     do throws(TLSContextError) {
-        return try Snapshot(configuration: configuration, users: users, interceptor: interceptor)
+        return try Snapshot(
+            configuration: configuration, users: users, interceptor: interceptor, pages: readPages(interceptor))
     } catch {
         throw SnapshotFailure(description: "tls: \(error)")
     }

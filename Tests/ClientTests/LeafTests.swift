@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import ProgramUnderTest
 import Testing
 
@@ -50,6 +51,40 @@ struct LeafTests {
             try await check(
                 client, address, accepts: ["192.0.2.1", "a.example.test"],
                 refuses: ["192.0.2.2", "2001:db8::1", "b.test"])
+        }
+    }
+
+    @Test(.enabled(if: installed("curl") != nil, "package curl"))
+    func `the proxy hands out the root, and both roots during a rotation`() async throws {
+        try await Workplace.with { place in
+            let authority = try await LeafAuthority.made(in: place, "ca", "--host", "*.example.test")
+            let larder = try await Larder.start(
+                in: place,
+                more: """
+                    intercept:
+                      ca: { certificate: \(place.path("ca/intermediate.pem")), key: \(place.path("ca/intermediate.key")) }
+                      hosts: [ "*.example.test" ]
+                    """)
+            func page(_ name: String) async throws -> String {
+                let output = try await place.run("curl", ["-sS", "\(larder.url)/\(name)"])
+                try #require(output.status == 0, "\(output)")
+                return output.out
+            }
+            let root = textOfFile(authority.root)
+            #expect(try await page("ca.pem") == root)
+            #expect(try await page("ca-bundle.pem").hasPrefix(root))
+            let shown = try await larder.command("ca", "show", "--json")
+            let fingerprint = try #require(shown.out.firstMatch(of: /"roots":\[\{[^}]*"sha256":"([0-9a-f]{64})"/)).1
+            #expect(larder.child.errors.contains("--ca-sha256 \(fingerprint)"), "\(larder.child.errors)")
+
+            let rotated = try await larder.command("ca", "rotate")
+            #expect(rotated.status == 0, "\(rotated)")
+            larder.child.signal(SIGHUP)
+            let both = try await eventually("both roots are handed out") {
+                let text = try await page("ca.pem")
+                return text == root ? nil : text
+            }
+            #expect(both == root + textOfFile(place.path("ca/next/root.pem")))
         }
     }
 

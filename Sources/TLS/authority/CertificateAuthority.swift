@@ -61,9 +61,9 @@ package final class CertificateAuthority: Sendable {
     /// Whole days until the authority can certify no longer. Negative if that time has passed.
     package func daysLeft(at now: Int64) -> Int64 { (notAfter - now) / 86_400 - (notAfter < now ? 1 : 0) }
 
-    /// Whether `other` signs with the same certificate, so that its leaves serve as well.
+    /// Whether `other` signs with the same certificate and has the same roots to hand out.
     package func isSame(as other: CertificateAuthority) -> Bool {
-        issuerDescription.sha256 == other.issuerDescription.sha256
+        issuerDescription.sha256 == other.issuerDescription.sha256 && roots == other.roots
     }
 
     /// The certificates above `issuer`, in their order.

@@ -1,4 +1,5 @@
 import Glibc
+import Settings
 import TLS
 
 /// What `larder ca` does.
@@ -42,11 +43,14 @@ func authorityCommand(_ arguments: Arguments, _ console: Console) throws(UsageEr
     }
     _ = ProcessMemory.hide()  // where it fails, keys are no worse off than in a program that does not ask
     let reading = readConfiguration(arguments)
-    for error in reading.errors { console.error("\(error)") }
-    guard reading.configuration != nil else { return ExitStatus.usage }
+    guard let configuration = reading.withoutAuthority else {
+        for error in reading.errors { console.error("\(error)") }
+        return ExitStatus.usage
+    }
     let work = AuthorityWork(
-        arguments: arguments, console: console, reading: reading,
-        directory: AuthorityDirectory(arguments[.out] ?? AuthorityDirectory.usual), now: Int64(time(nil)))
+        arguments: arguments, console: console, configuration: configuration,
+        directory: arguments[.out].map { AuthorityDirectory($0) } ?? AuthorityDirectory(of: configuration),
+        now: Int64(time(nil)))
     do {
         switch verb {
         case .create: try work.create()
@@ -80,7 +84,7 @@ private func verb(of arguments: Arguments) throws(UsageError) -> AuthorityVerb {
 struct AuthorityWork {
     let arguments: Arguments
     let console: Console
-    let reading: ConfigurationReading
+    let configuration: Configuration
     let directory: AuthorityDirectory
     /// Seconds since 1970.
     let now: Int64

@@ -1,19 +1,41 @@
 import EventLoop
 import Glibc
+import Settings
 import TLS
 
 /// The files of an authority.
 struct AuthorityDirectory {
     let path: String
+    /// The intermediate, and after it every root that clients have to trust.
+    let intermediate: String
+    let key: String
 
-    init(_ path: String) { self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path }
+    init(_ path: String) {
+        let path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+        self.init(path, intermediate: "\(path)/intermediate.pem", key: "\(path)/intermediate.key")
+    }
+
+    private init(_ path: String, intermediate: String, key: String) {
+        self.path = path
+        self.intermediate = intermediate
+        self.key = key
+    }
+
+    /// The files that `intercept.ca` names, or the usual directory.
+    init(of configuration: Configuration) {
+        guard let certificate = configuration.intercept.certificateFile, let key = configuration.intercept.keyFile
+        else {
+            self.init(AuthorityDirectory.usual)
+            return
+        }
+        let slash = certificate.lastIndex(of: "/")
+        let path = slash.map { String(certificate[..<$0]) } ?? "."
+        self.init(path, intermediate: certificate, key: key)
+    }
 
     static let usual = "/etc/larder/ca"
 
     var root: String { "\(path)/root.pem" }
-    /// The intermediate, and after it every root that clients have to trust.
-    var intermediate: String { "\(path)/intermediate.pem" }
-    var key: String { "\(path)/intermediate.key" }
     var previousRoot: String { "\(path)/root-previous.pem" }
     /// The authority that replaces this one, while clients learn to trust it.
     var next: AuthorityDirectory { AuthorityDirectory("\(path)/next") }

@@ -1,5 +1,6 @@
 import Message
 import Rules
+import Settings
 import TLS
 
 /// The hosts that an authority may certify, as patterns of the configuration and of `--host`.
@@ -59,7 +60,7 @@ extension IPAddress {
 extension AuthorityWork {
     /// The hosts of the configuration that are opened, and those of `--host`.
     func patterns() throws(UsageError) -> [HostPattern] {
-        var patterns = openedHosts(reading)
+        var patterns = configuration.openedHosts
         for text in arguments.all(.host) {
             guard let pattern = HostPattern(text) else {
                 throw UsageError(
@@ -97,5 +98,10 @@ extension AuthorityWork {
     }
 }
 
-/// The hosts that the configuration opens.
-func openedHosts(_ reading: ConfigurationReading) -> [HostPattern] { [] }
+extension Configuration {
+    /// The hosts whose tunnels may be opened: those of `intercept` and of rules that open tunnels, and those of recipes.
+    var openedHosts: [HostPattern] {
+        intercept.hosts + access.rules.filter { $0.intercept == true }.flatMap(\.conditions.hosts)
+            + recipes.flatMap(\.hosts)
+    }
+}

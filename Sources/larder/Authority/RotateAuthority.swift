@@ -18,6 +18,11 @@ extension AuthorityWork {
 
     private func startRotation() throws {
         let old = try directory.certificates()
+        guard old[0].subject.hasSuffix("O=Larder") else {
+            throw AuthorityFailure(
+                "\(directory.intermediate) was not made by larder ca create: \(old[0].subject)",
+                hint: "replace its files yourself: first add the next root to them, and reload")
+        }
         let next = directory.next
         guard !fileExists(next.intermediate) else {
             throw AuthorityFailure(

@@ -16,7 +16,7 @@ enum Command: String, CaseIterable {
         case .passwd: "FILE USER"
         case .explain: "[METHOD] URL"
         case .warm: "[URL]... [--from FILE] [--page URL]..."
-        case .recipe: "list | show NAME | test URL"
+        case .recipe: "list | show NAME | test URL | hosts"
         }
     }
 

@@ -4,15 +4,17 @@ import Message
 import Rules
 import Settings
 
-/// `larder recipe list|show|test`: what Larder knows about package ecosystems.
+/// `larder recipe list|show|test|hosts`: what Larder knows about package ecosystems.
 func recipeCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     let words = arguments.words
     switch (words.first, words.count) {
+    case ("hosts", 1): return recipeHosts(arguments, console)
     case ("list", 1): return listRecipes(arguments, console)
     case ("show", 2): return try showRecipe(words[1], arguments, console)
     case ("test", 2): return try testRecipes(words[1], arguments, console)
     default:
-        throw UsageError("recipe takes list, show NAME or test URL", hint: "larder recipe list shows all recipes")
+        throw UsageError(
+            "recipe takes list, show NAME, test URL or hosts", hint: "larder recipe list shows all recipes")
     }
 }
 

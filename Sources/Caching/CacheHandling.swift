@@ -92,13 +92,16 @@ package struct CacheHandling: Sendable, Equatable {
     /// The names of cookies that are not stored. A response that sets no others counts as one that sets none.
     package var droppedCookies: [[UInt8]] = []
     package var authorization: AuthorizationUse = .standard
+    /// What proves a body before the response is stored. Nil if nothing has to.
+    package var digest: DigestRule?
     /// Obey targeted fields (RFC 9213).
     package var heedsTargetedFields = false
     /// The largest body that is stored, in bytes. Nil: the zone's limit applies.
     package var objectSizeMax: UInt64?
     package var ranges: RangeUse = .sparse
     /// Whether a part that answers a client's range request may be stored.
-    package var storesParts: Bool { ranges != .pass }
+    /// The digest of a part says nothing, so a rule with a digest stores whole responses only.
+    package var storesParts: Bool { ranges != .pass && digest == nil }
     package var compression: CompressionUse = .no
 
     package init() {}

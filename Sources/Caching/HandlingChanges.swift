@@ -17,6 +17,7 @@ package struct HandlingChanges: Sendable, Equatable {
     package var storesCookies: Bool?
     package var droppedCookies: [[UInt8]]?
     package var authorization: AuthorizationUse?
+    package var digest: DigestRule?
     package var ranges: RangeUse?
     package var compression: CompressionUse?
 
@@ -36,6 +37,7 @@ package struct HandlingChanges: Sendable, Equatable {
         if let storesCookies { handling.storesCookies = storesCookies }
         if let droppedCookies { handling.droppedCookies = droppedCookies }
         if let authorization { handling.authorization = authorization }
+        if let digest { handling.digest = digest }
         if let ranges { handling.ranges = ranges }
         if let compression { handling.compression = compression }
     }
@@ -60,6 +62,7 @@ package struct HandlingChanges: Sendable, Equatable {
         if let storesCookies { result.storesCookies = storesCookies }
         if let droppedCookies { result.droppedCookies = droppedCookies }
         if let authorization { result.authorization = authorization }
+        if let digest { result.digest = digest }
         if let ranges { result.ranges = ranges }
         if let compression { result.compression = compression }
         return result

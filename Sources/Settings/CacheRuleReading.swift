@@ -31,6 +31,14 @@ func readRule(_ node: ConfigurationNode, number: Int, _ problems: inout [Setting
         reader.refuse("zone", reason)
         reader.refuse("key", reason)
     }
+    if let digest = rule.changes.digest, digest.source == .path,
+        rule.conditions.paths.isEmpty
+            || !rule.conditions.paths.allSatisfy({ $0.hasHexDigits(digest.algorithm.hexCount) })
+    {
+        reader.refuse(
+            "digest", "each path of match must have the digest",
+            hint: "add match: { path: \"…{hex:\(digest.algorithm.hexCount)}…\" }")
+    }
     if rule.key?.host != nil, rule.conditions.hosts.isEmpty || rule.conditions.hosts.contains(.any) {
         reader.refuse("key", "host replaces other hosts, so match must name them", hint: "add match: { host: … }")
     }
@@ -74,6 +82,7 @@ func readChanges(_ reader: inout MappingReader) -> HandlingChanges {
         $0.map { Array($0.utf8) }
     }
     changes.authorization = reader.value("authorization", .choice)
+    changes.digest = reader.value("digest", .digest)
     changes.ranges = reader.value("ranges", .choice)
     changes.compression = reader.value("compress", .choice)
     return changes

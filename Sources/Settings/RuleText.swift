@@ -70,6 +70,7 @@ extension HandlingChanges {
             ("object_size_max", objectSizeMax.map { [renderSize($0)] }),
             ("store_cookies", storesCookies.map(flagText)),
             ("drop_cookies", droppedCookies.map { $0.map { String(decoding: $0, as: UTF8.self) } }),
+            ("digest", digest.map { ["\($0)"] }),
             ("authorization", authorization.map { [$0.rawValue] }), ("ranges", ranges.map { [$0.rawValue] }),
             ("compress", compression.map { [$0.rawValue] }),
         ]
@@ -96,3 +97,13 @@ private func lineText(_ parts: [(name: String, values: [String])]) -> String {
 }
 
 private func flagText(_ flag: Bool) -> [String] { [flag ? "yes" : "no"] }
+
+extension DigestRule: CustomStringConvertible {
+    /// `sha256 from path`, `sha512 from Content-Hash`.
+    package var description: String {
+        switch source {
+        case .path: "\(algorithm.rawValue) from path"
+        case .field(let name): "\(algorithm.rawValue) from \(name)"
+        }
+    }
+}

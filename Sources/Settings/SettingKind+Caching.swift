@@ -144,3 +144,30 @@ extension SettingKind where Value == WrittenDisk {
             })
     }
 }
+
+extension SettingKind where Value == DigestRule {
+    /// `{ from: path, algorithm: sha256 }` or `{ from: FIELD, … }`.
+    static var digest: SettingKind {
+        SettingKind(
+            allowed: "from: path or the name of a field, algorithm: sha256 or sha512",
+            read: { node, problems in
+                guard var reader = MappingReader(node, expected: "the keys from and algorithm", problems: &problems)
+                else { return nil }
+                let from = reader.requiredValue("from", .digestSource)
+                let algorithm: DigestRule.Algorithm? = reader.requiredValue("algorithm", .choice)
+                guard reader.finish("key", into: &problems), let from, let algorithm else { return nil }
+                return DigestRule(source: from, algorithm: algorithm)
+            }, render: { "\($0)" })
+    }
+}
+
+extension SettingKind where Value == DigestRule.Source {
+    static var digestSource: SettingKind {
+        .scalar(
+            "path, or the name of a field of the response",
+            parse: { text in
+                guard !text.isEmpty, text.utf8.allSatisfy(isTchar) else { return nil }
+                return text == "path" ? .path : .field(text)
+            }, render: { "\($0)" })
+    }
+}

@@ -27,6 +27,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case responseTimeout
     case responseIncomplete
     case responseInvalid
+    case digestMismatch
     case tlsCertificate
     case tlsProtocol
     case originQueueFull
@@ -162,6 +163,10 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "response-invalid", 502, "http_protocol_error", .origin,
                 "The response of the origin is not valid HTTP.")
+        case .digestMismatch:
+            Row(
+                "digest-mismatch", 502, "http_protocol_error", .origin,
+                "The body of the response does not have the digest that it should have.")
         case .tlsCertificate:
             Row(
                 "tls-certificate", 502, "tls_certificate_error", .origin,

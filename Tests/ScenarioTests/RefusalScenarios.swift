@@ -76,6 +76,7 @@ extension Refusal {
         case .responseTimeout: .responseTimeout
         case .responseIncomplete: .brokenAnswer("HTTP/1.1 200 OK\r\nContent-")
         case .responseInvalid: .brokenAnswer("SSH-2.0-x\r\n\r\n")
+        case .digestMismatch: .digestMismatch
         case .tlsCertificate: .tls(.answers("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
         case .tlsProtocol: .tls(.speaksPlainly)
         case .originQueueFull: .originQueueFull
@@ -133,6 +134,19 @@ extension Scenario {
 }
 
 extension Provocation {
+    fileprivate static let digestMismatch = outside(
+        configure: { configuration, files in
+            try configuration.read(
+                cache:
+                    "rules: [ { match: { path: \"/{hex:64}\" }, ttl: 60s, digest: { from: path, algorithm: sha256 } } ]",
+                files)
+        },
+        play: { s in
+            let path = "/" + String(repeating: "0", count: 64)
+            s.origin.expects("GET \(path)").replies(200, body: "not this")
+            return try s.client().get(path)
+        })
+
     fileprivate static let accessDenied = outside(
         configure: { configuration, _ in
             configuration.access.rules = [AccessRule(effect: .deny(reason: "not today"), number: 1)]

@@ -131,7 +131,7 @@ struct CacheRuleConfigurationTests {
         ("{ mach: { host: a } }", ".mach: unknown key; did you mean match?"),
         (
             "{ colour: a }",
-            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, ranges, compress, key, note"
+            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, ranges, compress, key, note"
         ),
         ("{ match: a }", ".match: found \"a\", expected conditions such as { host: … }"),
         ("{ match: { hots: a } }", ".match.hots: unknown condition; did you mean host?"),
@@ -189,6 +189,12 @@ struct CacheRuleConfigurationTests {
             "{ authorization: pubic }",
             ".authorization: found \"pubic\", expected one of standard, public, validate, per-credential; did you mean public?"
         ),
+        (
+            "{ match: { path: [ \"/{hex:64}\", \"/a\" ] }, digest: { from: path, algorithm: sha256 } }",
+            ".digest: each path of match must have the digest; add match: { path: \"…{hex:64}…\" }"
+        ),
+        ("{ digest: { from: path, algorithm: md5 } }", ".digest.algorithm: found \"md5\", expected sha256 or sha512"),
+        ("{ digest: { from: path } }", ".digest: algorithm is missing"),
         ("{ ranges: half }", ".ranges: found \"half\", expected one of sparse, whole, pass"),
         ("{ compress: ocne }", ".compress: found \"ocne\", expected one of no, on-the-fly, once; did you mean once?"),
         (
@@ -244,7 +250,7 @@ struct CacheRuleConfigurationTests {
         (
             "{ name: a, memory: 1MiB, mtach: {} }",
             [
-                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, ranges, compress, disk"
+                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, ranges, compress, disk"
             ]
         ),
         (

@@ -86,6 +86,7 @@ struct RenderingTests {
         changes.storesCookies = true
         changes.droppedCookies = []
         changes.authorization = .public
+        changes.digest = DigestRule(source: .path, algorithm: .sha256)
         changes.ranges = .whole
         changes.compression = .once
         #expect(changes.parts.count == Mirror(reflecting: changes).children.count)

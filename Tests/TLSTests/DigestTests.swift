@@ -18,6 +18,20 @@ struct DigestTests {
         #expect(hex(code) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
     }
 
+    @Test(arguments: [0, 1, 55, 64, 1000]) func `a running digest is that of the whole, however it is divided`(
+        _ length: Int
+    ) {
+        let message = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        for step in [1, 7, 64, 4096] {
+            var digest = RunningDigest(.sha256)
+            for start in stride(from: 0, to: length, by: step) {
+                unsafe message[start..<min(start + step, length)].withUnsafeBytes { unsafe digest.update($0) }
+            }
+            #expect(digest.finish() == Digest.sha256(message))
+        }
+        #expect(hex(RunningDigest(.sha512).finish()).hasPrefix("cf83e1357eefb8bdf1542850d66d8007"))
+    }
+
     @Test func `secrets are compared completely`() {
         #expect(Digest.areEqual([1, 2, 3], [1, 2, 3]))
         #expect(!Digest.areEqual([1, 2, 3], [1, 2, 4]))

@@ -143,6 +143,7 @@ extension StatisticsSection {
         .event("stored", .stored), .event("parts-stored", .partsStored), .event("parts-kept", .keptPartial),
         .event("freshened", .freshened), .event("invalidated", .invalidated),
         .event("storing-refused", .storingRefused), .event("storing-failed", .storingFailed),
+        .event("digest-mismatches", .digestMismatches),
         .event("transfers-resumed", .resumed), .event("collapse-timeouts", .collapseTimeouts),
     ]
 }

@@ -13,7 +13,7 @@ package enum Counter: Int, CaseIterable, Sendable {
     case originRequests, originRetries, originQueued, resumed, collapseTimeouts
     case tunnelsClosed
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
-    case stored, partsStored, keptPartial, storingRefused, storingFailed, freshened, invalidated
+    case stored, partsStored, keptPartial, storingRefused, storingFailed, digestMismatches, freshened, invalidated
     case protocolViolations, timeouts, authenticationFailures, authenticationChecks
     case accessLogLines, accessLogLinesDropped
 
@@ -66,6 +66,7 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .storingRefused:
             "Responses that were not stored because of their size, the budget, or a purge or an invalidation meanwhile."
         case .storingFailed: "Responses removed from the store because their fetch broke off."
+        case .digestMismatches: "Bodies that did not have the digest that a rule knows. They were not stored."
         case .freshened: "Stored responses that a 304 or the answer to a HEAD made fresh again."
         case .invalidated:
             "Stored responses invalidated by an unsafe request, or found to be outdated by the answer to a HEAD."

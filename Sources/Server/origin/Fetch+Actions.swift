@@ -176,7 +176,12 @@ extension Fetch {
             releaseStream(isComplete: false)
         }
         switch ending {
-        case .whole: finishSink(ForwardedHead.trailers(trailers))
+        case .whole where !isProven():
+            breakOffSink(keepsPart: false)
+            notify { $0.fetchFailed(.digestMismatch, denial: nil) }
+        case .whole:
+            finishSink(ForwardedHead.trailers(trailers))
+            forgetUnproven()
         case .failed(let refusal):
             precondition(hasNoSink, "a refusal takes the place of an answer that has not begun")
             transfer?.resolve(refusal.isOfOrigin ? .failed(code: Int32(refusal.rawValue)) : .notShared)
@@ -184,7 +189,7 @@ extension Fetch {
         case .brokenOff(let keepsPart):
             // The body ends before the exchange is told. Whichever of the two the client meets first, its answer breaks off once: with a
             // reset if it has bytes of the answer (RFC 9112 §8), and with an error response if it has none.
-            breakOffSink(keepsPart: keepsPart)
+            breakOffSink(keepsPart: keepsPart && proof == nil)
             notify { $0.fetchFailed(.responseIncomplete, denial: nil) }
         case .abandoned:
             transfer?.resolve(.notShared)

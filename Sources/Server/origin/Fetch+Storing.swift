@@ -24,11 +24,16 @@ extension Fetch {
         let kept = storedFields(of: fields, as: cached, without: handling.droppedCookies)
         let ownFields = kept.lines.count == fields.lines.count ? nil : fields
         let expected = incoming.body.missing.map { Int(clamping: $0) }
+        guard mayProve(arrived.response, handling) else {
+            worker.counters.add(.storingRefused)
+            return feed(.notStored, arrived)
+        }
         if let expected, let record = storeLarge(cached, kept, expected, handling) {
             return publish(record, status: arrived.response.status, ownFields)
         }
         guard let record = storeInMemory(cached, kept, expected, handling, arrived) else {
             worker.counters.add(.storingRefused)
+            proof = nil
             return feed(.notStored, arrived)
         }
         publish(record, status: arrived.response.status, ownFields)
@@ -64,7 +69,7 @@ extension Fetch {
                 expectedLength: expected, lengthMax: mayMove ? min(inMemoryMax, Tiers.wholeBytesMax) : inMemoryMax)
         else { return nil }
         // A body that came whole together with its head, as most small ones do: nobody has to wait for it.
-        if let expected, expected > 0, unsafe expected <= arrived.rest.count {
+        if let expected, expected > 0, proof == nil, unsafe expected <= arrived.rest.count {
             let whole = unsafe UnsafeRawBufferPointer(rebasing: arrived.rest[..<expected])
             if case .appended = unsafe body.append(whole) { _ = body.finish() }
         }

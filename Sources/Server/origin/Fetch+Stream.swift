@@ -292,7 +292,7 @@ extension Fetch {
     /// framing comes next, if the sink has no pages of its own, or if it has no room.
     private var writablePage: UnsafeMutableRawBufferPointer? {
         let limit = Int(clamping: min(incoming.body.readableDirectly, retrieval.roomLeft))
-        guard limit > 0 else { return nil }
+        guard limit > 0, proof == nil else { return nil }
         let hint = min(Worker.readBufferBytes, limit)
         let page =
             switch sink {
@@ -360,6 +360,11 @@ extension Fetch {
     private func deliver(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {
         let action = retrieval.on(.received(bytes.count), now: worker.wallTime)
         guard case .deliver = action else { return perform(action) }
+        guard let proof else { return unsafe fillSink(bytes, isAll: isAll) }
+        unsafe proof.take(bytes) { unsafe fillSink($0, isAll: isAll) }
+    }
+
+    func fillSink(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {
         switch sink {
         case .pass(let body, _): unsafe pass(bytes, through: body, isAll: isAll)
         case .store(let record):

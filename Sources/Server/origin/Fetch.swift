@@ -92,6 +92,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     }
     @exclusivity(unchecked) private var uncheckedOutgoingBody = OutgoingBody(.none)
     var isPaused = false
+    /// Proves the body that is being stored. Nil if no rule asks for that.
+    var proof: BodyProof?
     /// The tier's count of invalidations when the fetch began. If the count has grown, the response may be older than what
     /// invalidated it, and is not stored (RFC 9111 §4.4).
     var invalidationsBefore: Int

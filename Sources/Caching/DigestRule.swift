@@ -1,0 +1,56 @@
+package import Message
+package import Rules
+
+/// What proves that a body is the one that the request means.
+package struct DigestRule: Sendable, Hashable {
+    package enum Algorithm: String, CaseIterable, Sendable {
+        case sha256, sha512
+
+        /// The length of a digest in hexadecimal digits.
+        package var hexCount: Int { self == .sha256 ? 64 : 128 }
+    }
+
+    package enum Source: Sendable, Hashable {
+        /// The last `{hex:64}` or `{hex:128}` of the path, as the pattern of the rule has it.
+        case path
+        /// A field of the response, such as `Docker-Content-Digest`: `sha256:` or nothing, and hexadecimal digits, with or without quotes.
+        case field(String)
+    }
+
+    package var source: Source
+    package var algorithm: Algorithm
+
+    package init(source: Source, algorithm: Algorithm) {
+        self.source = source
+        self.algorithm = algorithm
+    }
+}
+
+extension DigestRule {
+    /// The digest in lower-case hexadecimal digits that the body of the response must have. Returns nil if neither path nor field tells.
+    ///
+    /// - Parameter conditions: those of the rule that matched.
+    package func expected(path: ArraySlice<UInt8>, conditions: RuleConditions, response: Fields) -> [UInt8]? {
+        switch source {
+        case .path:
+            return conditions.paths.lazy.compactMap { $0.hexDigits(algorithm.hexCount, in: path) }.first.map {
+                $0.map(asciiLowercased)
+            }
+        case .field(let name):
+            let values = response.lines.filter { equalsIgnoringCase(response.name(of: $0), Array(name.utf8)) }
+            guard values.count == 1 else { return nil }
+            return hexDigits(in: response.value(of: values[0]))
+        }
+    }
+
+    private func hexDigits(in value: ArraySlice<UInt8>) -> [UInt8]? {
+        var digits = trimOWS(value)
+        if digits.count >= 2, digits.first == UInt8(ascii: "\""), digits.last == UInt8(ascii: "\"") {
+            digits = digits.dropFirst().dropLast()
+        }
+        let prefix = Array("\(algorithm.rawValue):".utf8)
+        if digits.starts(with: prefix) { digits = digits.dropFirst(prefix.count) }
+        let isDigest = digits.count == algorithm.hexCount && digits.allSatisfy { hexValue($0) != nil }
+        return isDigest ? digits.map(asciiLowercased) : nil
+    }
+}

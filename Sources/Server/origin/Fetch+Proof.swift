@@ -1,0 +1,48 @@
+import Caching
+import Forwarding
+import Message
+import Transaction
+
+/// Bodies whose digest is known before they arrive (`digest` of a rule).
+extension Fetch {
+    /// Prepares the proof of the body, if a rule asks for one. Returns false if the body cannot be proven. Then the response is passed on and
+    /// not stored.
+    func mayProve(_ response: ReceivedResponse, _ handling: CacheHandling) -> Bool {
+        guard let rule = handling.digest else { return true }
+        // A proxy that changes content says so with a 203 (RFC 9110 §15.3.4).
+        guard response.status != 203 else { return false }
+        guard response.status == 200, let path = request.access.path,
+            let number = handling.rule,
+            let expected = rule.expected(
+                path: path, conditions: snapshot.cacheRules.rules[number - 1].conditions, response: response.fields)
+        else { return true }
+        proof = BodyProof(
+            rule.algorithm, expected: expected, isCoded: response.fields.contains(.contentEncoding))
+        return true
+    }
+
+    /// Whether the body that has arrived is the right one. If so, its last bytes go into the sink; if not, both digests are logged.
+    func isProven() -> Bool {
+        guard let proof else { return true }
+        let found = proof.conclude()
+        guard found == proof.expected || proof.isCoded else {
+            let (wanted, found) = (
+                String(decoding: proof.expected, as: UTF8.self), String(decoding: found, as: UTF8.self)
+            )
+            let uri = String(decoding: request.uri, as: UTF8.self)
+            Diagnostics.error("digest mismatch: \(uri) should have \(wanted), and the origin sent \(found)")
+            worker.counters.add(.digestMismatches)
+            return false
+        }
+        unsafe proof.release { unsafe fillSink($0, isAll: true) }
+        // The disk may have stopped accepting blocks at the very end.
+        if case .fill(let fill, _) = sink { return fill.position == fill.range.upperBound }
+        return true
+    }
+
+    /// A body with a content coding whose bytes are not proven may be right without it: the client gets it, and nobody else does.
+    func forgetUnproven() {
+        guard let proof, !proof.isRight else { return }
+        _ = request.zone.invalidate(request.key, request.keyBytes)
+    }
+}

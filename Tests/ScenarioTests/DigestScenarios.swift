@@ -1,0 +1,95 @@
+import TLS
+import Testing
+
+@Suite("Bodies that a digest proves")
+struct DigestScenarios {
+    private static let rule =
+        "rules: [ { match: { path: \"/sha256/{hex:64}\" }, ttl: 60s, digest: { from: path, algorithm: sha256 } } ]"
+
+    private static func path(of body: String) -> String {
+        let digits = Digest.sha256(body.utf8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return "/sha256/\(digits)"
+    }
+
+    private static let bodies = [
+        "", "small", String(repeating: "0123456789abcdef", count: 256), String(repeating: "x", count: 100_000),
+    ]
+
+    @Test(arguments: bodies, [true, false]) func `a body that is right is stored and served`(
+        _ body: String, hasLength: Bool
+    ) throws {
+        try scenario(cache: Self.rule) { s in
+            let path = Self.path(of: body)
+            if hasLength {
+                s.origin.expects("GET \(path)").replies(200, body: body)
+            } else {
+                s.origin.expects("GET \(path)").sends("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(body)").closes()
+            }
+            let client = try s.client()
+            let first = try client.get(path)
+            #expect(first.text == body && first.isWhole)
+            let second = try client.get(path)
+            #expect(second.cacheStatus.hasPrefix("larder; hit") && second.text == body)
+        }
+    }
+
+    /// The client may get a beginning of it, and never all of it.
+    @Test(arguments: bodies.dropFirst(), [true, false])
+    func `a body that is wrong is neither stored nor served as a whole`(
+        _ body: String, hasLength: Bool
+    ) throws {
+        try scenario(cache: Self.rule) { s in
+            let path = Self.path(of: body + "?")
+            if hasLength {
+                s.origin.expects("GET \(path)").replies(200, body: body)
+            } else {
+                s.origin.expects("GET \(path)").sends("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(body)").closes()
+            }
+            let seen = try s.client().get(path)
+            #expect(seen.status == 502 || !seen.isWhole, "\(seen.status) \(seen.isWhole)")
+            if seen.status == 200 { #expect(seen.body.count <= max(0, body.utf8.count - 4096)) }
+            #expect(try s.stat(.store, "digest-mismatches") == 1)
+            // The origin has the right one now.
+            s.origin.expects("GET \(path)", "!Range", "!If-None-Match").replies(200, body: body + "?")
+            let client = try s.client()
+            #expect(try client.get(path).text == body + "?")
+            #expect(try client.get(path).cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `a body whose rest comes from another answer is proven as a whole`() throws {
+        try scenario(cache: Self.rule) { s in
+            let body = String(repeating: "y", count: 50_000)
+            let path = Self.path(of: body)
+            s.origin.expects("GET \(path)").sends(
+                "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 50000\r\n\r\n" + body.prefix(30_000)
+            ).closes()
+            s.origin.expects("GET \(path)", "Range: bytes=30000-").replies(
+                206, "ETag: \"1\"", "Content-Range: bytes 30000-49999/50000",
+                body: String(repeating: "z", count: 20_000))
+            let seen = try s.client().get(path)
+            #expect(!seen.isWhole)
+            #expect(try s.stat(.store, "digest-mismatches") == 1)
+        }
+    }
+
+    @Test func `a content coding may hide the bytes, so the client gets the response and the store does not`() throws {
+        try scenario(cache: Self.rule) { s in
+            let path = Self.path(of: "plain")
+            for _ in 0..<2 {
+                s.origin.expects("GET \(path)").replies(200, "Content-Encoding: x-own", body: "coded")
+                let seen = try s.client().get(path)
+                #expect(seen.text == "coded")
+            }
+        }
+    }
+
+    @Test func `without digits in the path there is nothing to prove`() throws {
+        try scenario(cache: "rules: [ { ttl: 60s, digest: { from: X-Digest, algorithm: sha256 } } ]") { s in
+            s.origin.expects("GET /a").replies(200, "X-Digest: none", body: "body")
+            let client = try s.client()
+            try client.get("/a")
+            #expect(try client.get("/a").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+}

@@ -162,8 +162,10 @@ if isFuzzing {
         fuzzTarget("FuzzResponseHead"),
         fuzzTarget("FuzzChunkedBody"),
         fuzzTarget("FuzzClientHello"),
+        fuzzTarget("FuzzPathPattern", of: ["Rules"]),
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
     ]
     package.targets.first { $0.name == "Disk" }?.swiftSettings = strict + [.unsafeFlags(fuzzFlags)]
+    package.targets.first { $0.name == "Rules" }?.swiftSettings = parserSettings
 }

@@ -26,6 +26,8 @@ seed FuzzResponseHead chunked 'HTTP/1.1 404 Not\tFound\r\nTransfer-Encoding: gzi
 seed FuzzChunkedBody plain '5\r\nhello\r\nA\r\n0123456789\r\n0\r\n\r\n'
 seed FuzzChunkedBody rich '1;a;b=c ; d="e\\"f"\r\nx\r\n0\r\nTrailer-Name: value\r\nX: y\r\n\r\n'
 seed FuzzClientHello named '\026\003\001\0000\001\000\000\054\003\003aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\000\000\002\023\001\001\000\000\013\000\000\000\007\000\005\000\000\002a.'
+seed FuzzPathPattern digest '/v2/*/blobs/sha256:{hex:4}\n/v2/a/b/blobs/sha256:00ff'
+seed FuzzPathPattern words '*/{name}-{version}.{jar|pom}{|.sha1}\n/a/b-1.jar.sha1'
 # Way, then what it makes a head part of: see FuzzDiskRecord.swift.
 seed FuzzDiskRecord object '\002\001\001\000\003\001abc\000\000\000\000\000\000\000\000\310\000\001a\001\000\000\000\003tagHEAD'
 seed FuzzDiskRecord large '\002\003\002\000\003\001abc\000\000\000\000\000\000\000\000\310\000\000\000\000\000\000HEAD'

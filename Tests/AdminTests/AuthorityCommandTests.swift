@@ -109,6 +109,11 @@ struct AuthorityCommandTests {
         #expect(place.ca("create", "--host", "a.test", "--keep-root-key", "\(place.path)/taken", in: "b").status == 1)
         #expect(place.mode("b/root.pem") == nil && place.mode("b/intermediate.key") == nil)
         #expect(try readFile("\(place.path)/taken") == [])
+
+        // The last file cannot be written.
+        let nowhere = "\(place.path)/nowhere/root.key"
+        #expect(place.ca("create", "--host", "a.test", "--keep-root-key", nowhere, in: "c").status == 1)
+        #expect(place.mode("c/root.pem") == nil && place.mode("c/intermediate.key") == nil)
     }
 
     @Test func `create refuses a directory that others may write to`() throws {

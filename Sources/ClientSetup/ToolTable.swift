@@ -137,7 +137,10 @@ extension Tool {
                 .variable("NODE_EXTRA_CA_CERTS", .adds), .variable("npm_config_cafile", .replaces),
                 .file("~/.npmrc", key: "cafile", .replaces),
             ],
-            traps: ["It does not read the system's certificates. Each package's own downloads follow their own rules."],
+            traps: [
+                "It does not read the system's certificates, and with a `cafile` it ignores `NODE_EXTRA_CA_CERTS`. Each "
+                    + "package's own downloads follow their own rules."
+            ],
             probe: ToolProbe(
                 "{program}", "view", "larder-check", "--registry", "{url}/", "--cache", "{dir}", "--fetch-retries", "0",
                 "--fetch-timeout", "20000")),
@@ -199,7 +202,9 @@ extension Tool {
                 .systemStore, .variable("CARGO_HTTP_CAINFO", .replaces), .variable("SSL_CERT_FILE", .replaces),
                 .variable("SSL_CERT_DIR", .adds), .file("~/.cargo/config.toml", key: "http.cainfo", .replaces),
             ], traps: ["Dependencies from git follow git's settings if `net.git-fetch-with-cli` is on."],
-            probe: ToolProbe("{program}", "search", "larder-check", "--limit", "1", "--index", "sparse+{url}/")),
+            probe: ToolProbe(
+                "{program}", "search", "larder-check", "--limit", "1", "--index", "sparse+{url}/",
+                impossibleIf: ["-Z sparse-registry"])),
         Tool(
             "go, and programs in Go", ["go"], proxy: anyCase,
             authority: [.systemStore, .variable("SSL_CERT_FILE", .adds), .variable("SSL_CERT_DIR", .adds)],
@@ -240,7 +245,7 @@ extension Tool {
             ],
             probe: ToolProbe(
                 "{program}", "-B", "-q", "-f", "{dir}/pom.xml", "-Dmaven.repo.local={dir}/repository", "validate",
-                files: ["pom.xml": mavenProject], ways: [.https])),
+                files: ["pom.xml": mavenProject], ways: [.https], mayBeCached: false)),
         Tool(
             "gradle", ["gradle"],
             proxy: [
@@ -355,7 +360,8 @@ extension SetupVariable {
             "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
             "AWS_CA_BUNDLE", "BUNDLE_SSL_CA_CERT", "COMPOSER_CAFILE", "CONDA_SSL_VERIFY", "MAMBA_SSL_VERIFY",
             "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", "HTTPLIB2_CA_CERTS", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-            "HEX_CACERTS_PATH", "JULIA_SSL_CA_ROOTS_PATH", "PERL_LWP_SSL_CA_FILE", "NIX_SSL_CERT_FILE",
+            "npm_config_cafile", "HEX_CACERTS_PATH", "JULIA_SSL_CA_ROOTS_PATH", "PERL_LWP_SSL_CA_FILE",
+            "NIX_SSL_CERT_FILE",
         ].map { SetupVariable(name: $0, value: .bundle, needsAuthority: true) }
         + [
             SetupVariable(name: "NODE_EXTRA_CA_CERTS", value: .authority, needsAuthority: true),
@@ -390,6 +396,9 @@ extension SetupStep {
         SetupStep(
             tools: ["wget"], scope: .user, condition: "is_installed wget", needsAuthority: true, place: "~/.wgetrc",
             commands: ["set_up_wget"]),
+        SetupStep(
+            tools: ["aria2"], scope: .user, condition: "is_installed aria2c", needsAuthority: true,
+            place: "~/.config/aria2/aria2.conf", commands: ["set_up_aria2"]),
         SetupStep(
             tools: ["Chromium"], scope: .user,
             condition:

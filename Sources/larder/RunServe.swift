@@ -41,6 +41,7 @@ func runServe(
             reload: reload,
             console: console)
         try control.watchSignals()
+        if let line = setupLine(proxy.snapshot, at: proxy.addresses) { console.print(line) }
         console.print(readyLine(proxy))
         control.run()
         admin.close()

@@ -140,7 +140,8 @@ struct AuthorityCommandTests {
         }
         #expect(ca("create", "--out", "\(place.path)/ca") == 0)
         let authority = try place.authority()
-        #expect(authority.issuerDescription.constraints?.permittedNames == ["a.test", "b.test"])
+        #expect(
+            authority.issuerDescription.constraints?.permittedNames == ["a.test", "b.test", "check.larder.internal"])
 
         let files = "ca: { certificate: \(place.path)/ca/intermediate.pem, key: \(place.path)/ca/intermediate.key }"
         try replaceFile(file, with: Array("intercept: { \(files), \(hosts)".utf8))
@@ -167,11 +168,13 @@ struct AuthorityCommandTests {
         let shown = place.ca("show")
         #expect(shown.status == 0)
         #expect(shown.out.contains("sha256       \(authority.roots[0].fingerprint)"))
-        #expect(shown.out.contains("may certify  a.test and below; no addresses"))
+        #expect(shown.out.contains("may certify  a.test and below, check.larder.internal and below; no addresses"))
         #expect(shown.err == "larder: warning: the authority ends soon; run larder ca rotate")
         let json = try JSONValue(parsing: Array(place.ca("show", "--json").out.utf8))
         #expect(json["roots"]?.elements?.first?["sha256"] == .string(authority.roots[0].fingerprint))
-        #expect(json["issuer"]?["constraints"]?["permitted_names"] == .array([.string("a.test")]))
+        #expect(
+            json["issuer"]?["constraints"]?["permitted_names"]
+                == .array([.string("a.test"), .string("check.larder.internal")]))
         #expect(json["next"] == .null)
     }
 

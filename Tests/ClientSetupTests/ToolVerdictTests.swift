@@ -74,8 +74,7 @@ struct ToolVerdictTests {
             "curl -fsS --noproxy '*' http://proxy.test:3128/setup.sh | sh -s -- --ca-sha256 ab  (as root)"
         ),
         (
-            "npm", .https, "certificate",
-            "curl -fsS --noproxy '*' http://proxy.test:3128/setup.sh | sh -s -- --ca-sha256 ab"
+            "npm", .https, "certificate", "export npm_config_cafile=/etc/larder/ca-bundle.pem"
         ),
     ]
     @Test(arguments: advice) func `the advice is one line that mends it`(

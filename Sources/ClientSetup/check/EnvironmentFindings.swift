@@ -100,7 +100,7 @@ private func bundleFindings(
 ) -> [Finding] {
     let names =
         SetupVariable.all.filter { $0.value == .bundle || $0.value == .authority }.map(\.name)
-        + ["npm_config_cafile", "YARN_CAFILE", "YARN_HTTPS_CA_FILE_PATH"]
+        + ["YARN_CAFILE", "YARN_HTTPS_CA_FILE_PATH"]
     return names.compactMap { name in
         guard let path = environment[name], !path.isEmpty else { return nil }
         switch problem(path) {

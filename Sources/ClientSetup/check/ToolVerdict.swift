@@ -111,7 +111,7 @@ private func speaksOfCertificates(_ output: String) -> Bool {
     let words = [
         "certificate", "cert_", "x509", "pkix", "unknown_ca", "unknown ca", "self-signed", "self signed",
         "unknownissuer",
-        "unable to get local issuer",
+        "unable to get local issuer", "tls handshake",
     ]
     return words.contains { text.contains($0) }
 }

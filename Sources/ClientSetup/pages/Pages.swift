@@ -55,12 +55,14 @@ package struct Pages: Sendable {
         case noPlace
     }
 
+    /// Larder's roots in DER. Empty without an authority.
+    package let roots: [[UInt8]]
     private let authority: Page?
     private let bundle: Page?
     private let trustStore: Page?
 
     /// The pages of a proxy that intercepts nothing.
-    package init() { (authority, bundle, trustStore) = (nil, nil, nil) }
+    package init() { (roots, authority, bundle, trustStore) = ([], nil, nil, nil) }
 
     /// - Parameters:
     ///   - roots: Larder's roots in DER, the present one first.
@@ -70,6 +72,7 @@ package struct Pages: Sendable {
         roots: [[UInt8]], systemRoots: [[UInt8]], now: WallTime, sha1: ([UInt8]) -> [UInt8]
     ) {
         precondition(!roots.isEmpty, "an authority has a root")
+        self.roots = roots
         let others = systemRoots.filter { !roots.contains($0) }
         let entries =
             roots.enumerated().map { JavaKeyStore.Entry(alias: "larder-\($0 + 1)", certificate: $1) }

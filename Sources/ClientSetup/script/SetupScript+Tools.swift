@@ -96,6 +96,16 @@ let setupScriptTools = #"""
         echo "ca_certificate = $bundle" | write_block "$HOME/.wgetrc" end '' '#' ''
     }
 
+    set_up_aria2() {
+        file=$HOME/.aria2/aria2.conf
+        [ -e "$file" ] || file=$configuration/aria2/aria2.conf
+        if has_setting "$file" ca-certificate; then
+            warn "$file was left alone: it sets ca-certificate already"
+            return
+        fi
+        echo "ca-certificate=$bundle" | write_block "$file" end '' '#' ''
+    }
+
     # A policy for every user of Chromium. The certificates are in base 64 without line ends.
     chromium_policy() {
         printf '{\n  "ProxySettings": { "ProxyMode": "fixed_servers", "ProxyServer": "%s", "ProxyBypassList": "%s" }' \

@@ -39,6 +39,11 @@ extension Exchange: LinkOpenerOwner {
     /// Whether the tunnel is opened.
     private func opensTunnel() -> Use {
         guard let interceptor = snapshot.interceptor, let host = request.destination?.host else { return .remain }
+        // With it, doctor tests whether clients trust the authority.
+        if snapshot.routes.isBuiltIn(request.origin) {
+            return interceptor.certifies(host)
+                ? .open(TunnelTarget(host: host, mayRemainTunnel: true), interceptor) : .remain
+        }
         let rule = snapshot.access.intercept(byRule: allowedBy)
         guard snapshot.interception.concerns(host, rule: rule) else { return .remain }
         let isRefused = worker.shared.leafRefusals.withLock {

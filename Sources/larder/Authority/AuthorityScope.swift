@@ -1,3 +1,4 @@
+import ClientSetup
 import Message
 import Rules
 import Settings
@@ -94,6 +95,8 @@ extension AuthorityWork {
                     "name them: --host '*.example.org', or in intercept.hosts of the configuration; --unconstrained permits every name"
             )
         }
+        // larder doctor tests clients with it.
+        scope.add(.exact(CheckOrigin.host))
         return scope.constraints
     }
 }

@@ -139,7 +139,7 @@ struct ClientDoctor {
             } catch { throw Failure(message: error.text, mend: "set TMPDIR") }
             opens = opensTLS(to: CheckOrigin.host, through: addresses, fields: proxy.fields, authority: file)
         }
-        let fingerprints = roots.map { Digest.sha256($0).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+        let fingerprints = roots.map(fingerprint)
         return DoctorFacts(
             proxy: proxy.url, opensTLS: opens,
             fingerprint: fingerprints.isEmpty ? nil : fingerprints.joined(separator: ","), bundle: bundle,

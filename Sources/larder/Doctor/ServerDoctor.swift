@@ -2,7 +2,10 @@ import Admin
 import CLarder
 import EventLoop
 import Glibc
+import Interception
+import Server
 import Settings
+import TLS
 
 /// One thing about the proxy's machine that `larder doctor --server` looks at.
 struct ServerCheck: Equatable {
@@ -23,6 +26,7 @@ func serverDoctorCommand(_ arguments: Arguments, _ console: Console) -> Int32 {
     if let configuration = reading.configuration {
         checks += diskChecks(configuration.cache)
         checks += userChecks(configuration.access.authentication?.usersFile)
+        checks += authorityChecks(configuration.intercept)
         checks += nameServerChecks(configuration.dns.servers)
     }
     checks += [descriptorCheck(), clockCheck()]
@@ -102,6 +106,22 @@ private func userChecks(_ path: String?) -> [ServerCheck] {
         ]
     }
     return [ServerCheck(name: "users", state: .ok, text: path)]
+}
+
+/// The authority of `intercept.ca`: its files, the permissions of its key, and the days that it is valid for.
+private func authorityChecks(_ settings: InterceptSettings) -> [ServerCheck] {
+    do throws(InterceptionProblem) {
+        guard let interceptor = try readInterceptor(settings) else { return [] }
+        let days = interceptor.authority.daysLeft(at: Int64(time(nil)))
+        let state: ServerCheck.State = days <= 30 ? .warning : .ok
+        let life = ServerCheck(
+            name: "authority", state: state, text: "valid for \(days) more days",
+            mend: days <= 30 ? "larder ca rotate" : nil)
+        return [life]
+            + interceptor.authority.remarks.map { ServerCheck(name: "authority", state: .warning, text: $0) }
+    } catch {
+        return [ServerCheck(name: "authority", state: .wrong, text: "\(error.key): \(error.message)", mend: error.hint)]
+    }
 }
 
 // MARK: the machine

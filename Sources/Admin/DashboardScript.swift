@@ -149,7 +149,14 @@ let dashboardScript = #"""
         : [["nothing so far", ""]]);
       byId("workers").replaceChildren(row(["worker", ...figures.workers.map(f => f.label)], "th"),
         ...s.workers.map(w => row([`${w.number}`, ...figures.workers.map(f => count(w[f.name]))])));
+      drawCertificateRefusals(s.certificate_refusals);
       drawTransfers(transfers);
+    }
+
+    function drawCertificateRefusals(refusals) {
+      byId("refusals-card").hidden = !refusals.length;
+      byId("certificate-refusals").replaceChildren(row(["client", "host", "what it did", "times", "last"], "th"),
+        ...refusals.slice(0, 12).map(r => row([r.client || "a Unix socket", r.host, r.signal, count(r.count), r.last_at])));
     }
 
     function drawDisks(zones, off) {

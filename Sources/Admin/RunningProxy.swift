@@ -1,5 +1,7 @@
 package import EventLoop
+import Interception
 import Message
+import Rules
 package import Server
 import Storage
 import Synchronization
@@ -10,6 +12,9 @@ package final class RunningProxy: AdministeredProxy {
     private let version: String
     private let samples = Locked(BandwidthSamples())
     private let sampler = Locked<SamplerBox?>(nil)
+
+    /// The most entries of `certificate_refusals`.
+    private static let refusalsShownMax = 100
 
     package init(proxy: Proxy, version: String) {
         self.proxy = proxy
@@ -39,6 +44,12 @@ package final class RunningProxy: AdministeredProxy {
         result.zones = proxy.storedZones.map { name, tier in
             Statistics.Zone(
                 name: name, memory: .init(tier.memory.statistics), disk: tier.backStore.map { DiskUse($0) })
+        }
+        let refusals = proxy.shared.refusedLeaves(now: WallTime(secondsSinceEpoch: wallClockSeconds()))
+        result.certificateRefusals = refusals.prefix(RunningProxy.refusalsShownMax).map { key, entry in
+            Statistics.CertificateRefusal(
+                client: key.client, host: "\(key.host)", signal: "\(entry.last)", count: UInt64(entry.count),
+                lastAt: entry.lastAt.secondsSinceEpoch)
         }
         return result
     }

@@ -41,6 +41,8 @@ int clarder_ssl_ctx_prepare_server(struct ssl_ctx_st *context, long ticket_secon
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_set_timeout(context, ticket_seconds);
     SSL_CTX_set_read_ahead(context, 1);
+    /* A resumed session brings another ticket. */
+    SSL_CTX_set_num_tickets(context, 1);
     return SSL_CTX_set_ciphersuites(
         context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
 }

@@ -58,7 +58,7 @@ enum Command: String, CaseIterable {
         case .passwd: [.delete, .config, .help]
         case .recipe, .version: [.config, .json, .help]
         case .ca: AuthorityVerb.allOptions + [.config, .json, .help]
-        case .doctor: [.proxy, .server, .config, .json, .help]
+        case .doctor: [.proxy, .server, .refusals, .config, .json, .help]
         }
     }
 

@@ -8,7 +8,7 @@ enum Option: String, CaseIterable {
     case out, days, unconstrained, node, finish, undo
     case keepRootKey = "keep-root-key"
     case rootKey = "root-key"
-    case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server
+    case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals
 
     /// Options that select stored responses. If several are given, all of them must hold.
     static let conditions: [Option] = [.prefix, .host, .tag, .type, .zone, .storage, .olderThan]
@@ -47,7 +47,8 @@ enum Option: String, CaseIterable {
         case .count, .jobs, .retries, .days: "N"
         case .header: "LINE"
         case .client, .proxy: "ADDRESS"
-        case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair, .server, .unconstrained, .finish, .undo:
+        case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair, .server, .refusals, .unconstrained,
+            .finish, .undo:
             nil
         }
     }
@@ -88,6 +89,7 @@ enum Option: String, CaseIterable {
         case .from: "read URLs from a file, one per line; - is standard input"
         case .page: "fetch a page and everything that its HTML and CSS refer to; can be repeated"
         case .proxy: "host and port of the proxy (default: from the configuration; for doctor from the environment)"
+        case .refusals: "show which clients do not accept the certificates that Larder shows in opened tunnels"
         case .server: "examine the machine of the proxy: files, disks, descriptors, name servers, clock"
         case .jobs: "how many fetches run at a time (default: 4)"
         case .retries: "how often a failed fetch is tried again (default: 2)"

@@ -75,6 +75,19 @@ struct StatisticsJSONTests {
         #expect(try Self.value("workers")?.elements?.first?["requests"] == .integer(119))
     }
 
+    @Test func `clients that did not accept a certificate are listed`() throws {
+        var statistics = Statistics()
+        statistics.certificateRefusals = [
+            .init(client: "ann\"", host: "a.test", signal: "alert 48, unknown_ca", count: 2, lastAt: 1_767_225_600),
+            .init(client: nil, host: "192.0.2.1", signal: "x", count: 1, lastAt: 0),
+        ]
+        let list = try JSONValue(parsing: statistics.json())["certificate_refusals"]?.elements
+        #expect(list?.count == 2)
+        #expect(list?[0]["client"] == .string("ann\"") && list?[0]["count"] == .integer(2))
+        #expect(list?[0]["last_at"] == .string("2026-01-01T00:00:00Z"))
+        #expect(list?[1]["client"] == nil && list?[1]["host"] == .string("192.0.2.1"))
+    }
+
     @Test func `before the first request a ratio is null, not zero`() throws {
         let empty = try JSONValue(parsing: Statistics().json())
         #expect(empty["hit_ratio"]?["requests"] == .null)

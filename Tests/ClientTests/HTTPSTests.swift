@@ -101,6 +101,11 @@ struct HTTPSTests {
             _ = try await eventually("the refusal is counted") {
                 try await host.larder.statistic("tunnels", "certificates_refused") >= 1 ? true : nil
             }
+            let listed = try await host.larder.command("doctor", "--refusals")
+            // A client that only closes the connection is certain from the second time on.
+            let isCertain = client.program != "wget"
+            #expect((listed.status == 1) == isCertain, "\(listed)")
+            #expect(listed.out.contains("localhost") == isCertain, "\(listed)")
         }
     }
 

@@ -15,6 +15,8 @@ extension Statistics {
             json.array { for zone in zones { zone.write(to: &$0) } }
             json.key("workers")
             json.array { for worker in workers { worker.write(to: &$0) } }
+            json.key("certificate_refusals")
+            json.array { for refusal in certificateRefusals { refusal.write(to: &$0) } }
         }
         return writer.bytes
     }
@@ -28,6 +30,18 @@ extension Statistics.Zone {
             guard let disk else { return }
             json.key("disk")
             json.object { $0.members(diskFigures, of: disk) }
+        }
+    }
+}
+
+extension Statistics.CertificateRefusal {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            if let client { $0.member("client", client) }
+            $0.member("host", host)
+            $0.member("signal", signal)
+            $0.member("count", count)
+            $0.member("last_at", rfc3339(secondsSinceEpoch: lastAt))
         }
     }
 }

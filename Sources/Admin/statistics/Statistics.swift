@@ -11,6 +11,8 @@ package struct Statistics: Sendable, Equatable {
     /// The default zone first.
     package var zones: [Zone] = []
     package var workers: [Worker] = []
+    /// The clients that did not accept the certificate for a host, the latest first.
+    package var certificateRefusals: [CertificateRefusal] = []
 
     package init() {}
 
@@ -51,6 +53,26 @@ extension Statistics {
             self.name = name
             self.memory = memory
             self.disk = disk
+        }
+    }
+
+    package struct CertificateRefusal: Sendable, Equatable {
+        /// The user's name, otherwise the client's address. Nil for a client of a Unix socket.
+        package var client: String?
+        package var host: String
+        /// What the client did: `alert 48, unknown_ca`.
+        package var signal: String
+        /// How often it did so, since the first time.
+        package var count: UInt64
+        /// Seconds since 1970-01-01T00:00:00Z.
+        package var lastAt: Int64
+
+        package init(client: String?, host: String, signal: String, count: UInt64, lastAt: Int64) {
+            self.client = client
+            self.host = host
+            self.signal = signal
+            self.count = count
+            self.lastAt = lastAt
         }
     }
 

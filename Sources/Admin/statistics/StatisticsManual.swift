@@ -17,6 +17,19 @@ package func renderStatisticsManual() -> String {
         + table(of: diskFigures, prefix: "disk_", by: "zone")
     text += heading(3, "Workers", "each of `workers`, beside its `number`")
     text += table(of: workerFigures, prefix: "worker_", by: "worker")
+    text +=
+        heading(
+            3, "Certificates that clients did not accept",
+            "each of `certificate_refusals`, at most 100, the latest first")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`client`", "The user, otherwise the address. Absent for a client of a Unix socket."],
+                ["`host`", "The host whose tunnel was opened."],
+                ["`signal`", "What the client did: the alert that it sent, or that it closed the connection."],
+                ["`count`", "How often, since the first time."],
+                ["`last_at`", "When it did so last. After a day it is forgotten."],
+            ])
     return text + outcomes + refusals + violations + closes
 }
 

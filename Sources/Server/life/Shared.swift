@@ -4,8 +4,8 @@ import Caching
 import ClientSetup
 package import EventLoop
 import Forwarding
-import Interception
-import Message
+package import Interception
+package import Message
 package import Storage
 import Synchronization
 import TLS
@@ -63,6 +63,11 @@ package final class Shared: Sendable {
     }
 
     private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+
+    /// The clients that did not accept the certificate for a host, the latest first.
+    package func refusedLeaves(now: WallTime) -> [(key: LeafRefusals.Key, entry: LeafRefusals.Entry)] {
+        leafRefusals.withLock { $0.list(now: now) }
+    }
 
     private let admin = Locked<[SocketAddress]>([])
 

@@ -2,11 +2,12 @@ import Admin
 import ClientSetup
 import Settings
 
-/// `larder doctor [--proxy ADDRESS] [--server] [--json]`
+/// `larder doctor [--proxy ADDRESS] [--server] [--refusals] [--json]`
 ///
 /// Exit status 0: nothing is wrong. 1: something is, or the proxy cannot be reached.
 func doctorCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
     if let word = arguments.words.first { throw UsageError("doctor takes no \"\(word)\"") }
+    if arguments.has(.refusals) { return refusalsCommand(arguments, console) }
     if arguments.has(.server) {
         guard arguments[.proxy] == nil else {
             throw UsageError("--proxy is for the doctor of clients", hint: "larder doctor --server --config FILE")

@@ -323,8 +323,8 @@ struct RecipeConfigurationTests {
         ("[ { use: npm, hosts: a } ]", []), ("[ { use: npm, hosts: [ a, \"*.b\" ] }, { use: debian, hosts: a } ]", []),
         ("[ { use: nmp, hosts: a } ]", ["recipes[1].use: no recipe is called \"nmp\"; did you mean npm?"]),
         (
-            "[ { use: pythons, hosts: a } ]",
-            ["recipes[1].use: no recipe is called \"pythons\"; larder recipe list shows all of them"]
+            "[ { use: mainframe, hosts: a } ]",
+            ["recipes[1].use: no recipe is called \"mainframe\"; larder recipe list shows all of them"]
         ),
         ("[ { use: npm } ]", ["recipes[1]: hosts is missing"]), ("[ { hosts: a } ]", ["recipes[1]: use is missing"]),
         (

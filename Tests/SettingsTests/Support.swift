@@ -21,7 +21,7 @@ func load(
 ) throws -> (configuration: Configuration?, errors: [ConfigurationError], warnings: [ConfigurationError]) {
     let result = loadConfiguration(
         try parseYAML(Array(text.utf8)).map { ConfigurationNode($0) }, file: "larder.yaml",
-        recipes: [try recipe("npm"), try recipe("debian")])
+        recipes: [try recipe("npm"), try recipe("debian"), try recipe("python")])
     return (result.configuration, result.errors, result.warnings)
 }
 

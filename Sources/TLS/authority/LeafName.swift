@@ -61,8 +61,9 @@ package enum LeafName: Hashable, Sendable {
     }
 }
 
-/// An address of 4 or 16 bytes as text: `192.0.2.1`, `2001:db8::1`.
+/// An address of 4 or 16 bytes as text: `192.0.2.1`, `2001:db8::1`. Empty if there are more or fewer.
 func addressText(_ bytes: [UInt8]) -> String {
+    guard bytes.count == 4 || bytes.count == 16 else { return "" }
     var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     let family = bytes.count == 4 ? AF_INET : AF_INET6
     guard unsafe inet_ntop(family, bytes, &text, socklen_t(text.count)) != nil else { return "" }

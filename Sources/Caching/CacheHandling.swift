@@ -90,10 +90,18 @@ package struct CacheHandling: Sendable, Equatable {
     /// Store responses with `Set-Cookie` if they have any explicit lifetime, not only with `public` or `s-maxage`.
     package var storesCookies = false
     /// The names of cookies that are not stored. A response that sets no others counts as one that sets none.
-    package var droppedCookies: [[UInt8]] = []
+    package var droppedCookies: [[UInt8]] {
+        get { rare?.droppedCookies ?? [] }
+        set { rare = Rare(droppedCookies: newValue, digest: digest) }
+    }
     package var authorization: AuthorizationUse = .standard
     /// What proves a body before the response is stored. Nil if nothing has to.
-    package var digest: DigestRule?
+    package var digest: DigestRule? {
+        get { rare?.digest }
+        set { rare = Rare(droppedCookies: droppedCookies, digest: newValue) }
+    }
+    /// What few rules say. Behind one reference, because requests copy the handling many times, and each list would be retained each time.
+    private var rare: Rare?
     /// Obey targeted fields (RFC 9213).
     package var heedsTargetedFields = false
     /// The largest body that is stored, in bytes. Nil: the zone's limit applies.
@@ -105,6 +113,21 @@ package struct CacheHandling: Sendable, Equatable {
     package var compression: CompressionUse = .no
 
     package init() {}
+
+    private final class Rare: Sendable, Equatable {
+        let droppedCookies: [[UInt8]]
+        let digest: DigestRule?
+
+        init?(droppedCookies: [[UInt8]], digest: DigestRule?) {
+            guard !droppedCookies.isEmpty || digest != nil else { return nil }
+            self.droppedCookies = droppedCookies
+            self.digest = digest
+        }
+
+        static func == (a: Rare, b: Rare) -> Bool {
+            a === b || a.droppedCookies == b.droppedCookies && a.digest == b.digest
+        }
+    }
 
     /// Whether the handling may change what the origin said about the reuse of a response with this status.
     func changesTerms(_ status: UInt16) -> Bool {

@@ -11,34 +11,29 @@ import Transaction
 extension ClientConnection {
     /// Takes the transport and waits for the client's first bytes, for at most `timeouts.client_head`.
     func start(over transport: consuming Transport) {
-        precondition(unsafe self.transport == nil && phase == .idle, "a connection starts once")
-        unsafe self.transport = consume transport
-        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe self.transport!.assign(
-            &readEvent, on: worker.loop, .read,
-            { _, _, context in
-                unsafe Unmanaged<ClientConnection>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.onFirstBytes() }
-            }, context)
-        readEvent.add()
-        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
+        unsafe start(over: transport) { _, _, context in
+            unsafe Unmanaged<ClientConnection>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.onFirstBytes() }
+        }
     }
 
     /// Takes the transport of an opened tunnel, whose protocol is known to be HTTP/1.
     ///
     /// - Parameter bytes: what the client has sent, decrypted. In the worker's read buffer, or elsewhere.
     func start(over transport: consuming Transport, received bytes: UnsafeRawBufferPointer) {
+        unsafe start(over: transport) { _, _, context in
+            unsafe Unmanaged<ClientConnection>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.onReadable() }
+        }
+        unsafe received(bytes)
+        drain()
+    }
+
+    private func start(over transport: consuming Transport, readable callback: ReadinessCallback) {
         precondition(unsafe self.transport == nil && phase == .idle, "a connection starts once")
         unsafe self.transport = consume transport
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe self.transport!.assign(
-            &readEvent, on: worker.loop, .read,
-            { _, _, context in
-                unsafe Unmanaged<ClientConnection>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.onReadable() }
-            }, context)
+        unsafe self.transport!.assign(&readEvent, on: worker.loop, .read, callback, context)
         readEvent.add()
         worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
-        unsafe received(bytes)
-        drain()
     }
 
     private func onFirstBytes() {

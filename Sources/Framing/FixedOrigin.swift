@@ -28,9 +28,9 @@ package struct FixedOrigin: Equatable, Sendable {
     /// - Parameter bytes: the head that the ranges of the target refer to.
     package func complete(_ target: RequestTarget, _ bytes: borrowing Span<UInt8>) -> Completion {
         switch target.form {
-        // A request inside a tunnel cannot ask for another origin or for another tunnel.
-        case .absolute, .authority:
-            return names(target, bytes) && target.scheme == scheme ? .complete(target) : .misdirected
+        case .absolute: return names(target, bytes) && target.scheme == scheme ? .complete(target) : .misdirected
+        // CONNECT: there are no tunnels inside a tunnel.
+        case .authority: return .misdirected
         case .origin, .asterisk: break
         }
         // If neither the target nor Host has a port, the parser has set the default port of http.

@@ -171,6 +171,16 @@ struct InterceptionScenarios {
         }
     }
 
+    @Test(arguments: [true, false]) func `CONNECT inside an opened tunnel gets 421`(_ isSecured: Bool) throws {
+        try withOrigin(.answers(Self.stored)) { s, origin in
+            let authority = Self.authority(origin)
+            let client = isSecured ? try s.secureTunnel(to: authority) : try s.tunnel(to: authority)
+            try client.send("CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n")
+            #expect(try client.response(to: "CONNECT").status == 421)
+            #expect(origin.connectionCount == 0)
+        }
+    }
+
     static let wrongNames = ["other.listed.test", "h.listed.test.evil.test", "listed.test"]
     @Test(arguments: wrongNames) func `SNI for another host gets an alert`(_ name: String) throws {
         try scenario({ try $1.intercept("*.listed.test", in: &$0) }) { s in

@@ -40,19 +40,14 @@ struct AptTests {
             let content = place.bytes(file)
             try place.write(file, content)
             index += "\(control)Filename: debian/\(name)_1.0_all.deb\nSize: \(content.count)\n"
-            index += "SHA256: \(try await digest(place, file))\nDescription: made for a test\n\n"
+            index += "SHA256: \(try await place.digest(of: file))\nDescription: made for a test\n\n"
         }
         try place.write("www/debian/Packages", index.utf8)
-        let digest = try await digest(place, "www/debian/Packages")
+        let digest = try await place.digest(of: "www/debian/Packages")
         try place.write(
             "www/debian/Release",
             "Origin: larder\nDate: Sat, 01 Aug 2026 00:00:00 UTC\nSHA256:\n \(digest) \(index.utf8.count) Packages\n"
                 .utf8)
-    }
-
-    private func digest(_ place: Workplace, _ file: String) async throws -> String {
-        let output = try await place.run("sha256sum", [place.path(file)])
-        return try #require(output.out.split(separator: " ").first.map(String.init), "\(output)")
     }
 
     private func apt(
@@ -110,7 +105,7 @@ struct AptTests {
                 .replacingOccurrences(of: "Version: 1.0", with: "Version: 2.0")
                 .replacingOccurrences(of: "_1.0_", with: "_2.0_")
             try place.write("www/debian/Packages", index.utf8, age: 1)
-            let digest = try await digest(place, "www/debian/Packages")
+            let digest = try await place.digest(of: "www/debian/Packages")
             try place.write(
                 "www/debian/Release",
                 "Origin: larder\nDate: Sun, 02 Aug 2026 00:00:00 UTC\nSHA256:\n \(digest) \(index.utf8.count) Packages\n"

@@ -59,16 +59,35 @@ final class Received: Sendable {
 }
 
 extension Workplace {
-    /// A key and a certificate for localhost, signed by itself.
-    func certificate() async throws -> (certificate: String, key: String) {
+    /// A key and a certificate for this name, localhost and 127.0.0.1, signed by itself.
+    func certificate(for name: String = "localhost") async throws -> (certificate: String, key: String) {
         let output = try await run(
             "openssl",
             [
                 "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                "-keyout", path("key.pem"), "-out", path("certificate.pem"), "-subj", "/CN=localhost", "-addext",
-                "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                "-keyout", path("key.pem"), "-out", path("certificate.pem"), "-subj", "/CN=\(name)", "-addext",
+                "subjectAltName=DNS:\(name),DNS:localhost,IP:127.0.0.1",
             ])
         try #require(output.status == 0, "\(output)")
         return (path("certificate.pem"), path("key.pem"))
+    }
+
+    /// The digest of a file in hexadecimal digits.
+    func digest(of file: String, _ program: String = "sha256sum") async throws -> String {
+        let output = try await run(program, [path(file)])
+        return try #require(output.out.split(separator: " ").first.map(String.init), "\(output)")
+    }
+
+    /// Makes a ZIP archive of these names and texts.
+    func zip(_ archive: String, _ files: KeyValuePairs<String, String>) async throws {
+        try makeDirectory((archive as NSString).deletingLastPathComponent)
+        let program = """
+            import sys, zipfile
+            words = sys.argv[2:]
+            with zipfile.ZipFile(sys.argv[1], "w") as archive:
+                for name, text in zip(words[::2], words[1::2]): archive.writestr(name, text)
+            """
+        let output = try await run("python3", ["-c", program, path(archive)] + files.flatMap { [$0.key, $0.value] })
+        try #require(output.status == 0, "\(output)")
     }
 }

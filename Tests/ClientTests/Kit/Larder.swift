@@ -55,18 +55,20 @@ struct Larder: Sendable {
         """
     }
 
-    /// One that asks for a password: ali's is sesame.
-    static func startWithUsers(in place: Workplace) async throws -> Larder {
+    /// The rules of one that asks for a password: ali's is sesame.
+    static func accessForAli(in place: Workplace) async throws -> String {
         try place.write("word", "sesame\n".utf8)
         let made = try await place.run(executable, ["passwd", place.path("users"), "ali"], input: place.path("word"))
         try #require(made.status == 0, "\(made)")
-        return try await start(
-            in: place,
-            access: """
-                access:
-                  authentication: { basic: { realm: the larder, users: \(place.path("users")) } }
-                  rules: [ allow: { address: [ 127.0.0.1 ], port: [ 1-65535 ], user: [ ali ] } ]
-                """)
+        return """
+            access:
+              authentication: { basic: { realm: the larder, users: \(place.path("users")) } }
+              rules: [ allow: { address: [ 127.0.0.1 ], port: [ 1-65535 ], user: [ ali ] } ]
+            """
+    }
+
+    static func startWithUsers(in place: Workplace) async throws -> Larder {
+        try await start(in: place, access: try await accessForAli(in: place))
     }
 
     static func start(in place: Workplace, access: String = openLoopback, more: String = "") async throws -> Larder {

@@ -28,7 +28,8 @@ func bindLoopback(_ fd: CInt, port: UInt16) -> Bool {
     }
 }
 
-private func boundPort(_ fd: CInt) -> UInt16 {
+/// The port of a socket of IPv4.
+func boundPort(_ fd: CInt) -> UInt16 {
     var address = sockaddr_in()
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     _ = unsafe withUnsafeMutableBytes(of: &address) {

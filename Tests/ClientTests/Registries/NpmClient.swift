@@ -1,0 +1,33 @@
+import Testing
+
+extension RegistryClient {
+    static let npm = RegistryClient(
+        name: "npm", recipe: "npm", programs: ["npm"],
+        server: cookie + "location = /larder-demo { default_type application/json; try_files /larder-demo.json =404; }",
+        publish: { host in
+            let place = host.place
+            let tarball = "/larder-demo/-/larder-demo-1.0.0.tgz"
+            try place.write("package/package.json", #"{ "name": "larder-demo", "version": "1.0.0" }"#.utf8)
+            try place.makeDirectory("www/larder-demo/-")
+            let made = try await place.run("tar", ["czf", place.path("www\(tarball)"), "package"])
+            try #require(made.status == 0, "\(made)")
+            let digest = try await place.digest(of: "www\(tarball)", "sha1sum")
+            try place.write(
+                "www/larder-demo.json",
+                """
+                { "name": "larder-demo", "dist-tags": { "latest": "1.0.0" }, "versions": { "1.0.0": {
+                  "name": "larder-demo", "version": "1.0.0",
+                  "dist": { "tarball": "\(host.url)\(tarball)", "shasum": "\(digest)" } } } }
+                """.utf8)
+            return [tarball]
+        },
+        install: { host, home in
+            try host.place.write("\(home.name)/package.json", #"{ "name": "user", "version": "1.0.0" }"#.utf8)
+            return try await host.place.run(
+                "npm",
+                [
+                    "install", "larder-demo", "--registry", "\(host.url)/", "--proxy", host.proxyURL, "--https-proxy",
+                    host.proxyURL, "--no-audit", "--no-fund", "--no-update-notifier", "--fetch-retries", "0",
+                ] + (host.root.map { ["--cafile", $0] } ?? []), environment: ["HOME": home.path], in: home.path)
+        }, installs: "node_modules/larder-demo/package.json")
+}

@@ -57,15 +57,17 @@ let package = Package(
 
         .target(name: "Message", swiftSettings: parserSettings),
         .target(name: "Framing", dependencies: ["Message"], swiftSettings: parserSettings),
+        .target(name: "JSON", dependencies: ["Message"], swiftSettings: parserSettings),
+        .target(name: "Releases", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
         core("Rules", ["Message"]),
-        core("Caching", ["Message", "Rules"]),
+        core("Caching", ["Message", "Rules", "Releases"]),
         core("Access", ["Message", "Rules"]),
         core("Routing", ["Message", "Access"]),
         core("Transaction", ["Message", "Caching", "Access"]),
         core("ClientSetup", ["Message"]),
-        core("Forwarding", ["Message", "Framing", "Caching", "Access", "Transaction", "ClientSetup"]),
+        core("Forwarding", ["Message", "Framing", "Caching", "Releases", "Access", "Transaction", "ClientSetup"]),
         core("Interception", ["Message", "Framing", "Rules", "Transaction"]),
-        core("Settings", ["Message", "Rules", "Caching", "Access", "Interception"]),
+        core("Settings", ["Message", "Rules", "Releases", "Caching", "Access", "Interception"]),
 
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
         edge("TLS", ["COpenSSL", "CLarder"]),
@@ -82,21 +84,22 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Message", "Framing", "Rules", "Caching", "Access", "Routing", "Transaction", "Forwarding",
+                "Message", "Framing", "Rules", "Releases", "Caching", "Access", "Routing", "Transaction", "Forwarding",
                 "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage", "DiskTier",
                 "Passwords", "CLarder",
             ], swiftSettings: strict),
         .target(
             name: "Admin",
             dependencies: [
-                "Message", "Framing", "Rules", "Caching", "Access", "Interception", "Settings", "Transaction",
+                "Message", "JSON", "Framing", "Rules", "Caching", "Access", "Interception", "Settings", "Transaction",
                 "EventLoop", "Compression", "Storage", "Server", "CLarder",
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "Framing", "Rules", "Caching", "Access", "Interception", "Settings", "ClientSetup", "YAML",
+                "Message", "JSON", "Framing", "Rules", "Releases", "Caching", "Access", "Interception", "Settings",
+                "ClientSetup", "YAML",
                 "Passwords",
                 "EventLoop", "TLS",
                 "Compression", "Storage", "Disk", "DiskTools", "Server", "Admin", "CLarder",
@@ -110,8 +113,10 @@ let package = Package(
 
         tests("MessageTests", ["Message"]),
         tests("FramingTests", ["Framing", "Message"]),
+        tests("JSONTests", ["JSON"]),
+        tests("ReleasesTests", ["Releases", "Message"]),
         tests("RulesTests", ["Rules", "Message"]),
-        tests("CachingTests", ["Caching", "Rules", "Message"]),
+        tests("CachingTests", ["Caching", "Releases", "Rules", "Message"]),
         tests("InterceptionTests", ["Interception", "Transaction", "Framing", "Rules", "Message"]),
         tests("RoutingTests", ["Routing", "Access", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
@@ -122,8 +127,9 @@ let package = Package(
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
         tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage", "TLS"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
-        tests("RecipeTests", ["larder", "Settings", "Caching", "Rules", "Message", "YAML"]),
-        tests("SettingsTests", ["Settings", "Interception", "Access", "Caching", "Rules", "Message", "YAML"]),
+        tests("RecipeTests", ["larder", "Settings", "Caching", "Releases", "Rules", "Message", "YAML"]),
+        tests(
+            "SettingsTests", ["Settings", "Interception", "Access", "Caching", "Releases", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop"]),
         tests("DiskTests", ["Disk", "DiskTools", "EventLoop"]),
@@ -134,14 +140,15 @@ let package = Package(
         tests(
             "ScenarioTests",
             [
-                "Admin", "Server", "Settings", "Rules", "Caching", "Access", "Interception", "Message", "Framing",
+                "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access", "Interception", "Message",
+                "Framing",
                 "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage", "Transaction",
                 "YAML",
             ]),
         tests(
             "AdminTests",
             [
-                "Admin", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Disk",
+                "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Disk",
                 "DiskTools", "DiskTier",
                 "Storage", "Server", "TLS", "CLarder", "larder",
             ]),
@@ -163,6 +170,7 @@ if isFuzzing {
         fuzzTarget("FuzzChunkedBody"),
         fuzzTarget("FuzzClientHello"),
         fuzzTarget("FuzzPathPattern", of: ["Rules"]),
+        fuzzTarget("FuzzReleaseIndex", of: ["Releases", "Message"]),
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
     ]

@@ -1,3 +1,5 @@
+import Message
+
 /// Decides who can ask the admin server for what.
 ///
 /// Everybody who reaches the listener under an address or `localhost` can read statistics. Only clients of the Unix socket and holders
@@ -71,7 +73,7 @@ private func splitAuthority(_ bytes: ArraySlice<UInt8>) -> (host: ArraySlice<UIn
 private func isAddressLiteral(_ host: ArraySlice<UInt8>) -> Bool {
     if host.first == UInt8(ascii: "[") {
         return host.dropFirst().dropLast().allSatisfy {
-            hexDigitValue($0) != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
+            hexValue($0) != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
         }
     }
     let parts = host.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)

@@ -1,5 +1,6 @@
 package import Server
 import Message
+import JSON
 
 /// Reads the body of `POST /explain`: `{"method": "GET", "url": "http://…", "fields": ["Name: value"], "user": "…",
 /// "client": "192.0.2.1"}`, of which only `url` is required.

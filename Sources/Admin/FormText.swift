@@ -1,3 +1,5 @@
+import Message
+
 /// Reads `application/x-www-form-urlencoded` in bodies and queries: pairs joined by `&`, `+` for a space, percent-encoding.
 ///
 /// A name without `=` has no value. Throws if the encoding is malformed, the text is not UTF-8, or a name occurs twice.
@@ -21,7 +23,7 @@ private func formText(_ bytes: ArraySlice<UInt8>) throws(SelectionError) -> Stri
         switch byte {
         case UInt8(ascii: "+"): text.append(0x20)
         case UInt8(ascii: "%"):
-            guard let high = rest.popFirst().flatMap(hexDigitValue), let low = rest.popFirst().flatMap(hexDigitValue)
+            guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue)
             else { throw SelectionError(message: "the form has a broken percent-encoding") }
             text.append(high << 4 | low)
         default: text.append(byte)

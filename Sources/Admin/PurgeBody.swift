@@ -1,3 +1,5 @@
+import JSON
+
 /// Reads the body of `POST /purge`: conditions, which must all hold, or `all`. `soft` and `dry_run` are optional.
 ///
 /// JSON (`{"host": "example.org", "type": "image/*", "soft": true}`) or a form (`url=http%3A%2F%2F…&dry_run=yes`).

@@ -1,4 +1,5 @@
 package import Message
+package import Releases
 
 /// The cache policies of a request, which can be combined. Without any, fresh responses are served and stale ones are validated
 /// (`revalidate-when-stale`).
@@ -91,14 +92,24 @@ package struct CacheHandling: Sendable, Equatable {
     package var storesCookies = false
     /// The names of cookies that are not stored. A response that sets no others counts as one that sets none.
     package var droppedCookies: [[UInt8]] {
-        get { rare?.droppedCookies ?? [] }
-        set { rare = Rare(droppedCookies: newValue, digest: digest) }
+        get { rare?.settings.droppedCookies ?? [] }
+        set { changeRare { $0.droppedCookies = newValue } }
     }
     package var authorization: AuthorizationUse = .standard
     /// What proves a body before the response is stored. Nil if nothing has to.
     package var digest: DigestRule? {
-        get { rare?.digest }
-        set { rare = Rare(droppedCookies: droppedCookies, digest: newValue) }
+        get { rare?.settings.digest }
+        set { changeRare { $0.digest = newValue } }
+    }
+    /// What the response offers, for `minimumAge`. Nil if it offers no releases.
+    package var release: ReleaseKind? {
+        get { rare?.settings.release }
+        set { changeRare { $0.release = newValue } }
+    }
+    /// How old releases have to be. Nil if they may be of any age.
+    package var minimumAge: MinimumAge? {
+        get { rare?.settings.minimumAge }
+        set { changeRare { $0.minimumAge = newValue } }
     }
     /// What few rules say. Behind one reference, because requests copy the handling many times, and each list would be retained each time.
     private var rare: Rare?
@@ -114,19 +125,25 @@ package struct CacheHandling: Sendable, Equatable {
 
     package init() {}
 
+    private struct RareSettings: Sendable, Equatable {
+        var droppedCookies: [[UInt8]] = []
+        var digest: DigestRule?
+        var release: ReleaseKind?
+        var minimumAge: MinimumAge?
+    }
+
     private final class Rare: Sendable, Equatable {
-        let droppedCookies: [[UInt8]]
-        let digest: DigestRule?
+        let settings: RareSettings
 
-        init?(droppedCookies: [[UInt8]], digest: DigestRule?) {
-            guard !droppedCookies.isEmpty || digest != nil else { return nil }
-            self.droppedCookies = droppedCookies
-            self.digest = digest
-        }
+        init(_ settings: RareSettings) { self.settings = settings }
 
-        static func == (a: Rare, b: Rare) -> Bool {
-            a === b || a.droppedCookies == b.droppedCookies && a.digest == b.digest
-        }
+        static func == (a: Rare, b: Rare) -> Bool { a === b || a.settings == b.settings }
+    }
+
+    private mutating func changeRare(_ change: (inout RareSettings) -> Void) {
+        var settings = rare?.settings ?? RareSettings()
+        change(&settings)
+        rare = settings == RareSettings() ? nil : Rare(settings)
     }
 
     /// Whether the handling may change what the origin said about the reuse of a response with this status.

@@ -1,4 +1,5 @@
 package import Message
+package import Releases
 
 /// The settings of a `CacheHandling` that a zone, a rule or a client's `Larder-Policy` overrides. A nil setting is not overridden.
 package struct HandlingChanges: Sendable, Equatable {
@@ -18,6 +19,8 @@ package struct HandlingChanges: Sendable, Equatable {
     package var droppedCookies: [[UInt8]]?
     package var authorization: AuthorizationUse?
     package var digest: DigestRule?
+    package var release: ReleaseKind?
+    package var minimumAge: MinimumAge?
     package var ranges: RangeUse?
     package var compression: CompressionUse?
 
@@ -38,6 +41,8 @@ package struct HandlingChanges: Sendable, Equatable {
         if let droppedCookies { handling.droppedCookies = droppedCookies }
         if let authorization { handling.authorization = authorization }
         if let digest { handling.digest = digest }
+        if let release { handling.release = release }
+        if let minimumAge { handling.minimumAge = minimumAge }
         if let ranges { handling.ranges = ranges }
         if let compression { handling.compression = compression }
     }
@@ -63,6 +68,8 @@ package struct HandlingChanges: Sendable, Equatable {
         if let droppedCookies { result.droppedCookies = droppedCookies }
         if let authorization { result.authorization = authorization }
         if let digest { result.digest = digest }
+        if let release { result.release = release }
+        if let minimumAge { result.minimumAge = minimumAge }
         if let ranges { result.ranges = ranges }
         if let compression { result.compression = compression }
         return result

@@ -2,6 +2,7 @@ package import Access
 package import Caching
 package import Framing
 package import Message
+package import Releases
 package import Transaction
 
 /// An error that Larder itself answers: status, `Proxy-Status` (RFC 9209), `Cache-Status` (RFC 9211), and a page in the form that the
@@ -12,6 +13,7 @@ package struct ErrorResponse {
     private let name: String
     private let explanation: StaticString
     private var denial: Denial?
+    private var withheld: Withheld?
     private var violation: FramingError?
     private var uri: String?
     private var accept: [UInt8]?
@@ -21,15 +23,17 @@ package struct ErrorResponse {
     /// - Parameters:
     ///   - uri: the URI of the request, for the page.
     ///   - denial: the rule that denied the request, if one did.
+    ///   - withheld: the release that is too young, if the refusal is about one.
     ///   - violation: the rule of HTTP/1.1 that the response of the origin broke, if it broke one.
     ///   - challenge: the value of `Proxy-Authenticate`. Sent only if the refusal asks for credentials.
     ///   - forwardReason: why the request was forwarded. Nil if it was not.
     package init(
-        _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], denial: Denial?, violation: FramingError? = nil,
-        challenge: [UInt8]?, forwardReason: CacheStatus.ForwardReason?
+        _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], denial: Denial?, withheld: Withheld? = nil,
+        violation: FramingError? = nil, challenge: [UInt8]?, forwardReason: CacheStatus.ForwardReason?
     ) {
         self.init(refusal)
         self.denial = denial
+        self.withheld = withheld
         if refusal == .responseInvalid, let violation {
             error = violation.proxyStatusError
             self.violation = violation
@@ -62,7 +66,9 @@ package struct ErrorResponse {
     package func append(isHead: Bool, persists: Bool, minorVersion: UInt8 = 1, date: WallTime, to out: inout [UInt8]) {
         let form = preferredForm
         let body = page(form)
-        appendStatusLine(status, reason: nil, to: &out)
+        // Package managers print the reason phrase of a download that failed, and seldom the body.
+        appendStatusLine(
+            status, reason: withheld.map { Array("\(reasonPhrase(status)): \($0.text)".utf8)[...] }, to: &out)
         out.append("Date: ")
         appendHTTPDate(date, to: &out)
         out.append("\r\n")
@@ -73,7 +79,7 @@ package struct ErrorResponse {
         out.append("\r\nProxy-Status: larder; error=")
         out.append(error)
         out.append("; details=")
-        appendStructuredString((denial?.text ?? violation?.reason ?? name).utf8, to: &out)
+        appendStructuredString((denial?.text ?? withheld?.text ?? violation?.reason ?? name).utf8, to: &out)
         out.append("\r\nVia: 1.1 larder\r\n")
         if let challenge { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
         HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)
@@ -120,7 +126,7 @@ package struct ErrorResponse {
 
     /// The text of the rule, or of the default, that denied the request.
     private var detail: String? {
-        guard let denial else { return nil }
+        guard let denial else { return withheld?.text }
         guard let rule = denial.rule else { return denial.text }
         return denial.text.hasPrefix("rule \(rule) ") ? denial.text : "rule \(rule): \(denial.text)"
     }

@@ -164,7 +164,7 @@ private struct DateCursor {
 }
 
 /// Returns nil if the month has no such day.
-private func wallTime(year: Int, month: Int, day: Int, second: Int) -> WallTime? {
+func wallTime(year: Int, month: Int, day: Int, second: Int) -> WallTime? {
     let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
     let length = month == 2 ? (isLeapYear ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
     guard day >= 1, day <= length else { return nil }

@@ -8,24 +8,41 @@
 /// | `{hex}`, `{hex:64}` | one or more hexadecimal digits; exactly 64 of them |
 /// | `{digits}`, `{digits:8}` | one or more decimal digits; exactly 8 of them |
 /// | `{jar\|pom}` | one of these texts; one of them may be empty |
-/// | `{version}`, `{letters:2}` | one or more bytes other than "/"; exactly 2 of them. The name is for readers |
+/// | `{version}`, `{letters:2}` | one or more bytes other than "/"; exactly 2 of them. The names `{package}`, `{project}` and `{scope}` tell what a release is of; others are for readers |
 package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
     package let description: String
     private let tokens: [PathToken]
     /// The tokens as an origin might read them (`plainPath`).
     private let plainTokens: [PathToken]
+    /// The indices of placeholders among the tokens, by their names.
+    private let names: [String: Int]
 
     /// Returns nil if the text does not begin with "/" or "*", if it contains bytes that no path can have (`?`, `#`, spaces, bytes beyond
     /// ASCII), if it has segments "." or "..", which clients remove before they send a path, or if its braces are wrong.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
+        var names: [String: Int] = [:]
         guard let first = bytes.first, first == UInt8(ascii: "/") || first == UInt8(ascii: "*"),
             bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }),
-            !hasDotSegment(percentDecoded(bytes)), let tokens = pathTokens(bytes)
+            !hasDotSegment(percentDecoded(bytes)), let tokens = pathTokens(bytes, names: &names)
         else { return nil }
         description = text
         self.tokens = tokens
         plainTokens = tokens.map(\.plain)
+        self.names = names
+    }
+
+    /// Whether the pattern has a placeholder with this name.
+    package func names(_ placeholder: String) -> Bool { names[placeholder] != nil }
+
+    /// What the placeholders of a path that matches stand for, by their names.
+    func placeholders(in path: ArraySlice<UInt8>) -> [String: ArraySlice<UInt8>] {
+        names.compactMapValues { pathPart($0, of: tokens, in: path) }
+    }
+
+    /// - Parameter plain: the result of `plainPath`.
+    func placeholders(inPlain plain: ArraySlice<UInt8>) -> [String: ArraySlice<UInt8>] {
+        names.compactMapValues { pathPart($0, of: plainTokens, in: plain) }
     }
 
     package func matches(_ path: ArraySlice<UInt8>) -> Bool { pathMatches(tokens, path) }

@@ -42,7 +42,9 @@ let pathTokensMax = 64
 
 /// Divides a pattern into its parts. Returns nil if a brace is open, empty or nested, if a class or a count is wrong, or if there are too
 /// many parts.
-func pathTokens(_ bytes: [UInt8]) -> [PathToken]? {
+///
+/// - Parameter names: gets the index of each placeholder that is a run, by its name. Of several with one name the last counts.
+func pathTokens(_ bytes: [UInt8], names: inout [String: Int]) -> [PathToken]? {
     var tokens: [PathToken] = []
     var literal: [UInt8] = []
     func endLiteral() {
@@ -60,6 +62,7 @@ func pathTokens(_ bytes: [UInt8]) -> [PathToken]? {
             guard let end = bytes[index...].firstIndex(of: UInt8(ascii: "}")),
                 let token = placeholder(bytes[(index + 1)..<end])
             else { return nil }
+            if case .run = token { names[placeholderName(bytes[(index + 1)..<end])] = tokens.count }
             tokens.append(token)
             index = end
         case UInt8(ascii: "}"): return nil
@@ -69,6 +72,15 @@ func pathTokens(_ bytes: [UInt8]) -> [PathToken]? {
     }
     endLiteral()
     return tokens.count <= pathTokensMax || !tokens.contains(where: \.isPlaceholder) ? tokens : nil
+}
+
+func pathTokens(_ bytes: [UInt8]) -> [PathToken]? {
+    var names: [String: Int] = [:]
+    return pathTokens(bytes, names: &names)
+}
+
+private func placeholderName(_ inside: ArraySlice<UInt8>) -> String {
+    String(decoding: inside.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
 }
 
 /// What stands between braces.

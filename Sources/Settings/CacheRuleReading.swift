@@ -1,5 +1,6 @@
 import Caching
 import Message
+import Releases
 import Rules
 
 /// `cache.rules`: a list of `match: { conditions }` with the handling of the requests that match.
@@ -83,6 +84,8 @@ func readChanges(_ reader: inout MappingReader) -> HandlingChanges {
     }
     changes.authorization = reader.value("authorization", .choice)
     changes.digest = reader.value("digest", .digest)
+    changes.release = reader.value("release", .choice)
+    changes.minimumAge = reader.value("min_age", .minimumAge)
     changes.ranges = reader.value("ranges", .choice)
     changes.compression = reader.value("compress", .choice)
     return changes

@@ -1,4 +1,5 @@
 package import Caching
+package import Releases
 package import Rules
 
 /// What Larder knows about the addresses of a package ecosystem: which never change, which are indexes, what is never stored.
@@ -10,6 +11,9 @@ package struct Recipe: Sendable, Equatable {
     package let about: String
     /// In the order in which they are consulted. None of them names a host.
     package let rules: [CacheRule]
+
+    /// Some of the rules say that their responses offer releases, so that they can have a minimum age.
+    package var hasReleases: Bool { rules.contains { $0.changes.release != nil } }
 
     /// The rule for the paths that no other rule of a recipe matches. A path that changes must not be taken for one that does not, and asking
     /// once too often costs one 304.
@@ -30,6 +34,8 @@ package struct RecipeUse: Sendable, Equatable {
     package var authorization: AuthorizationUse?
     /// What belongs to the owners of credentials: paths as in `@acme/*`, in every place and spelling.
     package var privatePaths: [PathPattern]
+    /// How old releases have to be. Nil if they may be of any age.
+    package var minimumAge: MinimumAge?
     package var line: Int
     /// Found by its name after the file has been read. Nil if there is no such recipe, which is an error.
     package var recipe: Recipe?
@@ -55,6 +61,7 @@ package struct RecipeUse: Sendable, Equatable {
         rule.conditions.hosts = hosts
         rule.zone = zone
         rule.changes.authorization = authorization ?? rule.changes.authorization
+        if rule.changes.release != nil { rule.changes.minimumAge = minimumAge ?? rule.changes.minimumAge }
         rule.recipe = name
         rule.line = line
         return rule

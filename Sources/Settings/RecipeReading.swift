@@ -74,6 +74,7 @@ private func readUse(_ node: ConfigurationNode, number: Int, _ problems: inout [
     let hosts = reader.requiredValue("hosts", SettingKind<HostPattern>.hostPattern.list())
     let zone = reader.value("zone", .zoneName)
     let authorization: AuthorizationUse? = reader.value("authorization", .choice)
+    let minimumAge = reader.value("min_age", .minimumAge)
     let privatePaths = reader.value("private", SettingKind<[PathPattern]>.packageScope.list())
     if hosts?.contains(.any) == true {
         reader.refuse("hosts", "a recipe is for the hosts of its ecosystem", hint: "name them, or *.example.org")
@@ -81,7 +82,7 @@ private func readUse(_ node: ConfigurationNode, number: Int, _ problems: inout [
     guard reader.finish("key", into: &problems), let name, let hosts else { return nil }
     return RecipeUse(
         name: name, hosts: hosts, zone: zone, authorization: authorization,
-        privatePaths: privatePaths?.flatMap(\.self) ?? [], line: node.line)
+        privatePaths: privatePaths?.flatMap(\.self) ?? [], minimumAge: minimumAge, line: node.line)
 }
 
 extension SettingKind where Value == [PathPattern] {
@@ -98,7 +99,8 @@ extension SettingKind where Value == [PathPattern] {
     }
 }
 
-/// Finds the recipes that the configuration uses. Reports names that no recipe has, and zones that do not exist.
+/// Finds the recipes that the configuration uses. Reports names that no recipe has, zones that do not exist, and a minimum age for a recipe without
+/// releases.
 func resolve(
     _ uses: inout [RecipeUse], among recipes: [Recipe], zones: [String], _ reader: ConfigurationReader
 ) -> [ConfigurationError] {
@@ -112,6 +114,13 @@ func resolve(
                 reader.error(
                     "recipes[\(index + 1)].use", "no recipe is called \"\(use.name)\"",
                     hint: near ?? "larder recipe list shows all of them"))
+        }
+        if let recipe = uses[index].recipe, use.minimumAge != nil, !recipe.hasReleases {
+            let others = recipes.filter(\.hasReleases).map(\.name).joined(separator: ", ")
+            errors.append(
+                reader.error(
+                    "recipes[\(index + 1)].min_age", "the recipe \(use.name) does not say which responses are releases",
+                    hint: "these do: \(others)"))
         }
         if let zone = use.zone, !zones.contains(zone), !reader.hasErrors(in: "cache.zones") {
             let near = nearestName(to: zone, among: zones).map { "did you mean \($0)?" }

@@ -1,6 +1,7 @@
 package import Access
 package import Caching
 import Message
+import Releases
 import Rules
 
 // Rules as `larder check` shows them: one line each, with the same words in the same order, however they were written. `parts` has the
@@ -30,9 +31,10 @@ extension CacheRule {
 }
 
 extension RecipeUse {
-    /// `npm: host registry.example.org → zone packages`.
+    /// `npm: host registry.example.org → zone packages; min_age 3d`.
     package var text: String {
         "\(name): host \(hosts.map { "\($0)" }.joined(separator: ", "))" + (zone.map { " → zone \($0)" } ?? "")
+            + (minimumAge.map { "; min_age \($0.words.joined(separator: ", "))" } ?? "")
     }
 }
 
@@ -70,7 +72,8 @@ extension HandlingChanges {
             ("object_size_max", objectSizeMax.map { [renderSize($0)] }),
             ("store_cookies", storesCookies.map(flagText)),
             ("drop_cookies", droppedCookies.map { $0.map { String(decoding: $0, as: UTF8.self) } }),
-            ("digest", digest.map { ["\($0)"] }),
+            ("digest", digest.map { ["\($0)"] }), ("release", release.map { [$0.rawValue] }),
+            ("min_age", minimumAge.map(\.words)),
             ("authorization", authorization.map { [$0.rawValue] }), ("ranges", ranges.map { [$0.rawValue] }),
             ("compress", compression.map { [$0.rawValue] }),
         ]

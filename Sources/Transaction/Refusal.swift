@@ -12,6 +12,8 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case tunnelPortForbidden
     case authenticationRequired
     case authenticationBusy
+    case tooYoung
+    case releaseUndated
     case loopDetected
     case onlyIfCached
     case malformedRequestBody
@@ -104,6 +106,22 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 """
                 The proxy cannot check this password now: too many checks are waiting, or this client has sent too \
                 many wrong passwords. Wait a moment, then try again.
+                """)
+        case .tooYoung:
+            // 403, because no other request and no credentials change it. Nothing tells that to clients in a field: `Retry-After` has a meaning
+            // for a 503, a 429 and redirects only (RFC 9110 §10.2.3).
+            Row(
+                "too-young", 403, "http_request_denied", .policy,
+                """
+                This proxy gives out releases only when they have reached an age, so that malicious ones are found before. Use an \
+                older version for now. If you need this one, ask the administrator of the proxy for an exception.
+                """)
+        case .releaseUndated:
+            Row(
+                "release-undated", 403, "http_request_denied", .policy,
+                """
+                This proxy gives out releases only when they have reached an age, and the age of this one cannot be told. If you \
+                need it, ask the administrator of the proxy for an exception.
                 """)
         case .loopDetected:
             Row(

@@ -1,4 +1,5 @@
 import Admin
+import JSON
 
 /// `larder explain [METHOD] URL [-H LINE]... [--as NAME] [--client ADDRESS] [--json]`
 func explainCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {

@@ -1,4 +1,5 @@
 import Admin
+import JSON
 
 /// `larder purge [URL] [CONDITION]... | --all [--soft] [--dry-run] [--json]`
 func purgeCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {

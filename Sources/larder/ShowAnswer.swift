@@ -1,4 +1,5 @@
 import Admin
+import JSON
 
 /// Prints an answer of the admin server: with `--json` as it arrived, otherwise as a text that `text` makes of it.
 /// - Returns: the exit status.

@@ -1,4 +1,5 @@
 import Admin
+import JSON
 
 /// Renders `/stats` for people, in sections of aligned lines. Figures that a server of another version does not send are left out.
 func statisticsTable(_ stats: JSONValue) -> String {

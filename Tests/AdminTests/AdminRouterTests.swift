@@ -3,6 +3,7 @@ import EventLoop
 import Message
 import Server
 import Testing
+import JSON
 
 /// A proxy that remembers what it was asked to purge.
 final class ScriptedProxy: AdministeredProxy {

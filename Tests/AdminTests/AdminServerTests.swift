@@ -4,6 +4,7 @@ import Glibc
 import Testing
 
 @testable import larder
+import JSON
 
 /// An admin server on a thread of its own, on a Unix socket and a port the kernel chose.
 private final class RunningAdmin {

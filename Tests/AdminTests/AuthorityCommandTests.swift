@@ -7,6 +7,7 @@ import TLS
 import Testing
 
 @testable import larder
+import JSON
 
 /// A directory in which authorities are made. It is removed with the object.
 private final class Place: Sendable {

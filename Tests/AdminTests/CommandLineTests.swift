@@ -4,6 +4,7 @@ import EventLoop
 import Testing
 
 @testable import larder
+import JSON
 
 /// Runs a command line and keeps what it said.
 private func larderRun(_ words: String...) -> (status: Int32, out: String, err: String) {

@@ -6,6 +6,7 @@ import EventLoop
 import Testing
 
 @testable import larder
+import JSON
 
 private let disk = ZoneDisk(zone: "default", path: "/srv/larder", size: 1 << 30, pinned: 1 << 29, sync: .seconds(2))
 

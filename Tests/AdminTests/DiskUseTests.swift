@@ -3,6 +3,7 @@ import Storage
 import Testing
 
 @testable import larder
+import JSON
 
 /// Two disks with a different number in every place, one of them off; a third zone has none.
 private let diskStatistics: Statistics = {

@@ -1,5 +1,6 @@
 import Admin
 import Testing
+import JSON
 
 @Suite("RFC 8259 JSON")
 struct JSONTests {

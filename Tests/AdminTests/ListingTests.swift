@@ -2,6 +2,7 @@ import Admin
 import Testing
 
 @testable import larder
+import JSON
 
 @Suite("larder ls, du and top")
 struct ListingTests {

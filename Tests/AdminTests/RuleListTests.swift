@@ -6,6 +6,7 @@ import Settings
 import Testing
 
 @testable import larder
+import JSON
 
 @Suite("Command line: check lists the rules")
 struct RuleListTests {

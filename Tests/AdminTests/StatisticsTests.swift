@@ -4,6 +4,7 @@ import Framing
 import Server
 import Testing
 import Transaction
+import JSON
 
 /// One snapshot with different numbers in different places, so that a mix-up shows.
 let sampleStatistics: Statistics = {

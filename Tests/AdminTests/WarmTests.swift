@@ -5,6 +5,7 @@ import Settings
 import Testing
 
 @testable import larder
+import JSON
 
 private func plan(_ words: String...) throws -> WarmPlan { try warmPlan(Arguments(words[...], for: .warm)) }
 

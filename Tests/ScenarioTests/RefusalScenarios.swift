@@ -82,6 +82,8 @@ extension Refusal {
         case .originQueueFull: .originQueueFull
         case .tooManyRequests: .tooManyRequests
         case .tooManyTunnels: .tooManyTunnels
+        case .tooYoung: .minimumAge("3650d", "Last-Modified: \(MinimumAgeScenarios.date(-60))")
+        case .releaseUndated: .minimumAge("{ age: 1d, undated: refuse }")
         case .internalError:
             .inside(
                 why: "It stands for a fault of Larder's, such as a TLS session that cannot be made.",
@@ -236,6 +238,19 @@ extension Provocation {
     fileprivate static let tooManyRequests = outside(
         configure: { configuration, _ in configuration.limits.exchangesMax = 1 },
         play: { try $0.answer(whileBusyWith: "/a") })
+
+    /// The origin's file is too young, or has no date.
+    fileprivate static func minimumAge(_ age: String, _ fields: String...) -> Provocation {
+        outside(
+            configure: { configuration, files in
+                try configuration.read(
+                    cache: "rules: [ { match: { path: /a }, release: file, min_age: \(age) } ]", files)
+            },
+            play: { s in
+                s.origin.expects("GET /a").replies(200, fields, Array("body".utf8))
+                return try s.client().get("/a")
+            })
+    }
 
     fileprivate static let tooManyTunnels = outside(
         configure: { configuration, files in

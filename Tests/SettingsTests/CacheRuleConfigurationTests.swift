@@ -131,7 +131,7 @@ struct CacheRuleConfigurationTests {
         ("{ mach: { host: a } }", ".mach: unknown key; did you mean match?"),
         (
             "{ colour: a }",
-            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, ranges, compress, key, note"
+            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, release, min_age, ranges, compress, key, note"
         ),
         ("{ match: a }", ".match: found \"a\", expected conditions such as { host: … }"),
         ("{ match: { hots: a } }", ".match.hots: unknown condition; did you mean host?"),
@@ -250,7 +250,7 @@ struct CacheRuleConfigurationTests {
         (
             "{ name: a, memory: 1MiB, mtach: {} }",
             [
-                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, ranges, compress, disk"
+                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, release, min_age, ranges, compress, disk"
             ]
         ),
         (
@@ -345,6 +345,50 @@ struct RecipeConfigurationTests {
         ("[ { use: npm, hosts: a, zones: b } ]", ["recipes[1].zones: unknown key; did you mean zone?"]),
         ("[ { use: npm, hosts: a, zone: b } ]", ["recipes[1].zone: no zone is called \"b\"; zones are default"]),
         ("npm", ["recipes: found \"npm\", expected a list of recipes"]),
+        ("[ { use: npm, hosts: a, min_age: 3d } ]", []),
+        (
+            "[ { use: npm, hosts: a, min_age: { age: 3d, except: [ \"@acme/*\", b ], packages: [ { package: c, age: 1d } ], cut_off: 2026-11-01, break_glass: [ { package: d, until: 2026-12-01T12:00:00Z, why: a hole } ], undated: refuse, report_only: yes } } ]",
+            []
+        ),
+        ("[ { use: npm, hosts: a, min_age: { cut_off: 2026-11-01 } } ]", []),
+        (
+            "[ { use: npm, hosts: a, min_age: 3 } ]",
+            [
+                "recipes[1].min_age: found \"3\", expected a duration of whole seconds from 0s to 3650d; a duration needs a unit: 3s, 3m, 3h"
+            ]
+        ),
+        ("[ { use: npm, hosts: a, min_age: {} } ]", ["recipes[1].min_age: age is missing"]),
+        ("[ { use: npm, hosts: a, min_age: { except: b } } ]", ["recipes[1].min_age: age is missing"]),
+        (
+            "[ { use: npm, hosts: a, min_age: { age: 1d, excepted: b } } ]",
+            ["recipes[1].min_age.excepted: unknown key; did you mean except?"]
+        ),
+        (
+            "[ { use: npm, hosts: a, min_age: { age: 1d, cut_off: yesterday } } ]",
+            [
+                "recipes[1].min_age.cut_off: found \"yesterday\", expected a date such as 2026-11-01, or a time such as 2026-11-01T12:00:00Z"
+            ]
+        ),
+        (
+            "[ { use: npm, hosts: a, min_age: { age: 1d, except: \"a*b\" } } ]",
+            [
+                "recipes[1].min_age.except: found \"a*b\", expected the name of a package, or its beginning followed by *"
+            ]
+        ),
+        (
+            "[ { use: npm, hosts: a, min_age: { age: 1d, break_glass: [ { package: b, until: 2026-01-01 } ] } } ]",
+            ["recipes[1].min_age.break_glass[1]: why is missing"]
+        ),
+        (
+            "[ { use: npm, hosts: a, min_age: { age: 1d, undated: maybe } } ]",
+            ["recipes[1].min_age.undated: found \"maybe\", expected pass or refuse"]
+        ),
+        (
+            "[ { use: debian, hosts: a, min_age: 3d } ]",
+            [
+                "recipes[1].min_age: the recipe debian does not say which responses are releases; these do: npm, python"
+            ]
+        ),
     ]
     @Test(arguments: rows) func `errors name the element`(_ recipes: String, _ expected: [String]) throws {
         let errors = try load("recipes: \(recipes)").errors

@@ -2,6 +2,7 @@ import Access
 import Caching
 import Foundation
 import Message
+import Releases
 import Settings
 import Testing
 
@@ -87,6 +88,8 @@ struct RenderingTests {
         changes.droppedCookies = []
         changes.authorization = .public
         changes.digest = DigestRule(source: .path, algorithm: .sha256)
+        changes.release = .file
+        changes.minimumAge = MinimumAge(age: .zero)
         changes.ranges = .whole
         changes.compression = .once
         #expect(changes.parts.count == Mirror(reflecting: changes).children.count)

@@ -21,7 +21,7 @@ func load(
 ) throws -> (configuration: Configuration?, errors: [ConfigurationError], warnings: [ConfigurationError]) {
     let result = loadConfiguration(
         try parseYAML(Array(text.utf8)).map { ConfigurationNode($0) }, file: "larder.yaml",
-        recipes: [try recipe("npm"), try recipe("debian"), try recipe("python")])
+        recipes: [try recipe("npm", ofReleases), try recipe("debian"), try recipe("python", ofReleases)])
     return (result.configuration, result.errors, result.warnings)
 }
 
@@ -31,6 +31,9 @@ func loaded(_ text: String) throws -> Configuration {
     #expect(errors == [])
     return try #require(configuration)
 }
+
+private let ofReleases =
+    "about: a test\nrules: [ { note: files, match: { path: /f/* }, immutable: yes, release: file } ]"
 
 /// A recipe with one rule.
 func recipe(

@@ -144,6 +144,8 @@ extension StatisticsSection {
         .event("freshened", .freshened), .event("invalidated", .invalidated),
         .event("storing-refused", .storingRefused), .event("storing-failed", .storingFailed),
         .event("digest-mismatches", .digestMismatches),
+        .event("releases-removed", .releasesRemoved), .event("releases-reported", .releasesReported),
+        .event("releases-undated", .releasesUndated),
         .event("transfers-resumed", .resumed), .event("collapse-timeouts", .collapseTimeouts),
     ]
 }

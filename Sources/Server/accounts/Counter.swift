@@ -14,6 +14,7 @@ package enum Counter: Int, CaseIterable, Sendable {
     case tunnelsClosed
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
     case stored, partsStored, keptPartial, storingRefused, storingFailed, digestMismatches, freshened, invalidated
+    case releasesRemoved, releasesReported, releasesUndated
     case protocolViolations, timeouts, authenticationFailures, authenticationChecks
     case accessLogLines, accessLogLinesDropped
 
@@ -67,6 +68,10 @@ package enum Counter: Int, CaseIterable, Sendable {
             "Responses that were not stored because of their size, the budget, or a purge or an invalidation meanwhile."
         case .storingFailed: "Responses removed from the store because their fetch broke off."
         case .digestMismatches: "Bodies that did not have the digest that a rule knows. They were not stored."
+        case .releasesRemoved: "Indexes from which releases were removed because they were too young (`min_age`)."
+        case .releasesReported: "Answers that a `min_age` with `report_only` would have refused or changed."
+        case .releasesUndated:
+            "Files and indexes that passed a `min_age` because nobody says when their releases were published."
         case .freshened: "Stored responses that a 304 or the answer to a HEAD made fresh again."
         case .invalidated:
             "Stored responses invalidated by an unsafe request, or found to be outdated by the answer to a HEAD."

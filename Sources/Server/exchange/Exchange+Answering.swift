@@ -18,6 +18,7 @@ extension Exchange {
     ///
     /// - Parameter ownFields: all end-to-end fields of the response, if it was sent to this very client and not all are stored.
     func serve(_ record: StoredResponse, as service: Service, ownFields: Fields? = nil) {
+        guard isReleased(record.fields, status: record.cached.status) else { return }
         guard isReady(record, else: { [unowned self] in serve(record, as: service, ownFields: ownFields) }) else {
             return
         }
@@ -82,6 +83,7 @@ extension Exchange {
     private func pass(
         _ response: ReceivedResponse, _ head: RelayedHead, _ body: Body?, _ trailers: TransientTrailers?
     ) {
+        guard isReleased(response.fields, status: response.status) else { return }
         isAnswered = true
         worker.counters.add(.passed)
         precondition(stream.isAwaiting, "a request gets one answer")
@@ -211,8 +213,8 @@ extension Exchange {
         if request.hasBody { stream.closeAfterwards(.requestUnread) }
         if isRefusedTunnel { stream.closeAfterwards(.tunnelRefused) }
         let response = ErrorResponse(
-            refusal, to: request, uri: request.uri, denial: denial, violation: stream.account.violation,
-            challenge: request.challenge ?? snapshot.authenticator?.challenge,
+            refusal, to: request, uri: request.uri, denial: denial, withheld: withheld,
+            violation: stream.account.violation, challenge: request.challenge ?? snapshot.authenticator?.challenge,
             forwardReason: wasForwarded ? machine.forwardReason : nil)
         stream.begin {
             response.append(

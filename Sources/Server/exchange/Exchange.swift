@@ -4,6 +4,7 @@ import EventLoop
 import Forwarding
 import Framing
 import Message
+import Releases
 import Routing
 import Storage
 import Transaction
@@ -65,6 +66,8 @@ final class Exchange: FetchListener {
     /// The place of this tunnel among those that `limits.tunnels_max` bounds; nil before a tunnel opens.
     var tunnelPlace: Occupancy.Place?
     var denial: Denial?
+    /// The release that the client does not get, if that is why the request is refused.
+    var withheld: Withheld?
     /// The number of the access rule that allowed the request; nil if no rule matched.
     private(set) var allowedBy: Int?
     /// How the stored response that makes the answer came to be served.

@@ -3,6 +3,7 @@ import Caching
 import Forwarding
 import Framing
 import Message
+import Releases
 import Rules
 import Settings
 import Routing
@@ -24,6 +25,8 @@ final class OwnedRequest: ReceivedRequest {
     private(set) var zone: Zone
     /// What the rules say, as far as the request alone decides it.
     private(set) var handling: CacheHandling
+    /// What the rules say of the age of what the response offers. Nil where they say nothing.
+    private(set) var releaseRule: ReleaseRule?
     var tier: Tiers { zone.tier }
     /// The user, once authentication has succeeded, with this request or with the CONNECT around it. Nil before, and where no
     /// authentication is configured.
@@ -88,6 +91,7 @@ final class OwnedRequest: ReceivedRequest {
         handling = rules.handling(of: access, clientPolicy: clientPolicy(rules))
         precondition(zones.indices.contains(handling.zone), "the zones and the rules belong to one snapshot")
         zone = zones[handling.zone]
+        releaseRule = handling.minimumAge == nil ? nil : releaseRule(by: rules)
         snapshotOfTypes = rules.dependOnType ? snapshot : nil
         let compresses = handling.compression != .no || rules.dependOnType
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
@@ -123,6 +127,11 @@ final class OwnedRequest: ReceivedRequest {
     func terms(of record: StoredResponse) -> ReuseTerms {
         let handling = snapshotOfTypes.map { self.handling(of: record, by: $0) } ?? handling
         return record.cached.judged(by: handling).terms
+    }
+
+    private func releaseRule(by rules: CacheRules) -> ReleaseRule? {
+        guard let path = access.path, let number = handling.rule else { return nil }
+        return handling.releaseRule(path: path, conditions: rules.rules[number - 1].conditions)
     }
 
     private func clientPolicy(_ rules: CacheRules) -> HandlingChanges? {

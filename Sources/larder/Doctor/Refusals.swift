@@ -1,4 +1,5 @@
 import Admin
+import JSON
 
 /// `larder doctor --refusals`: which clients did not accept the certificate for which host, as the running proxy remembers it.
 ///

@@ -1,4 +1,5 @@
 import Admin
+import JSON
 
 /// The conditions on a command line, in the order in which the help shows them.
 ///

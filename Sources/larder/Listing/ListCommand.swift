@@ -1,5 +1,6 @@
 import Admin
 import Glibc
+import JSON
 
 /// `larder ls [PREFIX] [CONDITION]... [--json]`: prints a line for each stored response as it arrives.
 func listCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {

@@ -1,5 +1,6 @@
 import Admin
 import Message
+import JSON
 
 /// `larder du [PREFIX] [CONDITION]... [--json]`: how many responses, and how many bytes of bodies, by host and by zone.
 func usageCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {

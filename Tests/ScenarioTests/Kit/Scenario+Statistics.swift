@@ -1,6 +1,7 @@
 import Admin
 import Server
 import Transaction
+import JSON
 
 extension Scenario {
     /// What `GET /stats` answers now.

@@ -1,0 +1,62 @@
+package import Message
+package import Releases
+package import Rules
+
+/// What a rule says of the age of what a response offers: `release` and `min_age` together.
+package struct ReleaseRule: Sendable, Hashable {
+    package let kind: ReleaseKind
+    package let minimumAge: MinimumAge
+    /// The name of the package. Nil if the path does not tell, or if an origin might read another name from it than stands there.
+    package let package: String?
+
+    /// - Parameter conditions: those of the rule that matched the path.
+    package init(_ kind: ReleaseKind, _ minimumAge: MinimumAge, path: ArraySlice<UInt8>, conditions: RuleConditions) {
+        self.kind = kind
+        self.minimumAge = minimumAge
+        package = packageName(kind, path, conditions)
+    }
+
+    /// The verdict on a file: a success whose `Last-Modified` says when it was published.
+    ///
+    /// The field is not compared with `Date` here. A time in the future is a time, and opens late.
+    package func verdict(onFileWith fields: Fields, status: UInt16, path: ArraySlice<UInt8>, now: WallTime) -> (
+        AgeVerdict, file: String
+    ) {
+        let file = lastSegment(of: path)
+        // A redirect or an error offers no file.
+        guard (200..<300).contains(status) || status == 304 else { return (.passes, file) }
+        let modified = fields.all(.lastModified).map { parseHTTPDate($0, now: now) }
+        // Of several times the latest counts, and one that is none makes the file undated.
+        let published = modified.contains(nil) ? nil : modified.compactMap(\.self).max()
+        // A client that gets a 304 has the file, and the field is optional there (RFC 9110 §15.4.5).
+        if status == 304, published == nil { return (.passes, file) }
+        return (minimumAge.verdict(on: package, of: kind, published: published, now: now), file)
+    }
+}
+
+extension CacheHandling {
+    /// The rule about the age of what the response to a request offers. Nil if there is none.
+    ///
+    /// - Parameters:
+    ///   - path: that of the request, as sent.
+    ///   - conditions: those of the rule that made this handling.
+    package func releaseRule(path: ArraySlice<UInt8>, conditions: RuleConditions) -> ReleaseRule? {
+        guard let release, let minimumAge else { return nil }
+        return ReleaseRule(release, minimumAge, path: path, conditions: conditions)
+    }
+}
+
+private func packageName(_ kind: ReleaseKind, _ path: ArraySlice<UInt8>, _ conditions: RuleConditions) -> String? {
+    switch kind {
+    case .pythonFile: return pythonPackage(ofFile: lastSegment(of: path))
+    case .file, .npmIndex, .pythonIndex:
+        let (sent, plain) = conditions.placeholders(in: path)
+        let name = packageName(sent)
+        return name == packageName(plain) ? name : nil
+    }
+}
+
+private func packageName(_ placeholders: [String: String]) -> String? {
+    guard let name = placeholders["package"] ?? placeholders["project"], !name.isEmpty else { return nil }
+    return placeholders["scope"].map { "@\($0)/\(name)" } ?? name
+}

@@ -62,23 +62,17 @@ package enum CompressionUse: String, CaseIterable, Sendable {
 }
 
 /// The settings for one request and its response, from the defaults, the zone, the rules and the client's `Larder-Policy`.
+///
+/// Requests copy it many times, so it refers to nothing, and numbers that may be missing take eight bytes or less. What needs references, such
+/// as lists of names, is in `HandlingParticulars`.
 package struct CacheHandling: Sendable, Equatable {
-    /// The number of the rule that decided, from 1. Nil if no rule matched, and the settings of the zone apply.
-    package var rule: Int?
-    /// The index of the zone. 0 is the default zone.
-    package var zone = 0
-    /// The number of the rule that says how the key is made (`CacheRules.keyRules`). Nil if the key is the URI.
-    package var keyRule: Int?
+    private var ruleNumber: UInt32 = 0
+    private var keyRuleNumber: UInt32 = 0
+    private var zoneIndex: UInt32 = 0
     package var use: CacheUse = []
     package var storage: StoragePolicy = .session
     /// Which of the responses that `storage` allows on the disk are written there.
     package var admission: AdmissionUse = .all
-    /// Replaces the lifetime that the origin gave. Nil if the origin's lifetime applies.
-    package var ttl: Seconds?
-    /// The longest lifetime. A shorter one from the origin counts. Nil if there is no bound.
-    package var ttlMax: Seconds?
-    /// The lifetime of a success for which the origin gave none. Nil if RFC 9111 decides.
-    package var ttlDefault: Seconds?
     /// Successes never change: they stay fresh as long as they are stored, and a client's `max-age` does not make Larder ask again.
     package var isImmutable = false
     /// A client's `Larder-Policy` gave the lifetime. It is stored with the response as if the origin had given it.
@@ -86,73 +80,106 @@ package struct CacheHandling: Sendable, Equatable {
     /// If false, responses are stored and reused in spite of `no-store`, `private`, `no-cache` and `must-revalidate`. `Vary: *` still
     /// prevents reuse.
     package var respectsCacheControl = true
-    /// The lifetime of a 404 or 410 for which the origin gave none. With zero, RFC 9111 decides.
-    package var negativeTTL: Seconds = .zero
     /// Store responses with `Set-Cookie` if they have any explicit lifetime, not only with `public` or `s-maxage`.
     package var storesCookies = false
-    /// The names of cookies that are not stored. A response that sets no others counts as one that sets none.
-    package var droppedCookies: [[UInt8]] {
-        get { rare?.settings.droppedCookies ?? [] }
-        set { changeRare { $0.droppedCookies = newValue } }
-    }
     package var authorization: AuthorizationUse = .standard
-    /// What proves a body before the response is stored. Nil if nothing has to.
-    package var digest: DigestRule? {
-        get { rare?.settings.digest }
-        set { changeRare { $0.digest = newValue } }
-    }
-    /// What the response offers, for `minimumAge`. Nil if it offers no releases.
-    package var release: ReleaseKind? {
-        get { rare?.settings.release }
-        set { changeRare { $0.release = newValue } }
-    }
-    /// How old releases have to be. Nil if they may be of any age.
-    package var minimumAge: MinimumAge? {
-        get { rare?.settings.minimumAge }
-        set { changeRare { $0.minimumAge = newValue } }
-    }
-    /// What few rules say. Behind one reference, because requests copy the handling many times, and each list would be retained each time.
-    private var rare: Rare?
     /// Obey targeted fields (RFC 9213).
     package var heedsTargetedFields = false
-    /// The largest body that is stored, in bytes. Nil: the zone's limit applies.
-    package var objectSizeMax: UInt64?
     package var ranges: RangeUse = .sparse
-    /// Whether a part that answers a client's range request may be stored.
-    /// The digest of a part says nothing, so a rule with a digest stores whole responses only.
-    package var storesParts: Bool { ranges != .pass && digest == nil }
     package var compression: CompressionUse = .no
+    /// A rule or the zone says something that is in `HandlingParticulars`.
+    package var hasParticulars = false
+    /// A body must be proven by its digest before it is stored.
+    package var provesBodies = false
+    private var ttlOrNone = OptionalCount()
+    private var ttlMaxOrNone = OptionalCount()
+    private var ttlDefaultOrNone = OptionalCount()
+    private var objectSizeMaxOrNone = OptionalCount()
+    /// The lifetime of a 404 or 410 for which the origin gave none. With zero, RFC 9111 decides.
+    package var negativeTTL: Seconds = .zero
 
     package init() {}
 
-    private struct RareSettings: Sendable, Equatable {
-        var droppedCookies: [[UInt8]] = []
-        var digest: DigestRule?
-        var release: ReleaseKind?
-        var minimumAge: MinimumAge?
+    /// The number of the rule that decided, from 1. Nil if no rule matched, and the settings of the zone apply.
+    package var rule: Int? {
+        get { ruleNumber == 0 ? nil : Int(ruleNumber) }
+        set { ruleNumber = UInt32(newValue ?? 0) }
+    }
+    /// The index of the zone. 0 is the default zone.
+    package var zone: Int {
+        get { Int(zoneIndex) }
+        set { zoneIndex = UInt32(newValue) }
+    }
+    /// The number of the rule that says how the key is made (`CacheRules.keyRules`). Nil if the key is the URI.
+    package var keyRule: Int? {
+        get { keyRuleNumber == 0 ? nil : Int(keyRuleNumber) }
+        set { keyRuleNumber = UInt32(newValue ?? 0) }
+    }
+    /// Replaces the lifetime that the origin gave. Nil if the origin's lifetime applies.
+    package var ttl: Seconds? {
+        get { ttlOrNone.value.map { Seconds($0) } }
+        set { ttlOrNone.value = newValue?.count }
+    }
+    /// The longest lifetime. A shorter one from the origin counts. Nil if there is no bound.
+    package var ttlMax: Seconds? {
+        get { ttlMaxOrNone.value.map { Seconds($0) } }
+        set { ttlMaxOrNone.value = newValue?.count }
+    }
+    /// The lifetime of a success for which the origin gave none. Nil if RFC 9111 decides.
+    package var ttlDefault: Seconds? {
+        get { ttlDefaultOrNone.value.map { Seconds($0) } }
+        set { ttlDefaultOrNone.value = newValue?.count }
+    }
+    /// The largest body that is stored, in bytes. Nil: the zone's limit applies.
+    package var objectSizeMax: UInt64? {
+        get { objectSizeMaxOrNone.value.map { UInt64($0) } }
+        set { objectSizeMaxOrNone.value = newValue.map { Int64(clamping: $0) } }
     }
 
-    private final class Rare: Sendable, Equatable {
-        let settings: RareSettings
-
-        init(_ settings: RareSettings) { self.settings = settings }
-
-        static func == (a: Rare, b: Rare) -> Bool { a === b || a.settings == b.settings }
-    }
-
-    private mutating func changeRare(_ change: (inout RareSettings) -> Void) {
-        var settings = rare?.settings ?? RareSettings()
-        change(&settings)
-        rare = settings == RareSettings() ? nil : Rare(settings)
-    }
+    /// Whether a part that answers a client's range request may be stored.
+    /// The digest of a part says nothing, so a rule with a digest stores whole responses only.
+    package var storesParts: Bool { ranges != .pass && !provesBodies }
 
     /// Whether the handling may change what the origin said about the reuse of a response with this status.
     func changesTerms(_ status: UInt16) -> Bool {
-        ttl != nil || ttlMax != nil || ttlDefault != nil || isImmutable || !respectsCacheControl
+        ttlOrNone.isGiven || ttlMaxOrNone.isGiven || ttlDefaultOrNone.isGiven || isImmutable || !respectsCacheControl
             || authorization != .standard
             || (negativeTTL > .zero && (status == 404 || status == 410))
     }
 
     /// Whether a response with this status never changes.
     func isImmutable(_ status: UInt16) -> Bool { isImmutable && isSuccessWithContent(status) }
+}
+
+/// A number that may be missing, in the room of one.
+private struct OptionalCount: Sendable, Equatable {
+    private var count = Int64.min
+
+    var isGiven: Bool { count != .min }
+    var value: Int64? {
+        get { isGiven ? count : nil }
+        set { count = newValue ?? .min }
+    }
+}
+
+/// What few rules and zones say about the responses that they match, and what needs references.
+package final class HandlingParticulars: Sendable {
+    /// The names of cookies that are not stored. A response that sets no others counts as one that sets none.
+    package let droppedCookies: [[UInt8]]
+    /// What proves a body before the response is stored. Nil if nothing has to.
+    package let digest: DigestRule?
+    /// What the response offers, for `minimumAge`. Nil if it offers no releases.
+    package let release: ReleaseKind?
+    /// How old releases have to be. Nil if they may be of any age.
+    package let minimumAge: MinimumAge?
+
+    package init(
+        droppedCookies: [[UInt8]] = [], digest: DigestRule? = nil, release: ReleaseKind? = nil,
+        minimumAge: MinimumAge? = nil
+    ) {
+        self.droppedCookies = droppedCookies
+        self.digest = digest
+        self.release = release
+        self.minimumAge = minimumAge
+    }
 }

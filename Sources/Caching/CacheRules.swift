@@ -20,6 +20,7 @@ package struct CacheRules: Sendable, Equatable {
     /// The handling in each zone if no rule matches.
     private let zoneHandlings: [CacheHandling]
     private let zoneOfRule: [Int]
+    private let zoneChanges: [HandlingChanges]
     private let policyClients: [AddressRange]
 
     /// True if every request gets the default handling and its URI is its key. Then no other member has to be consulted.
@@ -48,6 +49,7 @@ package struct CacheRules: Sendable, Equatable {
         zoneNames = names
         zoneHandlings =
             [defaultHandling] + zones.enumerated().map { $1.handling(index: $0 + 1, defaultHandling: defaultHandling) }
+        zoneChanges = [HandlingChanges()] + zones.map(\.changes)
         zoneOfRule = rules.map { rule in
             guard let name = rule.zone else { return 0 }
             guard let index = names.firstIndex(of: name) else { preconditionFailure("no zone is called \(name)") }
@@ -94,6 +96,16 @@ package struct CacheRules: Sendable, Equatable {
     /// How the key of such a request is made. Returns nil if it is the URI.
     package func keyRules(for handling: CacheHandling) -> KeyRules? {
         handling.keyRule.flatMap { rules[$0 - 1].key }
+    }
+
+    /// What the rule and the zone of such a handling say beyond it. Returns nil if they say nothing.
+    package func particulars(of handling: CacheHandling) -> HandlingParticulars? {
+        guard handling.hasParticulars else { return nil }
+        let zone = zoneChanges[handling.zone]
+        let rule = handling.rule.map { rules[$0 - 1].changes }
+        return HandlingParticulars(
+            droppedCookies: rule?.droppedCookies ?? zone.droppedCookies ?? [], digest: rule?.digest ?? zone.digest,
+            release: rule?.release ?? zone.release, minimumAge: rule?.minimumAge ?? zone.minimumAge)
     }
 
     /// Whether the `Larder-Policy` of this client is obeyed.

@@ -15,6 +15,8 @@ package struct CachedResponse: Sendable, Equatable {
     package private(set) var requestTime: WallTime
     /// Everything that `reuse` looks at, in integers: it can be copied without retaining anything.
     package private(set) var terms: ReuseTerms
+    /// No rule had a part in the terms.
+    private var hasTermsOfOrigin: Bool
 
     package var status: UInt16 { lasting.status }
     /// The directives that count: those of `Cache-Control` or a targeted field, without what the handling overrides.
@@ -61,6 +63,7 @@ package struct CachedResponse: Sendable, Equatable {
         given = times.given
         lifetime = times.lifetime
         terms = times.terms
+        hasTermsOfOrigin = isByOrigin(lasting.directives, given, lifetime, terms)
     }
 
     /// Returns the response with renewed fields if only those changed that say when, and none that says what or for whom. Returns nil if
@@ -83,6 +86,7 @@ package struct CachedResponse: Sendable, Equatable {
         result.given = times.given
         result.lifetime = times.lifetime
         result.terms = times.terms
+        result.hasTermsOfOrigin = isByOrigin(directives, times.given, times.lifetime, times.terms)
         return result
     }
 
@@ -116,26 +120,36 @@ package struct CachedResponse: Sendable, Equatable {
         terms = try ReuseTerms(from: &form)
         lasting = LastingPart(
             status, directives, hasOriginDirectives: hasOriginDirectives, fields, received: terms.responseTime)
+        hasTermsOfOrigin = isByOrigin(directives, given, lifetime, terms)
     }
 
     /// The response under the rules that are in force now: lifetimes are judged when a response is read, so that a change of the rules holds
     /// for what is stored already.
     package func judged(by handling: CacheHandling) -> CachedResponse {
-        if hasTermsOfOrigin, !handling.changesTerms(status) { return self }
+        guard isChanged(by: handling) else { return self }
         var result = self
-        result.lifetime = adjustedLifetime(given, status: status, isPublic: directives.isPublic, handling: handling)
-        result.terms = terms.judged(
-            result.lifetime, noCache: directives.noCache || handling.authorization == .validate,
-            allowsAuthorization: Caching.allowsAuthorization(directives, handling),
-            immutable: directives.immutable || handling.isImmutable(status))
+        result.lifetime = lifetime(under: handling)
+        result.terms = terms(with: result.lifetime, handling)
+        result.hasTermsOfOrigin = isByOrigin(directives, given, result.lifetime, result.terms)
         return result
     }
 
-    /// No rule had a part in the terms.
-    private var hasTermsOfOrigin: Bool {
-        lifetime == given && terms.noCache == directives.noCache
-            && terms.allowsAuthorization == Caching.allowsAuthorization(directives)
-            && terms.immutable == directives.immutable
+    /// The terms of `judged(by:)`, without a copy of what they are part of.
+    package func terms(under handling: CacheHandling) -> ReuseTerms {
+        isChanged(by: handling) ? terms(with: lifetime(under: handling), handling) : terms
+    }
+
+    private func isChanged(by handling: CacheHandling) -> Bool { !hasTermsOfOrigin || handling.changesTerms(status) }
+
+    private func lifetime(under handling: CacheHandling) -> FreshnessLifetime {
+        adjustedLifetime(given, status: status, isPublic: directives.isPublic, handling: handling)
+    }
+
+    private func terms(with lifetime: FreshnessLifetime, _ handling: CacheHandling) -> ReuseTerms {
+        terms.judged(
+            lifetime, noCache: directives.noCache || handling.authorization == .validate,
+            allowsAuthorization: allowsAuthorization(directives, handling),
+            immutable: directives.immutable || handling.isImmutable(status))
     }
 
     /// The terms are the same under every handling without rules, so the short path can use them. That of a 404 or 410 depends on
@@ -161,6 +175,14 @@ package struct CachedResponse: Sendable, Equatable {
         result.terms = terms.outdated()
         return result
     }
+}
+
+/// Whether the terms are what the origin's directives and lifetime make of them.
+private func isByOrigin(
+    _ directives: ResponseDirectives, _ given: FreshnessLifetime, _ lifetime: FreshnessLifetime, _ terms: ReuseTerms
+) -> Bool {
+    lifetime == given && terms.noCache == directives.noCache && terms.immutable == directives.immutable
+        && terms.allowsAuthorization == allowsAuthorization(directives)
 }
 
 /// What a response says about its content and whom it is for.

@@ -38,14 +38,16 @@ package struct HandlingChanges: Sendable, Equatable {
         if let negativeTTL { handling.negativeTTL = negativeTTL }
         if let objectSizeMax { handling.objectSizeMax = objectSizeMax }
         if let storesCookies { handling.storesCookies = storesCookies }
-        if let droppedCookies { handling.droppedCookies = droppedCookies }
         if let authorization { handling.authorization = authorization }
-        if let digest { handling.digest = digest }
-        if let release { handling.release = release }
-        if let minimumAge { handling.minimumAge = minimumAge }
         if let ranges { handling.ranges = ranges }
         if let compression { handling.compression = compression }
+        if hasParticulars { handling.hasParticulars = true }
+        if digest != nil { handling.provesBodies = true }
     }
+
+    /// Whether any setting is part of `HandlingParticulars`.
+    var hasParticulars: Bool { droppedCookies != nil || digest != nil || minimumAge != nil }
+
     /// Whether any setting is about lifetimes.
     var concernsLifetime: Bool {
         ttl != nil || ttlMax != nil || ttlDefault != nil || isImmutable != nil || negativeTTL != nil

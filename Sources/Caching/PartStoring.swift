@@ -23,7 +23,8 @@ package enum PartStoring: Sendable {
 /// belongs, and it must have a strong validator, because a part that cannot be combined is of little use (§3.4).
 package func decideStoringPart(
     of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy,
-    handling: CacheHandling = CacheHandling(), requestTime: WallTime, responseTime: WallTime
+    handling: CacheHandling = CacheHandling(), particulars: HandlingParticulars? = nil, requestTime: WallTime,
+    responseTime: WallTime
 ) -> PartStoring {
     guard status == 206, request.method == .get, request.hasRange else { return .doNotStore(.partialContent) }
     guard handling.storesParts else { return .doNotStore(.policy) }
@@ -33,8 +34,8 @@ package func decideStoringPart(
     if request.hasIfRange, !fields.contains(.contentType) { return .doNotStore(.partUnplaced) }
     let whole = fields.dropping { $0.name == .contentRange || $0.name == .contentLength }
     let decision = decideStoring(
-        of: request, status: 200, fields: whole, policy: policy, handling: handling, requestTime: requestTime,
-        responseTime: responseTime)
+        of: request, status: 200, fields: whole, policy: policy, handling: handling, particulars: particulars,
+        requestTime: requestTime, responseTime: responseTime)
     guard case .store(let cached) = decision else {
         if case .doNotStore(let reason) = decision { return .doNotStore(reason) }
         preconditionFailure("a decision is one of two")
@@ -42,7 +43,7 @@ package func decideStoringPart(
     guard cached.strongValidator != nil else { return .doNotStore(.partWeak) }
     return .store(
         StorablePart(
-            whole: cached, fields: storedFields(of: whole, as: cached, without: handling.droppedCookies), range: range,
+            whole: cached, fields: storedFields(of: whole, as: cached, without: particulars), range: range,
             total: total))
 }
 

@@ -34,7 +34,7 @@ package struct ReleaseRule: Sendable, Hashable {
     }
 }
 
-extension CacheHandling {
+extension HandlingParticulars {
     /// The rule about the age of what the response to a request offers. Nil if there is none.
     ///
     /// - Parameters:

@@ -7,11 +7,11 @@ package import Message
 /// client still gets all of them, because they are meant for it.
 /// - Parameters:
 ///   - response: what is known about the response, if anything: its directives may come from a targeted field.
-///   - cookies: the names of cookies that are not stored.
+///   - particulars: name the cookies that are not stored.
 package func storedFields(
-    of fields: Fields, as response: CachedResponse? = nil, without cookies: [[UInt8]] = []
+    of fields: Fields, as response: CachedResponse? = nil, without particulars: HandlingParticulars? = nil
 ) -> Fields {
-    let fields = fields.withoutCookies(cookies)
+    let fields = fields.withoutCookies(of: particulars)
     var unwanted = response?.directives ?? ResponseDirectives(fields)
     for value in fields.all(.connection) {
         forEachListElement(value) { unwanted.privateFields.append($0.map(asciiLowercased)) }

@@ -16,8 +16,8 @@ package enum StoringDecision: Sendable {
 ///   - target: the target of the request. Without it, the response to a POST is not stored (`answersGet`).
 package func decideStoring(
     of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy,
-    handling: CacheHandling = CacheHandling(), requestTime: WallTime, responseTime: WallTime,
-    target: TargetURI? = nil
+    handling: CacheHandling = CacheHandling(), particulars: HandlingParticulars? = nil, requestTime: WallTime,
+    responseTime: WallTime, target: TargetURI? = nil
 ) -> StoringDecision {
     if handling.use.contains(.noWrite) { return .doNotStore(.policy) }
     if let reason = objectionOfRequest(request, status, fields, target) { return .doNotStore(reason) }
@@ -29,7 +29,7 @@ package func decideStoring(
         ?? objectionOfDirectives(heeded.directives, handling, request)
     if let early { return .doNotStore(early) }
     if !handling.mayShare(status) { return .doNotStore(.aboutRequest) }
-    let fields = fields.withoutCookies(handling.droppedCookies)
+    let fields = fields.withoutCookies(of: particulars)
     let response = CachedResponse(
         status: status, fields: fields, heeded: heeded, requestTime: requestTime, responseTime: responseTime,
         policy: policy, handling: handling)
@@ -43,11 +43,12 @@ package func decideStoring(
 /// Returns only the decision.
 package func storability(
     of request: CacheRequest, status: UInt16, fields: Fields, policy: CachePolicy,
-    handling: CacheHandling = CacheHandling(), now: WallTime, target: TargetURI? = nil
+    handling: CacheHandling = CacheHandling(), particulars: HandlingParticulars? = nil, now: WallTime,
+    target: TargetURI? = nil
 ) -> Storability {
     switch decideStoring(
-        of: request, status: status, fields: fields, policy: policy, handling: handling, requestTime: now,
-        responseTime: now, target: target)
+        of: request, status: status, fields: fields, policy: policy, handling: handling, particulars: particulars,
+        requestTime: now, responseTime: now, target: target)
     {
     case .store: .store
     case .doNotStore(let reason): .doNotStore(reason)

@@ -70,6 +70,10 @@ package struct RouteTable: Sendable {
 
     /// Whether the origin is the one inside this process. It is reached on the default ports alone.
     package func isBuiltIn(_ origin: Origin) -> Bool {
-        origin.endpoint.host == builtIn && (origin.endpoint.port == 80 || origin.endpoint.port == 443)
+        // Asked for every request: what costs least comes first.
+        guard origin.endpoint.port == 80 || origin.endpoint.port == 443, let builtIn,
+            origin.endpoint.host.utf8.count == builtIn.utf8.count
+        else { return false }
+        return origin.endpoint.host == builtIn
     }
 }

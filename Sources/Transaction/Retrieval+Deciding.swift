@@ -22,8 +22,8 @@ extension Retrieval {
         }
         let decision = decideStoring(
             of: request.cache, status: head.status, fields: head.fields, policy: request.policy,
-            handling: head.handling, requestTime: askedAt, responseTime: head.receivedAt,
-            target: request.postTarget)
+            handling: head.handling, particulars: head.particulars, requestTime: askedAt,
+            responseTime: head.receivedAt, target: request.postTarget)
         switch decision {
         case .store(let cached):
             state = .storing(head, receiving(head, .store(cached), total: head.length))
@@ -80,7 +80,8 @@ extension Retrieval {
     private mutating func decidePart(_ head: Head, invalidates: Bool) -> Action {
         let decision = decideStoringPart(
             of: request.cache, status: head.status, fields: head.endToEnd ?? head.fields, policy: request.policy,
-            handling: head.handling, requestTime: askedAt, responseTime: head.receivedAt)
+            handling: head.handling, particulars: head.particulars, requestTime: askedAt,
+            responseTime: head.receivedAt)
         switch decision {
         case .doNotStore(let reason): return pass(head, notStored: reason, invalidates: invalidates)
         case .store(let part):

@@ -49,17 +49,20 @@ extension Retrieval {
         package let length: UInt64?
         /// How the rules say that a response of this type is handled.
         package let handling: CacheHandling
+        /// What the rules say beyond the handling.
+        package let particulars: HandlingParticulars?
         package let receivedAt: WallTime
 
         package init(
             status: UInt16, fields: Fields, endToEnd: Fields?, length: UInt64?, handling: CacheHandling,
-            receivedAt: WallTime
+            particulars: HandlingParticulars? = nil, receivedAt: WallTime
         ) {
             self.status = status
             self.fields = fields
             self.endToEnd = endToEnd
             self.length = length
             self.handling = handling
+            self.particulars = particulars
             self.receivedAt = receivedAt
         }
     }

@@ -23,7 +23,8 @@ struct HandlingTests {
     static let overrides: Change = { $0.respectsCacheControl = false }
     static let hour: Change = { $0.ttl = seconds(3600) }
     static let overridesForAnHour: Change = { ($0.respectsCacheControl, $0.ttl) = (false, seconds(3600)) }
-    static let cookies = [Array("a".utf8), Array("b".utf8)]
+    /// Of the rows whose handling has any.
+    static let particulars = HandlingParticulars(droppedCookies: [Array("a".utf8), Array("b".utf8)])
     static func shared(_ use: AuthorizationUse) -> Change { { $0.authorization = use } }
     static let credentials = ["Authorization: Basic x"]
 
@@ -63,13 +64,13 @@ struct HandlingTests {
             "which a negative one is not", { ($0.storesCookies, $0.negativeTTL) = (true, seconds(9)) }, 404,
             gives: ["Set-Cookie: a"], then: .setCookie),
         Storing(
-            "cookies that are named do not count", { $0.droppedCookies = cookies },
+            "cookies that are named do not count", { $0.hasParticulars = true },
             gives: ["Cache-Control: max-age=9", "Set-Cookie: a=1", "Set-Cookie: b=2; Path=/"], then: nil),
         Storing(
-            "any other does", { $0.droppedCookies = cookies },
+            "any other does", { $0.hasParticulars = true },
             gives: ["Cache-Control: max-age=9", "Set-Cookie: a=1", "Set-Cookie: c=2"], then: .setCookie),
         Storing(
-            "their case matters", { $0.droppedCookies = cookies },
+            "their case matters", { $0.hasParticulars = true },
             gives: ["Cache-Control: max-age=9", "Set-Cookie: A=1"],
             then: .setCookie),
         Storing(
@@ -115,7 +116,8 @@ struct HandlingTests {
         row.change(&handling)
         let decision = storability(
             of: CacheRequest(method: .get, fields: fields(row.request)), status: row.status,
-            fields: fields(row.response), policy: CachePolicy(), handling: handling, now: noon)
+            fields: fields(row.response), policy: CachePolicy(), handling: handling,
+            particulars: handling.hasParticulars ? Self.particulars : nil, now: noon)
         #expect(decision == row.reason.map { .doNotStore($0) } ?? .store, "\(row.rule)")
     }
 

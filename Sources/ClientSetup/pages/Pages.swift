@@ -1,7 +1,7 @@
 package import Message
 
 /// The pages of the proxy port, which set up a machine that is to use the proxy. They are read-only; nothing else is answered there.
-package struct Pages: Sendable {
+package final class Pages: Sendable {
     package enum Name: String, CaseIterable, Sendable {
         /// Larder's roots.
         case authority = "/ca.pem"

@@ -24,7 +24,13 @@ final class OwnedRequest: ReceivedRequest {
     /// The zone in which the request is looked up and its response is stored.
     private(set) var zone: Zone
     /// What the rules say, as far as the request alone decides it.
-    private(set) var handling: CacheHandling
+    ///
+    /// Reading and setting it calls nothing: the unchecked access is exclusive.
+    private(set) var handling: CacheHandling {
+        get { unsafe uncheckedHandling }
+        set { unsafe uncheckedHandling = newValue }
+    }
+    @exclusivity(unchecked) private var uncheckedHandling: CacheHandling
     /// What the rules say of the age of what the response offers. Nil where they say nothing.
     private(set) var releaseRule: ReleaseRule?
     var tier: Tiers { zone.tier }
@@ -48,7 +54,7 @@ final class OwnedRequest: ReceivedRequest {
     ) {
         self.identity = identity
         self.zone = zone
-        self.handling = handling
+        unsafe uncheckedHandling = handling
         self.cache = cache
         uri = keyBytes
         self.keyBytes = keyBytes
@@ -91,7 +97,7 @@ final class OwnedRequest: ReceivedRequest {
         handling = rules.handling(of: access, clientPolicy: clientPolicy(rules))
         precondition(zones.indices.contains(handling.zone), "the zones and the rules belong to one snapshot")
         zone = zones[handling.zone]
-        releaseRule = handling.minimumAge == nil ? nil : releaseRule(by: rules)
+        releaseRule = handling.hasParticulars ? releaseRule(by: rules) : nil
         snapshotOfTypes = rules.dependOnType ? snapshot : nil
         let compresses = handling.compression != .no || rules.dependOnType
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
@@ -126,12 +132,13 @@ final class OwnedRequest: ReceivedRequest {
     /// The terms of a stored response under the rules that hold for this request.
     func terms(of record: StoredResponse) -> ReuseTerms {
         let handling = snapshotOfTypes.map { self.handling(of: record, by: $0) } ?? handling
-        return record.cached.judged(by: handling).terms
+        return record.cached.terms(under: handling)
     }
 
     private func releaseRule(by rules: CacheRules) -> ReleaseRule? {
         guard let path = access.path, let number = handling.rule else { return nil }
-        return handling.releaseRule(path: path, conditions: rules.rules[number - 1].conditions)
+        return rules.particulars(of: handling)?.releaseRule(
+            path: path, conditions: rules.rules[number - 1].conditions)
     }
 
     private func clientPolicy(_ rules: CacheRules) -> HandlingChanges? {

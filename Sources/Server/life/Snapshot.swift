@@ -28,6 +28,11 @@ package final class Snapshot: Sendable {
     /// What the proxy port answers to clients that are to be set up.
     package let pages: Pages
 
+    /// What the rules say beyond a handling. Nil for most: then the rules are not even read.
+    func particulars(of handling: CacheHandling) -> HandlingParticulars? {
+        handling.hasParticulars ? cacheRules.particulars(of: handling) : nil
+    }
+
     /// - Parameters:
     ///   - users: the users of `access.authentication.basic`. Nil: no user, so every password is wrong.
     ///   - interceptor: made with the authority of `intercept.ca`; nil without one.

@@ -7,8 +7,10 @@ import Transaction
 extension Fetch {
     /// Prepares the proof of the body, if a rule asks for one. Returns false if the body cannot be proven. Then the response is passed on and
     /// not stored.
-    func mayProve(_ response: ReceivedResponse, _ handling: CacheHandling) -> Bool {
-        guard let rule = handling.digest else { return true }
+    func mayProve(
+        _ response: ReceivedResponse, _ handling: CacheHandling, _ particulars: HandlingParticulars?
+    ) -> Bool {
+        guard let rule = particulars?.digest else { return true }
         // A proxy that changes content says so with a 203 (RFC 9110 §15.3.4).
         guard response.status != 203 else { return false }
         guard response.status == 200, let path = request.access.path,

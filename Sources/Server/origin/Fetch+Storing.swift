@@ -21,10 +21,11 @@ extension Fetch {
         let now = worker.wallTime
         let handling = request.handling(of: arrived.response.fields, by: snapshot)
         let fields = endToEndFields(arrived.response, now)
-        let kept = storedFields(of: fields, as: cached, without: handling.droppedCookies)
+        let particulars = snapshot.particulars(of: handling)
+        let kept = storedFields(of: fields, as: cached, without: particulars)
         let ownFields = kept.lines.count == fields.lines.count ? nil : fields
         let expected = incoming.body.missing.map { Int(clamping: $0) }
-        guard mayProve(arrived.response, handling) else {
+        guard mayProve(arrived.response, handling, particulars) else {
             worker.counters.add(.storingRefused)
             return feed(.notStored, arrived)
         }
@@ -376,7 +377,7 @@ extension Fetch {
     /// - Parameter update: end-to-end fields.
     private func renewed(_ stored: StoredResponse, by update: Fields, _ now: WallTime) -> StoredResponse {
         let handling = request.handling(of: stored, by: snapshot)
-        let update = update.withoutCookies(handling.droppedCookies)
+        let update = update.withoutCookies(of: snapshot.particulars(of: handling))
         var freshened = freshening(stored.fields, of: stored.cached, by: update, received: now)
         let times = stored.cached.renewed(
             freshened, requestTime: retrieval.requestTime, responseTime: now, policy: snapshot.cachePolicy,

@@ -229,10 +229,11 @@ extension Fetch {
         let arrived = unsafe Arrived(response, length, rest)
         let now = worker.wallTime
         let isRange = response.status == 206 && request.cache.hasRange
+        let handling = request.handling(of: response.fields, by: snapshot)
         let judged = Retrieval.Head(
             status: response.status, fields: response.fields, endToEnd: isRange ? endToEndFields(response, now) : nil,
-            length: incoming.body.missing, handling: request.handling(of: response.fields, by: snapshot),
-            receivedAt: now)
+            length: incoming.body.missing, handling: handling,
+            particulars: snapshot.particulars(of: handling), receivedAt: now)
         perform(retrieval.on(head: judged, staleMayServe: staleMayServe), arrived)
         // The action may have ended the fetch, asked for another connection, or closed the client's connection.
         guard isIn(.receiving) else { return }

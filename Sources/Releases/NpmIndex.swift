@@ -53,7 +53,7 @@ struct NpmIndex {
         try scanner.object { (scanner, name, start) throws(JSONError) in
             if try scanner.kind() != .string {
                 try scanner.skipValue()
-            } else if let time = parseTimestamp(try scanner.string()) {
+            } else if let time = parseTimestamp(try scanner.string().utf8) {
                 published[name] = published[name].map { max($0, time) } ?? time
             }
             times.append(Member(name: name, range: start..<scanner.position))

@@ -42,7 +42,7 @@ struct PythonIndex {
                 let value = try scanner.string()
                 if member == "filename" {
                     name = value
-                } else if let time = parseTimestamp(value) {
+                } else if let time = parseTimestamp(value.utf8) {
                     times.append(time)
                 } else {
                     isUndated = true

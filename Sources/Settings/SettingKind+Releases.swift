@@ -44,7 +44,7 @@ extension SettingKind where Value == WallTime {
     /// An instant, or a date for its first second in UTC.
     static var moment: SettingKind {
         .scalar(
-            "a date such as 2026-11-01, or a time such as 2026-11-01T12:00:00Z", parse: { parseTimestamp($0) },
+            "a date such as 2026-11-01, or a time such as 2026-11-01T12:00:00Z", parse: { parseTimestamp($0.utf8) },
             render: { utc($0) })
     }
 }

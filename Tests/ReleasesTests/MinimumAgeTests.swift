@@ -3,7 +3,7 @@ import Releases
 import Testing
 
 private let now = time("2026-11-23T12:00:00Z")
-private func time(_ text: String) -> WallTime { parseTimestamp(text)! }
+private func time(_ text: String) -> WallTime { parseTimestamp(text.utf8)! }
 
 @Suite("The minimum age of a release")
 struct MinimumAgeTests {

@@ -2,7 +2,7 @@ import Message
 import Releases
 import Testing
 
-private let now = parseTimestamp("2026-11-23T12:00:00Z")!
+private let now = parseTimestamp("2026-11-23T12:00:00Z".utf8)!
 
 private func filtered(
     _ text: String, _ kind: ReleaseKind, _ rule: MinimumAge = MinimumAge(age: Seconds(3 * 86_400)),
@@ -69,7 +69,7 @@ struct NpmIndexTests {
             #"{"versions":{"1.0.0":{},"2.0.0":{},"3.0.0":{}},"time":{"2.0.0":"2026-11-22","3.0.0":"2026-11-21"}}"#
         var result = try filtered(text, .npmIndex)
         #expect(result.withheld.map(\.release) == ["a 2.0.0", "a 3.0.0"])
-        #expect(result.changesAt == parseTimestamp("2026-11-24"))
+        #expect(result.changesAt == parseTimestamp("2026-11-24".utf8))
         #expect(result.undatedCount == 1)
         var rule = MinimumAge(age: Seconds(3 * 86_400))
         rule.isReportOnly = true
@@ -79,10 +79,10 @@ struct NpmIndexTests {
         rule.undated = .refuse
         #expect(try filtered(text, .npmIndex, rule).withheld.count == 3)
         rule.breakGlass = [
-            .init(package: PackagePattern("a")!, until: parseTimestamp("2026-11-23T13:00:00Z")!, why: "")
+            .init(package: PackagePattern("a")!, until: parseTimestamp("2026-11-23T13:00:00Z".utf8)!, why: "")
         ]
         result = try filtered(text, .npmIndex, rule)
-        #expect(result.text == nil && result.changesAt == parseTimestamp("2026-11-23T13:00:00Z"))
+        #expect(result.text == nil && result.changesAt == parseTimestamp("2026-11-23T13:00:00Z".utf8))
     }
 
     static let broken: [String] = [

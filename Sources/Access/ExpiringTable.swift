@@ -1,7 +1,7 @@
 /// A bounded table whose values all have the same lifetime, so that the oldest one always expires next.
 ///
 /// The caller passes the time, as a monotonic `Duration` since some fixed moment.
-struct ExpiringTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+package struct ExpiringTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Held: Sendable {
         var value: Value
         var expiry: Duration
@@ -15,22 +15,22 @@ struct ExpiringTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private var orderStart = 0
     private var lastTicket: UInt64 = 0
 
-    init(lifetime: Duration, countMax: Int) {
+    package init(lifetime: Duration, countMax: Int) {
         precondition(countMax > 0)
         self.lifetime = lifetime
         self.countMax = countMax
     }
 
-    var count: Int { held.count }
+    package var count: Int { held.count }
 
     /// Returns nil if the key is not in the table or has expired.
-    func value(_ key: Key, now: Duration) -> (value: Value, expiry: Duration)? {
+    package func value(_ key: Key, now: Duration) -> (value: Value, expiry: Duration)? {
         guard let found = held[key], found.expiry > now else { return nil }
         return (found.value, found.expiry)
     }
 
     /// Sets the value and starts its lifetime. Removes expired values, and the oldest ones if there are too many.
-    mutating func set(_ key: Key, _ value: Value, now: Duration) {
+    package mutating func set(_ key: Key, _ value: Value, now: Duration) {
         lastTicket += 1
         held[key] = Held(value: value, expiry: now + lifetime, ticket: lastTicket)
         order.append((key, lastTicket))

@@ -29,10 +29,10 @@ final class ObjectListing: Sendable {
 
     init(
         _ selection: Selection, zones: [(name: String, tier: Tiers)], now: WallTime,
-        key: (TargetURI) -> [UInt8] = \.normalised, hash: @escaping @Sendable ([UInt8]) -> StorageKey
+        keys: (TargetURI) -> [[UInt8]] = { [$0.normalised] }, hash: @escaping @Sendable ([UInt8]) -> StorageKey
     ) {
         self.hash = hash
-        matcher = SelectionMatcher(selection, now: now, key: key)
+        matcher = SelectionMatcher(selection, now: now, keys: keys)
         self.zones = zones.filter { [matcher] in matcher.mayBe(inZone: $0.name) }
         self.now = now
     }

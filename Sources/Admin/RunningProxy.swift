@@ -60,7 +60,7 @@ package final class RunningProxy: AdministeredProxy {
         let snapshot = proxy.snapshot
         let matcher = SelectionMatcher(
             request.selection, now: WallTime(secondsSinceEpoch: wallClockSeconds()),
-            key: { snapshot.keyBytes(toGet: $0) })
+            keys: { snapshot.keys(toGet: $0) })
         var sum = PurgeResult(records: 0, bytes: 0)
         for (name, tier) in proxy.storedZones where matcher.mayBe(inZone: name) {
             let result = Admin.purge(request, matcher, in: tier, key: { proxy.shared.key(of: $0) })
@@ -75,7 +75,7 @@ package final class RunningProxy: AdministeredProxy {
         let now = WallTime(secondsSinceEpoch: wallClockSeconds())
         let listing = ObjectListing(
             selection, zones: proxy.storedZones, now: now,
-            key: { [snapshot = proxy.snapshot] in snapshot.keyBytes(toGet: $0) },
+            keys: { [snapshot = proxy.snapshot] in snapshot.keys(toGet: $0) },
             hash: { [shared = proxy.shared] in shared.key(of: $0) })
         return { listing.nextPage() }
     }

@@ -7,8 +7,9 @@ import Storage
 /// Tells whether a selection includes a stored response. Prepares the conditions once, because they are checked often.
 struct SelectionMatcher: Sendable {
     private enum URIRule: Sendable {
-        /// The URI, and the key under which the rules of the cache store it.
-        case exactly([UInt8], key: [UInt8])
+        /// The URI, and the keys under which the rules of the cache store it, without what follows "#" there: one purge removes what is stored
+        /// for each credential, and what was fetched with signatures.
+        case exactly([[UInt8]])
         case prefix([UInt8])
         /// The text is not a URI, so nothing is stored under it.
         case nothing
@@ -17,12 +18,12 @@ struct SelectionMatcher: Sendable {
     private var uris: [URIRule] = []
     private let now: WallTime
 
-    /// - Parameter key: returns the key under which the proxy stores a GET of the URI.
-    init(_ selection: Selection, now: WallTime, key: (TargetURI) -> [UInt8] = \.normalised) {
+    /// - Parameter keys: returns the keys under which the proxy stores a GET of the URI.
+    init(_ selection: Selection, now: WallTime, keys: (TargetURI) -> [[UInt8]] = { [$0.normalised] }) {
         self.selection = selection
         self.now = now
         if let url = selection.url {
-            uris.append(TargetURI(url.utf8).map { .exactly($0.normalised, key: key($0)) } ?? .nothing)
+            uris.append(TargetURI(url.utf8).map { .exactly(([$0.normalised] + keys($0)).map(uriOfKey)) } ?? .nothing)
         }
         if let prefix = selection.prefix { uris.append(.prefix(normalisedPrefix(prefix))) }
     }
@@ -35,7 +36,7 @@ struct SelectionMatcher: Sendable {
         uris.allSatisfy { rule in
             switch rule {
             case .nothing: false
-            case .exactly(let wanted, let key): uri == wanted || uri == key
+            case .exactly(let wanted): wanted.contains(uriOfKey(uri))
             case .prefix(let prefix): uri.starts(with: prefix)
             }
         } && (selection.host.map { matchesHost($0, uri) } ?? true)
@@ -78,6 +79,8 @@ struct SelectionMatcher: Sendable {
         return true
     }
 }
+
+private func uriOfKey(_ key: [UInt8]) -> [UInt8] { Array(key.prefix { $0 != UInt8(ascii: "#") }) }
 
 /// Normalises a prefix that is a URI itself, so that `HTTP://Example.org` finds `http://example.org/`.
 private func normalisedPrefix(_ text: String) -> [UInt8] {

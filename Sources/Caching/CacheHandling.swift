@@ -83,6 +83,7 @@ package struct CacheHandling: Sendable, Equatable {
     /// Store responses with `Set-Cookie` if they have any explicit lifetime, not only with `public` or `s-maxage`.
     package var storesCookies = false
     package var authorization: AuthorizationUse = .standard
+    package var folding: Folding = .none
     /// Obey targeted fields (RFC 9213).
     package var heedsTargetedFields = false
     package var ranges: RangeUse = .sparse
@@ -143,12 +144,20 @@ package struct CacheHandling: Sendable, Equatable {
     /// Whether the handling may change what the origin said about the reuse of a response with this status.
     func changesTerms(_ status: UInt16) -> Bool {
         ttlOrNone.isGiven || ttlMaxOrNone.isGiven || ttlDefaultOrNone.isGiven || isImmutable || !respectsCacheControl
-            || authorization != .standard
+            || authorization != .standard || folding == .unproven
             || (negativeTTL > .zero && (status == 404 || status == 410))
     }
 
     /// Whether a response with this status never changes.
     func isImmutable(_ status: UInt16) -> Bool { isImmutable && isSuccessWithContent(status) }
+}
+
+/// Whether the key leaves out a signature, and then whether the client has proven its access.
+package enum Folding: Sendable {
+    case none
+    case proven
+    /// The origin has to be asked with the client's own address before anything that is stored is served.
+    case unproven
 }
 
 /// A number that may be missing, in the room of one.

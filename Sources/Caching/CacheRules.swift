@@ -90,6 +90,11 @@ package struct CacheRules: Sendable, Equatable {
             result = handling(by: index, zone: requested.zone)
         }
         result.keyRule = requested.keyRule
+        if requested.folding != .none {
+            result.fold(
+                isProven: requested.folding == .proven, standsForImmutable: requested.isImmutable,
+                provesBodies: requested.provesBodies)
+        }
         return applying(clientPolicy, to: result)
     }
 

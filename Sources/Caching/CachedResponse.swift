@@ -147,7 +147,7 @@ package struct CachedResponse: Sendable, Equatable {
 
     private func terms(with lifetime: FreshnessLifetime, _ handling: CacheHandling) -> ReuseTerms {
         terms.judged(
-            lifetime, noCache: directives.noCache || handling.authorization == .validate,
+            lifetime, noCache: directives.noCache || handling.asksForAccess,
             allowsAuthorization: allowsAuthorization(directives, handling),
             immutable: directives.immutable || handling.isImmutable(status))
     }

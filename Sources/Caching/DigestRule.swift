@@ -26,11 +26,27 @@ package struct DigestRule: Sendable, Hashable {
     }
 }
 
+/// The digest that a body must have.
+package struct ExpectedDigest: Sendable, Hashable {
+    package let algorithm: DigestRule.Algorithm
+    /// Lower-case hexadecimal digits.
+    package let digits: [UInt8]
+
+    package init(_ algorithm: DigestRule.Algorithm, _ digits: [UInt8]) {
+        self.algorithm = algorithm
+        self.digits = digits
+    }
+}
+
 extension DigestRule {
-    /// The digest in lower-case hexadecimal digits that the body of the response must have. Returns nil if neither path nor field tells.
+    /// The digest that the body of the response must have. Returns nil if neither path nor field tells.
     ///
     /// - Parameter conditions: those of the rule that matched.
-    package func expected(path: ArraySlice<UInt8>, conditions: RuleConditions, response: Fields) -> [UInt8]? {
+    package func expected(path: ArraySlice<UInt8>, conditions: RuleConditions, response: Fields) -> ExpectedDigest? {
+        digits(path: path, conditions: conditions, response: response).map { ExpectedDigest(algorithm, $0) }
+    }
+
+    private func digits(path: ArraySlice<UInt8>, conditions: RuleConditions, response: Fields) -> [UInt8]? {
         switch source {
         case .path:
             return conditions.paths.lazy.compactMap { $0.hexDigits(algorithm.hexCount, in: path) }.first.map {

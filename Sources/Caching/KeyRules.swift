@@ -11,11 +11,18 @@ package struct KeyRules: Sendable, Equatable {
     package var sortsQuery: Bool
     /// Replaces host and port, in lower case: all hosts that the rule matches share one key for each path.
     package var host: String?
+    /// The parameters that are part of a signature at these hosts, beyond those of the known schemes. They and those are left out of the key
+    /// where a client has proven its access (`SignedAddress`). Nil: signatures are part of the key. `apply` leaves them alone.
+    package var signature: [ParameterPattern]?
 
-    package init(query: QuerySelection = .all, sortsQuery: Bool = false, host: String? = nil) {
+    package init(
+        query: QuerySelection = .all, sortsQuery: Bool = false, host: String? = nil,
+        signature: [ParameterPattern]? = nil
+    ) {
         self.query = query
         self.sortsQuery = sortsQuery
         self.host = host
+        self.signature = signature
     }
 
     /// Changes the normalised URI that begins at `start` into the key. Allocates nothing unless it sorts or replaces a host.

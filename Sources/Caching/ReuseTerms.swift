@@ -9,7 +9,7 @@ package struct ReuseTerms: Sendable, Equatable {
     package let staleWhileRevalidate: Seconds
     /// How long after its lifetime it may be served if the origin fails (RFC 9111 §4.2.4, RFC 5861 §4). Zero if not at all.
     package let staleOnError: Seconds
-    /// `no-cache` without a field list, or `authorization: validate`: never serve it without validation.
+    /// `no-cache` without a field list, or access is proven by asking: never serve it without validation.
     package private(set) var noCache: Bool
     /// `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache`: never serve it stale (§4.2.4).
     package let forbidsStale: Bool
@@ -34,7 +34,7 @@ package struct ReuseTerms: Sendable, Equatable {
         self.forbidsStale = forbidsStale
         staleWhileRevalidate = forbidsStale ? .zero : directives.staleWhileRevalidate ?? .zero
         staleOnError = forbidsStale ? .zero : directives.staleIfError ?? policy.staleOnErrorMax
-        noCache = directives.noCache || handling.authorization == .validate
+        noCache = directives.noCache || handling.asksForAccess
         needsValidation = noCache
         allowsAuthorization = Caching.allowsAuthorization(directives, handling)
         immutable = directives.immutable || handling.isImmutable(status)

@@ -32,7 +32,7 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
     }
 
     /// The present time. It advances in steps of a scheduler tick (1 to 4 ms), and is cheap to read.
-    static func read() -> MonotonicTime {
+    package static func read() -> MonotonicTime {
         let time = readClock(CLOCK_MONOTONIC_COARSE)
         return MonotonicTime(nanoseconds: UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec))
     }

@@ -19,6 +19,13 @@ extension SettingKind where Value == [WrittenZone] {
 
 @Sendable
 func readRule(_ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]) -> CacheRule? {
+    readRule(node, number: number, isOfRecipe: false, &problems)
+}
+
+/// - Parameter isOfRecipe: the hosts come from the use of the recipe.
+func readRule(
+    _ node: ConfigurationNode, number: Int, isOfRecipe: Bool, _ problems: inout [SettingProblem]
+) -> CacheRule? {
     let expected = "keys such as match: { … } and policy: …"
     guard var reader = MappingReader(node, expected: expected, problems: &problems) else { return nil }
     var rule = CacheRule(number: number, line: node.line)
@@ -40,8 +47,13 @@ func readRule(_ node: ConfigurationNode, number: Int, _ problems: inout [Setting
             "digest", "each path of match must have the digest",
             hint: "add match: { path: \"…{hex:\(digest.algorithm.hexCount)}…\" }")
     }
-    if rule.key?.host != nil, rule.conditions.hosts.isEmpty || rule.conditions.hosts.contains(.any) {
-        reader.refuse("key", "host replaces other hosts, so match must name them", hint: "add match: { host: … }")
+    if rule.conditions.hosts.isEmpty || rule.conditions.hosts.contains(.any) {
+        let hint = "add match: { host: … }"
+        if rule.key?.host != nil {
+            reader.refuse("key", "host replaces other hosts, so match must name them", hint: hint)
+        } else if rule.key?.signature != nil, !isOfRecipe {
+            reader.refuse("key", "hosts sign their addresses, so match must name them", hint: hint)
+        }
     }
     return reader.finish("key", into: &problems) ? rule : nil
 }

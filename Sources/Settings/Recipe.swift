@@ -60,6 +60,8 @@ package struct RecipeUse: Sendable, Equatable {
         var rule = rule
         rule.conditions.hosts = hosts
         rule.zone = zone
+        // What the stores of an ecosystem sign is one thing, whatever its signature.
+        rule.key = rule.key ?? KeyRules(signature: [])
         rule.changes.authorization = authorization ?? rule.changes.authorization
         if rule.changes.release != nil { rule.changes.minimumAge = minimumAge ?? rule.changes.minimumAge }
         rule.recipe = name

@@ -41,15 +41,15 @@ private func readRecipe(_ node: ConfigurationNode, name: String, _ problems: ino
 /// A rule of a recipe says what it is about, and names paths. Hosts, zones and keys are for the configuration to say.
 @Sendable
 private func readRecipeRule(_ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]) -> CacheRule? {
-    guard let rule = readRule(node, number: number, &problems) else { return nil }
+    guard let rule = readRule(node, number: number, isOfRecipe: true, &problems) else { return nil }
     let conditions = rule.conditions
     var allowed = RuleConditions()
     (allowed.paths, allowed.methods) = (conditions.paths, conditions.methods)
     let message: String? =
         if conditions != allowed || conditions.paths.isEmpty {
             "the match of a recipe's rule has path, and method if need be"
-        } else if rule.zone != nil || rule.key != nil {
-            "a recipe has neither zone nor key"
+        } else if rule.zone != nil || (rule.key.map { $0 != KeyRules(signature: $0.signature ?? []) } ?? false) {
+            "a recipe has no zone, and its keys leave out nothing but signatures"
         } else if rule.note == nil {
             "note is missing"
         } else { nil }

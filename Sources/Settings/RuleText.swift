@@ -91,6 +91,7 @@ extension KeyRules {
         }
         if sortsQuery { parts.append(("key.sort", flagText(true))) }
         if let host { parts.append(("key.host", [host])) }
+        if let signature { parts.append(("key.signature", ["known"] + signature.map { "\($0)" })) }
         return parts
     }
 }

@@ -55,7 +55,7 @@ extension SettingKind where Value == RuleConditions {
 extension SettingKind where Value == KeyRules {
     static var keyRules: SettingKind {
         SettingKind(
-            allowed: "drop: or keep: …, sort: yes, host: …",
+            allowed: "drop: or keep: …, sort: yes, host: …, signature: …",
             read: { node, problems in
                 guard var reader = MappingReader(node, expected: "keys such as drop: …", problems: &problems) else {
                     return nil
@@ -64,11 +64,25 @@ extension SettingKind where Value == KeyRules {
                 let kept = reader.value("keep", SettingKind<ParameterPattern>.parameter.list())
                 let sorts = reader.value("sort", .flag) ?? false
                 let host = reader.value("host", .keyHost)
+                let signature = reader.value("signature", .signature)
                 if dropped != nil { reader.refuse("keep", "drop and keep cannot be combined") }
                 guard reader.finish("key", into: &problems) else { return nil }
                 let query: QuerySelection = dropped.map { .dropping($0) } ?? kept.map { .keeping($0) } ?? .all
-                return KeyRules(query: query, sortsQuery: sorts, host: host)
+                return KeyRules(query: query, sortsQuery: sorts, host: host, signature: signature)
             }, render: { "\($0)" })
+    }
+}
+
+extension SettingKind where Value == [ParameterPattern] {
+    /// `known`, or names of parameters beyond those that are known.
+    static var signature: SettingKind {
+        let names = SettingKind<ParameterPattern>.parameter.list()
+        return SettingKind(
+            allowed: "known, or \(names.allowed)",
+            read: { node, problems in
+                if case .scalar("known", isQuoted: false) = node.value { return [] }
+                return names.read(node, &problems)
+            }, render: { $0.isEmpty ? "known" : names.render($0) })
     }
 }
 

@@ -198,8 +198,11 @@ struct PurgingTests {
     @Test func `a URL is found under the key that the rules make of it, and as it is`() {
         var selection = Selection()
         selection.url = "http://a/x?y"
-        let matcher = SelectionMatcher(selection, now: Larder.now, key: { _ in Array("http://a/x".utf8) })
-        for (key, isMeant) in [("http://a/x", true), ("http://a/x?y", true), ("http://a/x?z", false)] {
+        let matcher = SelectionMatcher(selection, now: Larder.now, keys: { _ in [Array("http://a/x".utf8)] })
+        for (key, isMeant) in [
+            ("http://a/x", true), ("http://a/x?y", true), ("http://a/x?z", false), ("http://a/x#signed", true),
+            ("http://a/x?y#credential-1", true), ("http://a/xy#signed", false),
+        ] {
             #expect(matcher.matches(uri: Array(key.utf8)) == isMeant, "\(key)")
         }
     }

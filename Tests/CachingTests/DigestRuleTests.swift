@@ -11,7 +11,7 @@ struct DigestRuleTests {
         var conditions = RuleConditions()
         conditions.paths = ["/plain", "/blobs/sha256:{hex:64}"].compactMap { PathPattern($0) }
         return rule.expected(path: ArraySlice(path.utf8), conditions: conditions, response: fields(lines)).map {
-            text($0)
+            text($0.digits)
         }
     }
 

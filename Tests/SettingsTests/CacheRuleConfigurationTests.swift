@@ -41,7 +41,7 @@ struct CacheRuleConfigurationTests {
               authorization: per-credential
               ranges: whole
               compress: on-the-fly
-              key: { drop: [ "utm_*", fbclid ], sort: yes, host: Mirror.Example.org }
+              key: { drop: [ "utm_*", fbclid ], sort: yes, host: Mirror.Example.org, signature: verify }
               note: the pool
             - match: { type: "text/*" }
               ttl: 0
@@ -85,7 +85,9 @@ struct CacheRuleConfigurationTests {
         first.changes.ranges = .whole
         first.changes.compression = .onTheFly
         let dropped = ["utm_*", "fbclid"].compactMap { ParameterPattern($0) }
-        first.key = KeyRules(query: .dropping(dropped), sortsQuery: true, host: "mirror.example.org")
+        first.key = KeyRules(
+            query: .dropping(dropped), sortsQuery: true, host: "mirror.example.org",
+            signature: [ParameterPattern("verify")].compactMap { $0 })
         first.note = "the pool"
         var second = CacheRule(number: 2, line: 36)
         second.conditions.types = [MediaTypePattern("text/*")].compactMap { $0 }
@@ -111,7 +113,7 @@ struct CacheRuleConfigurationTests {
         let cache = try loaded(Self.everything).cache
         #expect(
             cache.rules.map(\.text) == [
-                "host *.example.org; port 80; method GET, HEAD; path /pool/*; client 10.0.0.0/8 → zone packages; policy cache-first, stale-on-error; storage session; admission second-hit; ttl 1h; ttl_max 2h; ttl_default 3h; immutable yes; respect_cache_control no; negative_ttl 7s; object_size_max 1MiB; store_cookies yes; drop_cookies a, b; authorization per-credential; ranges whole; compress on-the-fly; key.drop utm_*, fbclid; key.sort yes; key.host mirror.example.org; note the pool",
+                "host *.example.org; port 80; method GET, HEAD; path /pool/*; client 10.0.0.0/8 → zone packages; policy cache-first, stale-on-error; storage session; admission second-hit; ttl 1h; ttl_max 2h; ttl_default 3h; immutable yes; respect_cache_control no; negative_ttl 7s; object_size_max 1MiB; store_cookies yes; drop_cookies a, b; authorization per-credential; ranges whole; compress on-the-fly; key.drop utm_*, fbclid; key.sort yes; key.host mirror.example.org; key.signature known, verify; note the pool",
                 "type text/* → ttl 0s", "everything → zone default; key.keep id",
             ])
         #expect(
@@ -212,6 +214,15 @@ struct CacheRuleConfigurationTests {
             ".key: a rule with a type cannot have it: it is needed before the type is known"
         ),
         ("{ key: { drop: a, keep: b } }", ".key.keep: drop and keep cannot be combined"),
+        (
+            "{ key: { signature: known } }",
+            ".key: hosts sign their addresses, so match must name them; "
+                + "add match: { host: … }"
+        ),
+        (
+            "{ match: { host: a }, key: { signature: a=b } }",
+            ".key.signature: found \"a=b\", expected the name of a query parameter, or its start followed by *"
+        ),
         ("{ key: { drop: [] } }", ".key.drop: found an empty list; leave the key out instead"),
         (
             "{ key: { drop: a=b } }",
@@ -408,7 +419,11 @@ struct RecipeConfigurationTests {
         ),
         (
             "{ about: a, rules: [ { note: b, match: { path: /a }, zone: c } ] }",
-            "rules[1]: a recipe has neither zone nor key"
+            "rules[1]: a recipe has no zone, and its keys leave out nothing but signatures"
+        ),
+        (
+            "{ about: a, rules: [ { note: b, match: { path: /a }, key: { sort: yes, signature: known } } ] }",
+            "rules[1]: a recipe has no zone, and its keys leave out nothing but signatures"
         ),
         ("{ about: a, rlues: [] }", "rlues: unknown key; did you mean rules?"),
     ]

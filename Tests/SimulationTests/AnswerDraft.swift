@@ -41,6 +41,13 @@ struct AnswerDraft {
         body = Array("no".utf8)
     }
 
+    /// What it says about caching, it says all the same.
+    mutating func forbid() {
+        status = 403
+        representation = nil
+        body = Array("no".utf8)
+    }
+
     mutating func acknowledge(_ status: UInt16, naming others: [(FieldName, Int)]) {
         self.status = status
         fields += others.map { ($0.0, "/\($0.1)") }

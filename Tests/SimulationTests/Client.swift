@@ -9,12 +9,14 @@ struct Client {
 
     init(id: Int) { self.id = id }
 
-    mutating func request(_ chance: inout Chance, resourceCount: Int, ranges: Int, _ handlings: [CacheHandling])
-        -> ClientRequest
-    {
+    mutating func request(
+        _ chance: inout Chance, resourceCount: Int, ranges: Int, _ handlings: [CacheHandling], isSigned: Bool
+    ) -> ClientRequest {
         let uri = chance.below(resourceCount)
         let have = known.last { $0.uri == uri }
-        let method: Method = chance.percent(90) ? .get : chance.pick([.head, .head, .post, .put, .delete, .options])
+        let drawn: Method = chance.percent(90) ? .get : chance.pick([.head, .head, .post, .put, .delete, .options])
+        // An address is signed for GET, and the other methods are not those of its response.
+        let method: Method = isSigned && (drawn == .head || drawn == .post) ? .get : drawn
         let isConditional = chance.oneIn(6)
         var tags: [String] = []
         if isConditional, chance.percent(70) { tags = known.filter { $0.uri == uri }.suffix(2).compactMap(\.eTag) }

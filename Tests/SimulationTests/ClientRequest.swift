@@ -48,7 +48,10 @@ final class ClientRequest {
     let fields: Fields
     let cache: CacheRequest
     /// What the rules say of it, and its client.
-    let handling: CacheHandling
+    var handling: CacheHandling
+    /// Where addresses are signed: the signature, and what the rules say without it.
+    private(set) var signature: Signatures.Signature?
+    let unsignedHandling: CacheHandling
 
     init(
         _ chance: inout Chance, uri: Int, method: Method, handling: CacheHandling, user: Int?, spans: [Span],
@@ -59,6 +62,7 @@ final class ClientRequest {
         self.method = method
         self.user = user
         self.handling = handling
+        unsignedHandling = handling
         self.spans = spans
         self.ifRange = spans.isEmpty ? nil : ifRange
         self.ifNoneMatch = ifNoneMatch
@@ -92,12 +96,19 @@ final class ClientRequest {
         self.cache = cache
     }
 
+    /// What is not looked up has the key of its own address, so that nothing that others find is stored.
+    func sign(_ signature: Signatures.Signature) {
+        self.signature = signature
+        handling.use.insert(.noWrite)
+    }
+
     var summary: String {
         let lines = fields.lines.dropFirst().map {
             String(decoding: fields.name(of: $0), as: UTF8.self) + ": "
                 + String(decoding: fields.value(of: $0), as: UTF8.self)
         }
-        return "\(method.text) /\(uri)\(hasBody ? " with body" : "")  " + lines.joined(separator: " | ")
+        return "\(method.text) /\(uri)\(signature.map { " signed \($0.number)" } ?? "")\(hasBody ? " with body" : "")  "
+            + lines.joined(separator: " | ")
     }
 }
 

@@ -43,7 +43,8 @@ struct Oracle {
         let standing = Standing(
             record, handling: exchange.handling, policy: world.policy, now: world.cacheClock)
         let objection =
-            objectionToIdentity(exchange, record) ?? objectionToAudience(exchange, record, standing)
+            exchange.objectionToAccess ?? objectionToIdentity(exchange, record) ?? objectionToAudience(
+                exchange, record, standing)
             ?? objectionToHead(record, standing, in: world)
             ?? (exchange.isConfirmed(record) ? nil : objectionToTime(exchange, record, standing))
             ?? objectionToStatus(exchange, standing)

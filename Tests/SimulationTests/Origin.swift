@@ -48,13 +48,15 @@ struct Origin {
 
     mutating func answer(
         _ request: ClientRequest, _ conditions: [(FieldName, [UInt8])]?, step: Int, now: Int64, failures: Int,
-        cuts: Int, _ chance: inout Chance
+        cuts: Int, isForbidden: Bool, _ chance: inout Chance
     ) -> OriginAnswer {
         let question = Question(request, replacedBy: conditions)
         var draft = AnswerDraft(
             resources[request.uri], request, coding: question.coding, now: now, &chance)
         if chance.percent(failures) {
             draft.fail(chance.pick([500, 502, 503, 504]))
+        } else if isForbidden {
+            draft.forbid()
         } else if request.isSafe {
             draft.consider(question, &chance)
         } else {

@@ -21,6 +21,8 @@ final class SimulatedExchange {
     var answer = ClientAnswer()
     var delivery: SimulatedDelivery?
     private var newest: Record?
+    /// When a request with a signature was looked up first: true time, and the cache's clock.
+    var lookedUp: (now: Int64, clock: WallTime)?
 
     init(_ world: World, id: Int, client: Int, _ request: ClientRequest) {
         self.world = world
@@ -48,7 +50,9 @@ final class SimulatedExchange {
             case .identify:
                 action = machine.on(world.chance.oneIn(20) ? .refused(.authenticationRequired) : .identified)
             case .decide(let resolved): action = machine.on(.verdict(verdict(resolved)))
-            case .lookUp: action = lookUp()
+            case .lookUp:
+                fold()
+                action = lookUp()
             case .lead: action = lead()
             case .follow: return
             case .serve: return serveSelected()
@@ -83,7 +87,8 @@ final class SimulatedExchange {
         if request.cache.hasRange, mayForward, selected.body.state == .growing, world.chance.oneIn(10) {
             return machine.on(.farAhead)
         }
-        let reuse = reuse(of: selected.cached, for: request.cache, use: handling.use, now: world.cacheClock)
+        let reuse = reuse(
+            of: selected.cached.terms(under: handling), for: request.cache, use: handling.use, now: world.cacheClock)
         if case .validate(let why) = reuse, !selected.cached.hasValidator { return machine.on(.outdated(why)) }
         return machine.on(.stored(reuse))
     }
@@ -132,7 +137,8 @@ final class SimulatedExchange {
     }
 
     func mayServeStale(_ record: Record) -> Bool {
-        mayServeStaleOnError(record.cached, for: request.cache, use: handling.use, now: world.cacheClock)
+        mayServeStaleOnError(
+            record.cached.terms(under: handling), for: request.cache, use: handling.use, now: world.cacheClock)
     }
 
     func collapseTimedOut() {

@@ -12,6 +12,8 @@ final class SimulatedFetch {
 
     unowned let world: World
     let request: ClientRequest
+    /// The client whose request is sent. Nil if nobody asked.
+    let asker: Int?
     var exchange: SimulatedExchange?
     var transfer: ModelTransfer?
     var machine: Retrieval
@@ -33,6 +35,7 @@ final class SimulatedFetch {
     ) {
         self.world = world
         self.request = request
+        asker = exchange?.client
         self.exchange = exchange
         self.stored = stored
         self.candidates = candidates
@@ -95,11 +98,17 @@ final class SimulatedFetch {
         let conditions = machine.conditions
         answer = world.origin.answer(
             request, conditions.isEmpty ? nil : conditions, step: world.step, now: world.originClock,
-            failures: world.failures, cuts: world.cuts, &world.chance)
+            failures: world.failures, cuts: world.cuts, isForbidden: isForbidden, &world.chance)
         interimHeads = 0
         world.oracle.judgeQuestion(of: self, in: world)
         let text = conditions.map { "\($0.0.text): \(String(decoding: $0.1, as: UTF8.self))" }.joined(separator: " | ")
         world.trace("origin, asked with \(text.isEmpty ? "the client's fields" : text): \(answer.summary)")
+    }
+
+    /// Nobody signs what changes something here.
+    private var isForbidden: Bool {
+        guard let signature = request.signature, request.isSafe else { return false }
+        return !world.signatures.accepts(signature, originClock: world.originClock)
     }
 
     private func receiveHead() {
@@ -130,6 +139,8 @@ final class SimulatedFetch {
         let head = Retrieval.Head(
             status: answer.status, fields: answer.fields, endToEnd: withDate(answer.fields), length: length,
             handling: request.handling, receivedAt: now)
+        if answer.status == 403 { world.note(.forbidden) }
+        noteAccess(answer.status)
         perform(machine.on(head: head, staleMayServe: staleMayServe))
     }
 
@@ -210,7 +221,8 @@ final class SimulatedFetch {
         guard let stored, hole == nil, stored.body.state != .failed else { return false }
         let isForClient = exchange.map { $0.isCovered(by: stored) } ?? true
         return isForClient
-            && mayServeStaleOnError(stored.cached, for: request.cache, use: request.handling.use, now: now)
+            && mayServeStaleOnError(
+                stored.cached.terms(under: request.handling), for: request.cache, use: request.handling.use, now: now)
     }
 
     /// What is on its way when the target is invalidated was asked for before: it is passed on and not kept.

@@ -11,6 +11,7 @@ final class World {
         case freshenedByHead, outdatedByHead, staleOnError, invalidated, partFetched, partLied, interim, partStored,
             combined,
             resumed
+        case foldedProven, foldedUnproven, forbidden
         case keptPartial, servedStored, passedOn, refused, broken, notModified, part, transformed, left
     }
 
@@ -32,6 +33,9 @@ final class World {
     /// A simple world in which parts of several versions meet.
     let isAboutParts: Bool
     let cuts: Int
+    /// Addresses have signatures, which the keys of the cache leave out.
+    let isSigned: Bool
+    var signatures = Signatures()
     var clients: [Client]
     var exchanges: [SimulatedExchange] = []
     var fetches: [SimulatedFetch] = []
@@ -73,6 +77,7 @@ final class World {
         failures = chance.pick([0, 5, 5, 25])
         ranges = isAboutParts ? 80 : chance.pick([0, 20, 70])
         cuts = chance.pick([0, 10, 40])
+        isSigned = chance.oneIn(4)
         clients = (0..<3).map { Client(id: $0) }
         self.chance = chance
     }
@@ -93,6 +98,7 @@ final class World {
         return handling
     }
 
+    var trueTime: Int64 { now }
     var originClock: Int64 { now + originSkew }
     var cacheClock: WallTime {
         WallTime(secondsSinceEpoch: now + cacheSkew) + TimeSpan(ticks: fraction)
@@ -156,7 +162,14 @@ final class World {
     private func arrive() {
         lastExchange += 1
         let client = chance.below(clients.count)
-        let request = clients[client].request(&chance, resourceCount: World.resourceCount, ranges: ranges, handlings)
+        let request = clients[client].request(
+            &chance, resourceCount: World.resourceCount, ranges: ranges, handlings, isSigned: isSigned)
+        if isSigned {
+            request.sign(
+                signatures.pick(
+                    &chance, client: client, uri: request.uri, now: now, originClock: originClock,
+                    cacheClock: cacheClock))
+        }
         let exchange = SimulatedExchange(self, id: lastExchange, client: client, request)
         exchanges.append(exchange)
         trace("exchange \(exchange.id) of client \(client): \(request.summary)")

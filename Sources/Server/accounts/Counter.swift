@@ -13,7 +13,8 @@ package enum Counter: Int, CaseIterable, Sendable {
     case originRequests, originRetries, originQueued, resumed, collapseTimeouts
     case tunnelsClosed
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
-    case stored, partsStored, keptPartial, storingRefused, storingFailed, digestMismatches, freshened, invalidated
+    case stored, partsStored, keptPartial, storingRefused, storingFailed, digestMismatches, foldedProven,
+        foldedUnproven, freshened, invalidated
     case releasesRemoved, releasesReported, releasesUndated
     case protocolViolations, timeouts, authenticationFailures, authenticationChecks
     case accessLogLines, accessLogLinesDropped
@@ -67,6 +68,10 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .storingRefused:
             "Responses that were not stored because of their size, the budget, or a purge or an invalidation meanwhile."
         case .storingFailed: "Responses removed from the store because their fetch broke off."
+        case .foldedProven:
+            "Requests for signed addresses by clients with a proof of access. Their key leaves the signature out."
+        case .foldedUnproven:
+            "Requests for signed addresses by clients without a proof of access. Each was sent to the origin."
         case .digestMismatches: "Bodies that did not have the digest that a rule knows. They were not stored."
         case .releasesRemoved: "Indexes from which releases were removed because they were too young (`min_age`)."
         case .releasesReported: "Answers that a `min_age` with `report_only` would have refused or changed."

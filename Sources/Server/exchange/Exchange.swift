@@ -124,7 +124,9 @@ final class Exchange: FetchListener {
         switch action {
         case .identify: return identify()
         case .decide(let resolved): return decide(resolved: resolved)
-        case .lookUp: return lookUpStored()
+        case .lookUp:
+            fold()
+            return lookUpStored()
         case .lead: return lead()
         case .follow: follow()
         case .serve(_, let ttl): serveSelected(ttl: ttl)
@@ -227,6 +229,15 @@ final class Exchange: FetchListener {
     func note(violation: FramingError) { stream.account.violation = violation }
 
     // MARK: the store
+
+    /// The client is known, and nothing has been looked for: what its address stands for decides the key.
+    private func fold() {
+        guard request.fold(by: snapshot, worker.shared, now: worker.uptime, wallTime: worker.wallTime) else { return }
+        worker.counters.add(request.handling.folding == .proven ? .foldedProven : .foldedUnproven)
+        machine.apply(
+            use: request.handling.use, storesParts: request.handling.storesParts,
+            collapses: request.collapses(snapshot))
+    }
 
     /// Reports that no stored response was selected, with the variants that the origin may select from.
     func reportNoneSelected(among records: [StoredRecord]) -> RequestMachine.Action {

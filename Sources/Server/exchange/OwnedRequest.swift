@@ -46,6 +46,8 @@ final class OwnedRequest: ReceivedRequest {
     private var cachedAccess: AccessRequest?
     /// The end of the key if responses are stored for each credential. Nil otherwise, and if the request has no credentials.
     private(set) var credentialTag: [UInt8]?
+    /// Nil if the request has the key of its own address.
+    private(set) var folded: FoldedRequest?
 
     init(
         bytes: [UInt8], head: RequestHead, options: ConnectionOptions, bodyLength: BodyLength, cache: CacheRequest,
@@ -111,6 +113,16 @@ final class OwnedRequest: ReceivedRequest {
         if let credentialTag { made += credentialTag }
         key = shared.key(of: made)
         keyBytes = made
+    }
+
+    /// Gives the request another key than that of its own address.
+    func fold(_ folded: FoldedRequest, key keyBytes: [UInt8], _ shared: Shared) {
+        self.folded = folded
+        handling.fold(
+            isProven: folded.isProven, standsForImmutable: folded.standsFor != nil,
+            provesBodies: folded.standsFor?.digest != nil)
+        self.keyBytes = keyBytes
+        key = shared.key(of: keyBytes)
     }
 
     /// The handling of a response with these fields. Rules that depend on its type apply now; zone and key do not change.
@@ -184,7 +196,7 @@ final class OwnedRequest: ReceivedRequest {
 
     /// Whether the request may share an answer with others that are under way. Not if each client has to prove its access.
     func collapses(_ snapshot: Snapshot) -> Bool {
-        snapshot.configuration.cache.collapse && handling.authorization != .validate
+        snapshot.configuration.cache.collapse && !handling.asksForAccess
     }
 
     /// What the request's retrieval needs to know.

@@ -1,4 +1,5 @@
 import Caching
+import EventLoop
 import Message
 import Storage
 
@@ -16,6 +17,19 @@ extension Explainer {
             note("request", "user", "none: the proxy would ask for credentials (--as NAME assumes a user)")
         case (nil, false): break
         }
+    }
+
+    /// Notes the key of a request whose address is signed, or stands for another.
+    mutating func describeFolding() {
+        let uptime = Duration.nanoseconds(Int64(clamping: MonotonicTime.read().nanoseconds))
+        guard request.fold(by: snapshot, proxy.shared, now: uptime, wallTime: now) else { return }
+        note("request", "folded key", String(decoding: request.keyBytes, as: UTF8.self))
+        let isProven = request.handling.folding == .proven
+        note(
+            "request", "access",
+            isProven
+                ? "this client has proven its access to the address"
+                : "the origin is asked whether this client may have the address")
     }
 
     mutating func describeStored(_ variants: [StoredResponse]) {

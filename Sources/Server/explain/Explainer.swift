@@ -144,6 +144,7 @@ struct Explainer {
     }
 
     private mutating func lookUp() -> RequestMachine.Event {
+        describeFolding()
         var records = request.zone.lookup(request.key, request.keyBytes)
         // This thread, unlike a worker, may wait for the disk.
         if !records.contains(where: { ($0 as? StoredResponse).map(suits) ?? false }),

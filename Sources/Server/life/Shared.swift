@@ -24,6 +24,8 @@ package final class Shared: Sendable {
     let tunnels = Occupancy()
     /// The clients that did not accept the certificate for a host.
     let leafRefusals = Locked(LeafRefusals())
+    /// Which clients have proven their access to signed addresses.
+    let provenAccess: SharedProofs
     /// What reached the origin of `larder doctor`.
     let checkRecords = Locked(CheckRecords())
     /// Tells this process from other Larders in `Via`.
@@ -51,7 +53,9 @@ package final class Shared: Sendable {
         self.pool = pool
         self.accessLog = accessLog
         self.hasher = hasher
-        digestKey = Shared.random(32)
+        let digestKey = Shared.random(32)
+        self.digestKey = digestKey
+        provenAccess = SharedProofs { Digest.hmacSHA256(key: digestKey, $0) }
         instance = Instance(Shared.random(6).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] })
     }
 

@@ -4,26 +4,36 @@ package import Message
 package import Rules
 
 extension Snapshot {
-    /// The cache key of a GET of the URI: the URI, or what the key rules make of it.
+    /// The keys under which responses to a GET of the URI may be stored: the URI, or what the key rules make of it, and the key without a
+    /// signature.
     ///
-    /// - Parameter asker: a request to the same origin by the client that would ask. Nil for no particular client, to which rules for
-    ///   clients or users do not apply.
-    package func keyBytes(toGet uri: TargetURI, asker: RuleRequest? = nil) -> [UInt8] {
+    /// - Parameter asker: a request by the client that would ask. Nil for no particular client, to which rules for clients or users do not
+    ///   apply.
+    package func keys(toGet uri: TargetURI, asker: RuleRequest? = nil) -> [[UInt8]] {
         var bytes = uri.normalised
-        guard !cacheRulesAreTrivial, var get = asker ?? RuleRequest(toGet: uri) else { return bytes }
-        get.method = .get
-        get.methodText = "GET"
-        get = get.with(pathAndQuery: uri.pathAndQuery[...])
-        cacheRules.keyRules(for: cacheRules.handling(of: get))?.apply(to: &bytes)
-        return bytes
+        guard let handling = handling(toGet: uri, asker: asker), let rules = cacheRules.keyRules(for: handling) else {
+            return [bytes]
+        }
+        rules.apply(to: &bytes)
+        guard let names = rules.signature else { return [bytes] }
+        return [bytes, SignedAddress.key(for: uri.normalised, key: bytes, others: names)]
+    }
+
+    /// How a GET of the URI is handled. Nil if there are no rules.
+    ///
+    /// - Parameter asker: see `keys`.
+    func handling(toGet uri: TargetURI, asker: RuleRequest?) -> CacheHandling? {
+        guard !cacheRulesAreTrivial, let get = RuleRequest(toGet: uri, asker: asker) else { return nil }
+        return cacheRules.handling(of: get)
     }
 }
 
 extension RuleRequest {
-    fileprivate init?(toGet uri: TargetURI) {
+    fileprivate init?(toGet uri: TargetURI, asker: RuleRequest?) {
         guard let destination = DestinationHost(uri.host.utf8) else { return nil }
         self.init(
-            client: nil, method: .get, scheme: uri.scheme, destination: destination, port: uri.port, isTunnel: false,
+            client: asker?.client, identity: asker?.identity, method: .get, scheme: uri.scheme,
+            destination: destination, port: uri.port, isTunnel: false,
             pathAndQuery: uri.pathAndQuery[...])
     }
 }

@@ -6,8 +6,7 @@ import TLS
 ///
 /// The last bytes are withheld until the digest is known to be right, so that no client gets a whole body that is wrong.
 final class BodyProof {
-    /// In lower-case hexadecimal digits.
-    let expected: [UInt8]
+    let expected: ExpectedDigest
     /// The body has a content coding, and the digest may be that of the decoded bytes. Some servers mark compressed files like this as well.
     let isCoded: Bool
     /// The digest of the body is the expected one. False until it has been concluded.
@@ -19,11 +18,11 @@ final class BodyProof {
     /// So many bytes are withheld at most.
     static let heldBytesMax = 4096
 
-    init(_ algorithm: DigestRule.Algorithm, expected: [UInt8], isCoded: Bool) {
+    init(_ expected: ExpectedDigest, isCoded: Bool) {
         self.expected = expected
         self.isCoded = isCoded
         digest =
-            switch algorithm {
+            switch expected.algorithm {
             case .sha256: RunningDigest(.sha256)
             case .sha512: RunningDigest(.sha512)
             }
@@ -50,7 +49,7 @@ final class BodyProof {
     func conclude() -> [UInt8] {
         guard let digest = digest.take() else { preconditionFailure("a body ends once") }
         let found = digest.finish().flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
-        isRight = found == expected
+        isRight = found == expected.digits
         return found
     }
 

@@ -10,26 +10,34 @@ extension Fetch {
     func mayProve(
         _ response: ReceivedResponse, _ handling: CacheHandling, _ particulars: HandlingParticulars?
     ) -> Bool {
-        guard let rule = particulars?.digest else { return true }
+        guard handling.provesBodies else { return true }
         // A proxy that changes content says so with a 203 (RFC 9110 §15.3.4).
         guard response.status != 203 else { return false }
-        guard response.status == 200, let path = request.access.path,
-            let number = handling.rule,
-            let expected = rule.expected(
-                path: path, conditions: snapshot.cacheRules.rules[number - 1].conditions, response: response.fields)
-        else { return true }
-        proof = BodyProof(
-            rule.algorithm, expected: expected, isCoded: response.fields.contains(.contentEncoding))
+        guard response.status == 200 else { return true }
+        guard let expected = expectedDigest(particulars, handling, response.fields) else { return true }
+        proof = BodyProof(expected, isCoded: response.fields.contains(.contentEncoding))
         return true
+    }
+
+    /// The digest that the body must have, from the redirect that led here or from the rule. Nil if neither tells.
+    func expectedDigest(
+        _ particulars: HandlingParticulars?, _ handling: CacheHandling, _ fields: Fields
+    ) -> ExpectedDigest? {
+        if let digest = request.folded?.standsFor?.digest { return digest }
+        guard let rule = particulars?.digest, let number = handling.rule, let path = request.access.path else {
+            return nil
+        }
+        return rule.expected(
+            path: path, conditions: snapshot.cacheRules.rules[number - 1].conditions, response: fields)
     }
 
     /// Whether the body that has arrived is the right one. If so, its last bytes go into the sink; if not, both digests are logged.
     func isProven() -> Bool {
         guard let proof else { return true }
         let found = proof.conclude()
-        guard found == proof.expected || proof.isCoded else {
+        guard found == proof.expected.digits || proof.isCoded else {
             let (wanted, found) = (
-                String(decoding: proof.expected, as: UTF8.self), String(decoding: found, as: UTF8.self)
+                String(decoding: proof.expected.digits, as: UTF8.self), String(decoding: found, as: UTF8.self)
             )
             let uri = String(decoding: request.uri, as: UTF8.self)
             Diagnostics.error("digest mismatch: \(uri) should have \(wanted), and the origin sent \(found)")

@@ -451,8 +451,8 @@ extension Fetch {
         guard let target = TargetURI(request.uri) else { return }
         for uri in invalidatedURIs(target: target, status: status, fields: fields) {
             // Only URIs of the same origin come here: another origin's responses are not for this one to invalidate (RFC 9111 §4.4).
-            let bytes = snapshot.keyBytes(toGet: uri, asker: request.access)
-            for bytes in [bytes] + (request.credentialTag.map { [bytes + $0] } ?? []) {
+            let keys = snapshot.keys(toGet: uri, asker: request.access)
+            for bytes in keys + (request.credentialTag.map { [keys[0] + $0] } ?? []) {
                 let key = worker.shared.key(of: bytes)
                 for zone in worker.zones { worker.counters.add(.invalidated, zone.invalidate(key, bytes)) }
             }

@@ -227,6 +227,7 @@ extension Fetch {
         notePersistence(of: response)
         tellCredentialDesk(of: response)
         let arrived = unsafe Arrived(response, length, rest)
+        noteAccess(response)
         let now = worker.wallTime
         let isRange = response.status == 206 && request.cache.hasRange
         let handling = request.handling(of: response.fields, by: snapshot)

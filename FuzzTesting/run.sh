@@ -28,6 +28,8 @@ seed FuzzChunkedBody rich '1;a;b=c ; d="e\\"f"\r\nx\r\n0\r\nTrailer-Name: value\
 seed FuzzClientHello named '\026\003\001\0000\001\000\000\054\003\003aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\000\000\002\023\001\001\000\000\013\000\000\000\007\000\005\000\000\002a.'
 seed FuzzPathPattern digest '/v2/*/blobs/sha256:{hex:4}\n/v2/a/b/blobs/sha256:00ff'
 seed FuzzPathPattern words '*/{name}-{version}.{jar|pom}{|.sha1}\n/a/b-1.jar.sha1'
+seed FuzzReleaseIndex npm '0{"versions":{"1.0.0":{},"2.0.0":{}},"time":{"2.0.0":"2999-01-01"},"dist-tags":{"latest":"2.0.0"}}'
+seed FuzzReleaseIndex python '1{"files":[{"filename":"a-1.0.zip","upload-time":"2999-01-01T00:00:00Z"}],"versions":["1.0"]}'
 # Way, then what it makes a head part of: see FuzzDiskRecord.swift.
 seed FuzzDiskRecord object '\002\001\001\000\003\001abc\000\000\000\000\000\000\000\000\310\000\001a\001\000\000\000\003tagHEAD'
 seed FuzzDiskRecord large '\002\003\002\000\003\001abc\000\000\000\000\000\000\000\000\310\000\000\000\000\000\000HEAD'

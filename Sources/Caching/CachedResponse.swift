@@ -3,7 +3,7 @@ package import Message
 /// What Caching knows about a stored response: a value that is computed when the response is stored, and again when it is freshened.
 package struct CachedResponse: Sendable, Equatable {
     /// What stays as it is when a 304 brings nothing but new times. Shared, so that a copy of the response retains one object.
-    private let lasting: LastingPart
+    private var lasting: LastingPart
     /// The lifetime that the origin or a trusted client gave.
     private var given: FreshnessLifetime
     /// The lifetime under the rules that were in force when the response was stored or judged.
@@ -121,6 +121,14 @@ package struct CachedResponse: Sendable, Equatable {
         lasting = LastingPart(
             status, directives, hasOriginDirectives: hasOriginDirectives, fields, received: terms.responseTime)
         hasTermsOfOrigin = isByOrigin(directives, given, lifetime, terms)
+    }
+
+    /// The response with other fields that say what the content is. Times and terms stay.
+    package func replacing(_ fields: Fields) -> CachedResponse {
+        var result = self
+        result.lasting = LastingPart(
+            status, directives, hasOriginDirectives: hasOriginDirectives, fields, received: responseTime)
+        return result
     }
 
     /// The response under the rules that are in force now: lifetimes are judged when a response is read, so that a change of the rules holds

@@ -24,6 +24,20 @@ package func codedFields(of stored: Fields, _ choice: CodingChoice) -> Fields {
     return fields
 }
 
+/// The head of an index from which releases were removed. It is another representation, so it has a tag of its own and no `Last-Modified`: the
+/// index changes when a release opens, and the origin's time does not. The body has no coding.
+package func filteredFields(of stored: Fields, tag: [UInt8]) -> Fields {
+    var fields = stored.dropping { line in
+        switch line.name {
+        case .contentEncoding, .contentLength, .acceptRanges, .eTag, .lastModified: true
+        case .other: isDigest(stored.name(of: line))
+        default: false
+        }
+    }
+    fields.append(.eTag, tag)
+    return fields
+}
+
 /// Whether Larder adds `Vary: Accept-Encoding` to a response that is sent as it is stored, because another client would get it in
 /// another form (RFC 9110 §12.5.5).
 package func needsVary(_ terms: CodingTerms, _ stored: Vary, compression: CompressionUse) -> Bool {

@@ -2,8 +2,9 @@ package import Message
 package import Releases
 package import Rules
 
-/// What a rule says of the age of what a response offers: `release` and `min_age` together.
-package struct ReleaseRule: Sendable, Hashable {
+/// What a rule says of the age of what a response offers: `release` and `min_age` together. An object, so that requests without such a rule
+/// carry a pointer and no more.
+package final class ReleaseRule: Sendable, Hashable {
     package let kind: ReleaseKind
     package let minimumAge: MinimumAge
     /// The name of the package. Nil if the path does not tell, or if an origin might read another name from it than stands there.
@@ -14,6 +15,16 @@ package struct ReleaseRule: Sendable, Hashable {
         self.kind = kind
         self.minimumAge = minimumAge
         package = packageName(kind, path, conditions)
+    }
+
+    package static func == (a: ReleaseRule, b: ReleaseRule) -> Bool {
+        a === b || (a.kind == b.kind && a.package == b.package && a.minimumAge == b.minimumAge)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(kind)
+        hasher.combine(package)
+        hasher.combine(minimumAge)
     }
 
     /// The verdict on a file: a success whose `Last-Modified` says when it was published.

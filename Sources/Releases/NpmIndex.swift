@@ -22,6 +22,10 @@ struct NpmIndex {
     private var tags: [Tag] = []
     /// When each version was published. Of a name that occurs twice the later time, whichever a client would take.
     private var published: [String: WallTime] = [:]
+    /// Behind the member `versions`.
+    private var endOfVersions = 0
+    /// The registry itself says which versions npm must not install.
+    private var hasRestrictions = false
     /// One of the members occurs twice, so clients may read different versions from the document.
     private(set) var isAmbiguous = false
 
@@ -30,6 +34,7 @@ struct NpmIndex {
         var seen: Set<String> = []
         guard try scanner.kind() == .object else { throw .unexpectedByte(at: scanner.position) }
         try scanner.object { (scanner, name, _) throws(JSONError) in
+            if name == "policyRestrictions" { hasRestrictions = true }
             guard ["versions", "time", "dist-tags"].contains(name) else { return _ = try scanner.skipValue() }
             if !seen.insert(name).inserted { isAmbiguous = true }
             guard try scanner.kind() == .object else { return _ = try scanner.skipValue() }
@@ -47,6 +52,7 @@ struct NpmIndex {
             let value = try scanner.skipValue()
             versions.append(Member(name: name, range: start..<value.upperBound))
         }
+        endOfVersions = scanner.position
     }
 
     private mutating func readTimes(_ scanner: inout JSONScanner) throws(JSONError) {
@@ -84,8 +90,22 @@ struct NpmIndex {
         edit.remove(times.map(\.range)) { removed.contains(times[$0].name) }
         let kept = versions.map(\.name).filter { !removed.contains($0) }
         editTags(&edit, removed, kept: kept)
+        if !hasRestrictions { edit.replace(endOfVersions..<endOfVersions, by: restrictions(removed, judge.result)) }
         return edit
     }
+
+    /// Tells npm which versions there are that it must not install, and what it shows to who asks for one. Without it, a version that was removed
+    /// looks like one that never was. Other tools do not know the member.
+    private func restrictions(_ removed: Set<String>, _ result: FilteredIndex) -> [UInt8] {
+        let reasons = result.withheld.suffix(Self.reasonsMax).map(\.text).joined(separator: "; ")
+        let others = result.withheld.count > Self.reasonsMax ? "; and others before" : ""
+        let versions = removed.sorted().map { "\(jsonText($0)):{\"version\":\(jsonText($0))}" }.joined(separator: ",")
+        let message = jsonText("larder: \(reasons)\(others)")
+        return Array(",\"policyRestrictions\":{\"message\":\(message),\"versions\":{\(versions)}}".utf8)
+    }
+
+    /// So many versions are explained, the last of the document.
+    private static let reasonsMax = 5
 
     /// A tag that points to a removed version goes, except `latest`, which npm needs: it moves to an older version.
     private func editTags(_ edit: inout JSONEdit, _ removed: Set<String>, kept: [String]) {
@@ -112,4 +132,18 @@ struct NpmIndex {
         }
         return nil
     }
+}
+
+/// The text as a string of JSON (RFC 8259 §7).
+private func jsonText(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "\"", "\\": result += "\\\(scalar)"
+        case let control where control.value < 0x20:
+            result += "\\u00\(control.value < 16 ? "0" : "")\(String(control.value, radix: 16))"
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result + "\""
 }

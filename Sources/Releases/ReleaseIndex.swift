@@ -21,8 +21,6 @@ package enum IndexError: Error, Equatable {
     case notJSON(JSONError)
     /// A member that decides what is removed occurs twice: clients need not agree on which counts.
     case ambiguous
-    /// The members that an index has are of another kind, or missing.
-    case anotherForm
 }
 
 /// Removes from an index what a minimum age refuses. Every byte of what stays is kept.

@@ -1,5 +1,7 @@
 import Access
 import Admin
+import EventLoop
+import Message
 import Settings
 
 /// `larder check [-v] [--json]`: reports everything that is wrong with the configuration, and prints the rules as Larder understands them.
@@ -10,6 +12,7 @@ func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     var reading = readConfiguration(arguments)
     reading.chooseDisk()
     reading.checkInterception()
+    reading.checkBreakGlass(now: WallTime(ticks: readWallTicks()))
     if arguments.has(.json) {
         console.print(String(decoding: json(reading), as: UTF8.self))
     } else {

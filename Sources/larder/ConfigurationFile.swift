@@ -1,4 +1,6 @@
 import EventLoop
+import Message
+import Releases
 import Settings
 import YAML
 
@@ -46,6 +48,19 @@ struct ConfigurationReading {
             if error.isMissing { return warnings.append(problem) }
             errors.append(problem)
             self.configuration = nil
+        }
+    }
+
+    /// Warns of exceptions from a minimum age that have ended: they are left over, or the package waits again although somebody wanted it.
+    mutating func checkBreakGlass(now: WallTime) {
+        for (index, use) in (configuration?.recipes ?? []).enumerated() {
+            for (number, entry) in (use.minimumAge?.breakGlass ?? []).enumerated() where entry.until <= now {
+                warnings.append(
+                    problem(
+                        "recipes[\(index + 1)].min_age.break_glass[\(number + 1)]",
+                        "the exception for \(entry.package) ended \(utc(entry.until)): \(entry.why)",
+                        hint: "remove it, or set a later date"))
+            }
         }
     }
 

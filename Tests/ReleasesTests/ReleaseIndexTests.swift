@@ -13,6 +13,10 @@ private func filtered(
 
 extension FilteredIndex {
     fileprivate var string: String? { text.map { String(decoding: $0, as: UTF8.self) } }
+    /// Without what npm is told of the versions that were removed.
+    fileprivate var withoutRestrictions: String? {
+        string?.replacing(/,"policyRestrictions":\{"message":"[^"]*","versions":\{("[^"]*":\{[^}]*\},?)*\}\}/, with: "")
+    }
 }
 
 @Suite("The document about an npm package, without versions that are too young")
@@ -61,7 +65,18 @@ struct NpmIndexTests {
     @Test(arguments: rows) func `what is too young is gone, and nothing else changes`(
         _ row: (text: String, expected: String?)
     ) throws {
-        #expect(try filtered(row.text, .npmIndex).string == row.expected)
+        #expect(try filtered(row.text, .npmIndex).withoutRestrictions == row.expected)
+    }
+
+    @Test func `npm is told which versions it must not install, and why`() throws {
+        let text = #"{"versions":{"2.0.0":{},"\"":{}},"time":{"2.0.0":"2026-11-22","\"":"2026-11-22"}}"#
+        #expect(
+            try filtered(text, .npmIndex).string
+                == #"{"versions":{},"policyRestrictions":{"message":"larder: a 2.0.0 was published 2026-11-22T00:00:00Z and opens "#
+                + #"2026-11-25T00:00:00Z; a \" was published 2026-11-22T00:00:00Z and opens 2026-11-25T00:00:00Z","versions":{"#
+                + #""\"":{"version":"\""},"2.0.0":{"version":"2.0.0"}}},"time":{}}"#)
+        let restricted = #"{"versions":{"2.0.0":{}},"policyRestrictions":{},"time":{"2.0.0":"2026-11-22"}}"#
+        #expect(try filtered(restricted, .npmIndex).string == #"{"versions":{},"policyRestrictions":{},"time":{}}"#)
     }
 
     @Test func `the result says what was removed and when it changes`() throws {

@@ -129,6 +129,14 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
         renewed(cached, fields, secondaryKey, codingVariant, codingByHead, body: body, trailers: trailers)
     }
 
+    /// What is left of an index without what is too young. It is not stored.
+    func filtered(_ body: Body, tag: [UInt8]) -> StoredResponse {
+        let fields = filteredFields(of: fields, tag: tag)
+        return StoredResponse(
+            key: key, keyBytes: keyBytes, cached: cached.replacing(fields), fields: fields, secondaryKey: secondaryKey,
+            body: body, contentLength: body.length)
+    }
+
     private func renewed(
         _ cached: CachedResponse, _ fields: Fields, _ secondaryKey: SecondaryKey?, _ codingVariant: CodingVariant?,
         _ coding: CodingTerms?, body other: Body? = nil, trailers: TransientTrailers? = nil

@@ -18,14 +18,13 @@ extension Exchange {
     ///
     /// - Parameter ownFields: all end-to-end fields of the response, if it was sent to this very client and not all are stored.
     func serve(_ record: StoredResponse, as service: Service, ownFields: Fields? = nil) {
-        guard isReleased(record.fields, status: record.cached.status) else { return }
-        guard isReady(record, else: { [unowned self] in serve(record, as: service, ownFields: ownFields) }) else {
-            return
-        }
+        let again = { [unowned self] in serve(record, as: service, ownFields: ownFields) }
+        guard let released = released(record, else: again), isReady(released, else: again) else { return }
         // Set before anything is written: if the body breaks at once, `replaceAnswer` asks how the answer came about.
         isAnswered = true
         self.service = service
-        let answer = StoredAnswer(record, to: request, service: service, worker: worker, ownFields: ownFields)
+        let answer = StoredAnswer(
+            released, to: request, service: service, worker: worker, ownFields: released === record ? ownFields : nil)
         stream.account.status = answer.status
         stream.account.outcome = service.outcome
         count(service)
@@ -83,7 +82,7 @@ extension Exchange {
     private func pass(
         _ response: ReceivedResponse, _ head: RelayedHead, _ body: Body?, _ trailers: TransientTrailers?
     ) {
-        guard isReleased(response.fields, status: response.status) else { return }
+        guard mayPass(response) else { return }
         isAnswered = true
         worker.counters.add(.passed)
         precondition(stream.isAwaiting, "a request gets one answer")

@@ -10,6 +10,8 @@ extension Exchange {
     /// Serves a partial stored response. If the first requested byte is missing, the origin is asked before the head is sent, because
     /// it may have another representation by now, or none.
     func servePart(_ record: StoredResponse, as service: Service) {
+        // Of an index all bytes are needed, and of a release that is too young none.
+        if isFilteredIndex(record.fields, status: record.cached.status) { return serve(record, as: service) }
         guard isReleased(record.fields, status: record.cached.status) else { return }
         guard let delivery = StoredAnswer(record, to: request, service: service, worker: worker).delivery,
             let end = delivery.endNeeded

@@ -17,7 +17,7 @@ extension Exchange {
             worker.counters.add(.releasesUndated)
             return true
         case .reported(let objection):
-            report(Withheld(file, objection))
+            report([Withheld(file, objection)])
             return true
         case .refused(let objection):
             withheld = Withheld(file, objection)
@@ -27,8 +27,16 @@ extension Exchange {
     }
 
     /// The rule says what it would refuse, and does not refuse it.
-    private func report(_ withheld: Withheld) {
+    func report(_ withheld: [Withheld]) {
         worker.counters.add(.releasesReported)
-        Diagnostics.warning("min_age reports: \(withheld.text); \(String(decoding: request.uri, as: UTF8.self))")
+        for withheld in withheld {
+            Diagnostics.info("min_age reports: \(withheld.text); \(String(decoding: request.uri, as: UTF8.self))")
+        }
+    }
+
+    /// Whether a response that is not stored may go on to the client. If it may not, refuses.
+    func mayPass(_ response: ReceivedResponse) -> Bool {
+        if isFilteredIndex(response.fields, status: response.status) { return mayPass(unread: "it is not stored") }
+        return isReleased(response.fields, status: response.status)
     }
 }

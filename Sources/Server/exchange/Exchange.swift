@@ -28,6 +28,8 @@ final class Exchange: FetchListener {
         case leading(Transfer)
         case leader(Transfer, FollowTicket, Timer)
         case fetch(ConnectionID)
+        /// A body of which an index is made: it has to be whole, or is being filtered (then nil). `then` runs afterwards.
+        case index((Body, WaitTicket)?, then: () -> Void)
         case tunnel(LinkOpener)
     }
 
@@ -373,7 +375,7 @@ final class Exchange: FetchListener {
     private var mayListen: Bool {
         switch waiting {
         case .nothing, .leading, .fetch: true
-        case .identity, .addresses, .disk, .leader, .tunnel: false
+        case .identity, .addresses, .disk, .leader, .index, .tunnel: false
         }
     }
 
@@ -449,6 +451,7 @@ final class Exchange: FetchListener {
             transfer.cancel(ticket)
             worker.loop.timers.cancel(timer)
         case .fetch(let id): worker.fetches[id]?.clientLeft()
+        case .index(let wait, _): if let (body, ticket) = wait { body.cancel(ticket) }
         case .tunnel(let opener): opener.cancel()
         }
     }

@@ -60,6 +60,9 @@ extension Explainer {
         }
         if handling.isImmutable { note("policy", "immutable", "yes: successes stay fresh as long as they are stored") }
         if !handling.respectsCacheControl { note("policy", "respect_cache_control", "no") }
+        if let rule = request.releaseRule {
+            note("policy", "release", rule.kind.rawValue + (rule.package.map { " of \($0)" } ?? ""))
+        }
         if handling.authorization != .standard { note("policy", "authorization", handling.authorization.rawValue) }
         note("policy", "ranges", handling.ranges.rawValue)
         if handling.compression != .no { note("policy", "compress", handling.compression.rawValue) }

@@ -17,6 +17,7 @@ package final class Shared: Sendable {
     package let zones: Zones
     let pool: BlockingPool
     let accessLog: AccessLogSink
+    let filteredIndexes = FilteredIndexes()
     private let hasher: Hasher
     // Counted over all workers; `limits` bounds each.
     let clients = Occupancy()

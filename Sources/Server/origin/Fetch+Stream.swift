@@ -73,8 +73,11 @@ extension Fetch {
         incoming.progress = HeadProgress()
         incoming.persists = false
         askCredentialDesk()
-        let outgoing = OutgoingRequest(
+        var outgoing = OutgoingRequest(
             request, conditions: retrieval.conditions, instance: worker.shared.instance)
+        if request.releaseRule?.kind.isIndex == true, hole == nil {
+            outgoing.askForIndex(request.fields, hasConditions: !retrieval.conditions.isEmpty)
+        }
         if case .failed = send(outgoing, on: stream) { return headEnded() }
         outgoingBody = OutgoingBody(outgoing.framing)
         requestIsSent = !request.hasBody

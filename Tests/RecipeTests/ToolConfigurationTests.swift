@@ -32,6 +32,26 @@ struct ToolConfigurationTests {
             ["apk.example.org"]
         ),
         ("oci", "{ \"registry-mirrors\": [\"https://mirror.example.org\"] }", ["mirror.example.org"]),
+        (
+            "oci",
+            "{\n\"registry-mirrors\": [\n\"https://mirror.example.org:5000\"\n],\n\"http-proxy\": \"http://proxy.example.org\" }",
+            ["mirror.example.org"]
+        ),
+        (
+            "conda",
+            "channels:\n  - https://conda.example.org/main\n  - defaults\nproxy_servers:\n  http: http://proxy.example.org:3128\n  https: http://proxy.example.org:3128\n",
+            ["conda.example.org"]
+        ),
+        (
+            "nuget",
+            "<add key=\"http_proxy\" value=\"http://proxy.example.org\" />\n<add key=\"a\" value=\"https://n.example.org/\" />",
+            ["n.example.org"]
+        ),
+        (
+            "composer",
+            "{ \"repositories\": [ { \"type\": \"composer\",\n\"url\": \"https://php.example.org\" } ],\n\"homepage\": \"https://no.example.org\" }",
+            ["php.example.org"]
+        ),
         ("nuget", "<add key=\"a\" value=\"https://nuget.example.org/v3/index.json\" />", ["nuget.example.org"]),
         ("nix", "substituters = https://nix.example.org https://[::1]:80/\n", ["nix.example.org", "::1"]),
     ]
@@ -39,6 +59,47 @@ struct ToolConfigurationTests {
         _ row: (recipe: String, text: String, hosts: [String])
     ) throws {
         let tool = try #require(ToolConfiguration.all.first { $0.recipe == row.recipe })
+        #expect(tool.hosts(in: row.text) == row.hosts)
+    }
+
+    static let containers: [(file: String, text: String, hosts: [String])] = [
+        (
+            "/etc/containers/registries.conf",
+            """
+            # unqualified-search-registries = ["no.example.org"]
+            unqualified-search-registries = ["a.example.org", 'b.example.org:5000']
+            [[registry]]
+            prefix = "*.c.example.org"
+            location = "d.example.org/team"
+            insecure = true
+            [[registry.mirror]]
+              location = "Mirror.example.org:5000/d"
+            [aliases]
+              "image" = "no.example.org/image"
+            """,
+            ["a.example.org", "b.example.org", "*.c.example.org", "d.example.org", "mirror.example.org"]
+        ),
+        (
+            "~/.docker/config.json",
+            """
+            {
+              "auths": {
+                "registry.example.org": { "auth": "bWU6d29yZA==" },
+                "https://index.example.org/v1/": {}
+              },
+              "proxies": { "default": {
+                "httpProxy": "http://proxy.example.org:3128"
+              } }
+            }
+            """,
+            ["registry.example.org", "index.example.org"]
+        ),
+    ]
+    @Test(arguments: containers) func `tools of containers name registries without a scheme`(
+        _ row: (file: String, text: String, hosts: [String])
+    ) throws {
+        let tool = try #require(ToolConfiguration.all.first { $0.files.contains(row.file) })
+        #expect(tool.recipe == "oci")
         #expect(tool.hosts(in: row.text) == row.hosts)
     }
 

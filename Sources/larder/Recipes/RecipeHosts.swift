@@ -5,7 +5,7 @@ import Rules
 
 /// `larder recipe hosts`: which hosts the tools on this machine are configured for, as the stanza for the configuration.
 func recipeHosts(_ arguments: Arguments, _ console: Console) -> Int32 {
-    let found = ToolConfiguration.all.map { ($0.recipe, $0.configuredHosts()) }.filter { !$0.1.isEmpty }
+    let found = configuredHosts()
     if arguments.has(.json) {
         var writer = JSONWriter()
         writer.array { json in
@@ -29,6 +29,17 @@ func recipeHosts(_ arguments: Arguments, _ console: Console) -> Int32 {
         console.print("  - { use: \(recipe), hosts: [ \(hosts.map(quoted).joined(separator: ", ")) ] }")
     }
     return ExitStatus.done
+}
+
+/// The hosts of each recipe for which a tool on this machine is configured, each once.
+private func configuredHosts() -> [(recipe: String, hosts: [String])] {
+    var found: [(recipe: String, hosts: [String])] = []
+    for tool in ToolConfiguration.all {
+        let index = found.firstIndex { $0.recipe == tool.recipe } ?? found.endIndex
+        if index == found.endIndex { found.append((tool.recipe, [])) }
+        for host in tool.configuredHosts() where !found[index].hosts.contains(host) { found[index].hosts.append(host) }
+    }
+    return found.filter { !$0.hosts.isEmpty }
 }
 
 /// An IPv6 address has colons, which YAML would read as a mapping.

@@ -7,6 +7,9 @@ struct ToolConfiguration: Sendable {
     var files: [String] = []
     /// Lines of the files with none of these words do not count. Empty: all lines count.
     var words: [String] = []
+    /// Lines with one of these do not count: they name a proxy, which is not a host that the tool downloads from.
+    var exceptions: [String] = []
+    var form = Form.urls
     /// What follows one of these characters at the beginning of a line is a comment.
     var comment = "#"
     /// Variables that hold URLs.
@@ -14,6 +17,15 @@ struct ToolConfiguration: Sendable {
     /// Commands that print URLs. A tool that is not installed prints nothing.
     var commands: [String] = []
 
+    /// How a file names hosts.
+    enum Form {
+        /// In URLs.
+        case urls
+        /// In quotes: a host with a dot, perhaps with a port and a path; or a URL.
+        case quoted
+    }
+
+    /// A recipe can have several entries.
     static let all = [
         ToolConfiguration(
             recipe: "python",
@@ -50,30 +62,67 @@ struct ToolConfiguration: Sendable {
             words: ["baseurl", "metalink", "mirrorlist"]),
         ToolConfiguration(recipe: "alpine", files: ["/etc/apk/repositories"]),
         ToolConfiguration(
-            recipe: "oci", files: ["/etc/docker/daemon.json", "~/.docker/config.json"], words: ["http"]),
+            recipe: "oci", files: ["/etc/docker/daemon.json"], words: ["http"], exceptions: ["roxy\""]),
+        // `"auths": { "registry.example.org": { … } }`
+        ToolConfiguration(
+            recipe: "oci", files: ["~/.docker/config.json", "~/.config/containers/auth.json"], words: ["{"],
+            form: .quoted),
+        ToolConfiguration(
+            recipe: "oci",
+            files: [
+                "/etc/containers/registries.conf", "/etc/containers/registries.conf.d/*.conf",
+                "~/.config/containers/registries.conf", "~/.config/containers/registries.conf.d/*.conf",
+            ],
+            words: ["location", "prefix", "registries"], form: .quoted),
         ToolConfiguration(recipe: "huggingface", variables: ["HF_ENDPOINT"]),
         ToolConfiguration(
-            recipe: "conda", files: ["~/.condarc", "/etc/conda/.condarc", "~/.mambarc"]),
+            recipe: "conda",
+            files: [
+                "~/.condarc", "~/.conda/.condarc", "~/.config/conda/.condarc", "/etc/conda/.condarc",
+                "/etc/conda/condarc", "/etc/conda/condarc.d/*", "~/.mambarc",
+            ],
+            // The keys of `proxy_servers`.
+            exceptions: ["http: ", "https: ", "http\": ", "https\": "]),
         ToolConfiguration(
-            recipe: "nuget", files: ["~/.nuget/NuGet/NuGet.Config", "~/.config/NuGet/NuGet.Config", "nuget.config"],
-            words: ["<add"], comment: ""),
+            recipe: "nuget",
+            files: [
+                "nuget.config", "NuGet.Config", "~/.nuget/NuGet/NuGet.Config", "~/.nuget/config/*.config",
+                "~/.config/NuGet/NuGet.Config", "/etc/opt/NuGet/Config/*.config",
+            ],
+            words: ["<add"], exceptions: ["http_proxy"], comment: ""),
         ToolConfiguration(
-            recipe: "composer", files: ["~/.config/composer/config.json", "~/.composer/config.json"], words: ["url"]),
+            recipe: "composer",
+            files: ["composer.json", "~/.config/composer/config.json", "~/.composer/config.json"], words: ["\"url\""]),
         ToolConfiguration(
             recipe: "nix", files: ["/etc/nix/nix.conf", "~/.config/nix/nix.conf"], words: ["substituters"]),
         ToolConfiguration(recipe: "terraform", files: ["~/.terraformrc", "~/.tofurc"], words: ["url", "host"]),
     ]
 
-    /// The hosts of the URLs in a text, each once, in their order.
+    /// The hosts that a text names, each once, in their order.
     func hosts(in text: String) -> [String] {
         var hosts: [String] = []
         for line in text.split(whereSeparator: \.isNewline) {
             let line = line.drop { $0 == " " || $0 == "\t" }
             if let first = line.first, comment.contains(first) { continue }
             guard words.isEmpty || words.contains(where: line.contains) else { continue }
-            hosts += hostsOfURLs(in: line)
+            guard !exceptions.contains(where: line.contains) else { continue }
+            switch form {
+            case .urls: hosts += hostsOfURLs(in: line)
+            case .quoted: hosts += quotedHosts(in: line)
+            }
         }
         return hosts.enumerated().filter { hosts.firstIndex(of: $1) == $0 }.map(\.element)
+    }
+}
+
+/// The hosts between quotes in a line, in lower case, without user, port and path. A word without a dot is no host.
+func quotedHosts(in line: some StringProtocol) -> [String] {
+    let parts = line.split(omittingEmptySubsequences: false) { "\"'".contains($0) }
+    // Every other part stands between quotes.
+    return stride(from: 1, to: parts.count, by: 2).flatMap { index in
+        let text = String(parts[index])
+        let url = text.firstRange(of: "://") == nil ? "https://\(text)" : text
+        return hostsOfURLs(in: url).filter { $0.contains(".") || $0.contains(":") }
     }
 }
 

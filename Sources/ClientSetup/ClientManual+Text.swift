@@ -44,8 +44,15 @@ let clientManualHead = """
 
     Services and containers have an environment of their own: `--print systemd` for a unit, `--print env` for an environment file, `--print
     dockerfile` for an image. `sudo` drops variables unless `env_keep` names them; apt, dnf and Maven have files that `sudo` does not concern.
+
     If users must authenticate, write `http://USER:PASSWORD@PROXY:3128` into the variables of each user instead; `setup.sh` stores no
-    passwords.
+    passwords. curl, wget, git, apt, pip, uv, npm, cargo, go, gem, Composer, skopeo and Python send such a password without being asked, or after
+    a 407, and take `%40` for `@`. Three need it elsewhere:
+
+    - Maven: `<username>` and `<password>` of the proxy in `settings.xml`.
+    - Java: an `Authenticator` in the program; for https also `-Djdk.http.auth.tunneling.disabledSchemes=`, since Java does not use Basic for tunnels
+      otherwise.
+    - Node's undici: a password without percent-encoding.
 
     The script comes over plain HTTP, so whoever can change what passes between client and proxy could change the script as well. The
     fingerprint protects against a proxy that is not the one you mean. In a network that you do not trust, copy `setup.sh` and `ca.pem` from the proxy's

@@ -81,20 +81,34 @@ extension Tool {
                 "{url}/larder_check-1.0-py3-none-any.whl")),
         Tool(
             "poetry", ["poetry"], proxy: anyCase + allProxy,
-            authority: [.variable("REQUESTS_CA_BUNDLE", .replaces), .variable("CURL_CA_BUNDLE", .replaces)]),
+            authority: [.variable("REQUESTS_CA_BUNDLE", .replaces), .variable("CURL_CA_BUNDLE", .replaces)],
+            probe: ToolProbe(
+                "{program}", "lock", "--no-interaction", "-C", "{dir}",
+                environment: ["POETRY_CACHE_DIR": "{dir}/cache", "POETRY_VIRTUALENVS_CREATE": "false"],
+                files: ["pyproject.toml": ProbeProjects.poetry])),
         Tool(
             "pdm", ["pdm"], proxy: anyCase + allProxy,
             authority: [
                 .systemStore, .variable("REQUESTS_CA_BUNDLE", .replaces), .variable("CURL_CA_BUNDLE", .replaces),
                 .variable("SSL_CERT_FILE", .replaces), .file("pdm config", key: "pypi.ca_certs", .replaces),
-            ]),
+            ],
+            probe: ToolProbe(
+                "{program}", "lock", "-p", "{dir}",
+                environment: [
+                    "PDM_CACHE_DIR": "{dir}/cache", "PDM_LOG_DIR": "{dir}/log", "PDM_CHECK_UPDATE": "0",
+                ], files: ["pyproject.toml": ProbeProjects.pdm], mayBeCached: false,
+                // Its own faults: some of its versions do not run with some of what they depend on.
+                impossibleIf: ["AttributeError", "TypeError"])),
         Tool(
             "conda, mamba", ["conda", "mamba", "micromamba"],
             proxy: anyCase + [.file("~/.condarc", key: "proxy_servers", .none)],
             authority: [
                 .variable("CONDA_SSL_VERIFY", .replaces), .variable("MAMBA_SSL_VERIFY", .replaces),
                 .variable("REQUESTS_CA_BUNDLE", .replaces), .file("~/.condarc", key: "ssl_verify", .replaces),
-            ], isTried: false),
+            ], isTried: false,
+            probe: ToolProbe(
+                "{program}", "search", "--override-channels", "-c", "{url}", "larder-check",
+                environment: ["CONDA_PKGS_DIRS": "{dir}/packages"], mayBeCached: false)),
         Tool(
             "Python: urllib, aiohttp", ["python3"], proxy: anyCase,
             authority: [.systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds)],
@@ -120,12 +134,21 @@ extension Tool {
             authority: [
                 .variable("AWS_CA_BUNDLE", .replaces), .variable("REQUESTS_CA_BUNDLE", .replaces),
                 .file("~/.aws/config", key: "ca_bundle", .replaces),
-            ], traps: ["botocore reads a file of its own without a variable."]),
+            ], traps: ["botocore reads a file of its own without a variable."],
+            probe: ToolProbe(
+                "{program}", "s3api", "list-buckets", "--no-sign-request", "--region", "us-east-1", "--endpoint-url",
+                "{url}", environment: ["AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1"])),
         Tool(
             "gcloud", ["gcloud"], proxy: anyCase,
             authority: [
                 .variable("CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", .replaces), .variable("HTTPLIB2_CA_CERTS", .replaces),
-            ], isTried: false),
+            ], isTried: false,
+            probe: ToolProbe(
+                "{program}", "storage", "ls", "gs://larder-check",
+                environment: [
+                    "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": "{url}/", "CLOUDSDK_AUTH_DISABLE_CREDENTIALS": "true",
+                    "CLOUDSDK_CORE_DISABLE_PROMPTS": "1",
+                ], ways: [.https], mayBeCached: false)),
         Tool(
             "npm", ["npm"],
             proxy: anyCase
@@ -165,11 +188,18 @@ extension Tool {
             authority: [
                 .variable("NODE_EXTRA_CA_CERTS", .adds), .variable("YARN_HTTPS_CA_FILE_PATH", .replaces),
             ], isTried: false,
-            traps: ["It ignores `HTTPS_PROXY`. What corepack downloads follows neither setting."]),
+            traps: ["It ignores `HTTPS_PROXY`. What corepack downloads follows neither setting."],
+            probe: ToolProbe(
+                "{program}", "npm", "info", "larder-check", environment: ["YARN_NPM_REGISTRY_SERVER": "{url}"],
+                files: ["package.json": "{}", "yarn.lock": ""], ways: [.https], mayBeCached: false,
+                impossibleIf: ["Command \"npm\" not found"])),
         Tool(
             "pnpm", ["pnpm"], proxy: anyCase,
             authority: [.variable("NODE_EXTRA_CA_CERTS", .adds), .file("~/.npmrc", key: "cafile", .replaces)],
-            isTried: false),
+            isTried: false,
+            probe: ToolProbe(
+                "{program}", "add", "larder-check", "--dir", "{dir}", "--store-dir", "{dir}/store", "--registry",
+                "{url}/", "--config.cache-dir={dir}/cache", "--fetch-retries", "0", mayBeCached: false)),
         Tool(
             "node", ["node"],
             proxy: variables("NODE_USE_ENV_PROXY")
@@ -185,8 +215,10 @@ extension Tool {
             ],
             probe: ToolProbe(
                 "{program}", "-e",
-                "fetch(process.argv[1]).then(r => r.text()).catch(e => { console.error(e.cause || e); process.exitCode = 1 })",
-                "{url}/file", impossibleIf: ["fetch is not defined"])),
+                "const [major, minor] = process.versions.node.split('.').map(Number); "
+                    + "if (major < 22 || major === 23 || (major === 22 && minor < 21)) throw 'no support for proxies'; "
+                    + "fetch(process.argv[1]).then(r => r.text()).catch(e => { console.error(e.cause || e); process.exitCode = 1 })",
+                "{url}/file", incapableIf: "no support for proxies")),
         Tool(
             "deno", ["deno"], proxy: anyCase,
             authority: [.variable("DENO_CERT", .adds), .variable("DENO_TLS_CA_STORE", .replaces)], isTried: false,
@@ -245,14 +277,19 @@ extension Tool {
             ],
             probe: ToolProbe(
                 "{program}", "-B", "-q", "-f", "{dir}/pom.xml", "-Dmaven.repo.local={dir}/repository", "validate",
-                files: ["pom.xml": mavenProject], ways: [.https], mayBeCached: false)),
+                files: ["pom.xml": ProbeProjects.maven], ways: [.https], mayBeCached: false)),
         Tool(
             "gradle", ["gradle"],
             proxy: [
                 .variable("JAVA_TOOL_OPTIONS", .none), .file("~/.gradle/gradle.properties", key: "systemProp.*", .none),
             ],
             authority: [.systemStore, .variable("JAVA_TOOL_OPTIONS", .replaces)], isTried: false,
-            traps: ["Its daemon keeps the settings with which it was started: `gradle --stop`."]),
+            traps: ["Its daemon keeps the settings with which it was started: `gradle --stop`."],
+            // With http, newer versions want leave that older ones do not know.
+            probe: ToolProbe(
+                "{program}", "--no-daemon", "-q", "--refresh-dependencies", "-p", "{dir}", "--project-cache-dir",
+                "{dir}/cache", "probe", files: ["build.gradle": ProbeProjects.gradle, "settings.gradle": ""],
+                ways: [.https], mayBeCached: false)),
         Tool(
             "gem", ["gem"], proxy: anyCase,
             authority: [
@@ -265,7 +302,11 @@ extension Tool {
             authority: [
                 .systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds),
                 .variable("BUNDLE_SSL_CA_CERT", .unknown),
-            ]),
+            ],
+            probe: ToolProbe(
+                "{program}", "lock",
+                environment: ["BUNDLE_GEMFILE": "{dir}/Gemfile", "BUNDLE_USER_CACHE": "{dir}/cache"],
+                files: ["Gemfile": "source \"{url}\"\ngem \"larder-check\"\n"])),
         Tool(
             "composer", ["composer"], proxy: anyCase + allProxy,
             authority: [
@@ -275,18 +316,29 @@ extension Tool {
             probe: ToolProbe(
                 "{program}", "update", "-d", "{dir}", "--no-interaction", "--no-plugins",
                 environment: ["COMPOSER_CACHE_DIR": "{dir}/cache", "COMPOSER_ALLOW_SUPERUSER": "1"],
-                files: ["composer.json": composerProject])),
+                files: ["composer.json": ProbeProjects.composer])),
         Tool(
             "dotnet, nuget", ["dotnet"], proxy: anyCase,
             authority: [.systemStore, .variable("SSL_CERT_FILE", .replaces), .variable("SSL_CERT_DIR", .adds)],
-            isTried: false),
+            isTried: false,
+            // NuGet refuses a source that is reached over http.
+            probe: ToolProbe(
+                "{program}", "restore", "{dir}/probe.csproj", "--configfile", "{dir}/nuget.config",
+                environment: [
+                    "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1", "NUGET_PACKAGES": "{dir}/packages",
+                    "NUGET_HTTP_CACHE_PATH": "{dir}/http",
+                ], files: ["probe.csproj": ProbeProjects.dotnet, "nuget.config": ProbeProjects.nuget], ways: [.https],
+                mayBeCached: false)),
         Tool(
-            "skopeo, podman, buildah", ["skopeo", "podman", "buildah"], proxy: anyCase,
-            authority: [
-                .systemStore, .variable("SSL_CERT_FILE", .adds), .variable("SSL_CERT_DIR", .adds),
-                .file("/etc/containers/certs.d/HOST", key: "ca.crt", .adds),
-            ], traps: ["`certs.d` is for one host. Layers often come from another."],
-            probe: ToolProbe("skopeo", "inspect", "docker://{place}:latest", ways: [.https])),
+            "skopeo", ["skopeo"], proxy: anyCase, authority: containerAuthority, traps: [containerTrap],
+            probe: ToolProbe("{program}", "inspect", "docker://{place}:latest", ways: [.https])),
+        Tool(
+            "podman, buildah", ["podman", "buildah"], proxy: anyCase, authority: containerAuthority,
+            traps: [containerTrap],
+            // What Larder answers is no manifest, so nothing is pulled.
+            probe: ToolProbe(
+                "{program}", "--root", "{dir}/root", "--runroot", "{dir}/run", "--storage-driver", "vfs", "pull", "-q",
+                "docker://{place}:latest", ways: [.https])),
         Tool(
             "docker", ["dockerd"],
             proxy: [
@@ -296,7 +348,10 @@ extension Tool {
                 "The daemon downloads, so it needs the variables: put the output of `setup.sh --print systemd` into "
                     + "`/etc/systemd/system/docker.service.d/larder.conf`, and restart it.",
                 "Builds and containers have an environment of their own: `--print dockerfile`.",
-            ]),
+            ],
+            probe: ToolProbe(
+                "docker", "pull", "-q", "{place}:latest", ways: [.https],
+                impossibleIf: ["Cannot connect to the Docker daemon", "permission denied"])),
         Tool(
             "nix", ["nix"], proxy: anyCase, authority: [.variable("NIX_SSL_CERT_FILE", .replaces)], isTried: false,
             traps: ["The daemon has an environment of its own: `ssl-cert-file` in `nix.conf`."]),
@@ -325,84 +380,22 @@ extension Tool {
                 "{url}/file")),
         Tool(
             "Firefox", ["firefox", "firefox-esr"],
-            proxy: [.file("/etc/firefox/policies/policies.json", key: "Proxy", .none), .option("/proxy.pac", .none)],
+            proxy: [.file("/etc/firefox/policies/policies.json", key: "Proxy", .none)],
             authority: [.file("/etc/firefox/policies/policies.json", key: "Certificates.Install", .adds)],
-            isTried: false, traps: ["It has a store of its own, so this is done by hand."]),
+            traps: [
+                "It has a store of its own. Without root, import `ca.pem` and set the proxy in its settings by hand."
+            ],
+            probe: ToolProbe(
+                "{program}", "--headless", "--no-remote", "--profile", "{dir}", "--screenshot", "{dir}/page.png",
+                "{url}/file", environment: ["HOME": "{dir}"])),
     ]
 
-    /// A project whose parent is asked of the repository. Maven refuses a repository that is reached over http.
-    private static let mavenProject = """
-        <project><modelVersion>4.0.0</modelVersion><artifactId>probe</artifactId><packaging>pom</packaging>
-        <parent><groupId>larder.internal</groupId><artifactId>check</artifactId><version>1</version><relativePath/></parent>
-        <repositories><repository><id>check</id><url>{url}</url></repository></repositories></project>
-        """
-    private static let composerProject = """
-        { "repositories": [ { "packagist.org": false }, { "type": "composer", "url": "{url}" } ],
-          "config": { "secure-http": false }, "require": { "larder/check": "1.0" } }
-        """
+    private static let containerAuthority: [Source] = [
+        .systemStore, .variable("SSL_CERT_FILE", .adds), .variable("SSL_CERT_DIR", .adds),
+        .file("/etc/containers/certs.d/HOST", key: "ca.crt", .adds),
+    ]
+    private static let containerTrap = "`certs.d` is for one host. Layers often come from another."
     private static let anyCase = variables("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY")
     private static let allProxy = variables("all_proxy", "ALL_PROXY")
     private static func variables(_ names: String...) -> [Source] { names.map { .variable($0, .none) } }
-}
-
-extension SetupVariable {
-    /// In the order in which they are written. Those of files come last.
-    package static let all: [SetupVariable] =
-        ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"].map {
-            SetupVariable(name: $0, value: .proxy, needsAuthority: false)
-        }
-        + ["no_proxy", "NO_PROXY"].map { SetupVariable(name: $0, value: .exceptions, needsAuthority: false) }
-        + [
-            SetupVariable(name: "NODE_USE_ENV_PROXY", value: .literal("1"), needsAuthority: false),
-            SetupVariable(name: "JAVA_TOOL_OPTIONS", value: .javaOptions, needsAuthority: false),
-        ]
-        + [
-            "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
-            "AWS_CA_BUNDLE", "BUNDLE_SSL_CA_CERT", "COMPOSER_CAFILE", "CONDA_SSL_VERIFY", "MAMBA_SSL_VERIFY",
-            "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", "HTTPLIB2_CA_CERTS", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-            "npm_config_cafile", "HEX_CACERTS_PATH", "JULIA_SSL_CA_ROOTS_PATH", "PERL_LWP_SSL_CA_FILE",
-            "NIX_SSL_CERT_FILE",
-        ].map { SetupVariable(name: $0, value: .bundle, needsAuthority: true) }
-        + [
-            SetupVariable(name: "NODE_EXTRA_CA_CERTS", value: .authority, needsAuthority: true),
-            SetupVariable(name: "DENO_CERT", value: .authority, needsAuthority: true),
-            SetupVariable(name: "DENO_TLS_CA_STORE", value: .literal("system,mozilla"), needsAuthority: true),
-        ]
-}
-
-extension SetupStep {
-    static let all: [SetupStep] = [
-        SetupStep(
-            tools: ["apt"], scope: .system, condition: #"[ -d "$root/etc/apt/apt.conf.d" ]"#, needsAuthority: false,
-            place: "/etc/apt/apt.conf.d/90larder", commands: ["apt_settings | write_file /etc/apt/apt.conf.d/90larder"]),
-        SetupStep(
-            tools: ["dnf"], scope: .system, condition: #"[ -f "$root/etc/dnf/dnf.conf" ]"#, needsAuthority: false,
-            place: "/etc/dnf/dnf.conf", commands: ["set_up_dnf"]),
-        SetupStep(
-            tools: ["maven"], scope: .system, condition: #"[ -f "$root/etc/maven/settings.xml" ]"#,
-            needsAuthority: false, place: "/etc/maven/settings.xml",
-            commands: ["set_up_maven /etc/maven/settings.xml"]),
-        SetupStep(
-            tools: ["Chromium"], scope: .system, condition: "is_installed chromium", needsAuthority: false,
-            place: "/etc/chromium/policies/managed/larder.json",
-            commands: ["chromium_policy | write_file /etc/chromium/policies/managed/larder.json"]),
-        SetupStep(
-            tools: ["Chromium"], scope: .system, condition: "is_installed google-chrome", needsAuthority: false,
-            place: "/etc/opt/chrome/policies/managed/larder.json",
-            commands: ["chromium_policy | write_file /etc/opt/chrome/policies/managed/larder.json"]),
-        SetupStep(
-            tools: ["maven"], scope: .user, condition: "is_installed mvn", needsAuthority: false,
-            place: "~/.m2/settings.xml", commands: [#"set_up_maven "$HOME/.m2/settings.xml""#]),
-        SetupStep(
-            tools: ["wget"], scope: .user, condition: "is_installed wget", needsAuthority: true, place: "~/.wgetrc",
-            commands: ["set_up_wget"]),
-        SetupStep(
-            tools: ["aria2"], scope: .user, condition: "is_installed aria2c", needsAuthority: true,
-            place: "~/.config/aria2/aria2.conf", commands: ["set_up_aria2"]),
-        SetupStep(
-            tools: ["Chromium"], scope: .user,
-            condition:
-                #"is_installed certutil && { is_installed chromium || is_installed google-chrome || [ -f "$HOME/.pki/nssdb/cert9.db" ]; }"#,
-            needsAuthority: true, place: "~/.pki/nssdb", commands: ["set_up_nss"]),
-    ]
 }

@@ -22,7 +22,7 @@ struct ToolTableTests {
     static func hasStep(_ tool: Tool) -> Bool { SetupStep.all.contains { $0.tools.contains(tool.name) } }
 
     /// What needs a hand, and says so in its traps.
-    static let byHand: Set<String> = ["docker", "Firefox", "gRPC"]
+    static let byHand: Set<String> = ["docker", "gRPC"]
 
     @Test(arguments: Tool.all) func `setup.sh tells each tool of the proxy`(_ tool: Tool) {
         guard !Self.byHand.contains(tool.name) else { return #expect(!tool.traps.isEmpty) }

@@ -65,6 +65,12 @@ struct ToolVerdictTests {
         #expect(verdict == .untested)
     }
 
+    @Test func `a tool without support for proxies is not wrong, and says why it goes past them`() {
+        let node = Tool.all.first { $0.name == "node" }!
+        let verdict = judge(node, [Self.lost(.http, "Uncaught 'no support for proxies'")], Self.facts)
+        #expect(verdict.usesProxy == .untested && verdict.isFine && verdict.advice == node.traps[0])
+    }
+
     static let advice: [(tool: String, lost: ToolProbe.Way, said: String, advice: String)] = [
         ("curl", .http, "", "export http_proxy=http://proxy.test:3128 https_proxy=http://proxy.test:3128"),
         ("curl", .https, "certificate", "export CURL_CA_BUNDLE=/etc/larder/ca-bundle.pem"),

@@ -57,6 +57,51 @@ struct DoctorTests {
         }
     }
 
+    @Test func `a program that cannot be started is not tested`() async throws {
+        try await Workplace.with { place in
+            let larder = try await Larder.start(in: place)
+            try place.makeDirectory("tools")
+            try place.write("tools/poetry", "#!/nowhere/python\n".utf8)
+            let json = try await doctor(place, standIn: "poetry", larder)
+            let poetry = try tool("poetry", in: json)
+            #expect(poetry["proxy"] is NSNull && poetry["said"] as? String != nil, "\(poetry)")
+        }
+    }
+
+    /// Debian does not have every tool. A stand-in asks for the first URL of doctor among its words, variables and files: it shows that the
+    /// row of the table leads to a request, and nothing about the tool.
+    @Test(arguments: ["poetry", "pdm", "aws", "pnpm", "conda"])
+    func `a stand-in for a tool asks for what the probe names`(_ name: String) async throws {
+        try await Workplace.with { place in
+            let larder = try await Larder.start(in: place)
+            let program = """
+                #!/bin/sh
+                url=$({ echo "$*"; env; cat ./*; } 2>/dev/null | grep -o 'http://check.larder.internal/[^ ",]*' | head -n 1)
+                exec \(try #require(installed("curl"))) -sS "$url"
+
+                """
+            try place.write("tools/\(name)", program.utf8)
+            let row = try #require(
+                try tool(name == "conda" ? "conda, mamba" : name, in: try await doctor(place, standIn: name, larder)))
+            #expect(row["proxy"] as? Bool == true, "\(row)")
+        }
+    }
+
+    /// `larder doctor` where this program of the workplace is the only tool.
+    private func doctor(_ place: Workplace, standIn name: String, _ larder: Larder) async throws -> [String: Any] {
+        let made = try await place.run("chmod", ["755", place.path("tools/\(name)")])
+        try #require(made.status == 0, "\(made)")
+        for program in ["sh", "env", "cat", "grep", "head"] {
+            try FileManager.default.createSymbolicLink(
+                atPath: place.path("tools/\(program)"), withDestinationPath: try #require(installed(program)))
+        }
+        let output = try await place.run(
+            "env", ["PATH=\(place.path("tools"))", Larder.executable, "doctor", "--json"],
+            environment: larder.proxy.merging(["no_proxy": "localhost"]) { $1 }, within: .seconds(120))
+        return try #require(
+            try JSONSerialization.jsonObject(with: Data(output.out.utf8)) as? [String: Any], "\(output)")
+    }
+
     @Test func `--proxy names the proxy, and a password is taken from its URL`() async throws {
         try await Workplace.with { place in
             let larder = try await Larder.startWithUsers(in: place)

@@ -13,13 +13,15 @@ package struct ToolProbe: Equatable, Sendable {
     package let mayBeCached: Bool
     /// The probe cannot tell anything if the output contains one of these.
     package let impossibleIf: [String]
+    /// The tool has no support for proxies, and nothing mends that, if the output contains this.
+    package let incapableIf: String?
 
     package enum Way: String, Sendable, CaseIterable { case http, https }
 
     init(
         _ words: String..., environment: [String: String] = [:], files: [String: String] = [:],
         ways: [Way] = Way.allCases,
-        mayBeCached: Bool = true, impossibleIf: [String] = []
+        mayBeCached: Bool = true, impossibleIf: [String] = [], incapableIf: String? = nil
     ) {
         self.words = words
         self.environment = environment
@@ -27,6 +29,7 @@ package struct ToolProbe: Equatable, Sendable {
         self.ways = ways
         self.mayBeCached = mayBeCached
         self.impossibleIf = impossibleIf
+        self.incapableIf = incapableIf
     }
 
     /// The same with the placeholders filled in.
@@ -38,12 +41,12 @@ package struct ToolProbe: Equatable, Sendable {
         let fill = { (text: String) in values.reduce(text) { ToolProbe.replace($1.key, by: $1.value, in: $0) } }
         return ToolProbe(
             words: words.map(fill), environment: environment.mapValues(fill), files: files.mapValues(fill), ways: [way],
-            mayBeCached: mayBeCached, impossibleIf: impossibleIf)
+            mayBeCached: mayBeCached, impossibleIf: impossibleIf, incapableIf: incapableIf)
     }
 
     private init(
         words: [String], environment: [String: String], files: [String: String], ways: [Way], mayBeCached: Bool,
-        impossibleIf: [String]
+        impossibleIf: [String], incapableIf: String?
     ) {
         self.words = words
         self.environment = environment
@@ -51,6 +54,7 @@ package struct ToolProbe: Equatable, Sendable {
         self.ways = ways
         self.mayBeCached = mayBeCached
         self.impossibleIf = impossibleIf
+        self.incapableIf = incapableIf
     }
 
     private static func replace(_ mark: String, by value: String, in text: String) -> String {
@@ -63,6 +67,8 @@ package struct ToolProbe: Equatable, Sendable {
 extension ToolProbe {
     /// A command line without placeholders, which tests nothing.
     package init(running words: [String]) {
-        self.init(words: words, environment: [:], files: [:], ways: [], mayBeCached: false, impossibleIf: [])
+        self.init(
+            words: words, environment: [:], files: [:], ways: [], mayBeCached: false, impossibleIf: [],
+            incapableIf: nil)
     }
 }

@@ -5,7 +5,7 @@ package struct ToolVerdict: Equatable, Sendable {
     package var usesProxy: Mark
     package var trusts: Mark
     package var isCached: Mark
-    /// What mends it, in one line. Nil if nothing is wrong.
+    /// What mends it, in one line; or why the tool can use no proxy. Nil if nothing is wrong.
     package var advice: String?
 
     /// Whether nothing that was tested is wrong.
@@ -76,6 +76,10 @@ package func judge(_ tool: Tool, _ results: [ProbeResult], _ facts: DoctorFacts)
     var verdict = ToolVerdict.untested
     guard let probe = tool.probe, !results.isEmpty else { return verdict }
     if results.contains(where: { result in probe.impossibleIf.contains { result.output.contains($0) } }) {
+        return verdict
+    }
+    if let words = probe.incapableIf, results.contains(where: { $0.output.contains(words) }) {
+        verdict.advice = tool.traps.first
         return verdict
     }
     let arrived = results.filter(\.arrived)

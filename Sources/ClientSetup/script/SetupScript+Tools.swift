@@ -123,13 +123,47 @@ let setupScriptTools = #"""
         printf '\n}\n'
     }
 
-    # The database in which Chromium looks for certificates of this user.
+    # A policy for every user of Firefox. It takes one certificate from each file.
+    firefox_policy() {
+        printf '{ "policies": {\n  "Proxy": { "Mode": "manual", "HTTPProxy": "%s", "UseHTTPProxyForAllProtocols": true, "Passthrough": "%s" }' \
+            "$proxy_at" "$exceptions"
+        if [ "$has_authority" = yes ]; then
+            printf ',\n  "Certificates": { "Install": [ '
+            number=1
+            while [ -f "$work/chosen.$number" ]; do
+                [ "$number" = 1 ] || printf ', '
+                printf '"%s"' "$directory/ca-$number.pem"
+                number=$((number + 1))
+            done
+            printf ' ] }'
+        fi
+        printf '\n} }\n'
+    }
+
+    # Firefox reads one file of policies alone.
+    set_up_firefox() {
+        file=/etc/firefox/policies/policies.json
+        if [ -e "$root$file" ] && ! is_remembered "$file"; then
+            warn "$file was left alone: it has policies already. Add Proxy and Certificates to them by hand."
+            return
+        fi
+        number=1
+        while [ -f "$work/chosen.$number" ]; do
+            write_file "$directory/ca-$number.pem" <"$work/chosen.$number"
+            number=$((number + 1))
+        done
+        firefox_policy | write_file "$file"
+    }
+
+    # The database in which Chromium looks for certificates of this user: the first one, if it is there, otherwise, in newer versions, the second.
     set_up_nss() {
         database=$HOME/.pki/nssdb
+        newer=${XDG_DATA_HOME:-$HOME/.local/share}/pki/nssdb
+        if [ ! -d "$database" ] && [ -f "$newer/cert9.db" ]; then database=$newer; fi
         if [ ! -f "$database/cert9.db" ]; then
             make_directory "$HOME/.pki"
             make_directory "$database"
-            certutil -N -d "sql:$database" --empty-password || return 0
+            certutil -N -d "sql:$database" --empty-password </dev/null || return 0
             remember newnss "$database"
         fi
         number=1

@@ -29,7 +29,8 @@ private func pythonDirectories(_ path: String) -> [String] {
     let outcome = runTool(
         ToolProbe(running: [python, "-c", "import sys; print('\\n'.join(sys.path))"]), in: directory)
     var directories: [String] = []
-    for line in outcome.output.split(separator: "\n") where line.hasPrefix("/") && !directories.contains(String(line)) {
+    for line in (outcome?.output ?? "").split(separator: "\n")
+    where line.hasPrefix("/") && !directories.contains(String(line)) {
         directories.append(String(line))
     }
     return directories

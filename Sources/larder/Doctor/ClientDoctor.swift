@@ -181,7 +181,10 @@ struct ClientDoctor {
         var results: [ProbeResult] = []
         for way in tool.probe?.ways ?? [] where way == .http || facts.opensTLS {
             let mark = "\(run.text)/\(number)-\(way.rawValue)"
-            let first = once(tool, program, way, mark, "\(directory)/\(number)-\(way.rawValue)-1")
+            guard let first = once(tool, program, way, mark, "\(directory)/\(number)-\(way.rawValue)-1") else {
+                return ClientExamination.Row(
+                    tool: tool, verdict: .untested, program: program, said: "\(program) cannot be started")
+            }
             let afterFirst = try sightings().filter { $0.key.path.contains(mark) }
             guard !afterFirst.isEmpty else {
                 results.append(
@@ -200,7 +203,7 @@ struct ClientDoctor {
 
     private func once(
         _ tool: Tool, _ program: String, _ way: ToolProbe.Way, _ mark: String, _ directory: String
-    ) -> ToolOutcome {
+    ) -> ToolOutcome? {
         guard let probe = tool.probe else { preconditionFailure("a tool that is run has a probe") }
         makeDirectories(directory, mode: 0o700)
         return runTool(

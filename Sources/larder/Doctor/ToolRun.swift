@@ -10,17 +10,17 @@ struct ToolOutcome {
 
 /// Runs a probe to its end, in a directory of its own, which is removed afterwards. Blocks.
 ///
+/// Returns nil if the program cannot be started. A script whose interpreter is missing cannot.
+///
 /// The program has the environment of doctor, since that is what is tested, and a process group, so that what it starts ends with it.
-func runTool(_ probe: ToolProbe, in directory: String) -> ToolOutcome {
+func runTool(_ probe: ToolProbe, in directory: String) -> ToolOutcome? {
     for (name, text) in probe.files {
         guard case .some = writeText(text, to: "\(directory)/\(name)") else {
             return ToolOutcome(output: "\(directory)/\(name) cannot be written", timedOut: false)
         }
     }
     let log = "\(directory)/.output"
-    guard let pid = spawn(probe, in: directory, log: log) else {
-        return ToolOutcome(output: "\(probe.words[0]) cannot be started", timedOut: false)
-    }
+    guard let pid = spawn(probe, in: directory, log: log) else { return nil }
     let timedOut = !waitForEnd(of: pid, seconds: 60)
     return ToolOutcome(output: text(of: log), timedOut: timedOut)
 }

@@ -30,7 +30,10 @@ struct PythonIndex {
 
     private mutating func readFiles(_ scanner: inout JSONScanner) throws(JSONError) {
         try scanner.array { (scanner) throws(JSONError) in
-            guard try scanner.kind() == .object else { return _ = try scanner.skipValue() }
+            // What is no file has no date either.
+            guard try scanner.kind() == .object else {
+                return files.append(File(name: "", published: nil, range: try scanner.skipValue()))
+            }
             let start = scanner.position
             var name = ""
             var times: [WallTime] = []

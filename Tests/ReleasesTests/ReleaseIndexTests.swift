@@ -133,6 +133,7 @@ struct PythonIndexTests {
             #"{"files":[]}"#
         ),
         (#"{"files":[{"filename":"a-1.0.zip"},7]}"#, nil), (#"{"meta":{}}"#, nil),
+        (#"{"files":[{"filename":"a-1.0.zip","upload-time":"2026-11-23"},7]}"#, #"{"files":[7]}"#),
     ]
 
     @Test(arguments: rows) func `what is too young is gone, and nothing else changes`(

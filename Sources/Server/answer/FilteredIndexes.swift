@@ -16,13 +16,15 @@ final class FilteredIndexes: Sendable {
             case asStored
             /// The index without what was removed, and its entity tag.
             case edited(Body, tag: [UInt8])
-            /// The index cannot be read. The text says why.
-            case unreadable(String)
-            /// Memory has no room for the result.
+            /// The index cannot be read.
+            case unreadable
+            /// The bytes of the stored index have left the store, or are damaged.
+            case gone
+            /// Memory has no room for the result now.
             case noRoom
         }
 
-        let content: Content
+        var content: Content
         var withheld: [Withheld] = []
         var hasUndated = false
         /// The first moment at which the result may be another one.
@@ -74,11 +76,7 @@ final class FilteredIndexes: Sendable {
         let question = Question(body: ObjectIdentifier(body), rule: rule)
         let waiting = entries.withLock { entries in
             let waiting = entries[question]?.waiting ?? []
-            switch result.content {
-            // A later request may find room.
-            case .noRoom: entries[question] = nil
-            case .asStored, .edited, .unreadable: entries[question] = Entry(body: body, result: result)
-            }
+            entries[question] = Entry(body: body, result: result)
             return waiting
         }
         for wake in waiting { wake() }

@@ -11,15 +11,21 @@ struct IndexFiltering: Sendable {
     let body: Body
     let coding: StoredCoding
     let rule: ReleaseRule
+    /// Names the index in a warning.
+    let uri: [UInt8]
     let now: WallTime
     let tier: MemoryTier
+
+    private static let triedAgainAfter = Seconds(2)
 
     func run() -> FilteredIndexes.Result {
         do throws(Problem) {
             let text = try decoded(read())
             return result(of: try filtered(text))
         } catch {
-            return FilteredIndexes.Result(content: .unreadable(error.text))
+            if case .gone = error { return FilteredIndexes.Result(content: .gone) }
+            Diagnostics.warning("min_age: \(String(decoding: uri, as: UTF8.self)) is not filtered: \(error.text)")
+            return FilteredIndexes.Result(content: .unreadable)
         }
     }
 
@@ -90,12 +96,18 @@ struct IndexFiltering: Sendable {
     }
 
     private func result(of index: FilteredIndex) -> FilteredIndexes.Result {
-        var content = FilteredIndexes.Result.Content.asStored
-        if let text = index.text {
-            content = stored(text).map { .edited($0, tag: tag(of: text)) } ?? .noRoom
+        var result = FilteredIndexes.Result(
+            content: .asStored, withheld: index.withheld, hasUndated: index.undatedCount > 0, changesAt: index.changesAt
+        )
+        guard let text = index.text else { return result }
+        if let body = stored(text) {
+            result.content = .edited(body, tag: tag(of: text))
+        } else {
+            result.content = .noRoom
+            // Who waits now is told so. Who comes later may find room.
+            result.changesAt = now + Self.triedAgainAfter
         }
-        return FilteredIndexes.Result(
-            content: content, withheld: index.withheld, hasUndated: index.undatedCount > 0, changesAt: index.changesAt)
+        return result
     }
 
     private func stored(_ text: [UInt8]) -> Body? {

@@ -44,11 +44,18 @@ extension Exchange {
         let indexes = worker.shared.filteredIndexes
         let now = worker.wallTime
         switch indexes.ask(about: body, rule, now: now, wake: wakeForIndex()) {
-        case .ready(let result): return response(of: record, result)
+        case .ready(let result):
+            if case .gone = result.content {
+                request.tier.remove(record)
+                refetch()
+                return nil
+            }
+            return response(of: record, result)
         case .wait: break
         case .begin:
             let work = IndexFiltering(
-                body: body, coding: StoredCoding(of: record.fields), rule: rule, now: now, tier: request.tier.memory)
+                body: body, coding: StoredCoding(of: record.fields), rule: rule, uri: request.uri, now: now,
+                tier: request.tier.memory)
             // If the pool's queue is full, this worker does the work: every other answer would be wrong or none.
             if !worker.shared.pool.submit({ indexes.finish(body, rule, work.run()) }) {
                 indexes.finish(body, rule, work.run())
@@ -70,16 +77,15 @@ extension Exchange {
         case .edited(let body, let tag):
             worker.counters.add(.releasesRemoved)
             return record.filtered(body, tag: tag)
-        case .unreadable(let why): return mayPass(unread: why) ? record : nil
-        case .noRoom:
+        case .unreadable: return mayPassUnread() ? record : nil
+        case .gone, .noRoom:
             refuse(.tooManyRequests)
             return nil
         }
     }
 
     /// Whether an index that cannot be filtered goes out as it is. The files that it names are judged when they are asked for.
-    func mayPass(unread why: String) -> Bool {
-        Diagnostics.warning("min_age: \(String(decoding: request.uri, as: UTF8.self)) is not filtered: \(why)")
+    func mayPassUnread() -> Bool {
         guard let rule = request.releaseRule?.minimumAge, rule.undated == .refuse, !rule.isReportOnly else {
             worker.counters.add(.releasesUndated)
             return true

@@ -29,14 +29,15 @@ extension Exchange {
     /// The rule says what it would refuse, and does not refuse it.
     func report(_ withheld: [Withheld]) {
         worker.counters.add(.releasesReported)
-        for withheld in withheld {
+        // An index may have thousands. The newest come last.
+        for withheld in withheld.suffix(5) {
             Diagnostics.info("min_age reports: \(withheld.text); \(String(decoding: request.uri, as: UTF8.self))")
         }
     }
 
     /// Whether a response that is not stored may go on to the client. If it may not, refuses.
     func mayPass(_ response: ReceivedResponse) -> Bool {
-        if isFilteredIndex(response.fields, status: response.status) { return mayPass(unread: "it is not stored") }
+        if isFilteredIndex(response.fields, status: response.status), request.method != .head { return mayPassUnread() }
         return isReleased(response.fields, status: response.status)
     }
 }

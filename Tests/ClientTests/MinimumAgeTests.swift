@@ -1,4 +1,5 @@
 import Foundation
+import ProgramUnderTest
 import Testing
 
 /// Real package managers and a registry that has an old release and one of this hour.
@@ -161,6 +162,30 @@ struct MinimumAgeTests {
     }
 
     // MARK: larder
+
+    @Test(.enabled(if: installed("curl") != nil, "package curl"))
+    func `explain and the log say the same as the answer`() async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(in: place, server: "add_header Cache-Control 'max-age=600';")
+            let larder = try await Larder.start(
+                in: place, more: "recipes: [ { use: npm, hosts: [ 127.0.0.1 ], min_age: 3d } ]")
+            try place.makeDirectory("www/demo/-")
+            try place.write("www/demo/-/demo-1.0.0.tgz", "bytes".utf8)
+            try await Self.publish("www/demo/-/demo-1.0.0.tgz", at: Self.young, in: place)
+            let url = "\(nginx.url)/demo/-/demo-1.0.0.tgz"
+            let reply = try await place.curl(url, through: larder)
+            #expect(reply.status == 403, "\(reply)")
+            let page = String(decoding: reply.body, as: UTF8.self)
+            #expect(page.contains("demo-1.0.0.tgz was published 20"), "\(page)")
+            try await eventually("the file is stored") { try await larder.statistic("store", "stored") == 1 }
+            let explained = try await larder.command("explain", url)
+            #expect(explained.out.contains("403 too-young: demo-1.0.0.tgz was published 20"), "\(explained)")
+            #expect(explained.out.contains("file of demo"), "\(explained)")
+            try await eventually("the log names the refusal") {
+                textOfFile(larder.accessLog).contains("\"reason\":\"too-young\"")
+            }
+        }
+    }
 
     @Test func `check warns of an exception that has ended`() async throws {
         try await Workplace.with { place in

@@ -13,6 +13,7 @@ let dashboardFigures: String = {
         }
         $0.figures("disk", diskFigures)
         $0.figures("workers", workerFigures)
+        $0.figures("ecosystems", ecosystemFigures)
     }
     return String(decoding: json.bytes, as: UTF8.self)
 }()

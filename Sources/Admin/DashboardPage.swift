@@ -94,6 +94,8 @@ private let dashboardBody = """
         <section class="card"><div class="title"><h2>Workers</h2></div><table id="workers"></table></section>
       </div>
       <section class="card"><div class="title"><h2>Refused and failed</h2></div><table id="trouble"></table></section>
+      <section class="card most" id="ecosystems-card" hidden><div class="title"><h2>Package ecosystems</h2></div>
+        <table id="ecosystems"></table></section>
       <section class="card most" id="refusals-card" hidden><div class="title"><h2>Clients that do not accept Larder's certificate</h2></div>
         <table id="certificate-refusals"></table></section>
       <section class="card most"><div class="title"><h2>Downloads under way</h2><span class="spring"></span>

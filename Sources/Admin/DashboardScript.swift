@@ -149,8 +149,15 @@ let dashboardScript = #"""
         : [["nothing so far", ""]]);
       byId("workers").replaceChildren(row(["worker", ...figures.workers.map(f => f.label)], "th"),
         ...s.workers.map(w => row([`${w.number}`, ...figures.workers.map(f => count(w[f.name]))])));
+      drawEcosystems(s.ecosystems);
       drawCertificateRefusals(s.certificate_refusals);
       drawTransfers(transfers);
+    }
+
+    function drawEcosystems(ecosystems) {
+      byId("ecosystems-card").hidden = !ecosystems.length;
+      byId("ecosystems").replaceChildren(row(["recipe", ...figures.ecosystems.map(f => f.label)], "th"),
+        ...ecosystems.map(e => row([e.name, ...figures.ecosystems.map(f => units[f.unit](e[f.name]))])));
     }
 
     function drawCertificateRefusals(refusals) {

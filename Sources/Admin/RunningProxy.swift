@@ -45,6 +45,9 @@ package final class RunningProxy: AdministeredProxy {
             Statistics.Zone(
                 name: name, memory: .init(tier.memory.statistics), disk: tier.backStore.map { DiskUse($0) })
         }
+        result.ecosystems = proxy.shared.ecosystems.withLock { $0 }
+            .map { Statistics.Ecosystem(name: $0, counts: $1) }
+            .sorted { ($0.counts.bytesSaved, $1.name) > ($1.counts.bytesSaved, $0.name) }
         let refusals = proxy.shared.refusedLeaves(now: WallTime(secondsSinceEpoch: wallClockSeconds()))
         result.certificateRefusals = refusals.prefix(RunningProxy.refusalsShownMax).map { key, entry in
             Statistics.CertificateRefusal(

@@ -52,6 +52,14 @@ package enum RangeUse: String, CaseIterable, Sendable {
     case pass
 }
 
+/// Who answers a GET with `If-Match`, as downloaders in parts send it with each range.
+package enum IfMatchUse: String, CaseIterable, Sendable {
+    /// The origin: a cache does not evaluate the field (RFC 9111 §4.3.2).
+    case origin
+    /// A stored response that is fresh and has the very strong tag; the origin, if there is none.
+    case stored
+}
+
 /// Whether a response that is stored without a content coding is sent compressed.
 package enum CompressionUse: String, CaseIterable, Sendable {
     case no
@@ -87,6 +95,7 @@ package struct CacheHandling: Sendable, Equatable {
     /// Obey targeted fields (RFC 9213).
     package var heedsTargetedFields = false
     package var ranges: RangeUse = .sparse
+    package var ifMatch: IfMatchUse = .origin
     package var compression: CompressionUse = .no
     /// A rule or the zone says something that is in `HandlingParticulars`.
     package var hasParticulars = false

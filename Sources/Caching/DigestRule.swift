@@ -8,13 +8,19 @@ package struct DigestRule: Sendable, Hashable {
 
         /// The length of a digest in hexadecimal digits.
         package var hexCount: Int { self == .sha256 ? 64 : 128 }
+
+        /// The name in the registry of RFC 9530 §5.
+        fileprivate var name: String { self == .sha256 ? "sha-256" : "sha-512" }
     }
 
     package enum Source: Sendable, Hashable {
         /// The last `{hex:64}` or `{hex:128}` of the path, as the pattern of the rule has it.
         case path
-        /// A field of the response, such as `Docker-Content-Digest`: `sha256:` or nothing, and hexadecimal digits, with or without quotes.
+        /// A field of the response: `Repr-Digest` and `Content-Digest` as RFC 9530 has them. Others, such as `Docker-Content-Digest`, have
+        /// `sha256:` or nothing, and then hexadecimal digits or base64, with or without quotes.
         case field(String)
+        /// The address that redirected the client here. What nobody redirected to is not stored.
+        case redirect
     }
 
     package var source: Source
@@ -55,8 +61,25 @@ extension DigestRule {
         case .field(let name):
             let values = response.lines.filter { equalsIgnoringCase(response.name(of: $0), Array(name.utf8)) }
             guard values.count == 1 else { return nil }
-            return hexDigits(in: response.value(of: values[0]))
+            let value = response.value(of: values[0])
+            let isDictionary = ["repr-digest", "content-digest"].contains { equalsIgnoringCase(name.utf8, $0) }
+            return isDictionary ? hexDigits(inDictionary: value) : hexDigits(in: value)
+        case .redirect: return nil
         }
+    }
+
+    /// RFC 9530 §2, §3.
+    private func hexDigits(inDictionary value: ArraySlice<UInt8>) -> [UInt8]? {
+        guard let dictionary = parseStructuredDictionary(value),
+            let entry = dictionary.entries.first(where: { $0.key.elementsEqual(algorithm.name.utf8) }),
+            case .item(.byteSequence(let bytes)) = entry.member.value
+        else { return nil }
+        return hexDigits(of: bytes)
+    }
+
+    private func hexDigits(of bytes: [UInt8]) -> [UInt8]? {
+        guard bytes.count == algorithm.hexCount / 2 else { return nil }
+        return bytes.flatMap { [hexDigit($0 >> 4), hexDigit($0 & 15)] }
     }
 
     private func hexDigits(in value: ArraySlice<UInt8>) -> [UInt8]? {
@@ -67,6 +90,8 @@ extension DigestRule {
         let prefix = Array("\(algorithm.rawValue):".utf8)
         if digits.starts(with: prefix) { digits = digits.dropFirst(prefix.count) }
         let isDigest = digits.count == algorithm.hexCount && digits.allSatisfy { hexValue($0) != nil }
-        return isDigest ? digits.map(asciiLowercased) : nil
+        return isDigest ? digits.map(asciiLowercased) : decodeBase64(digits).flatMap(hexDigits)
     }
 }
+
+private func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }

@@ -19,6 +19,7 @@ package struct HandlingChanges: Sendable, Equatable {
     package var droppedCookies: [[UInt8]]?
     package var authorization: AuthorizationUse?
     package var digest: DigestRule?
+    package var ifMatch: IfMatchUse?
     package var release: ReleaseKind?
     package var minimumAge: MinimumAge?
     package var ranges: RangeUse?
@@ -39,6 +40,7 @@ package struct HandlingChanges: Sendable, Equatable {
         if let objectSizeMax { handling.objectSizeMax = objectSizeMax }
         if let storesCookies { handling.storesCookies = storesCookies }
         if let authorization { handling.authorization = authorization }
+        if let ifMatch { handling.ifMatch = ifMatch }
         if let ranges { handling.ranges = ranges }
         if let compression { handling.compression = compression }
         if hasParticulars { handling.hasParticulars = true }
@@ -70,6 +72,7 @@ package struct HandlingChanges: Sendable, Equatable {
         if let droppedCookies { result.droppedCookies = droppedCookies }
         if let authorization { result.authorization = authorization }
         if let digest { result.digest = digest }
+        if let ifMatch { result.ifMatch = ifMatch }
         if let release { result.release = release }
         if let minimumAge { result.minimumAge = minimumAge }
         if let ranges { result.ranges = ranges }

@@ -47,12 +47,14 @@ package enum FetchReason: String, CaseIterable, Sendable {
     case authorization
     /// The policy says `no-read`.
     case policy
+    /// The request has `If-Match`, and the response is not fresh or has another tag.
+    case ifMatch = "if-match"
 
     /// What `Cache-Status` says (RFC 9211 §2.2).
     package var forwardReason: CacheStatus.ForwardReason {
         switch self {
         case .method, .methodOverride: .method
-        case .requestBody, .authorization: .request
+        case .requestBody, .authorization, .ifMatch: .request
         case .policy: .bypass
         }
     }
@@ -82,6 +84,26 @@ package func reuse(of terms: ReuseTerms, for request: CacheRequest, use: CacheUs
     switch decision {
     case .serve, .serveStale: return decision
     case .serveStaleAndRevalidate, .validate, .fetch, .refuse: return .refuse
+    }
+}
+
+/// The decision about a request with `If-Match`, where rules let a stored response answer it. Only the origin knows whether the tag is
+/// still that of the resource, so the response must be fresh and have the tag that the client names. `*` names none.
+///
+/// - Parameter mayForward: the origin may be asked.
+package func reuse(
+    _ decision: Reuse, ofMatch request: Fields, stored eTag: EntityTag?, mayForward: Bool
+) -> Reuse {
+    guard let value = request.joined(.ifMatch) else { return decision }
+    let other = mayForward ? Reuse.fetch(.ifMatch) : .refuse
+    switch decision {
+    case .serve:
+        guard let list = EntityTagList(parsing: value), list != .any, let eTag, list.containsStrong(eTag) else {
+            return other
+        }
+        return decision
+    case .serveStale, .serveStaleAndRevalidate, .validate: return other
+    case .fetch, .refuse: return decision
     }
 }
 

@@ -99,6 +99,7 @@ func readChanges(_ reader: inout MappingReader) -> HandlingChanges {
     changes.release = reader.value("release", .choice)
     changes.minimumAge = reader.value("min_age", .minimumAge)
     changes.ranges = reader.value("ranges", .choice)
+    changes.ifMatch = reader.value("if_match", .choice)
     changes.compression = reader.value("compress", .choice)
     return changes
 }

@@ -75,6 +75,7 @@ extension HandlingChanges {
             ("digest", digest.map { ["\($0)"] }), ("release", release.map { [$0.rawValue] }),
             ("min_age", minimumAge.map(\.words)),
             ("authorization", authorization.map { [$0.rawValue] }), ("ranges", ranges.map { [$0.rawValue] }),
+            ("if_match", ifMatch.map { [$0.rawValue] }),
             ("compress", compression.map { [$0.rawValue] }),
         ]
         return all.compactMap { name, values in values.map { (name, $0) } }
@@ -107,6 +108,7 @@ extension DigestRule: CustomStringConvertible {
     package var description: String {
         switch source {
         case .path: "\(algorithm.rawValue) from path"
+        case .redirect: "\(algorithm.rawValue) from redirect"
         case .field(let name): "\(algorithm.rawValue) from \(name)"
         }
     }

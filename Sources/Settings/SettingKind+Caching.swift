@@ -163,7 +163,7 @@ extension SettingKind where Value == DigestRule {
     /// `{ from: path, algorithm: sha256 }` or `{ from: FIELD, … }`.
     static var digest: SettingKind {
         SettingKind(
-            allowed: "from: path or the name of a field, algorithm: sha256 or sha512",
+            allowed: "from: path, redirect or the name of a field, algorithm: sha256 or sha512",
             read: { node, problems in
                 guard var reader = MappingReader(node, expected: "the keys from and algorithm", problems: &problems)
                 else { return nil }
@@ -178,10 +178,10 @@ extension SettingKind where Value == DigestRule {
 extension SettingKind where Value == DigestRule.Source {
     static var digestSource: SettingKind {
         .scalar(
-            "path, or the name of a field of the response",
+            "path, redirect, or the name of a field of the response",
             parse: { text in
                 guard !text.isEmpty, text.utf8.allSatisfy(isTchar) else { return nil }
-                return text == "path" ? .path : .field(text)
+                return text == "path" ? .path : text == "redirect" ? .redirect : .field(text)
             }, render: { "\($0)" })
     }
 }

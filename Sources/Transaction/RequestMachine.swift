@@ -27,7 +27,8 @@ package struct RequestMachine: Sendable {
         package var isUpgrade: Bool
         package var hasBody: Bool
         package var needsIdentity: Bool
-        /// The request has `If-Match` or `If-Unmodified-Since`, which only the origin can evaluate (RFC 9110 §13.1.1).
+        /// The request has `If-Match` or `If-Unmodified-Since`, which only the origin can evaluate (RFC 9110 §13.1.1), and no rule says that
+        /// a stored response answers it.
         package var asksForOriginState: Bool
         /// The setting `cache.collapse` is on: requests for the same key share one retrieval.
         package var collapses: Bool
@@ -161,10 +162,11 @@ package struct RequestMachine: Sendable {
     package init(_ request: Request) { self.request = request }
 
     /// Replaces what the rules say about the use of the cache. For rules that depend on the user, once the user is known.
-    package mutating func apply(use: CacheUse, storesParts: Bool, collapses: Bool) {
+    package mutating func apply(use: CacheUse, storesParts: Bool, collapses: Bool, asksForOriginState: Bool) {
         request.use = use
         request.storesParts = storesParts
         request.collapses = collapses
+        request.asksForOriginState = asksForOriginState
     }
 
     /// Takes an event and returns what the driver does next. Traps if the event cannot occur in the present state.

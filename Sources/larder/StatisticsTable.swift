@@ -9,6 +9,7 @@ func statisticsTable(_ stats: JSONValue) -> String {
             + (stats["draining"]?.flag == true ? ", draining" : ""))
     for section in StatisticsSection.allCases where section != .process {
         table.section(section.title, section.figures, stats[section.rawValue])
+        if section == .bytes { table.ecosystems(stats["ecosystems"]?.elements ?? []) }
         if section == .memory { table.zones(stats["zones"]?.elements ?? []) }
     }
     return table.text
@@ -30,6 +31,12 @@ private struct Table {
         let count = lines.count
         for figure in figures { row(figure, values[figure.name]) }
         if lines.count == count { lines = heading }
+    }
+
+    mutating func ecosystems(_ ecosystems: [JSONValue]) {
+        for ecosystem in ecosystems {
+            section("Recipe \(ecosystem["name"]?.text ?? "?")", ecosystemFigures, ecosystem)
+        }
     }
 
     mutating func zones(_ zones: [JSONValue]) {

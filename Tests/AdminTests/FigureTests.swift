@@ -53,7 +53,9 @@ struct FigureTests {
             let names = section.figures.map(\.name)
             #expect(Set(names).count == names.count, "\(section)")
         }
-        for names in [diskFigures.map(\.name), memoryFigures.map(\.name), workerFigures.map(\.name)] {
+        for names in [
+            diskFigures.map(\.name), memoryFigures.map(\.name), workerFigures.map(\.name), ecosystemFigures.map(\.name),
+        ] {
             #expect(Set(names).count == names.count)
         }
     }
@@ -61,7 +63,7 @@ struct FigureTests {
     @Test func `every help is a sentence`() {
         let helps =
             StatisticsSection.allCases.flatMap { $0.figures.map(\.help) } + diskFigures.map(\.help)
-            + memoryFigures.map(\.help) + workerFigures.map(\.help)
+            + memoryFigures.map(\.help) + workerFigures.map(\.help) + ecosystemFigures.map(\.help)
         for help in helps {
             #expect(help.hasSuffix("."), "\(help)")
             #expect(help.first?.isUppercase == true || help.hasPrefix("`"), "\(help)")
@@ -113,14 +115,14 @@ struct DashboardFigureTests {
         )
         .union(StatisticsSection.process.figures.map(\.name))
         let sections = Set(StatisticsSection.allCases.map(\.rawValue)).union([
-            "zones", "workers", "certificate_refusals",
+            "zones", "workers", "certificate_refusals", "ecosystems",
         ])
         let page = String(decoding: ask("GET", "/").body, as: UTF8.self)
         var count = 0
         for match in page.matches(of: /\bs\.([a-z_]+)(\.[a-z_]+)?/) {
             count += 1
             let (section, member) = (String(match.1), match.2.map { String($0.dropFirst()) })
-            let isMethod = ["zones", "workers", "certificate_refusals"].contains(section)
+            let isMethod = ["zones", "workers", "certificate_refusals", "ecosystems"].contains(section)
             guard let member, !isMethod else {
                 #expect(sections.contains(section) || names.contains(section), "s.\(section)")
                 continue

@@ -3,6 +3,8 @@ import Foundation
 import Framing
 import Server
 import Testing
+
+@testable import larder
 import Transaction
 import JSON
 
@@ -87,6 +89,20 @@ struct StatisticsJSONTests {
         #expect(list?[0]["client"] == .string("ann\"") && list?[0]["count"] == .integer(2))
         #expect(list?[0]["last_at"] == .string("2026-01-01T00:00:00Z"))
         #expect(list?[1]["client"] == nil && list?[1]["host"] == .string("192.0.2.1"))
+    }
+
+    @Test func `each recipe has its line, in all three forms`() throws {
+        var statistics = Statistics()
+        var counts = EcosystemCounts()
+        (counts.requests, counts.fromCache, counts.bytes, counts.bytesSaved) = (5, 3, 700, 400)
+        statistics.ecosystems = [.init(name: "npm", counts: counts)]
+        let stats = try JSONValue(parsing: statistics.json())
+        let npm = stats["ecosystems"]?.elements?.first
+        #expect(npm?["name"] == .string("npm") && npm?["requests"] == .integer(5) && npm?["from_cache"] == .integer(3))
+        #expect(npm?["bytes"] == .integer(700) && npm?["bytes_saved"] == .integer(400))
+        let metrics = String(decoding: statistics.prometheus(), as: UTF8.self)
+        #expect(metrics.contains("\nlarder_recipe_saved_bytes_total{recipe=\"npm\"} 400\n"))
+        #expect(statisticsTable(stats).contains("Recipe npm\n"))
     }
 
     @Test func `before the first request a ratio is null, not zero`() throws {

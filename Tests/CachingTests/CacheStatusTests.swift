@@ -75,7 +75,7 @@ struct CacheStatusTests {
             let isClients = reason.rawValue.hasPrefix("request")
             #expect(reason.forwardReason == (isClients ? .request : .stale), "\(reason)")
         }
-        #expect(FetchReason.allCases.map(\.forwardReason) == [.method, .method, .request, .request, .bypass])
+        #expect(FetchReason.allCases.map(\.forwardReason) == [.method, .method, .request, .request, .bypass, .request])
     }
 
     @Test func `the member is appended to the bytes`() {

@@ -33,6 +33,23 @@ struct DigestRuleTests {
         #expect(Self.expected(rule, "docker-content-digest: \(value)") == (isKnown ? Self.digits.lowercased() : nil))
     }
 
+    /// Of "secret", in base64.
+    static let base64 = "K7gNU3sdo+OL0wNhqoVWhr3g6s1xYv72ol/pe/Unols="
+    static let hex = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
+    static let fields9530: [(field: String, value: String, isKnown: Bool)] = [
+        ("Repr-Digest", "sha-256=:\(base64):", true), ("Content-Digest", "md5=:AAAA:, sha-256=:\(base64):", true),
+        ("Repr-Digest", "sha-512=:\(base64):", false), ("Repr-Digest", "sha-256=:AAAA:", false),
+        ("Repr-Digest", "sha-256=\"\(base64)\"", false), ("Repr-Digest", base64, false), ("Repr-Digest", hex, false),
+        ("X-Amz-Checksum-Sha256", base64, true), ("X-Amz-Checksum-Sha256", "\"\(base64)\"", true),
+        ("X-Amz-Checksum-Sha256", String(base64.dropLast(4)), false),
+    ]
+    @Test(arguments: fields9530) func `the digest of RFC 9530, and in base64`(
+        _ row: (field: String, value: String, isKnown: Bool)
+    ) {
+        let rule = DigestRule(source: .field(row.field), algorithm: .sha256)
+        #expect(Self.expected(rule, "\(row.field): \(row.value)") == (row.isKnown ? Self.hex : nil))
+    }
+
     @Test func `two fields prove nothing`() {
         let rule = DigestRule(source: .field("X-Digest"), algorithm: .sha256)
         #expect(Self.expected(rule, "X-Digest: \(Self.digits)", "X-Digest: \(Self.digits)") == nil)

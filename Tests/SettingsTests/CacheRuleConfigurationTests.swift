@@ -40,6 +40,7 @@ struct CacheRuleConfigurationTests {
               drop_cookies: [ a, b ]
               authorization: per-credential
               ranges: whole
+              if_match: stored
               compress: on-the-fly
               key: { drop: [ "utm_*", fbclid ], sort: yes, host: Mirror.Example.org, signature: verify }
               note: the pool
@@ -83,17 +84,18 @@ struct CacheRuleConfigurationTests {
         first.changes.droppedCookies = [Array("a".utf8), Array("b".utf8)]
         first.changes.authorization = .separate
         first.changes.ranges = .whole
+        first.changes.ifMatch = .stored
         first.changes.compression = .onTheFly
         let dropped = ["utm_*", "fbclid"].compactMap { ParameterPattern($0) }
         first.key = KeyRules(
             query: .dropping(dropped), sortsQuery: true, host: "mirror.example.org",
             signature: [ParameterPattern("verify")].compactMap { $0 })
         first.note = "the pool"
-        var second = CacheRule(number: 2, line: 36)
+        var second = CacheRule(number: 2, line: 37)
         second.conditions.types = [MediaTypePattern("text/*")].compactMap { $0 }
         second.changes.ttl = .zero
         let kept = ["id"].compactMap { ParameterPattern($0) }
-        let third = CacheRule(zone: "default", key: KeyRules(query: .keeping(kept)), number: 3, line: 38)
+        let third = CacheRule(zone: "default", key: KeyRules(query: .keeping(kept)), number: 3, line: 39)
         #expect(cache.rules == [first, second, third])
     }
 
@@ -113,7 +115,7 @@ struct CacheRuleConfigurationTests {
         let cache = try loaded(Self.everything).cache
         #expect(
             cache.rules.map(\.text) == [
-                "host *.example.org; port 80; method GET, HEAD; path /pool/*; client 10.0.0.0/8 → zone packages; policy cache-first, stale-on-error; storage session; admission second-hit; ttl 1h; ttl_max 2h; ttl_default 3h; immutable yes; respect_cache_control no; negative_ttl 7s; object_size_max 1MiB; store_cookies yes; drop_cookies a, b; authorization per-credential; ranges whole; compress on-the-fly; key.drop utm_*, fbclid; key.sort yes; key.host mirror.example.org; key.signature known, verify; note the pool",
+                "host *.example.org; port 80; method GET, HEAD; path /pool/*; client 10.0.0.0/8 → zone packages; policy cache-first, stale-on-error; storage session; admission second-hit; ttl 1h; ttl_max 2h; ttl_default 3h; immutable yes; respect_cache_control no; negative_ttl 7s; object_size_max 1MiB; store_cookies yes; drop_cookies a, b; authorization per-credential; ranges whole; if_match stored; compress on-the-fly; key.drop utm_*, fbclid; key.sort yes; key.host mirror.example.org; key.signature known, verify; note the pool",
                 "type text/* → ttl 0s", "everything → zone default; key.keep id",
             ])
         #expect(
@@ -133,7 +135,7 @@ struct CacheRuleConfigurationTests {
         ("{ mach: { host: a } }", ".mach: unknown key; did you mean match?"),
         (
             "{ colour: a }",
-            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, release, min_age, ranges, compress, key, note"
+            ".colour: unknown key; known are match, zone, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, release, min_age, ranges, if_match, compress, key, note"
         ),
         ("{ match: a }", ".match: found \"a\", expected conditions such as { host: … }"),
         ("{ match: { hots: a } }", ".match.hots: unknown condition; did you mean host?"),
@@ -261,7 +263,7 @@ struct CacheRuleConfigurationTests {
         (
             "{ name: a, memory: 1MiB, mtach: {} }",
             [
-                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, release, min_age, ranges, compress, disk"
+                "cache.zones[1].mtach: unknown key; known are name, memory, policy, storage, admission, ttl, ttl_max, ttl_default, immutable, respect_cache_control, negative_ttl, object_size_max, store_cookies, drop_cookies, authorization, digest, release, min_age, ranges, if_match, compress, disk"
             ]
         ),
         (

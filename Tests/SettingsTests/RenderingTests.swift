@@ -91,6 +91,7 @@ struct RenderingTests {
         changes.release = .file
         changes.minimumAge = MinimumAge(age: .zero)
         changes.ranges = .whole
+        changes.ifMatch = .stored
         changes.compression = .once
         #expect(changes.parts.count == Mirror(reflecting: changes).children.count)
         for name in changes.parts.map(\.name) + CachePolicyWord.allCases.map(\.rawValue) + [

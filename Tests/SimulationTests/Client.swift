@@ -24,7 +24,7 @@ struct Client {
         let spans = method == .get && chance.percent(ranges) ? Client.spans(&chance) : []
         var ifRange: String?
         if chance.oneIn(3) { ifRange = have?.eTag ?? have?.modified.map(httpDate) }
-        let ifMatch = chance.oneIn(40) ? have?.eTag : nil
+        let ifMatch = chance.oneIn(25) ? have?.eTag : nil
         var handling = handlings[uri]
         // As with `Larder-Policy`.
         if chance.percent(ranges / 4) { handling.use = .noRead }

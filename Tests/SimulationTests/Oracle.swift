@@ -40,6 +40,9 @@ struct Oracle {
     // MARK: answers from the store
 
     func judgeHead(of exchange: SimulatedExchange, _ record: Record, in world: World) {
+        if exchange.request.ifMatch != nil, record.lineage.last!.request !== exchange.request {
+            world.note(.matchedStored)
+        }
         let standing = Standing(
             record, handling: exchange.handling, policy: world.policy, now: world.cacheClock)
         let objection =
@@ -151,6 +154,10 @@ struct Oracle {
     /// 304 and 206 are for those who have what they say they have (RFC 9110 §13).
     private func objectionToStatus(_ exchange: SimulatedExchange, _ standing: Standing) -> String? {
         let (request, description) = (exchange.request, standing.description)
+        if let ifMatch = request.ifMatch, standing.isOf(another: request) {
+            if ifMatch != description.eTag || ifMatch.hasPrefix("W/") { return "the client wants another tag" }
+            if !standing.isFresh { return "If-Match, and it is stale" }
+        }
         switch exchange.answer.status {
         case 304:
             let opaque = description.eTag.map { $0.drop { $0 != "\"" } }

@@ -82,7 +82,8 @@ extension SimulatedExchange {
         world.note(handling.folding == .proven ? .foldedProven : .foldedUnproven)
         machine.apply(
             use: handling.use, storesParts: handling.storesParts,
-            collapses: world.collapses && !handling.asksForAccess)
+            collapses: world.collapses && !handling.asksForAccess,
+            asksForOriginState: request.ifMatch != nil && handling.ifMatch == .origin)
     }
 
     /// Why the client must not have what is stored. Nil if it may.

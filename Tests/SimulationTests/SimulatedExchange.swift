@@ -34,7 +34,8 @@ final class SimulatedExchange {
         machine = RequestMachine(
             RequestMachine.Request(
                 cache: request.cache, isTunnel: request.method == .connect, isUpgrade: false, hasBody: request.hasBody,
-                needsIdentity: world.needsIdentity, asksForOriginState: request.ifMatch != nil,
+                needsIdentity: world.needsIdentity,
+                asksForOriginState: request.ifMatch != nil && handling.ifMatch == .origin,
                 collapses: world.collapses, use: handling.use, storesParts: handling.ranges != .pass))
     }
 
@@ -80,15 +81,20 @@ final class SimulatedExchange {
         newest = records.first
         selected = records.first(where: suits)
         guard let selected else {
-            guard newest != nil else { return machine.on(.stored(nil)) }
+            guard newest != nil, request.ifMatch == nil else { return machine.on(.stored(nil)) }
             candidates = records.filter { $0.cached.eTag != nil && $0.cached.vary != .star && $0.body.state != .failed }
             return machine.on(.variantMissing(hasValidators: !candidates.isEmpty))
         }
         if request.cache.hasRange, mayForward, selected.body.state == .growing, world.chance.oneIn(10) {
             return machine.on(.farAhead)
         }
-        let reuse = reuse(
+        var reuse = reuse(
             of: selected.cached.terms(under: handling), for: request.cache, use: handling.use, now: world.cacheClock)
+        if request.ifMatch != nil {
+            reuse = Caching.reuse(
+                reuse, ofMatch: request.fields, stored: selected.cached.eTag, mayForward: mayForward)
+            if reuse == .fetch(.ifMatch) { self.selected = nil }
+        }
         if case .validate(let why) = reuse, !selected.cached.hasValidator { return machine.on(.outdated(why)) }
         return machine.on(.stored(reuse))
     }

@@ -16,6 +16,10 @@ struct Standing {
 
     var left: Int64 { isOutdated ? min(lifetime - age, 0) : lifetime - age }
     var isFresh: Bool { left > 0 }
+    private let lastRequest: ClientRequest
+
+    /// The request itself had no part in it.
+    func isOf(another request: ClientRequest) -> Bool { lastRequest !== request }
 
     init(_ record: Record, handling: CacheHandling, policy: CachePolicy, now: WallTime) {
         var merged = record.lineage[0].description
@@ -25,6 +29,7 @@ struct Standing {
         }
         let last = record.lineage[record.lineage.count - 1]
         description = merged
+        lastRequest = last.request
         var directives = merged.directives ?? OriginDirectives()
         var forbids = directives.forbidsStale
         if !handling.respectsCacheControl {

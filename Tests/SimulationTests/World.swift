@@ -11,7 +11,7 @@ final class World {
         case freshenedByHead, outdatedByHead, staleOnError, invalidated, partFetched, partLied, interim, partStored,
             combined,
             resumed
-        case foldedProven, foldedUnproven, forbidden
+        case matchedStored, foldedProven, foldedUnproven, forbidden
         case keptPartial, servedStored, passedOn, refused, broken, notModified, part, transformed, left
     }
 
@@ -86,6 +86,7 @@ final class World {
         var handling = CacheHandling()
         handling.compression = chance.pick([.no, .no, .onTheFly])
         handling.ranges = chance.pick([.sparse, .sparse, .sparse, .pass])
+        handling.ifMatch = chance.pick([.origin, .stored])
         guard chance.oneIn(3) else { return handling }
         let uses: [CacheUse] = [
             .revalidateAlways, .cacheFirst, .cacheOnly, .noRead, .noRead, .noRead, .noWrite, .staleOnError,

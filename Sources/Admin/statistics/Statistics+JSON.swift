@@ -15,6 +15,8 @@ extension Statistics {
             json.array { for zone in zones { zone.write(to: &$0) } }
             json.key("workers")
             json.array { for worker in workers { worker.write(to: &$0) } }
+            json.key("ecosystems")
+            json.array { for ecosystem in ecosystems { ecosystem.write(to: &$0) } }
             json.key("certificate_refusals")
             json.array { for refusal in certificateRefusals { refusal.write(to: &$0) } }
         }
@@ -30,6 +32,15 @@ extension Statistics.Zone {
             guard let disk else { return }
             json.key("disk")
             json.object { $0.members(diskFigures, of: disk) }
+        }
+    }
+}
+
+extension Statistics.Ecosystem {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("name", name)
+            $0.members(ecosystemFigures, of: counts)
         }
     }
 }

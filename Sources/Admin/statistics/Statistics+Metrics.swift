@@ -9,6 +9,9 @@ extension Statistics {
         let disks = zones.compactMap { zone in zone.disk.map { (zone.name, $0) } }
         if !disks.isEmpty { metrics.write(diskFigures, prefix: "disk_", by: "zone", disks) }
         metrics.write(workerFigures, prefix: "worker_", by: "worker", workers.map { (String($0.number), $0.counts) })
+        if !ecosystems.isEmpty {
+            metrics.write(ecosystemFigures, prefix: "recipe_", by: "recipe", ecosystems.map { ($0.name, $0.counts) })
+        }
         return metrics.bytes
     }
 }

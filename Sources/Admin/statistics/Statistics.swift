@@ -1,3 +1,5 @@
+package import Server
+
 /// What all figures are read from: one snapshot of the process, summed over its workers. Sizes are in bytes.
 package struct Statistics: Sendable, Equatable {
     package var version = ""
@@ -11,6 +13,8 @@ package struct Statistics: Sendable, Equatable {
     /// The default zone first.
     package var zones: [Zone] = []
     package var workers: [Worker] = []
+    /// The recipe that has saved the most bytes first.
+    package var ecosystems: [Ecosystem] = []
     /// The clients that did not accept the certificate for a host, the latest first.
     package var certificateRefusals: [CertificateRefusal] = []
 
@@ -53,6 +57,17 @@ extension Statistics {
             self.name = name
             self.memory = memory
             self.disk = disk
+        }
+    }
+
+    package struct Ecosystem: Sendable, Equatable {
+        /// The name of the recipe.
+        package var name: String
+        package var counts: EcosystemCounts
+
+        package init(name: String, counts: EcosystemCounts) {
+            self.name = name
+            self.counts = counts
         }
     }
 

@@ -19,6 +19,11 @@ package func renderStatisticsManual() -> String {
     text += table(of: workerFigures, prefix: "worker_", by: "worker")
     text +=
         heading(
+            3, "Package ecosystems",
+            "each of `ecosystems`, beside its `name`: the [recipes](recipes.md) that had requests")
+        + table(of: ecosystemFigures, prefix: "recipe_", by: "recipe")
+    text +=
+        heading(
             3, "Certificates that clients did not accept",
             "each of `certificate_refusals`, at most 100, the latest first")
         + table(

@@ -1,3 +1,4 @@
+package import Server
 import Storage
 
 /// Of the memory tier of a zone, and of all zones together.
@@ -90,6 +91,21 @@ package let diskFigures: [Figure<DiskUse>] = [
     Figure(
         "write_errors", .counter("write_errors"), shown: .trouble, help: "Writes that failed.", number: \.writeErrors),
     Figure("commits", .counter("commits"), shown: .detail, help: "Transactions of the index.", number: \.commits),
+]
+
+/// Of each recipe, beside its `name`.
+package let ecosystemFigures: [Figure<EcosystemCounts>] = [
+    Figure(
+        "requests", .counter("requests"), help: "Requests to hosts of the recipe that the store or an origin answered.",
+        count: \.requests),
+    Figure(
+        "from_cache", .counter("from_cache"), label: "from the cache",
+        help: "Those that the store answered, or a fetch that another request had started.", count: \.fromCache),
+    Figure("bytes", .counter("bytes"), unit: .bytes, label: "sent", help: "Bytes of bodies sent.", count: \.bytes),
+    Figure(
+        "bytes_saved", .counter("saved_bytes"), unit: .bytes, label: "saved",
+        help: "Those that came from the store, or from a fetch that another request had started.",
+        count: \.bytesSaved),
 ]
 
 /// Of each worker, beside its `number`.

@@ -100,6 +100,11 @@ extension Exchange {
         // The fetch has ended, or ends when this returns: there is nothing to detach.
         waiting = .nothing
         if let denial { note(denial) }
+        // A cache on the way may have a copy that is damaged or forged: ask once more, past all of them.
+        if refusal == .digestMismatch, !request.hasMismatched, stream.takeBack() {
+            request.hasMismatched = true
+            return refetch(.miss)
+        }
         refuse(refusal)
     }
 

@@ -180,7 +180,7 @@ final class Exchange: FetchListener {
         request.applyRules(by: snapshot, zones: zones, worker.shared)
         machine.apply(
             use: request.handling.use, storesParts: request.handling.storesParts,
-            collapses: request.collapses(snapshot))
+            collapses: request.collapses(snapshot), asksForOriginState: request.asksForOriginState)
     }
 
     private func decide(resolved: Bool) -> RequestMachine.Action? {
@@ -238,12 +238,13 @@ final class Exchange: FetchListener {
         worker.counters.add(request.handling.folding == .proven ? .foldedProven : .foldedUnproven)
         machine.apply(
             use: request.handling.use, storesParts: request.handling.storesParts,
-            collapses: request.collapses(snapshot))
+            collapses: request.collapses(snapshot), asksForOriginState: request.asksForOriginState)
     }
 
     /// Reports that no stored response was selected, with the variants that the origin may select from.
     func reportNoneSelected(among records: [StoredRecord]) -> RequestMachine.Action {
-        guard lookUp.newest != nil else { return machine.on(.stored(nil)) }
+        // The validators of other variants would take the place of the client's `If-Match`.
+        guard lookUp.newest != nil, !request.hasIfMatch else { return machine.on(.stored(nil)) }
         lookUp.candidates = records.compactMap { $0 as? StoredResponse }.filter(\.isCandidate)
         return machine.on(.variantMissing(hasValidators: !lookUp.candidates.isEmpty))
     }
@@ -252,7 +253,13 @@ final class Exchange: FetchListener {
     func reportSelected(_ selected: StoredResponse) -> RequestMachine.Action {
         if isFarAhead(of: selected) { return machine.on(.farAhead) }
         let use = request.handling(of: selected, by: snapshot).use
-        let reuse = reuse(of: request.terms(of: selected), for: request.cache, use: use, now: worker.wallTime)
+        var reuse = reuse(of: request.terms(of: selected), for: request.cache, use: use, now: worker.wallTime)
+        if request.hasIfMatch {
+            reuse = Caching.reuse(
+                reuse, ofMatch: request.fields, stored: selected.cached.eTag, mayForward: request.mayForward)
+            // Nor may it be served stale if the origin fails.
+            if reuse == .fetch(.ifMatch) { lookUp.selected = nil }
+        }
         if case .validate(let why) = reuse, !selected.hasValidator { return machine.on(.outdated(why)) }
         return machine.on(.stored(reuse))
     }
@@ -434,7 +441,13 @@ final class Exchange: FetchListener {
     private func log() {
         guard !stream.account.isLogged else { return }
         stream.account.isLogged = true
+        countEcosystem()
         if worker.log.isOn { worker.log.append(stream.account, request: request) }
+    }
+
+    private func countEcosystem() {
+        guard let rule = request.handling.rule, let recipe = snapshot.recipe(ofRule: rule) else { return }
+        worker.shared.ecosystems.withLock { $0[recipe, default: EcosystemCounts()].add(stream.account) }
     }
 
     /// Stops waiting, and releases what was waited for. A transfer that this exchange leads without a fetch is resolved here:

@@ -46,6 +46,8 @@ final class OwnedRequest: ReceivedRequest {
     private var cachedAccess: AccessRequest?
     /// The end of the key if responses are stored for each credential. Nil otherwise, and if the request has no credentials.
     private(set) var credentialTag: [UInt8]?
+    /// An answer to this request did not have the digest that it should have.
+    var hasMismatched = false
     /// Nil if the request has the key of its own address.
     private(set) var folded: FoldedRequest?
 
@@ -183,13 +185,19 @@ final class OwnedRequest: ReceivedRequest {
         min(objectSizeMax(handling), zone.memoryObjectSizeMax ?? .max)
     }
 
+    /// Whether the request has conditions that only the origin can evaluate (RFC 9110 §13.1.1).
+    var asksForOriginState: Bool {
+        head.fields.present.contains(.ifUnmodifiedSince) || (hasIfMatch && handling.ifMatch == .origin)
+    }
+
+    var hasIfMatch: Bool { head.fields.present.contains(.ifMatch) }
+
     /// What the request's machine needs to know.
     func forMachine(_ snapshot: Snapshot) -> RequestMachine.Request {
         RequestMachine.Request(
             cache: cache, isTunnel: method == .connect, isUpgrade: isUpgrade, hasBody: hasBody,
             needsIdentity: snapshot.authenticator != nil && identity == nil,
-            asksForOriginState: head.fields.present.contains(.ifMatch)
-                || head.fields.present.contains(.ifUnmodifiedSince),
+            asksForOriginState: asksForOriginState,
             collapses: collapses(snapshot), use: handling.use,
             storesParts: handling.storesParts)
     }

@@ -157,12 +157,16 @@ struct Explainer {
         selected = variants.first(where: suits)
         describeStored(variants)
         guard let selected else {
-            return newest == nil
+            return newest == nil || request.hasIfMatch
                 ? .stored(nil) : .variantMissing(hasValidators: variants.contains(where: \.isCandidate))
         }
         let use = request.handling(of: selected, by: snapshot).use
         describeFreshness(selected, use)
-        let reuse = reuse(of: request.terms(of: selected), for: request.cache, use: use, now: now)
+        var reuse = reuse(of: request.terms(of: selected), for: request.cache, use: use, now: now)
+        if request.hasIfMatch {
+            reuse = Caching.reuse(
+                reuse, ofMatch: request.fields, stored: selected.cached.eTag, mayForward: request.mayForward)
+        }
         if case .validate(let why) = reuse {
             validation = why
             if !selected.cached.hasValidator { return .outdated(why) }

@@ -25,8 +25,12 @@ package final class Shared: Sendable {
     let tunnels = Occupancy()
     /// The clients that did not accept the certificate for a host.
     let leafRefusals = Locked(LeafRefusals())
+    /// The keys of responses that did not have their digests, for a minute: the next request goes past the caches on the way.
+    let mismatches = Locked(ExpiringTable<StorageKey, Void>(lifetime: .seconds(60), countMax: 1024))
     /// Which clients have proven their access to signed addresses.
     let provenAccess: SharedProofs
+    /// What the cache did for each package ecosystem.
+    package let ecosystems = EcosystemTally([:])
     /// What reached the origin of `larder doctor`.
     let checkRecords = Locked(CheckRecords())
     /// Tells this process from other Larders in `Via`.

@@ -28,6 +28,9 @@ package final class Snapshot: Sendable {
     /// What the proxy port answers to clients that are to be set up.
     package let pages: Pages
 
+    /// The name of the recipe that a rule comes from. Nil for a rule of `cache.rules`.
+    func recipe(ofRule number: Int) -> String? { cacheRules.rules[number - 1].recipe }
+
     /// What the rules say beyond a handling. Nil for most: then the rules are not even read.
     func particulars(of handling: CacheHandling) -> HandlingParticulars? {
         handling.hasParticulars ? cacheRules.particulars(of: handling) : nil

@@ -14,7 +14,9 @@ extension Fetch {
         // A proxy that changes content says so with a 203 (RFC 9110 §15.3.4).
         guard response.status != 203 else { return false }
         guard response.status == 200 else { return true }
-        guard let expected = expectedDigest(particulars, handling, response.fields) else { return true }
+        guard let expected = expectedDigest(particulars, handling, response.fields) else {
+            return particulars?.digest?.source != .redirect
+        }
         proof = BodyProof(expected, isCoded: response.fields.contains(.contentEncoding))
         return true
     }
@@ -42,12 +44,21 @@ extension Fetch {
             let uri = String(decoding: request.uri, as: UTF8.self)
             Diagnostics.error("digest mismatch: \(uri) should have \(wanted), and the origin sent \(found)")
             worker.counters.add(.digestMismatches)
+            let (key, now) = (request.key, worker.uptime)
+            worker.shared.mismatches.withLock { $0.set(key, (), now: now) }
             return false
         }
         unsafe proof.release { unsafe fillSink($0, isAll: true) }
         // The disk may have stopped accepting blocks at the very end.
         if case .fill(let fill, _) = sink { return fill.position == fill.range.upperBound }
         return true
+    }
+
+    /// Whether the request is to go past the caches between Larder and the origin: the last body was not the right one.
+    var asksPastCaches: Bool {
+        guard request.handling.provesBodies else { return false }
+        let (key, now) = (request.key, worker.uptime)
+        return worker.shared.mismatches.withLock { $0.value(key, now: now) != nil }
     }
 
     /// A body with a content coding whose bytes are not proven may be right without it: the client gets it, and nobody else does.

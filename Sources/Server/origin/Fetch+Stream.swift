@@ -78,6 +78,10 @@ extension Fetch {
         if request.releaseRule?.kind.isIndex == true, hole == nil {
             outgoing.askForIndex(request.fields, hasConditions: !retrieval.conditions.isEmpty)
         }
+        if asksPastCaches {
+            outgoing.set(.cacheControl, Array("no-cache".utf8))
+            outgoing.set(.pragma, Array("no-cache".utf8))
+        }
         if case .failed = send(outgoing, on: stream) { return headEnded() }
         outgoingBody = OutgoingBody(outgoing.framing)
         requestIsSent = !request.hasBody

@@ -39,8 +39,7 @@ struct SystemTests {
             in: place,
             server: [RegistryClient.npm, .skopeo].map(\.server).joined(separator: "\n")
                 + " add_header Cache-Control 'max-age=600';")
-        let shown = try await host.larder.command("ca", "show", "--json")
-        let fingerprint = try #require(shown.out.firstMatch(of: /"roots":\[\{[^}]*"sha256":"([0-9a-f]{64})"/)).1
+        let fingerprint = try await host.fingerprint()
         return (host, "curl -q -fsS \(host.larder.url)/setup.sh | sh -s -- --ca-sha256 \(fingerprint)")
     }
 

@@ -60,6 +60,11 @@ struct ProxiedHost: Sendable {
 
     /// The root of Larder's authority. Nil if nothing is opened.
     var root: String? { way == .http ? nil : place.path("ca/root.pem") }
+    /// The SHA-256 of that certificate, as setup.sh wants it.
+    func fingerprint() async throws -> String {
+        let shown = try await larder.command("ca", "show", "--json")
+        return String(try #require(shown.out.firstMatch(of: /"roots":\[\{[^}]*"sha256":"([0-9a-f]{64})"/)).1)
+    }
     /// The same as Java wants it; the password is `changeit`.
     func trustStore() async throws -> String {
         let reply = try await place.curl("\(larder.url)/truststore.jks", through: nil)

@@ -234,7 +234,9 @@ final class Exchange: FetchListener {
 
     /// The client is known, and nothing has been looked for: what its address stands for decides the key.
     private func fold() {
-        guard request.fold(by: snapshot, worker.shared, now: worker.uptime, wallTime: worker.wallTime) else { return }
+        guard request.mayFold(worker.shared),
+            request.fold(by: snapshot, worker.shared, now: worker.uptime, wallTime: worker.wallTime)
+        else { return }
         worker.counters.add(request.handling.folding == .proven ? .foldedProven : .foldedUnproven)
         machine.apply(
             use: request.handling.use, storesParts: request.handling.storesParts,

@@ -21,6 +21,9 @@ extension OwnedRequest {
         return client.map { .address($0) } ?? .local
     }
 
+    /// Whether `fold` can change anything. Asked for every request, so it costs two loads for most.
+    func mayFold(_ shared: Shared) -> Bool { handling.keyRule != nil || shared.provenAccess.isInUse }
+
     /// Gives the request the key of what its address stands for, if its signature may be left out of the key. Called once, before the look-up,
     /// when the client is known. Returns whether anything changed.
     func fold(by snapshot: Snapshot, _ shared: Shared, now: Duration, wallTime: WallTime) -> Bool {

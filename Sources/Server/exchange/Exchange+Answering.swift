@@ -18,8 +18,16 @@ extension Exchange {
     ///
     /// - Parameter ownFields: all end-to-end fields of the response, if it was sent to this very client and not all are stored.
     func serve(_ record: StoredResponse, as service: Service, ownFields: Fields? = nil) {
-        let again = { [unowned self] in serve(record, as: service, ownFields: ownFields) }
-        guard let released = released(record, else: again), isReady(released, else: again) else { return }
+        var released = record
+        // A closure is allocated where it is made, so each is made only where it may be called.
+        if request.releaseRule != nil {
+            let again = { [unowned self] in serve(record, as: service, ownFields: ownFields) }
+            guard let other = self.released(record, else: again) else { return }
+            released = other
+        }
+        guard isReady(released, else: { [unowned self] in serve(record, as: service, ownFields: ownFields) }) else {
+            return
+        }
         // Set before anything is written: if the body breaks at once, `replaceAnswer` asks how the answer came about.
         isAnswered = true
         self.service = service

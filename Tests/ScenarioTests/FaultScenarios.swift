@@ -162,7 +162,12 @@ struct FaultScenarios {
             for client in clients.dropFirst() { try client.ask("GET", "/a") }
             try s.expect(.requests, 3)
             var heads: [SeenHead] = []
-            if row.before != nil { heads = try clients.map { try $0.head() } }
+            if row.before != nil {
+                heads = try clients.map { try $0.head() }
+            } else {
+                // A request is counted before it has joined the first one's fetch.
+                try s.eventually("all have joined") { s.proxy.fetches().first?.readers == 3 }
+            }
             go.open()
             for (index, client) in clients.enumerated() {
                 #expect(try outcome(client, head: heads.isEmpty ? nil : heads[index]) == row.outcome, "client \(index)")

@@ -88,15 +88,24 @@ package struct ProvenAccess: Sendable {
 
 /// An address that never stands for something else, and redirects to others that change.
 package struct RedirectSource: Sendable, Equatable {
-    /// The key of what it redirects to.
+    /// The key of the address that redirects.
+    package let source: [UInt8]
+    /// The key of what it redirects to. A URI has no fragment, so nothing else has this key.
     package let key: [UInt8]
     /// The digest that its rule demands.
     package let digest: ExpectedDigest?
 
-    /// - Parameter keyOfSource: the key of the address that redirects.
-    package init(_ keyOfSource: [UInt8], digest: ExpectedDigest?) {
-        // A URI has no fragment, so nothing else has this key.
-        key = keyOfSource + Array("#redirected".utf8)
+    /// An address whose body is known by its digest: it does not matter where it redirects to.
+    package init(_ source: [UInt8], digest: ExpectedDigest) {
+        self.source = source
         self.digest = digest
+        key = source + Array("#redirected".utf8)
+    }
+
+    /// An address that never changes, and where it redirects to.
+    package init(_ source: [UInt8], to target: SignedAddress) {
+        self.source = source
+        digest = nil
+        key = source + Array("#redirected-to-".utf8) + target.key
     }
 }

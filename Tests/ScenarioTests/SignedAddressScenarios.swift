@@ -215,6 +215,30 @@ struct SignedAddressScenarios {
         }
     }
 
+    /// Without a digest, a page that asks for a log-in would pass for the file.
+    @Test func `without a digest only the signature of the target may change`() throws {
+        let rules = "rules: [ { match: { host: 127.0.0.1, path: \"/files/*\" }, immutable: yes } ]"
+        try scenario(cache: rules) { s in
+            let (alice, bob) = (try s.client(from: Self.alice), try s.client(from: Self.bob))
+            s.origin.expects("GET /files/a").replies(302, "Location: /login?next=a")
+            s.origin.expects("GET /login?next=a").replies(200, body: "who are you?")
+            #expect(try alice.get("/files/a").status == 302)
+            #expect(try alice.get("/login?next=a").text == "who are you?")
+            for (client, signature) in [(bob, "1"), (alice, "2")] {
+                s.origin.expects("GET /files/a").replies(302, "Location: \(Self.signed("/store/a", signature))")
+                if signature == "1" {
+                    s.origin.expects("GET \(Self.signed("/store/a", "1"))").replies(200, body: "secret")
+                }
+                #expect(try client.get("/files/a").status == 302)
+                #expect(try client.get(Self.signed("/store/a", signature)).text == "secret")
+            }
+            s.origin.expects("GET /files/a").replies(302, "Location: \(Self.signed("/login", "1"))")
+            s.origin.expects("GET \(Self.signed("/login", "1"))").replies(200, body: "who are you?")
+            #expect(try bob.get("/files/a").status == 302)
+            #expect(try bob.get(Self.signed("/login", "1")).text == "who are you?")
+        }
+    }
+
     @Test func `the digest in the address that redirects holds for what it redirects to`() throws {
         try scenario(cache: Self.stable) { s in
             let client = try s.client()

@@ -1,3 +1,4 @@
+import Caching
 import Message
 import Testing
 import Transaction
@@ -8,7 +9,7 @@ struct ProvenAccessTests {
     private static let noon = WallTime(secondsSinceEpoch: 1_800_000_000)
     private static let uri = Array("https://store.example/o?sig=1".utf8)
     private static let alice = ProvenAccess.Client.user("alice")
-    private static let source = RedirectSource(Array("https://a.example/b".utf8), digest: nil)
+    private static let source = RedirectSource(Array("https://a.example/b".utf8), digest: ExpectedDigest(.sha256, []))
 
     private static func noted(
         _ finding: Finding = Finding(isProven: true), expiry: Int64? = nil

@@ -26,7 +26,7 @@ extension Fetch {
         let uri = target.normalised
         let names = snapshot.signatureNames(toGet: target, redirectedFrom: request)
         let signed = SignedAddress(uri, key: uri, others: names ?? [])
-        if let source = redirectSource(response) {
+        if let source = redirectSource(response, to: signed) {
             // An origin that answers HEAD with a redirect has signed the address for HEAD, perhaps.
             note(
                 uri, ProvenAccess.Finding(isProven: request.method == .get, standsFor: source), expiry: signed?.expiry)
@@ -38,12 +38,15 @@ extension Fetch {
     /// The address of this request as what its redirect stands for. Nil if it may stand for something else tomorrow.
     ///
     /// It vouches for no other address than its own: what is fetched from where it redirects is stored under a key of its own, so an
-    /// origin that redirects to others' addresses gains nothing.
-    private func redirectSource(_ response: ReceivedResponse) -> RedirectSource? {
-        if let source = request.folded?.standsFor { return source }
+    /// origin that redirects to others' addresses gains nothing. A digest proves the body, wherever it comes from. Without one, the
+    /// redirect may lead to a page that asks for a log-in, so only the signature of the target may change.
+    private func redirectSource(_ response: ReceivedResponse, to signed: SignedAddress?) -> RedirectSource? {
         let handling = request.handling(of: response.fields, by: snapshot)
         let digest = expectedDigest(snapshot.particulars(of: handling), handling, response.fields)
-        return handling.isImmutable || digest != nil ? RedirectSource(request.keyBytes, digest: digest) : nil
+        let key = request.folded?.standsFor?.source ?? request.keyBytes
+        if let digest { return RedirectSource(key, digest: digest) }
+        guard handling.isImmutable, let signed else { return nil }
+        return RedirectSource(key, to: signed)
     }
 
     private func note(_ uri: [UInt8], _ finding: ProvenAccess.Finding, expiry: WallTime?) {

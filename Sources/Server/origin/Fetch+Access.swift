@@ -57,11 +57,13 @@ extension Fetch {
 
 extension Snapshot {
     /// The parameters that are part of a signature at the target of a redirect, if the origin that redirects is trusted with its addresses: the
-    /// operator named both hosts in one rule, or in one use of a recipe. Anybody can redirect to a forged address of somebody else's store.
+    /// operator named both hosts in one rule, or in one use of a recipe. Anybody can redirect to a forged address of somebody else's store,
+    /// and without TLS anybody on the way can say that the trusted origin did.
     fileprivate func signatureNames(toGet target: TargetURI, redirectedFrom request: OwnedRequest)
         -> [ParameterPattern]?
     {
-        guard let source = request.handling.rule, let handling = handling(toGet: target, asker: request.access),
+        guard request.head.target.scheme == .https || target.scheme == .http,
+            let source = request.handling.rule, let handling = handling(toGet: target, asker: request.access),
             let rule = handling.rule
         else { return nil }
         let (from, to) = (cacheRules.rules[source - 1], cacheRules.rules[rule - 1])

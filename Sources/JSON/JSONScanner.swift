@@ -191,7 +191,7 @@ package struct JSONScanner {
         }
     }
 
-    /// `\uXXXX`, or two of them for a scalar beyond the first plane. A lone surrogate is an error.
+    /// `\u` and four hexadecimal digits, twice for a scalar beyond the first plane. A lone surrogate is an error.
     private mutating func unicodeEscape() throws(JSONError) -> Unicode.Scalar {
         let start = position
         let high = try hexDigits()

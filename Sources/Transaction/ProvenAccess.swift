@@ -50,8 +50,6 @@ package struct ProvenAccess: Sendable {
         entries = ExpiringTable(lifetime: ProvenAccess.lifetimeMax, countMax: countMax)
     }
 
-    package var isEmpty: Bool { entries.count == 0 }
-
     /// What is known about the address, for this client. Nil if nothing is.
     package func finding(_ client: Client, _ uri: [UInt8], now: Duration, wallTime: WallTime) -> Finding? {
         guard let entry = entries.value(name(client, uri), now: now)?.value else { return nil }

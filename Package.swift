@@ -51,6 +51,7 @@ let package = Package(
         .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .systemLibrary(name: "CISAL", pkgConfig: "libisal", providers: [.apt(["libisal-dev"])]),
+        .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
         // Shims for macros, variadics and GNU-only calls: no logic.
         .target(name: "CLarder", dependencies: ["COpenSSL"]),
@@ -70,7 +71,7 @@ let package = Package(
         core("Settings", ["Message", "Rules", "Releases", "Caching", "Access", "Interception"]),
 
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
-        edge("TLS", ["COpenSSL", "CLarder"]),
+        edge("TLS", ["COpenSSL", "CSodium", "CLarder"]),
         edge("Compression", ["CZlib", "CLarder"]),
         edge("Disk", ["EventLoop", "CLMDB", "CISAL", "CLarder"]),
         // Only the command line uses it: verify, repair, export, import.

@@ -5,16 +5,24 @@ package import Rules
 package struct DigestRule: Sendable, Hashable {
     package enum Algorithm: String, CaseIterable, Sendable {
         case sha256, sha512
+        /// BLAKE2b with 32 bytes (RFC 7693).
+        case blake2b256 = "blake2b-256"
 
         /// The length of a digest in hexadecimal digits.
-        package var hexCount: Int { self == .sha256 ? 64 : 128 }
+        package var hexCount: Int { self == .sha512 ? 128 : 64 }
 
-        /// The name in the registry of RFC 9530 §5.
-        fileprivate var name: String { self == .sha256 ? "sha-256" : "sha-512" }
+        /// The name in the registry of RFC 9530 §5. Nil if it has none.
+        fileprivate var name: String? {
+            switch self {
+            case .sha256: "sha-256"
+            case .sha512: "sha-512"
+            case .blake2b256: nil
+            }
+        }
     }
 
     package enum Source: Sendable, Hashable {
-        /// The last `{hex:64}` or `{hex:128}` of the path, as the pattern of the rule has it.
+        /// The last `{hex:64}` or `{hex:128}` of the path, as the pattern of the rule has it, or several `{hex:n}` with as many digits.
         case path
         /// A field of the response: `Repr-Digest` and `Content-Digest` as RFC 9530 has them. Others, such as `Docker-Content-Digest`, have
         /// `sha256:` or nothing, and then hexadecimal digits or base64, with or without quotes.
@@ -70,8 +78,8 @@ extension DigestRule {
 
     /// RFC 9530 §2, §3.
     private func hexDigits(inDictionary value: ArraySlice<UInt8>) -> [UInt8]? {
-        guard let dictionary = parseStructuredDictionary(value),
-            let entry = dictionary.entries.first(where: { $0.key.elementsEqual(algorithm.name.utf8) }),
+        guard let name = algorithm.name, let dictionary = parseStructuredDictionary(value),
+            let entry = dictionary.entries.first(where: { $0.key.elementsEqual(name.utf8) }),
             case .item(.byteSequence(let bytes)) = entry.member.value
         else { return nil }
         return hexDigits(of: bytes)

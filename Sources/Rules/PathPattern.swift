@@ -50,13 +50,21 @@ package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
     /// - Parameter plain: the result of `plainPath`.
     func matches(plain: ArraySlice<UInt8>) -> Bool { pathMatches(plainTokens, plain) }
 
-    /// The last `{hex:count}` of the pattern as it stands in the path. Returns nil if the path does not match, or if the pattern has no such
-    /// part.
-    package func hexDigits(_ count: Int, in path: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-        guard let index = tokens.lastIndex(of: .run(.hex, count: count)) else { return nil }
-        return pathPart(index, of: tokens, in: path)
+    /// So many hexadecimal digits as they stand in the path: those of the last `{hex:count}`, or of several `{hex:n}` that have as many
+    /// together, because some addresses divide a digest into directories. Returns nil if the path does not match, or if the pattern has
+    /// neither.
+    package func hexDigits(_ count: Int, in path: ArraySlice<UInt8>) -> [UInt8]? {
+        let indices = indicesOfHexDigits(count)
+        let parts = indices.compactMap { pathPart($0, of: tokens, in: path) }
+        return parts.isEmpty || parts.count < indices.count ? nil : Array(parts.joined())
     }
 
-    /// Whether the pattern has a `{hex:count}`.
-    package func hasHexDigits(_ count: Int) -> Bool { tokens.contains(.run(.hex, count: count)) }
+    /// Whether `hexDigits` can find so many.
+    package func hasHexDigits(_ count: Int) -> Bool { !indicesOfHexDigits(count).isEmpty }
+
+    private func indicesOfHexDigits(_ count: Int) -> [Int] {
+        if let index = tokens.lastIndex(of: .run(.hex, count: count)) { return [index] }
+        let all = tokens.indices.filter { tokens[$0].hexCount != nil }
+        return all.reduce(0) { $0 + (tokens[$1].hexCount ?? 0) } == count ? all : []
+    }
 }

@@ -14,6 +14,11 @@ enum PathToken: Sendable, Hashable {
         }
     }
 
+    /// How many hexadecimal digits it takes. Nil if it takes others, or any number.
+    var hexCount: Int? {
+        if case .run(.hex, let count) = self { count } else { nil }
+    }
+
     /// The token as an origin might read it.
     var plain: PathToken {
         switch self {

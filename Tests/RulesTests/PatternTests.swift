@@ -80,6 +80,9 @@ struct PathPlaceholderTests {
         ("/{hex}{hex:4}", "/012345", "2345"),
         ("/{hex:4}/{hex:2}", "/abcd/ef", "abcd"), ("/{name}{hex:4}{a|}", "/xabcda", "bcda"), ("/{hex:4}", "/abc", nil),
         ("/{hex:3}", "/abc", nil), ("*", "/abcd", nil),
+        // A digest that is divided.
+        ("/{hex:1}/{hex:1}/{hex:2}/{file}", "/a/b/cd/ef", "abcd"), ("/{hex:2}/{hex:3}", "/ab/cde", nil),
+        ("/{hex:2}/{hex}", "/ab/cd", nil), ("/{hex:1}/{hex:1}/{hex:2}", "/a/b/c", nil),
     ]
     @Test(arguments: captures) func `the digits of a digest are found`(
         _ text: String, _ path: String, _ digits: String?

@@ -29,7 +29,18 @@ struct DigestTests {
             }
             #expect(digest.finish() == Digest.sha256(message))
         }
+        #expect(hex(RunningDigest(.blake2b256).finish()).hasPrefix("0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787"))
         #expect(hex(RunningDigest(.sha512).finish()).hasPrefix("cf83e1357eefb8bdf1542850d66d8007"))
+    }
+
+    /// The values are those of Python's hashlib.
+    @Test(arguments: [1, 7, 128, 1000]) func `BLAKE2b has 32 bytes (RFC 7693)`(_ step: Int) {
+        let message = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        var digest = RunningDigest(.blake2b256)
+        for start in stride(from: 0, to: message.count, by: step) {
+            unsafe message[start..<min(start + step, message.count)].withUnsafeBytes { unsafe digest.update($0) }
+        }
+        #expect(hex(digest.finish()) == "6ac4bea923678eb024090384d6e767b5870f849057dc19b172d8d9f2df30bf8e")
     }
 
     @Test func `secrets are compared completely`() {

@@ -25,6 +25,7 @@ final class BodyProof {
             switch expected.algorithm {
             case .sha256: RunningDigest(.sha256)
             case .sha512: RunningDigest(.sha512)
+            case .blake2b256: RunningDigest(.blake2b256)
             }
         held.reserveCapacity(2 * BodyProof.heldBytesMax)
     }

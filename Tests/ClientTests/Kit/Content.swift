@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import TLS
 import Testing
 
 /// Bytes without a pattern, the same in every run.
@@ -89,5 +90,17 @@ extension Workplace {
             """
         let output = try await run("python3", ["-c", program, path(archive)] + files.flatMap { [$0.key, $0.value] })
         try #require(output.status == 0, "\(output)")
+    }
+
+    /// Makes a wheel and puts it where the store of a Python index has it: its address is the digest of its content. Returns its path.
+    func publishWheel(_ name: String, _ files: KeyValuePairs<String, String>) async throws -> String {
+        try await zip("wheels/\(name)", files)
+        let bytes = bytes("wheels/\(name)")
+        var digest = RunningDigest(.blake2b256)
+        unsafe bytes.withUnsafeBytes { unsafe digest.update($0) }
+        let digits = digest.finish().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let path = "/packages/\(digits.prefix(2))/\(digits.dropFirst(2).prefix(2))/\(digits.dropFirst(4))/\(name)"
+        try write("www\(path)", bytes)
+        return path
     }
 }

@@ -27,11 +27,9 @@ extension RegistryClient {
 
     /// An index as PEP 503 describes it, with a wheel whose address is its digest.
     @Sendable private static func publishWheel(_ host: ProxiedHost) async throws -> [String] {
-        let folder = "/packages/ab/cd/\(String(repeating: "0f", count: 30))"
-        let file = "\(folder)/larder_demo-1.0-py3-none-any.whl"
         let information = "larder_demo-1.0.dist-info"
-        try await host.place.zip(
-            "www\(file)",
+        let file = try await host.place.publishWheel(
+            "larder_demo-1.0-py3-none-any.whl",
             [
                 "larder_demo.py": "# \(String(repeating: "x", count: 50_000))",
                 "\(information)/METADATA": "Metadata-Version: 2.1\nName: larder-demo\nVersion: 1.0\n",

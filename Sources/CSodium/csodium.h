@@ -1,0 +1,3 @@
+#pragma once
+#include <sodium/core.h>
+#include <sodium/crypto_generichash_blake2b.h>

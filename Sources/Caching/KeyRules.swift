@@ -14,15 +14,20 @@ package struct KeyRules: Sendable, Equatable {
     /// The parameters that are part of a signature at these hosts, beyond those of the known schemes. They and those are left out of the key
     /// where a client has proven its access (`SignedAddress`). Nil: signatures are part of the key. `apply` leaves them alone.
     package var signature: [ParameterPattern]?
+    /// All addresses with the same digest in their path share one key (`DigestKey`). `apply` leaves them alone.
+    package var sharesDigests: Bool
+    /// Takes the place of host and port in the keys of digests. Nil: `host` does, if there is one.
+    package var digestHost: String?
 
     package init(
         query: QuerySelection = .all, sortsQuery: Bool = false, host: String? = nil,
-        signature: [ParameterPattern]? = nil
+        signature: [ParameterPattern]? = nil, sharesDigests: Bool = false
     ) {
         self.query = query
         self.sortsQuery = sortsQuery
         self.host = host
         self.signature = signature
+        self.sharesDigests = sharesDigests
     }
 
     /// Changes the normalised URI that begins at `start` into the key. Allocates nothing unless it sorts or replaces a host.

@@ -53,6 +53,19 @@ func readRule(
             reader.refuse("key", "host replaces other hosts, so match must name them", hint: hint)
         } else if rule.key?.signature != nil, !isOfRecipe {
             reader.refuse("key", "hosts sign their addresses, so match must name them", hint: hint)
+        } else if rule.key?.sharesDigests == true, !isOfRecipe {
+            reader.refuse("key", "hosts share what has the same digest, so match must name them", hint: hint)
+        }
+    }
+    if rule.key?.sharesDigests == true {
+        if rule.changes.digest?.source != .path {
+            reader.refuse(
+                "key", "addresses that share a digest must have it in their paths",
+                hint: "add digest: { from: path, algorithm: … }")
+        } else if let use = rule.changes.authorization, !use.letsAddressesShare {
+            reader.refuse(
+                "key", "with authorization: \(use.rawValue), addresses cannot share what has the same digest",
+                hint: "leave digest out of key")
         }
     }
     return reader.finish("key", into: &problems) ? rule : nil

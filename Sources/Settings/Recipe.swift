@@ -1,4 +1,5 @@
 package import Caching
+import Message
 package import Releases
 package import Rules
 
@@ -61,12 +62,26 @@ package struct RecipeUse: Sendable, Equatable {
         rule.conditions.hosts = hosts
         rule.zone = zone
         // What the stores of an ecosystem sign is one thing, whatever its signature.
-        rule.key = rule.key ?? KeyRules(signature: [])
+        var key = rule.key ?? KeyRules()
+        key.signature = key.signature ?? []
+        // The hosts of one use are mirrors of each other, as far as digests go. The first stands for all.
+        key.digestHost = hosts.first.map { hostInKey($0) }
+        rule.key = key
         rule.changes.authorization = authorization ?? rule.changes.authorization
         if rule.changes.release != nil { rule.changes.minimumAge = minimumAge ?? rule.changes.minimumAge }
         rule.recipe = name
         rule.line = line
         return rule
+    }
+}
+
+/// A host as it stands in a URI.
+private func hostInKey(_ pattern: HostPattern) -> String {
+    switch pattern {
+    case .any: "*"
+    case .exact(let name): name
+    case .below(let suffix): String(suffix.dropFirst())
+    case .address(let address): address.isV4 ? "\(address)" : "[\(address)]"
     }
 }
 

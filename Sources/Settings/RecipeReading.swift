@@ -38,7 +38,7 @@ private func readRecipe(_ node: ConfigurationNode, name: String, _ problems: ino
         })
 }
 
-/// A rule of a recipe says what it is about, and names paths. Hosts, zones and keys are for the configuration to say.
+/// A rule of a recipe says what it is about, and names paths. Hosts, zones and what names them are for the configuration to say.
 @Sendable
 private func readRecipeRule(_ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]) -> CacheRule? {
     guard let rule = readRule(node, number: number, isOfRecipe: true, &problems) else { return nil }
@@ -48,8 +48,8 @@ private func readRecipeRule(_ node: ConfigurationNode, number: Int, _ problems: 
     let message: String? =
         if conditions != allowed || conditions.paths.isEmpty {
             "the match of a recipe's rule has path, and method if need be"
-        } else if rule.zone != nil || (rule.key.map { $0 != KeyRules(signature: $0.signature ?? []) } ?? false) {
-            "a recipe has no zone, and its keys leave out nothing but signatures"
+        } else if rule.zone != nil || !(rule.key?.isForRecipes ?? true) {
+            "a recipe has no zone, and its keys have digest and signature at most"
         } else if rule.note == nil {
             "note is missing"
         } else { nil }
@@ -131,4 +131,9 @@ func resolve(
         }
     }
     return errors
+}
+
+extension KeyRules {
+    /// They say only what holds for any hosts.
+    fileprivate var isForRecipes: Bool { self == KeyRules(signature: signature, sharesDigests: sharesDigests) }
 }

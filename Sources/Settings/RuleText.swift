@@ -93,6 +93,7 @@ extension KeyRules {
         if sortsQuery { parts.append(("key.sort", flagText(true))) }
         if let host { parts.append(("key.host", [host])) }
         if let signature { parts.append(("key.signature", ["known"] + signature.map { "\($0)" })) }
+        if sharesDigests { parts.append(("key.digest", flagText(true))) }
         return parts
     }
 }

@@ -55,7 +55,7 @@ extension SettingKind where Value == RuleConditions {
 extension SettingKind where Value == KeyRules {
     static var keyRules: SettingKind {
         SettingKind(
-            allowed: "drop: or keep: …, sort: yes, host: …, signature: …",
+            allowed: "drop: or keep: …, sort: yes, host: …, signature: …, digest: yes",
             read: { node, problems in
                 guard var reader = MappingReader(node, expected: "keys such as drop: …", problems: &problems) else {
                     return nil
@@ -65,10 +65,12 @@ extension SettingKind where Value == KeyRules {
                 let sorts = reader.value("sort", .flag) ?? false
                 let host = reader.value("host", .keyHost)
                 let signature = reader.value("signature", .signature)
+                let sharesDigests = reader.value("digest", .flag) ?? false
                 if dropped != nil { reader.refuse("keep", "drop and keep cannot be combined") }
                 guard reader.finish("key", into: &problems) else { return nil }
                 let query: QuerySelection = dropped.map { .dropping($0) } ?? kept.map { .keeping($0) } ?? .all
-                return KeyRules(query: query, sortsQuery: sorts, host: host, signature: signature)
+                return KeyRules(
+                    query: query, sortsQuery: sorts, host: host, signature: signature, sharesDigests: sharesDigests)
             }, render: { "\($0)" })
     }
 }
@@ -163,7 +165,7 @@ extension SettingKind where Value == DigestRule {
     /// `{ from: path, algorithm: sha256 }` or `{ from: FIELD, … }`.
     static var digest: SettingKind {
         SettingKind(
-            allowed: "from: path, redirect or the name of a field, algorithm: sha256 or sha512",
+            allowed: "from: path, redirect or the name of a field, algorithm: sha256, sha512 or blake2b-256",
             read: { node, problems in
                 guard var reader = MappingReader(node, expected: "the keys from and algorithm", problems: &problems)
                 else { return nil }

@@ -1,6 +1,6 @@
-private let hex40 = "0123456789abcdef0123456789abcdef01234567"
-private let hex64 = hex40 + "0123456789abcdef01234567"
-private let hex60 = String(hex64.dropLast(4))
+let hex40 = "0123456789abcdef0123456789abcdef01234567"
+let hex64 = hex40 + "0123456789abcdef01234567"
+let hex60 = String(hex64.dropLast(4))
 private let hex128 = hex64 + hex64
 
 /// What becomes of which path, by ecosystem: the plain cases, and those that caches have got wrong.

@@ -112,6 +112,37 @@ struct RecipeFileTests {
 
 @Suite("Recipes in a configuration")
 struct RecipeUseTests {
+    static let digested: [(recipe: String, path: String, digest: String)] = [
+        ("debian", "/debian/dists/sid/main/by-hash/SHA256/\(hex64)", "sha256:\(hex64)"),
+        ("rpm", "/fedora/repodata/\(hex64)-primary.xml.zst", "sha256:\(hex64)"),
+        ("composer", "/p/acme/tool$\(hex64).json", "sha256:\(hex64)"),
+        ("python", "/packages/ab/cd/\(hex60)/six-1.0.tar.gz", "blake2b-256:abcd\(hex60)"),
+    ]
+    @Test(arguments: digested) func `the hosts of one use share what has its digest in its address`(
+        _ row: (recipe: String, path: String, digest: String)
+    ) throws {
+        let use = "use: \(row.recipe), hosts: [ \"*.mirror.example.org\", b.example ]"
+        for (extra, host, isShared) in [
+            ("", "a.mirror.example.org", true), ("", "b.example", true), (", authorization: public", "b.example", true),
+            (", authorization: validate", "b.example", false),
+        ] {
+            let rules = try rules("recipes: [ { \(use)\(extra) } ]")
+            let uri = Array("https://\(host)\(row.path)".utf8)
+            let key = rules.digestKey(of: uri, try handling(of: row.path, host: host, rules))
+            let expected = isShared ? "https://mirror.example.org/\(row.digest)#digest" : nil
+            #expect(key.map { String(decoding: $0.bytes, as: UTF8.self) } == expected, "\(extra)")
+        }
+    }
+
+    /// The digest in their address is that of the file that they are about.
+    @Test(arguments: ["whl.metadata", "tar.gz.asc", "whl.provenance"])
+    func `what is beside a Python file is not proven by its address`(_ suffix: String) throws {
+        let rules = try rules("recipes: [ { use: python, hosts: a.example.org } ]")
+        let handling = try handling(
+            of: "/packages/ab/cd/\(hex60)/six-1.0.\(suffix)", host: "a.example.org", rules)
+        #expect(handling.isImmutable && !handling.provesBodies)
+    }
+
     @Test func `rules of the configuration come first, and a host can serve several ecosystems`() throws {
         let rules = try rules(
             """

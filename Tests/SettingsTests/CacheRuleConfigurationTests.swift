@@ -197,7 +197,10 @@ struct CacheRuleConfigurationTests {
             "{ match: { path: [ \"/{hex:64}\", \"/a\" ] }, digest: { from: path, algorithm: sha256 } }",
             ".digest: each path of match must have the digest; add match: { path: \"…{hex:64}…\" }"
         ),
-        ("{ digest: { from: path, algorithm: md5 } }", ".digest.algorithm: found \"md5\", expected sha256 or sha512"),
+        (
+            "{ digest: { from: path, algorithm: md5 } }",
+            ".digest.algorithm: found \"md5\", expected one of sha256, sha512, blake2b-256"
+        ),
         ("{ digest: { from: path } }", ".digest: algorithm is missing"),
         ("{ ranges: half }", ".ranges: found \"half\", expected one of sparse, whole, pass"),
         ("{ compress: ocne }", ".compress: found \"ocne\", expected one of no, on-the-fly, once; did you mean once?"),
@@ -231,6 +234,19 @@ struct CacheRuleConfigurationTests {
             ".key.drop: found \"a=b\", expected the name of a query parameter, or its start followed by *"
         ),
         ("{ key: { srot: yes } }", ".key.srot: unknown key; did you mean sort?"),
+        (
+            "{ match: { path: \"/{hex:64}\" }, digest: { from: path, algorithm: sha256 }, key: { digest: yes } }",
+            ".key: hosts share what has the same digest, so match must name them; add match: { host: … }"
+        ),
+        (
+            "{ match: { host: a }, key: { digest: yes } }",
+            ".key: addresses that share a digest must have it in their paths; "
+                + "add digest: { from: path, algorithm: … }"
+        ),
+        (
+            "{ match: { host: a, path: \"/{hex:64}\" }, digest: { from: path, algorithm: sha256 }, key: { digest: yes }, authorization: validate }",
+            ".key: with authorization: validate, addresses cannot share what has the same digest; leave digest out of key"
+        ),
         (
             "{ match: { host: a }, key: { host: \"a:80\" } }",
             ".key.host: found \"a:80\", expected a host name or an address, without a port"
@@ -421,11 +437,11 @@ struct RecipeConfigurationTests {
         ),
         (
             "{ about: a, rules: [ { note: b, match: { path: /a }, zone: c } ] }",
-            "rules[1]: a recipe has no zone, and its keys leave out nothing but signatures"
+            "rules[1]: a recipe has no zone, and its keys have digest and signature at most"
         ),
         (
             "{ about: a, rules: [ { note: b, match: { path: /a }, key: { sort: yes, signature: known } } ] }",
-            "rules[1]: a recipe has no zone, and its keys leave out nothing but signatures"
+            "rules[1]: a recipe has no zone, and its keys have digest and signature at most"
         ),
         ("{ about: a, rlues: [] }", "rlues: unknown key; did you mean rules?"),
     ]

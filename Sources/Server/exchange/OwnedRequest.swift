@@ -44,6 +44,8 @@ final class OwnedRequest: ReceivedRequest {
     /// The snapshot whose rules look at the type of a response. Nil if none of its rules does.
     private var snapshotOfTypes: Snapshot?
     private var cachedAccess: AccessRequest?
+    /// The digest of all that is stored under the key. Nil if the key is not that of a digest.
+    private(set) var sharedDigest: ExpectedDigest?
     /// The end of the key if responses are stored for each credential. Nil otherwise, and if the request has no credentials.
     private(set) var credentialTag: [UInt8]?
     /// An answer to this request did not have the digest that it should have.
@@ -113,6 +115,9 @@ final class OwnedRequest: ReceivedRequest {
         var made = uri
         keyRules?.apply(to: &made)
         if let credentialTag { made += credentialTag }
+        let digestKey = rules.digestKey(of: uri, handling)
+        sharedDigest = digestKey?.digest
+        if let digestKey { made = digestKey.bytes }
         key = shared.key(of: made)
         keyBytes = made
     }
@@ -120,6 +125,7 @@ final class OwnedRequest: ReceivedRequest {
     /// Gives the request another key than that of its own address.
     func fold(_ folded: FoldedRequest, key keyBytes: [UInt8], _ shared: Shared) {
         self.folded = folded
+        sharedDigest = nil
         handling.fold(
             isProven: folded.isProven, standsForImmutable: folded.standsFor != nil,
             provesBodies: folded.standsFor?.digest != nil)

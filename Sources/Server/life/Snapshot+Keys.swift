@@ -4,8 +4,8 @@ package import Message
 package import Rules
 
 extension Snapshot {
-    /// The keys under which responses to a GET of the URI may be stored: the URI, or what the key rules make of it, and the key without a
-    /// signature.
+    /// The keys under which responses to a GET of the URI may be stored: the URI, or what the key rules make of it; the key without a
+    /// signature; and the key that it shares with all addresses that have its digest.
     ///
     /// - Parameter asker: a request by the client that would ask. Nil for no particular client, to which rules for clients or users do not
     ///   apply.
@@ -15,8 +15,9 @@ extension Snapshot {
             return [bytes]
         }
         rules.apply(to: &bytes)
-        guard let names = rules.signature else { return [bytes] }
-        return [bytes, SignedAddress.key(for: uri.normalised, key: bytes, others: names)]
+        let signed = rules.signature.map { SignedAddress.key(for: uri.normalised, key: bytes, others: $0) }
+        let shared = cacheRules.digestKey(of: uri.normalised, handling)?.bytes
+        return [bytes, signed, shared].compactMap(\.self)
     }
 
     /// How a GET of the URI is handled. Nil if there are no rules.

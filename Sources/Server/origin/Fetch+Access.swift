@@ -43,7 +43,8 @@ extension Fetch {
     private func redirectSource(_ response: ReceivedResponse, to signed: SignedAddress?) -> RedirectSource? {
         let handling = request.handling(of: response.fields, by: snapshot)
         let digest = expectedDigest(snapshot.particulars(of: handling), handling, response.fields)
-        let key = request.folded?.standsFor?.source ?? request.keyBytes
+        // A key of a digest is that of other addresses as well.
+        let key = request.folded?.standsFor?.source ?? (request.sharedDigest == nil ? request.keyBytes : request.uri)
         if let digest { return RedirectSource(key, digest: digest) }
         guard handling.isImmutable, let signed else { return nil }
         return RedirectSource(key, to: signed)

@@ -10,6 +10,11 @@ extension Fetch {
     func mayProve(
         _ response: ReceivedResponse, _ handling: CacheHandling, _ particulars: HandlingParticulars?
     ) -> Bool {
+        if let digest = request.sharedDigest {
+            guard response.status == 200, !response.fields.contains(.contentEncoding) else { return false }
+            proof = BodyProof(digest, isCoded: false)
+            return true
+        }
         guard handling.provesBodies else { return true }
         // A proxy that changes content says so with a 203 (RFC 9110 §15.3.4).
         guard response.status != 203 else { return false }
@@ -25,7 +30,7 @@ extension Fetch {
     func expectedDigest(
         _ particulars: HandlingParticulars?, _ handling: CacheHandling, _ fields: Fields
     ) -> ExpectedDigest? {
-        if let digest = request.folded?.standsFor?.digest { return digest }
+        if let digest = request.folded?.standsFor?.digest ?? request.sharedDigest { return digest }
         guard let rule = particulars?.digest, let number = handling.rule, let path = request.access.path else {
             return nil
         }

@@ -10,6 +10,11 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         let bytes = unsafe input(start, count)
         let kind: ReleaseKind = bytes.first.map { $0 & 1 == 0 } ?? true ? .npmIndex : .pythonIndex
         let text = Array(bytes.dropFirst())
+        for form in [IndexForm.json, .html] {
+            for digest in (try? promisedDigests(text, kind, form)) ?? [] {
+                precondition(digest.digits.count == (digest.algorithm == .sha256 ? 64 : 128), "a digest is whole")
+            }
+        }
         var rule = MinimumAge(age: Seconds(3 * 86_400))
         if let first = bytes.first, first & 2 != 0 { rule.undated = .refuse }
         let now = WallTime(secondsSinceEpoch: 1_800_000_000)

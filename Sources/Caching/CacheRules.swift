@@ -1,4 +1,5 @@
 package import Message
+package import Releases
 package import Rules
 
 /// The rules of the cache, prepared for look-ups. Immutable; a reload makes a new value.
@@ -29,6 +30,8 @@ package struct CacheRules: Sendable, Equatable {
     package let dependOnType: Bool
     /// A rule has a `user` condition: find out the user before the rules are consulted.
     package let dependOnUser: Bool
+    /// A rule has digests from indexes: read the indexes that are stored.
+    package let dependOnIndexes: Bool
 
     /// - Parameters:
     ///   - zones: all zones except the default one. Rules may name only these and `default`.
@@ -58,6 +61,7 @@ package struct CacheRules: Sendable, Equatable {
         isTrivial = rules.isEmpty && policyClients.isEmpty
         dependOnType = rules.contains { !$0.conditions.types.isEmpty }
         dependOnUser = rules.contains { !$0.conditions.users.isEmpty }
+        dependOnIndexes = rules.contains { $0.changes.digest?.source == .index }
     }
 
     /// The handling of a request to which no rule applies.
@@ -110,7 +114,21 @@ package struct CacheRules: Sendable, Equatable {
         let rule = handling.rule.map { rules[$0 - 1].changes }
         return HandlingParticulars(
             droppedCookies: rule?.droppedCookies ?? zone.droppedCookies ?? [], digest: rule?.digest ?? zone.digest,
-            release: rule?.release ?? zone.release, minimumAge: rule?.minimumAge ?? zone.minimumAge)
+            release: releaseKind(of: handling), minimumAge: rule?.minimumAge ?? zone.minimumAge)
+    }
+
+    /// What the rule and the zone of such a handling say that its responses offer.
+    package func releaseKind(of handling: CacheHandling) -> ReleaseKind? {
+        handling.rule.flatMap { rules[$0 - 1].changes.release } ?? zoneChanges[handling.zone].release
+    }
+
+    /// Which indexes and files belong together: those of one use of a recipe, and those of all rules of `cache.rules`. An index promises digests for
+    /// these files alone, so that no other index can make them fail. Returns nil if no rule matched.
+    package func indexScope(of handling: CacheHandling) -> String? {
+        handling.rule.map { number in
+            let rule = rules[number - 1]
+            return rule.recipe.map { "\($0) \(rule.line)" } ?? ""
+        }
     }
 
     /// Whether the `Larder-Policy` of this client is obeyed.

@@ -29,6 +29,8 @@ package struct DigestRule: Sendable, Hashable {
         case field(String)
         /// The address that redirected the client here. What nobody redirected to is not stored.
         case redirect
+        /// An index that has been read, as `release` says: of npm, or of a Python project. What no index promises is not proven.
+        case index
     }
 
     package var source: Source
@@ -72,7 +74,7 @@ extension DigestRule {
             let value = response.value(of: values[0])
             let isDictionary = ["repr-digest", "content-digest"].contains { equalsIgnoringCase(name.utf8, $0) }
             return isDictionary ? hexDigits(inDictionary: value) : hexDigits(in: value)
-        case .redirect: return nil
+        case .redirect, .index: return nil
         }
     }
 
@@ -87,7 +89,7 @@ extension DigestRule {
 
     private func hexDigits(of bytes: [UInt8]) -> [UInt8]? {
         guard bytes.count == algorithm.hexCount / 2 else { return nil }
-        return bytes.flatMap { [hexDigit($0 >> 4), hexDigit($0 & 15)] }
+        return hexadecimal(bytes)
     }
 
     private func hexDigits(in value: ArraySlice<UInt8>) -> [UInt8]? {
@@ -101,5 +103,3 @@ extension DigestRule {
         return isDigest ? digits.map(asciiLowercased) : decodeBase64(digits).flatMap(hexDigits)
     }
 }
-
-private func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }

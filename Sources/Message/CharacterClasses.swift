@@ -50,6 +50,12 @@ package func hexValue(_ byte: UInt8) -> UInt8? {
     return letter < 6 ? letter &+ 10 : nil
 }
 
+/// Two lower-case hexadecimal digits for each byte.
+package func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+    func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
+    return bytes.flatMap { [digit($0 >> 4), digit($0 & 15)] }
+}
+
 /// The byte in ASCII lower case. Other bytes than letters do not change.
 @inlinable @inline(__always)
 package func asciiLowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }

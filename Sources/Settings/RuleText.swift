@@ -110,6 +110,7 @@ extension DigestRule: CustomStringConvertible {
         switch source {
         case .path: "\(algorithm.rawValue) from path"
         case .redirect: "\(algorithm.rawValue) from redirect"
+        case .index: "\(algorithm.rawValue) from index"
         case .field(let name): "\(algorithm.rawValue) from \(name)"
         }
     }

@@ -165,7 +165,7 @@ extension SettingKind where Value == DigestRule {
     /// `{ from: path, algorithm: sha256 }` or `{ from: FIELD, … }`.
     static var digest: SettingKind {
         SettingKind(
-            allowed: "from: path, redirect or the name of a field, algorithm: sha256, sha512 or blake2b-256",
+            allowed: "from: path, index, redirect or the name of a field, algorithm: sha256, sha512 or blake2b-256",
             read: { node, problems in
                 guard var reader = MappingReader(node, expected: "the keys from and algorithm", problems: &problems)
                 else { return nil }
@@ -180,10 +180,15 @@ extension SettingKind where Value == DigestRule {
 extension SettingKind where Value == DigestRule.Source {
     static var digestSource: SettingKind {
         .scalar(
-            "path, redirect, or the name of a field of the response",
+            "path, index, redirect, or the name of a field of the response",
             parse: { text in
                 guard !text.isEmpty, text.utf8.allSatisfy(isTchar) else { return nil }
-                return text == "path" ? .path : text == "redirect" ? .redirect : .field(text)
+                switch text {
+                case "path": return .path
+                case "index": return .index
+                case "redirect": return .redirect
+                default: return .field(text)
+                }
             }, render: { "\($0)" })
     }
 }

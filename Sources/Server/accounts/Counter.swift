@@ -13,7 +13,8 @@ package enum Counter: Int, CaseIterable, Sendable {
     case originRequests, originRetries, originQueued, resumed, collapseTimeouts
     case tunnelsClosed
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
-    case stored, partsStored, keptPartial, storingRefused, storingFailed, digestMismatches, foldedProven,
+    case stored, partsStored, keptPartial, storingRefused, storingFailed, digestMismatches, digestsPromised,
+        foldedProven,
         foldedUnproven, freshened, invalidated
     case releasesRemoved, releasesReported, releasesUndated
     case protocolViolations, timeouts, authenticationFailures, authenticationChecks
@@ -72,6 +73,7 @@ package enum Counter: Int, CaseIterable, Sendable {
             "Requests for signed addresses by clients with a proof of access. Their key leaves the signature out."
         case .foldedUnproven:
             "Requests for signed addresses by clients without a proof of access. Each was sent to the origin."
+        case .digestsPromised: "Digests of files that were read from indexes, for rules with `digest: { from: index }`."
         case .digestMismatches: "Bodies that did not have the digest that a rule knows. They were not stored."
         case .releasesRemoved: "Indexes from which releases were removed because they were too young (`min_age`)."
         case .releasesReported: "Answers that a `min_age` with `report_only` would have refused or changed."

@@ -1,5 +1,4 @@
 import Caching
-import Compression
 import Forwarding
 import Message
 import Releases
@@ -20,73 +19,30 @@ struct IndexFiltering: Sendable {
 
     func run() -> FilteredIndexes.Result {
         do throws(Problem) {
-            let text = try decoded(read())
-            return result(of: try filtered(text))
+            return result(of: try filtered(try text()))
         } catch {
-            if case .gone = error { return FilteredIndexes.Result(content: .gone) }
+            if case .text(.gone) = error { return FilteredIndexes.Result(content: .gone) }
             Diagnostics.warning("min_age: \(String(decoding: uri, as: UTF8.self)) is not filtered: \(error.text)")
             return FilteredIndexes.Result(content: .unreadable)
         }
     }
 
     private enum Problem: Error {
-        case tooLarge, gone, coding, form(IndexError)
+        case text(IndexText.Problem), form(IndexError)
 
         var text: String {
             switch self {
-            case .tooLarge: "it has more than \(FilteredIndex.bytesMax >> 20) MiB"
-            case .gone: "its bytes have left the store"
-            case .coding: "its content coding is not known, or its bytes are not in it"
+            case .text(let problem): problem.text
             case .form(.notJSON(let error)): "it is not JSON: \(error.text)"
             case .form(.ambiguous): "a member occurs twice that decides which releases there are"
             }
         }
     }
 
-    private func read() throws(Problem) -> [UInt8] {
-        let length = body.length
-        guard length <= FilteredIndex.bytesMax else { throw .tooLarge }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(length)
-        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 4 * Body.blockBytes, alignment: 4096)
-        defer { unsafe room.deallocate() }
-        while bytes.count < length {
-            guard
-                case .bytes(let piece) = unsafe body.piece(
-                    from: bytes.count, limit: length - bytes.count, room: room, waits: true)
-            else { throw .gone }
-            unsafe bytes.append(contentsOf: piece)
-        }
-        return bytes
-    }
-
-    private func decoded(_ bytes: [UInt8]) throws(Problem) -> [UInt8] {
-        switch coding {
-        case .identity: return bytes
-        case .single(.gzip): return try inflated(bytes)
-        case .single, .opaque: throw .coding
-        }
-    }
-
-    private func inflated(_ bytes: [UInt8]) throws(Problem) -> [UInt8] {
-        var inflator = Inflator(bounds: InflateBounds(outputMax: FilteredIndex.bytesMax))
-        var text: [UInt8] = []
-        var offset = 0
-        do throws(InflateError) {
-            while true {
-                let step = unsafe try appendStep(to: &text, room: 256 << 10) { room throws(InflateError) in
-                    unsafe try bytes.span.bytes.withUnsafeBytes { (all) throws(InflateError) in
-                        unsafe try inflator.step(UnsafeRawBufferPointer(rebasing: all[offset...]), into: room)
-                    }
-                }
-                offset += step.consumed
-                if !step.needsRoom, offset == bytes.count { break }
-            }
-            try inflator.finish()
-        } catch {
-            throw error == .outputTooLarge ? .tooLarge : .coding
-        }
-        return text
+    private func text() throws(Problem) -> [UInt8] {
+        do throws(IndexText.Problem) {
+            return try IndexText(body: body, coding: coding).decoded()
+        } catch { throw .text(error) }
     }
 
     private func filtered(_ text: [UInt8]) throws(Problem) -> FilteredIndex {

@@ -34,8 +34,7 @@ extension Exchange {
         guard request.releaseRule?.kind.isIndex == true, status == 200, let type = fields.first(.contentType) else {
             return false
         }
-        let name = String(decoding: type.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self).lowercased()
-        return name.split(separator: " ").first?.hasSuffix("json") == true
+        return IndexForm(contentType: type) == .json
     }
 
     private func filtered(

@@ -18,6 +18,8 @@ package final class Shared: Sendable {
     let pool: BlockingPool
     let accessLog: AccessLogSink
     let filteredIndexes = FilteredIndexes()
+    /// What indexes promise of their files.
+    let indexDigests: IndexDigests
     private let hasher: Hasher
     // Counted over all workers; `limits` bounds each.
     let clients = Occupancy()
@@ -60,6 +62,7 @@ package final class Shared: Sendable {
         self.hasher = hasher
         let digestKey = Shared.random(32)
         self.digestKey = digestKey
+        indexDigests = IndexDigests { hasher.key(of: $0) }
         provenAccess = SharedProofs { Digest.hmacSHA256(key: digestKey, $0) }
         instance = Instance(Shared.random(6).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] })
     }

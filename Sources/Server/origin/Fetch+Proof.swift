@@ -34,6 +34,11 @@ extension Fetch {
         guard let rule = particulars?.digest, let number = handling.rule, let path = request.access.path else {
             return nil
         }
+        if rule.source == .index {
+            return snapshot.cacheRules.indexScope(of: handling).flatMap {
+                worker.shared.indexDigests.digest(of: request.uri, $0, rule.algorithm, now: worker.uptime)
+            }
+        }
         return rule.expected(
             path: path, conditions: snapshot.cacheRules.rules[number - 1].conditions, response: fields)
     }

@@ -1,3 +1,5 @@
+import Foundation
+import TLS
 import Testing
 
 extension RegistryClient {
@@ -12,12 +14,15 @@ extension RegistryClient {
             let made = try await place.run("tar", ["czf", place.path("www\(tarball)"), "package"])
             try #require(made.status == 0, "\(made)")
             let digest = try await place.digest(of: "www\(tarball)", "sha1sum")
+            var integrity = RunningDigest(.sha512)
+            unsafe place.bytes("www\(tarball)").withUnsafeBytes { unsafe integrity.update($0) }
+            let sha512 = Data(integrity.finish()).base64EncodedString()
             try place.write(
                 "www/larder-demo.json",
                 """
                 { "name": "larder-demo", "dist-tags": { "latest": "1.0.0" }, "versions": { "1.0.0": {
                   "name": "larder-demo", "version": "1.0.0",
-                  "dist": { "tarball": "\(host.url)\(tarball)", "shasum": "\(digest)" } } } }
+                  "dist": { "tarball": "\(host.url)\(tarball)", "shasum": "\(digest)", "integrity": "sha512-\(sha512)" } } } }
                 """.utf8)
             return [tarball]
         },

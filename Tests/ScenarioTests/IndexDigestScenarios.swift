@@ -1,0 +1,131 @@
+import Compression
+import Message
+import TLS
+import Testing
+
+@Suite("Files that an index promises")
+struct IndexDigestScenarios {
+    private static let rules = """
+        rules:
+          - match: { path: "/simple/{project}/" }
+            ttl: 1h
+            release: python-index
+          - match: { path: "/files/*" }
+            ttl: 1h
+            digest: { from: index, algorithm: sha256 }
+        """
+
+    private static func digits(_ body: String) -> String {
+        String(decoding: hexadecimal(Digest.sha256(body.utf8)), as: UTF8.self)
+    }
+
+    private static func index(_ body: String) -> String {
+        #"{ "files": [ { "filename": "a.whl", "url": "../../files/a.whl", "hashes": { "sha256": "\#(digits(body))" } } ] }"#
+    }
+
+    private static func page(_ body: String) -> String {
+        "<!DOCTYPE html><a href=\"../../files/a.whl#sha256=\(digits(body))\">a.whl</a>"
+    }
+
+    /// Lets a client get an index, and waits until Larder has read it.
+    private static func publish(_ s: Scenario, _ lines: [String], _ body: [UInt8], digests: UInt64 = 1) throws {
+        s.origin.expects("GET /simple/a/").replies(200, lines, body)
+        #expect(try s.client().get("/simple/a/").status == 200)
+        try s.expect(.digestsPromised, digests)
+    }
+
+    static let forms: [(lines: [String], body: @Sendable (String) -> [UInt8])] = [
+        (["Content-Type: application/vnd.pypi.simple.v1+json"], { Array(index($0).utf8) }),
+        (["Content-Type: application/json", "Content-Encoding: gzip"], { gzip(Array(index($0).utf8)) }),
+        (["Content-Type: text/html"], { Array(page($0).utf8) }),
+    ]
+    @Test(arguments: forms.indices, [true, false]) func `a file with another digest is neither stored nor served`(
+        _ form: Int, isRight: Bool
+    ) throws {
+        try scenario(cache: Self.rules) { s in
+            let (lines, body) = Self.forms[form]
+            try Self.publish(s, lines, body(isRight ? "wheel" : "another"))
+            let client = try s.client()
+            s.origin.expects("GET /files/a.whl").replies(200, body: "wheel")
+            if isRight {
+                #expect(try client.get("/files/a.whl").text == "wheel")
+                #expect(try client.get("/files/a.whl").cacheStatus.hasPrefix("larder; hit"))
+            } else {
+                s.origin.expects("GET /files/a.whl", "Cache-Control: no-cache").replies(200, body: "wheel")
+                #expect(try client.get("/files/a.whl").status == 502)
+                #expect(s.count(.digestMismatches) == 2)
+            }
+        }
+    }
+
+    @Test func `what no index names is stored as without one`() throws {
+        try scenario(cache: Self.rules) { s in
+            try Self.publish(s, Self.forms[0].lines, Self.forms[0].body("another"))
+            let client = try s.client()
+            s.origin.expects("GET /files/b.whl").replies(200, body: "wheel")
+            #expect(try client.get("/files/b.whl").text == "wheel")
+            #expect(try client.get("/files/b.whl").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `a newer index takes the place of the one before`() throws {
+        try scenario(cache: Self.rules) { s in
+            try Self.publish(s, Self.forms[0].lines, Self.forms[0].body("another"))
+            s.origin.expects("GET /simple/a/").replies(200, Self.forms[0].lines, Self.forms[0].body("wheel"))
+            #expect(try s.client().get("/simple/a/", "Cache-Control: no-cache").status == 200)
+            try s.expect(.digestsPromised, 2)
+            s.origin.expects("GET /files/a.whl").replies(200, body: "wheel")
+            #expect(try s.client().get("/files/a.whl").text == "wheel")
+        }
+    }
+
+    @Test func `an index is read once, and one that is no index promises nothing`() throws {
+        try scenario(cache: Self.rules) { s in
+            try Self.publish(s, Self.forms[0].lines, Self.forms[0].body("wheel"))
+            let client = try s.client()
+            for _ in 0..<3 { #expect(try client.get("/simple/a/").cacheStatus.hasPrefix("larder; hit")) }
+            for (name, lines, body) in [
+                ("b", ["Content-Type: application/json"], "{"), ("c", ["Content-Type: text/plain"], Self.page("wheel")),
+                ("d", ["Content-Type: application/json", "Content-Encoding: gzip"], Self.index("wheel")),
+            ] {
+                s.origin.expects("GET /simple/\(name)/").replies(200, lines, Array(body.utf8))
+                #expect(try client.get("/simple/\(name)/").status == 200)
+            }
+            // The index that is asked for last is read last, and has three digests: no other sum comes to four.
+            let pages = [Self.page("1"), Self.page("2"), Self.page("3")].joined()
+            s.origin.expects("GET /simple/e/").replies(200, ["Content-Type: text/html"], Array(pages.utf8))
+            #expect(try client.get("/simple/e/").status == 200)
+            try s.expect(.digestsPromised, 4)
+        }
+    }
+
+    /// Whoever can make an index of one use could make the files of another fail.
+    @Test(arguments: [true, false]) func `an index promises digests for the files of its own use alone`(isOneUse: Bool)
+        throws
+    {
+        try scenario(cache: Self.rules) { configuration, _ in
+            for index in configuration.cache.rules.indices {
+                configuration.cache.rules[index].recipe = "python"
+                configuration.cache.rules[index].line = isOneUse ? 1 : index
+            }
+        } _: { s in
+            try Self.publish(s, Self.forms[0].lines, Self.forms[0].body("another"))
+            s.origin.expects("GET /files/a.whl").replies(200, body: "wheel")
+            if isOneUse { s.origin.expects("GET /files/a.whl").replies(200, body: "wheel") }
+            #expect(try s.client().get("/files/a.whl").status == (isOneUse ? 502 : 200))
+        }
+    }
+
+    @Test func `after a restart an index is read when it is served`() throws {
+        let disk = "disk: { path: DIRECTORY/disk, size: 64MiB }\n"
+        try scenario(cache: disk + Self.rules) { s in
+            try Self.publish(s, Self.forms[0].lines, Self.forms[0].body("another"))
+            try s.restart()
+            #expect(try s.client().get("/simple/a/").cacheStatus.hasPrefix("larder; hit"))
+            try s.expect(.digestsPromised, 1)
+            s.origin.expects("GET /files/a.whl").replies(200, body: "wheel")
+            s.origin.expects("GET /files/a.whl", "Cache-Control: no-cache").replies(200, body: "wheel")
+            #expect(try s.client().get("/files/a.whl").status == 502)
+        }
+    }
+}

@@ -34,9 +34,9 @@ final class IndexDigests: Sendable {
         return digits.map { ExpectedDigest(algorithm, $0) }
     }
 
-    /// Reads a stored response, if it is an index that has not been read, and rules need its digests.
+    /// Reads a stored response, if it is an index that has not been read.
     func read(_ record: StoredResponse, of request: OwnedRequest, by snapshot: Snapshot, on worker: Worker) {
-        guard snapshot.cacheRules.dependOnIndexes, let index = PromisingIndex(record, of: request, by: snapshot),
+        guard let index = PromisingIndex(record, of: request, by: snapshot),
             begins(record)
         else { return }
         let now = worker.uptime

@@ -36,7 +36,9 @@ extension Exchange {
         stream.account.status = answer.status
         stream.account.outcome = service.outcome
         count(service)
-        worker.shared.indexDigests.read(record, of: request, by: snapshot, on: worker)
+        if snapshot.cacheRulesDependOnIndexes {
+            worker.shared.indexDigests.read(record, of: request, by: snapshot, on: worker)
+        }
         stream.begin(delivery: answer.delivery) {
             answer.appendHead(minorVersion: request.head.minorVersion, persists: stream.persists, to: &$0)
         }

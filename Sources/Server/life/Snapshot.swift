@@ -13,8 +13,9 @@ package final class Snapshot: Sendable {
     package let access: AccessPolicy
     package let cachePolicy: CachePolicy
     package let cacheRules: CacheRules
-    // Three values of the rules that every request reads. Reading them from `cacheRules` would copy the rules.
+    // Values of the rules that every request reads. Reading them from `cacheRules` would copy the rules.
     let cacheRulesDependOnType: Bool
+    let cacheRulesDependOnIndexes: Bool
     let cacheRulesAreTrivial: Bool
     let defaultHandling: CacheHandling
     package let limits: Limits
@@ -52,6 +53,7 @@ package final class Snapshot: Sendable {
         cachePolicy = policy
         cacheRules = configuration.cacheRules
         cacheRulesDependOnType = cacheRules.dependOnType
+        cacheRulesDependOnIndexes = cacheRules.dependOnIndexes
         cacheRulesAreTrivial = cacheRules.isTrivial
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits

@@ -199,7 +199,9 @@ extension Fetch {
             if request.tier.replaceInMemory(record, with: renewed) { kept = renewed }
         }
         persist(kept)
-        worker.shared.indexDigests.read(kept, of: request, by: snapshot, on: worker)
+        if snapshot.cacheRulesDependOnIndexes {
+            worker.shared.indexDigests.read(kept, of: request, by: snapshot, on: worker)
+        }
     }
 
     /// A whole response goes to the disk, at once or when it is asked for again.

@@ -2,6 +2,7 @@
 #include "clarder_tls.h"
 #include <openssl/ec.h>
 #include <openssl/ssl.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context) {
@@ -41,10 +42,18 @@ int clarder_ssl_ctx_prepare_server(struct ssl_ctx_st *context, long ticket_secon
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_set_timeout(context, ticket_seconds);
     SSL_CTX_set_read_ahead(context, 1);
+    /* TLSServerSession gives buffers back by itself. */
+    SSL_CTX_clear_mode(context, SSL_MODE_RELEASE_BUFFERS);
     /* A resumed session brings another ticket. */
     SSL_CTX_set_num_tickets(context, 1);
     return SSL_CTX_set_ciphersuites(
         context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
+}
+
+int clarder_ssl_free_idle_buffers(struct ssl_st *session) {
+    /* Before 3.0.14, OpenSSL frees buffers although a header or unread content refers to them (CVE-2024-4741). */
+    if (SSL_has_pending(session) || strcmp(SSL_rstate_string(session), "RH") != 0) return 0;
+    return SSL_free_buffers(session);
 }
 
 int clarder_ssl_set_chain(struct ssl_st *session, struct stack_st_X509 *chain) {

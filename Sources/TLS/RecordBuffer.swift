@@ -13,6 +13,8 @@ import Glibc
 
     private let records: UnsafeMutableRawBufferPointer
     private(set) var count = 0
+    /// The sessions that keep buffers of OpenSSL.
+    var holders = BufferHolders()
     /// Pieces that are too short for a record of their own are joined here.
     let content: UnsafeMutableRawBufferPointer
 

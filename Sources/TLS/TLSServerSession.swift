@@ -17,6 +17,8 @@ import Glibc
     private var unsentStart = 0
     /// Reads the bytes that were received before the session was made.
     private var readsMemory = true
+    /// The place among the sessions that keep OpenSSL's buffers; nil while this one keeps none.
+    private var holding: Int?
     /// Why reading or the handshake failed; nil if neither has.
     package private(set) var failure: TLSFailure?
 
@@ -41,6 +43,7 @@ import Glibc
     }
 
     deinit {
+        if let holding { records.holders.remove(holding) }
         // OpenSSL forgets a session whose connection ended without `close_notify`, and the client could not resume it.
         if failure == nil { unsafe SSL_set_shutdown(raw, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
         unsafe SSL_free(raw)
@@ -57,6 +60,23 @@ import Glibc
     fileprivate func queue(_ bytes: UnsafeRawBufferPointer) {
         // A long message of a handshake may not fit behind what is waiting.
         if unsafe !unsent.isEmpty || !records.append(bytes) { unsafe unsent.append(contentsOf: bytes) }
+    }
+
+    // MARK: OpenSSL's buffers
+
+    /// Whether the buffers of OpenSSL are kept from one call to the next.
+    package var keepsBuffers: Bool { holding != nil }
+
+    /// Called before OpenSSL reads or writes.
+    @inline(__always)
+    private func keepBuffers() {
+        if holding == nil { holding = records.holders.insert(self) }
+    }
+
+    /// Another session has taken the place. A buffer with part of a record stays.
+    func giveBuffersBack() {
+        holding = nil
+        _ = unsafe clarder_ssl_free_idle_buffers(raw)
     }
 
     // MARK: sending
@@ -118,6 +138,7 @@ import Glibc
             let flushed = flush()
             guard flushed == .done else { return flushed }
         }
+        keepBuffers()
         while true {
             ErrorQueue.clear()
             let status = unsafe SSL_do_handshake(raw)
@@ -157,6 +178,7 @@ import Glibc
     package var hasPendingBytes: Bool { unsafe readsMemory || SSL_has_pending(raw) == 1 }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> TLSResult {
+        keepBuffers()
         while true {
             ErrorQueue.clear()
             let count = unsafe SSL_read(raw, buffer.baseAddress, CInt(clamping: buffer.count))
@@ -185,6 +207,7 @@ import Glibc
             case .failed(let failure): return .failed(failure)
             }
         }
+        keepBuffers()
         var taken = 0
         var joined = 0
         for index in pieces.indices {

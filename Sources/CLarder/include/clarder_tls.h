@@ -15,6 +15,8 @@ void clarder_ssl_ctx_external_client_sessions(struct ssl_ctx_st *context);
 /* For sessions that clients open: the server's order of ciphers, sessions by tickets for so many seconds, and records read
    several at once. 1 if all of it succeeded. */
 int clarder_ssl_ctx_prepare_server(struct ssl_ctx_st *context, long ticket_seconds);
+/* Frees the buffers for records, which come back with the next use. 0, and nothing is freed, if they hold part of a record. */
+int clarder_ssl_free_idle_buffers(struct ssl_st *session);
 int clarder_ssl_set_chain(struct ssl_st *session, struct stack_st_X509 *chain);
 int clarder_ssl_set_server_name(struct ssl_st *session, const char *name);
 

@@ -9,6 +9,7 @@ int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context) {
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_read_ahead(context, 1);
     return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 }
 
@@ -41,7 +42,6 @@ int clarder_ssl_ctx_prepare_server(struct ssl_ctx_st *context, long ticket_secon
     SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_set_timeout(context, ticket_seconds);
-    SSL_CTX_set_read_ahead(context, 1);
     /* TLSServerSession gives buffers back by itself. */
     SSL_CTX_clear_mode(context, SSL_MODE_RELEASE_BUFFERS);
     /* A resumed session brings another ticket. */

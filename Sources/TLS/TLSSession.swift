@@ -118,8 +118,8 @@ package enum TLSResult: Equatable, Sendable {
         return count > 0 ? .bytes(Int(count)) : outcome(of: count)
     }
 
-    /// Whether received bytes wait inside the session: read again without waiting for the descriptor.
-    package var hasPendingBytes: Bool { unsafe SSL_pending(raw) > 0 }
+    /// Whether bytes were received that no event of the descriptor will announce: read until `.wantRead`.
+    package var hasPendingBytes: Bool { unsafe SSL_has_pending(raw) == 1 }
 
     /// Whether an earlier session was resumed.
     package var isResumed: Bool { unsafe SSL_session_reused(raw) == 1 }

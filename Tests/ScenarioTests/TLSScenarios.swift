@@ -24,8 +24,8 @@ struct TLSScenarios {
             { try play($0, origin) })
     }
 
-    private static let stored = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 6\r\n\r\nsecret"
-    private static let fleeting = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 6\r\n\r\nsecret"
+    static let stored = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 6\r\n\r\nsecret"
+    static let fleeting = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 6\r\n\r\nsecret"
 
     @Test(arguments: ["127.0.0.1", "localhost"], TLSVersion.allCases)
     func `an origin with a valid certificate is asked and its response stored`(_ host: String, _ minimum: TLSVersion)
@@ -49,6 +49,17 @@ struct TLSScenarios {
             for path in ["/a", "/b", "/c"] { #expect(try client.get(origin.url(path)).text == "secret") }
             #expect(origin.heads.count == 3)
             #expect(origin.connectionCount == 1)
+        }
+    }
+
+    /// TLS has read that record with the response, so that no event of the socket announces it.
+    @Test(arguments: [TLSScenarios.stored, TLSScenarios.fleeting])
+    func `a record behind a response does not answer the next request`(_ answer: String) throws {
+        let forged = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
+        try withTLS(.goesOn(answer, behind: forged)) { s, origin in
+            let client = try s.client()
+            for path in ["/a", "/b", "/c"] { #expect(try client.get(origin.url(path)).text == "secret") }
+            #expect(origin.connectionCount == 3)
         }
     }
 

@@ -7,7 +7,7 @@ struct ssl_ctx_st;
 struct evp_pkey_st;
 struct stack_st_X509;
 
-/* TLS 1.2 or later; buffers released when idle; partial writes from moving buffers; no renegotiation. */
+/* TLS 1.2 or later; buffers released when idle; as many bytes read at once as there are; partial writes from moving buffers; no renegotiation. */
 int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context);
 /* Sessions of servers are handed to the new-session callback and kept nowhere else. */
 int clarder_ssl_ctx_require_tls13(struct ssl_ctx_st *context);

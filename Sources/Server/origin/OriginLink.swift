@@ -140,8 +140,16 @@ final class OriginLink: TimedObject {
         return result
     }
 
-    /// Whether bytes have been decrypted that no event will announce.
+    /// Whether bytes have been received that no event will announce.
     var mustBeDrained: Bool { unsafe transport?.mustBeDrained ?? false }
+
+    /// Whether the origin has closed the connection or sent bytes behind its response, as far as TLS has read already. Its own messages,
+    /// such as session tickets, are consumed and do not count.
+    var hasBytesBehindResponse: Bool {
+        guard mustBeDrained else { return false }
+        var byte: UInt8 = 0
+        return unsafe withUnsafeMutableBytes(of: &byte) { unsafe read(into: $0) } != .wouldBlock
+    }
 
     func pauseReading() {
         precondition(owner != nil, "an idle link must see the origin close it")

@@ -151,7 +151,7 @@ final class OriginPools {
         precondition(link.streamsInUse == 0, "a link that is lent cannot be taken back")
         let pool = link.pool
         // Bytes behind a response belong to no request: such a link is not trusted.
-        guard !link.mustBeDrained, link.unsentBytes == 0 else { return close(link) }
+        guard !link.hasBytesBehindResponse, link.unsentBytes == 0 else { return close(link) }
         if let next = pool.dequeue(where: { $0.mayReuse && mayUse(link, for: $0.request, $0.snapshot) }) {
             next.becomeEnded(on: worker.loop)
             worker.counters.add(.originConnectionsReused)

@@ -37,6 +37,8 @@ final class TLSOrigin: Sendable {
     enum Behaviour: Sendable, Equatable {
         /// The whole response; the connection goes on.
         case answers(String)
+        /// The whole response, and a record behind it which arrives at the same time.
+        case goesOn(String, behind: String)
         /// Then the connection ends, without the `close_notify` that would say it was all.
         case breaksOff(String)
         /// This head; then every byte comes back.
@@ -109,6 +111,10 @@ final class TLSOrigin: Sendable {
             seen.withLock { $0.heads.append(head) }
             switch behaviour {
             case .answers(let text): guard write(text, session, fd) else { return }
+            case .goesOn(let text, let behind):
+                cork(fd, true)
+                guard write(text, session, fd), write(behind, session, fd) else { return }
+                cork(fd, false)
             case .breaksOff(let text):
                 _ = write(text, session, fd)
                 return
@@ -118,6 +124,12 @@ final class TLSOrigin: Sendable {
             case .speaksPlainly: return
             }
         }
+    }
+
+    /// While it is corked the kernel sends no segment that is not full.
+    private func cork(_ fd: CInt, _ isCorked: Bool) {
+        var value: CInt = isCorked ? 1 : 0
+        _ = unsafe setsockopt(fd, CInt(IPPROTO_TCP), TCP_CORK, &value, socklen_t(MemoryLayout<CInt>.size))
     }
 
     private func echo(_ session: TLSSession, _ fd: CInt) {

@@ -151,6 +151,7 @@ let dashboardScript = #"""
         ...s.workers.map(w => row([`${w.number}`, ...figures.workers.map(f => count(w[f.name]))])));
       drawEcosystems(s.ecosystems);
       drawCertificateRefusals(s.certificate_refusals);
+      drawCertificateRequests(s.certificate_requests.filter(r => r.required));
       drawTransfers(transfers);
     }
 
@@ -164,6 +165,12 @@ let dashboardScript = #"""
       byId("refusals-card").hidden = !refusals.length;
       byId("certificate-refusals").replaceChildren(row(["client", "host", "what it did", "times", "last"], "th"),
         ...refusals.slice(0, 12).map(r => row([r.client || "a Unix socket", r.host, r.signal, count(r.count), r.last_at])));
+    }
+
+    function drawCertificateRequests(requests) {
+      byId("requests-card").hidden = !requests.length;
+      byId("certificate-requests").replaceChildren(row(["host", "times", "last"], "th"),
+        ...requests.slice(0, 12).map(r => row([r.host, count(r.count), r.last_at])));
     }
 
     function drawDisks(zones, off) {

@@ -13,7 +13,7 @@ package final class RunningProxy: AdministeredProxy {
     private let samples = Locked(BandwidthSamples())
     private let sampler = Locked<SamplerBox?>(nil)
 
-    /// The most entries of `certificate_refusals`.
+    /// The most entries of `certificate_refusals` and of `certificate_requests`.
     private static let refusalsShownMax = 100
 
     package init(proxy: Proxy, version: String) {
@@ -48,10 +48,17 @@ package final class RunningProxy: AdministeredProxy {
         result.ecosystems = proxy.shared.ecosystems.withLock { $0 }
             .map { Statistics.Ecosystem(name: $0, counts: $1) }
             .sorted { ($0.counts.bytesSaved, $1.name) > ($1.counts.bytesSaved, $0.name) }
-        let refusals = proxy.shared.refusedLeaves(now: WallTime(secondsSinceEpoch: wallClockSeconds()))
+        let now = WallTime(secondsSinceEpoch: wallClockSeconds())
+        let refusals = proxy.shared.refusedLeaves(now: now)
         result.certificateRefusals = refusals.prefix(RunningProxy.refusalsShownMax).map { key, entry in
             Statistics.CertificateRefusal(
                 client: key.client, host: "\(key.host)", signal: "\(entry.last)", count: UInt64(entry.count),
+                lastAt: entry.lastAt.secondsSinceEpoch)
+        }
+        let requests = proxy.shared.askingOrigins(now: now)
+        result.certificateRequests = requests.prefix(RunningProxy.refusalsShownMax).map { host, entry in
+            Statistics.CertificateRequest(
+                host: host, isRequired: entry.isRequired, count: UInt64(entry.count),
                 lastAt: entry.lastAt.secondsSinceEpoch)
         }
         return result

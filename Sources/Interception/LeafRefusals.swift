@@ -40,7 +40,7 @@ package struct LeafRefusals: Sendable {
         ]
     }
 
-    package struct Entry: Equatable, Sendable {
+    package struct Entry: RecentEntry, Equatable {
         /// How often, since the first time.
         package var count: Int
         package var last: Signal
@@ -52,22 +52,17 @@ package struct LeafRefusals: Sendable {
     /// The alerts that count as a refusal.
     package static let alerts = Set(Signal.names.keys)
     package static let countMax = 10_000
-    package static let lifetime = Seconds(86_400)
     package static let endsWindow = Seconds(60)
 
-    private var entries: [Key: Entry] = [:]
-    private let countMax: Int
+    private var table: RecentTable<Key, Entry>
 
-    package init(countMax: Int = LeafRefusals.countMax) {
-        precondition(countMax > 0)
-        self.countMax = countMax
-    }
+    package init(countMax: Int = LeafRefusals.countMax) { table = RecentTable(countMax: countMax) }
 
-    package var count: Int { entries.count }
+    package var count: Int { table.count }
 
     /// Remembers a signal. Returns true if it makes a refusal certain that was not before, which is worth a message.
     package mutating func note(_ signal: Signal, of key: Key, now: WallTime) -> Bool {
-        let earlier = entries[key].flatMap { isAlive($0, now) ? $0 : nil }
+        let earlier = table.entry(key, now: now)
         let isCertain: Bool
         switch signal {
         case .alert(let code):
@@ -76,35 +71,21 @@ package struct LeafRefusals: Sendable {
         case .ended:
             isCertain = earlier.map { $0.isCertain || now - $0.lastAt <= LeafRefusals.endsWindow } ?? false
         }
-        if earlier == nil { makeRoom(now) }
-        entries[key] = Entry(count: (earlier?.count ?? 0) + 1, last: signal, lastAt: now, isCertain: isCertain)
+        let entry = Entry(count: (earlier?.count ?? 0) + 1, last: signal, lastAt: now, isCertain: isCertain)
+        table.set(key, entry, now: now)
         return isCertain && earlier?.isCertain != true
     }
 
     /// The client has accepted the certificate: it trusts the authority now.
-    package mutating func forget(_ key: Key) { entries[key] = nil }
+    package mutating func forget(_ key: Key) { table.remove(key) }
 
-    /// Whether the client has refused the certificate for the host within `lifetime`.
+    /// Whether the client has refused the certificate for the host within the last day.
     package func contains(_ key: Key, now: WallTime) -> Bool {
-        guard let entry = entries[key] else { return false }
-        return entry.isCertain && isAlive(entry, now)
+        table.entry(key, now: now)?.isCertain ?? false
     }
 
     /// All certain refusals, the latest first.
     package func list(now: WallTime) -> [(key: Key, entry: Entry)] {
-        entries.filter { $0.value.isCertain && isAlive($0.value, now) }
-            .map { ($0.key, $0.value) }
-            .sorted { $0.entry.lastAt > $1.entry.lastAt }
-    }
-
-    private func isAlive(_ entry: Entry, _ now: WallTime) -> Bool { now - entry.lastAt < LeafRefusals.lifetime }
-
-    private mutating func makeRoom(_ now: WallTime) {
-        guard entries.count >= countMax else { return }
-        entries = entries.filter { isAlive($0.value, now) }
-        // A quarter at once, so that a flood of new entries does not sort the table for each.
-        guard entries.count >= countMax else { return }
-        let oldest = entries.sorted { $0.value.lastAt < $1.value.lastAt }.prefix(max(1, countMax / 4))
-        for (key, _) in oldest { entries[key] = nil }
+        table.list(now: now).filter(\.entry.isCertain)
     }
 }

@@ -8,6 +8,8 @@ package enum ConnectFailure: Equatable, Sendable { case refused, timedOut, unrou
 package enum SecurityFailure: Equatable, Sendable {
     /// The certificate was not accepted.
     case certificate
+    /// The peer asked for a certificate of the client, and refused the connection without one.
+    case clientCertificate
     /// There is no common version or cipher, or the peer does not speak TLS.
     case disagreement
     /// No session could be made, which is Larder's own fault.

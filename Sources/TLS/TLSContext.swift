@@ -55,6 +55,13 @@ package enum TLSContextError: Error, Equatable {
             unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().remember(resumable)
             return 1  // this code owns the reference from here on
         }
+        // Called when a server asks for a certificate. There is none: the handshake goes on without it.
+        unsafe SSL_CTX_set_client_cert_cb(raw) { session, _, _ in
+            if let session = unsafe session, let owner = unsafe SSL_get_ex_data(session, 0) {
+                unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().noteCertificateRequest()
+            }
+            return 0
+        }
     }
 
     deinit { unsafe SSL_CTX_free(raw) }

@@ -28,6 +28,8 @@ package enum TLSResult: Equatable, Sendable {
     private let raw: OpaquePointer
     private let client: (context: TLSClientContext, serverName: String)?
     private var hasFailed = false
+    /// Whether the server has asked for a certificate (RFC 8446 §4.3.2). It got none.
+    package private(set) var isAskedForCertificate = false
 
     /// The client's side of a connection. Offers an earlier session for resumption, and `http/1.1` by ALPN (RFC 7301).
     ///
@@ -80,6 +82,9 @@ package enum TLSResult: Equatable, Sendable {
         guard let client else { return }
         client.context.sessions.store(session, for: client.serverName)
     }
+
+    /// Called by OpenSSL within a handshake.
+    func noteCertificateRequest() { isAskedForCertificate = true }
 
     /// Goes on with the handshake. Nothing may be read or written before it has succeeded.
     package func handshake() -> TLSHandshake {

@@ -32,6 +32,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case digestMismatch
     case tlsCertificate
     case tlsProtocol
+    case clientCertificateRequired
     case originQueueFull
     // Caused by Larder
     case tooManyRequests
@@ -193,6 +194,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "tls-protocol", 502, "tls_protocol_error", .origin,
                 "The proxy and the origin could not agree on a secure connection.")
+        case .clientCertificateRequired:
+            Row(
+                "client-certificate-required", 502, "tls_alert_received", .origin,
+                """
+                The origin wants a certificate of the client, and the proxy has none to show. Your client can show its own \
+                only through a tunnel that the proxy does not open: ask the administrator of the proxy for that.
+                """)
         case .originQueueFull:
             Row(
                 "origin-queue-full", 503, "connection_limit_reached", .origin,

@@ -24,6 +24,7 @@ extension Retrieval {
         case .brokeOff: return brokeOff(now())
         case .sinkFull: return sinkFull()
         case .closed(let headBegan): return closed(headBegan, now(), staleMayServe)
+        case .notAnswered(let refusal): return headFailed(refusal, now(), staleMayServe)
         case .timedOut: return timedOut(now(), staleMayServe)
         case .clientLeft(let isStillNeeded): return clientLeft(isStillNeeded)
         case .cancelled: return finish(.abandoned)

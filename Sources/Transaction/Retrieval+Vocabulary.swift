@@ -30,6 +30,8 @@ extension Retrieval {
         case sinkFull
         /// The connection ended or failed before a final head. `headBegan`: part of a head had been received.
         case closed(headBegan: Bool)
+        /// The connection ended before any byte of an answer, for a reason that is known.
+        case notAnswered(Refusal)
         /// The time limit of the present phase, or the pause before a resumption, is over.
         case timedOut
         /// The client left. `isStillNeeded`: the store, followers or other readers still need the response.

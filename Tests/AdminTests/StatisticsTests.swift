@@ -91,6 +91,19 @@ struct StatisticsJSONTests {
         #expect(list?[1]["client"] == nil && list?[1]["host"] == .string("192.0.2.1"))
     }
 
+    @Test func `origins that asked for a certificate are listed`() throws {
+        var statistics = Statistics()
+        statistics.certificateRequests = [
+            .init(host: "a.test", isRequired: true, count: 2, lastAt: 1_767_225_600),
+            .init(host: "192.0.2.1", isRequired: false, count: 1, lastAt: 0),
+        ]
+        let list = try JSONValue(parsing: statistics.json())["certificate_requests"]?.elements
+        #expect(list?.count == 2)
+        #expect(list?[0]["host"] == .string("a.test") && list?[0]["count"] == .integer(2))
+        #expect(list?[0]["required"] == .bool(true) && list?[1]["required"] == .bool(false))
+        #expect(list?[0]["last_at"] == .string("2026-01-01T00:00:00Z"))
+    }
+
     @Test func `each recipe has its line, in all three forms`() throws {
         var statistics = Statistics()
         var counts = EcosystemCounts()

@@ -104,6 +104,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         ("connect", .unreachable(.unroutable), .unreachable(.unroutable)),
         ("connect", .timedOut, .unreachable(.timedOut)),
         ("secure", .insecure(.certificate), .insecure(.certificate)),
+        ("secure", .insecure(.clientCertificate), .insecure(.clientCertificate)),
         ("secure", .insecure(.disagreement), .insecure(.disagreement)),
         ("secure", .insecure(.noSession), .insecure(.noSession)),
         ("secure", .closed, .unreachable(.terminated)),

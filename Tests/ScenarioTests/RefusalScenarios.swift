@@ -79,6 +79,7 @@ extension Refusal {
         case .digestMismatch: .digestMismatch
         case .tlsCertificate: .tls(.answers("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
         case .tlsProtocol: .tls(.speaksPlainly)
+        case .clientCertificateRequired: .clientCertificateRequired
         case .originQueueFull: .originQueueFull
         case .tooManyRequests: .tooManyRequests
         case .tooManyTunnels: .tooManyTunnels
@@ -226,6 +227,17 @@ extension Provocation {
             return try s.client().get(origin.url("/a"))
         }
     }
+
+    private static let askingCertificate = Result { try MadeCertificate(for: "IP:127.0.0.1") }
+    fileprivate static let clientCertificateRequired = outside(
+        configure: { configuration, files in
+            configuration.tls.caFile = try files.write("origin.pem", askingCertificate.get().certificate)
+        },
+        play: { s in
+            let origin = try AskingOrigin(askingCertificate.get(), .required, version: "-tls1_3")
+            defer { origin.end() }
+            return try s.client().get(origin.url("/a"))
+        })
 
     fileprivate static let originQueueFull = outside(
         configure: { configuration, _ in

@@ -117,6 +117,7 @@ final class SimulatedFetch {
             world.oracle.originFailed(request.uri, step: world.step)
             let losses: [Retrieval.Event] = [
                 .closed(headBegan: false), .closed(headBegan: true), .timedOut, .invalidHead,
+                .notAnswered(.clientCertificateRequired),
             ]
             return feed(world.chance.pick(losses))
         }

@@ -19,6 +19,8 @@ extension Statistics {
             json.array { for ecosystem in ecosystems { ecosystem.write(to: &$0) } }
             json.key("certificate_refusals")
             json.array { for refusal in certificateRefusals { refusal.write(to: &$0) } }
+            json.key("certificate_requests")
+            json.array { for request in certificateRequests { request.write(to: &$0) } }
         }
         return writer.bytes
     }
@@ -51,6 +53,17 @@ extension Statistics.CertificateRefusal {
             if let client { $0.member("client", client) }
             $0.member("host", host)
             $0.member("signal", signal)
+            $0.member("count", count)
+            $0.member("last_at", rfc3339(secondsSinceEpoch: lastAt))
+        }
+    }
+}
+
+extension Statistics.CertificateRequest {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("host", host)
+            $0.member("required", isRequired)
             $0.member("count", count)
             $0.member("last_at", rfc3339(secondsSinceEpoch: lastAt))
         }

@@ -17,6 +17,8 @@ package struct Statistics: Sendable, Equatable {
     package var ecosystems: [Ecosystem] = []
     /// The clients that did not accept the certificate for a host, the latest first.
     package var certificateRefusals: [CertificateRefusal] = []
+    /// The origins that asked for a certificate of the client, the latest first.
+    package var certificateRequests: [CertificateRequest] = []
 
     package init() {}
 
@@ -86,6 +88,23 @@ extension Statistics {
             self.client = client
             self.host = host
             self.signal = signal
+            self.count = count
+            self.lastAt = lastAt
+        }
+    }
+
+    package struct CertificateRequest: Sendable, Equatable {
+        package var host: String
+        /// Whether it ended a connection because it got none.
+        package var isRequired: Bool
+        /// How many connections, since the first time.
+        package var count: UInt64
+        /// Seconds since 1970-01-01T00:00:00Z.
+        package var lastAt: Int64
+
+        package init(host: String, isRequired: Bool, count: UInt64, lastAt: Int64) {
+            self.host = host
+            self.isRequired = isRequired
             self.count = count
             self.lastAt = lastAt
         }

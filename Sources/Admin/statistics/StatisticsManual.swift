@@ -35,6 +35,18 @@ package func renderStatisticsManual() -> String {
                 ["`count`", "How often, since the first time."],
                 ["`last_at`", "When it did so last. After a day it is forgotten."],
             ])
+    text +=
+        heading(
+            3, "Certificates that origins asked for",
+            "each of `certificate_requests`, at most 100, the latest first")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`host`", "The origin that asked for a certificate of the client. Larder has none."],
+                ["`required`", "Whether it ended a connection because it got none. Others go on."],
+                ["`count`", "How often, since the first time."],
+                ["`last_at`", "When it did so last. After a day it is forgotten."],
+            ])
     return text + outcomes + refusals + violations + closes
 }
 

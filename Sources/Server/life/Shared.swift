@@ -27,6 +27,8 @@ package final class Shared: Sendable {
     let tunnels = Occupancy()
     /// The clients that did not accept the certificate for a host.
     let leafRefusals = Locked(LeafRefusals())
+    /// The origins that asked for a certificate of the client.
+    let certificateRequests = Locked(CertificateRequests())
     /// The keys of responses that did not have their digests, for a minute: the next request goes past the caches on the way.
     let mismatches = Locked(ExpiringTable<StorageKey, Void>(lifetime: .seconds(60), countMax: 1024))
     /// Which clients have proven their access to signed addresses.
@@ -79,6 +81,11 @@ package final class Shared: Sendable {
     /// The clients that did not accept the certificate for a host, the latest first.
     package func refusedLeaves(now: WallTime) -> [(key: LeafRefusals.Key, entry: LeafRefusals.Entry)] {
         leafRefusals.withLock { $0.list(now: now) }
+    }
+
+    /// The origins that asked for a certificate of the client, the latest first.
+    package func askingOrigins(now: WallTime) -> [(host: String, entry: CertificateRequests.Entry)] {
+        certificateRequests.withLock { $0.list(now: now) }
     }
 
     private let admin = Locked<[SocketAddress]>([])

@@ -177,7 +177,15 @@ extension Fetch {
     }
 
     /// The connection ended or failed before a final head.
-    private func headEnded() { feed(.closed(headBegan: !incoming.head.isEmpty)) }
+    private func headEnded() {
+        guard incoming.head.isEmpty, case .lent(let stream) = link, !stream.isReused, stream.isAskedForCertificate
+        else {
+            return feed(.closed(headBegan: !incoming.head.isEmpty))
+        }
+        // With TLS 1.3 the handshake has ended for the client before the server judges its certificate. The alert may be lost behind a reset.
+        worker.noteCertificateRefusal(by: request.host)
+        feed(.notAnswered(.clientCertificateRequired))
+    }
 
     private func parseHead(_ received: UnsafeRawBufferPointer) {
         var rest = unsafe received

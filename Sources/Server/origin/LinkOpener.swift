@@ -183,7 +183,7 @@ final class LinkOpener: TimedObject {
     private func continueHandshake() -> Opening.Event? {
         switch transport?.handshake() {
         case .done: return .secured
-        case .failed(let failure): return Opening.Event(failure)
+        case .failed(let failure): return event(for: failure)
         case .wantRead:
             writeEvent.remove()
             readEvent.add()
@@ -193,6 +193,16 @@ final class LinkOpener: TimedObject {
         case nil: preconditionFailure("a handshake has its transport")
         }
         return nil
+    }
+
+    /// An origin that wants a certificate of the client says so with one of several alerts, or just closes the connection.
+    private func event(for failure: TLSFailure) -> Opening.Event {
+        let event = Opening.Event(failure)
+        if case .certificate = failure { return event }
+        guard transport?.isAskedForCertificate == true else { return event }
+        worker.noteCertificateRequest(by: opening.goal.destination.host)
+        worker.noteCertificateRefusal(by: opening.goal.destination.host)
+        return .insecure(.clientCertificate)
     }
 
     override func timerFired() { on(.timedOut) }
@@ -206,6 +216,7 @@ final class LinkOpener: TimedObject {
         precondition(ticket == nil && attempt == nil, "an open connection waits for no name and no other address")
         clearEvents()
         guard let ready = transport.take(), let address else { preconditionFailure("an open connection has a socket") }
+        if ready.isAskedForCertificate { worker.noteCertificateRequest(by: opening.goal.destination.host) }
         owner.opened(ready, at: address)
     }
 
@@ -268,5 +279,20 @@ extension Opening.Event {
         case .protocolError, .alertReceived: self = .insecure(.disagreement)
         case .truncated, .connectionFailed: self = .closed
         }
+    }
+}
+
+extension Worker {
+    /// An origin has asked for a certificate of the client.
+    func noteCertificateRequest(by host: String) {
+        shared.certificateRequests.withLock { $0.noteRequest(by: host, now: wallTime) }
+    }
+
+    /// It ended the connection because it got none.
+    func noteCertificateRefusal(by host: String) {
+        guard shared.certificateRequests.withLock({ $0.noteRefusal(by: host, now: wallTime) }) else { return }
+        Diagnostics.warning(
+            "\(host) wants a certificate of the client: Larder has none, and the client's own does not pass an opened tunnel. Leave the host out of intercept.hosts, or say intercept: no in its access rule"
+        )
     }
 }

@@ -30,6 +30,7 @@ extension Refusal {
         case .unreachable(.unroutable): self = .destinationUnroutable
         case .unreachable(.terminated): self = .connectionTerminated
         case .insecure(.certificate): self = .tlsCertificate
+        case .insecure(.clientCertificate): self = .clientCertificateRequired
         case .insecure(.disagreement): self = .tlsProtocol
         case .insecure(.noSession): self = .internalError
         case .proxyRefused: self = .connectionRefused

@@ -151,6 +151,8 @@ final class OriginLink: TimedObject {
         return unsafe withUnsafeMutableBytes(of: &byte) { unsafe read(into: $0) } != .wouldBlock
     }
 
+    var isAskedForCertificate: Bool { unsafe transport?.isAskedForCertificate ?? false }
+
     func pauseReading() {
         precondition(owner != nil, "an idle link must see the origin close it")
         isReading = false

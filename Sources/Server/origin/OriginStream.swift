@@ -59,6 +59,9 @@ struct OriginStream {
     /// Whether bytes have been decrypted that `readable` will not announce: read until there are none.
     var mustBeDrained: Bool { lent.mustBeDrained }
 
+    /// Whether the origin has asked for a certificate of the client when the connection was made.
+    var isAskedForCertificate: Bool { lent.isAskedForCertificate }
+
     func pause() { lent.pauseReading() }
     func resume() { lent.resumeReading() }
 

@@ -178,6 +178,15 @@ package struct Transport: ~Copyable {
         }
     }
 
+    /// Whether an origin has asked for a certificate of the client. Larder has none.
+    var isAskedForCertificate: Bool {
+        switch channel {
+        case .plain: false
+        case .secured(let secured): secured.session.isAskedForCertificate
+        case .opened: false
+        }
+    }
+
     /// Why the TLS session with a client failed. Nil if it has not.
     var failure: TLSFailure? {
         switch channel {

@@ -18,6 +18,8 @@ package struct Limits: Sendable, Equatable {
     package var requestsPerTurnMax = 64
     /// The time for the first bytes in an opened tunnel: a whole ClientHello or request line. Beyond: the connection is closed.
     package var helloTimeout: Duration = .seconds(5)
+    /// The time in which a client reads nothing of a body that is not kept for it and that others read as well. Beyond: its connection is closed.
+    package var delayingReaderTimeout: Duration = .seconds(5)
     /// Bytes of a response that is not stored, kept for one slow client. Beyond: the origin is not read.
     package var relayBufferBytesMax = 256 << 10
     /// Requests that follow one transfer. Beyond: a request asks the origin itself.

@@ -206,6 +206,8 @@ struct CollapseLimitScenarios {
         try scenario({ configuration, _ in
             configuration.cache.memory = 16 << 20
             configuration.cache.writtenObjectSizeMax = 1 << 20
+            // The clients read in turn, which takes a while where the machine is busy.
+            configuration.limits.delayingReaderTimeout = .seconds(600)
         }) { s in
             let go = Gate("all have joined")
             let body = (0..<(6 << 20)).map { UInt8(truncatingIfNeeded: $0 / 251) }

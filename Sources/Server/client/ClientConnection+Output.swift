@@ -24,7 +24,7 @@ extension ClientConnection {
         output.takeBack(bytes)
     }
 
-    /// Waits until the socket accepts bytes again, for at most `timeouts.idle`.
+    /// Waits until the socket accepts bytes again, for at most `timeouts.idle`; for less if others wait for this client.
     func waitForRoom() {
         guard phase != .closed else { return }
         precondition(
@@ -32,8 +32,9 @@ extension ClientConnection {
             "nothing waits for room in the socket")
         // A client that does not read holds up all other readers of the same window.
         let delaysOthers = delivery.map { $0.body.latest.isWindowed && $0.body.latest.readerCount > 1 } ?? false
+        let snapshot = worker.snapshot
         worker.loop.timers.schedule(
-            self, after: delaysOthers ? .seconds(5) : worker.snapshot.configuration.timeouts.idle)
+            self, after: delaysOthers ? snapshot.limits.delayingReaderTimeout : snapshot.configuration.timeouts.idle)
         guard !writeEvent.isAdded else { return }
         if !writeEvent.isAssigned {
             let context = unsafe Unmanaged.passUnretained(self).toOpaque()

@@ -50,16 +50,11 @@ extension Refusal {
                 configure: { configuration, _ in configuration.timeouts.clientHead = .milliseconds(200) },
                 play: { try $0.answer(to: "GET http://") })
         case .misdirected:
-            .inside(
-                why:
-                    "Only a connection that leads to a fixed origin can be asked for another one, and no listener has such connections yet.",
-                happens: {
-                    let head = Array("GET /a HTTP/1.1\r\nHost: other.example\r\n\r\n".utf8)
-                    var (request, progress) = (RequestHead(), HeadProgress())
-                    let isWhole = try parseRequestHead(
-                        head.span, into: &request, progress: &progress, limits: Limits())
-                    let origin = FixedOrigin(scheme: .https, host: "example.org".utf8, port: 443)
-                    return isWhole && origin.complete(request.target, head.span) == .misdirected
+            .outside(
+                configure: { try $1.intercept("127.0.0.1", in: &$0) },
+                play: { s in
+                    let client = try s.secureTunnel(to: "127.0.0.1:443")
+                    return try client.getInside("/a", host: "other.example")
                 })
         case .nameNotFound: .name(.noSuchName)
         case .nameTimeout: .name(.silence)

@@ -145,6 +145,9 @@ struct Oracle {
         let (base, last) = (record.lineage[0], record.lineage.last!)
         let isOvertaken = changes[record.uri].contains { $0.known < exchange.arrivalStep && base.step < $0.made }
         if isOvertaken { return "it is from before an unsafe request that was answered before this one came" }
+        if exchange.request.ifMatch != nil, standing.isOf(another: exchange.request), !standing.isFresh {
+            return "If-Match, and it is stale"
+        }
         if last.receivedStep! >= exchange.arrivalStep { return nil }
         return standing.objection(
             exchange.request.wishes, use: exchange.handling.use,
@@ -156,7 +159,6 @@ struct Oracle {
         let (request, description) = (exchange.request, standing.description)
         if let ifMatch = request.ifMatch, standing.isOf(another: request) {
             if ifMatch != description.eTag || ifMatch.hasPrefix("W/") { return "the client wants another tag" }
-            if !standing.isFresh { return "If-Match, and it is stale" }
         }
         switch exchange.answer.status {
         case 304:

@@ -4,6 +4,10 @@ import Message
 /// Decides what happens with a final head: store the response, pass it on, or take it as the result of a validation
 /// (RFC 9111 §3, §4.3).
 extension Retrieval {
+    /// Whether the stored responses for the target are invalid although the response is refused: what an unsafe request did, it has done, even
+    /// if its answer contradicts itself (RFC 9111 §4.4).
+    package func invalidates(refusing head: Head) -> Bool { Caching.invalidates(request.cache, status: head.status) }
+
     mutating func decide(_ head: Head, _ plan: RetrievalPlan, _ staleMayServe: () -> Bool) -> Action {
         if head.status == 304, plan.isConditional {
             guard let confirmed = confirmed(by: head) else { return askForTheWhole(plan) }

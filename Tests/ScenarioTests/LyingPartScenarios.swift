@@ -162,4 +162,21 @@ struct LyingPartScenarios {
             #expect(try s.client().get("/a").text == content)
         }
     }
+
+    /// What the request did, it has done (RFC 9111 §4.4).
+    @Test(arguments: ["PUT", "DELETE", "POST"])
+    func `the answer to an unsafe request that is one invalidates all the same`(
+        _ method: String
+    ) throws {
+        try scenario { s in
+            let client = try s.client()
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "one")
+            #expect(try client.get("/a").text == "one")
+            s.origin.expects("\(method) /a").sends(
+                "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9/10\r\nContent-Length: 2\r\n\r\n01")
+            #expect(try client.request(method, "/a", body: "x").status == 502)
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "two")
+            #expect(try s.client().get("/a").text == "two")
+        }
+    }
 }

@@ -142,7 +142,9 @@ final class SimulatedFetch {
             handling: request.handling, receivedAt: now)
         if answer.status == 403 { world.note(.forbidden) }
         noteAccess(answer.status)
-        perform(machine.on(head: head, staleMayServe: staleMayServe))
+        let action = machine.on(head: head, staleMayServe: staleMayServe)
+        if case .finish(.failed) = action, machine.invalidates(refusing: head) { invalidate() }
+        perform(action)
     }
 
     private func receivePiece() {

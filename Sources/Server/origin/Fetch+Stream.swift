@@ -250,7 +250,11 @@ extension Fetch {
             status: response.status, fields: response.fields, endToEnd: isRange ? endToEndFields(response, now) : nil,
             length: incoming.body.missing, handling: handling,
             particulars: snapshot.particulars(of: handling), receivedAt: now)
-        perform(retrieval.on(head: judged, staleMayServe: staleMayServe), arrived)
+        let action = retrieval.on(head: judged, staleMayServe: staleMayServe)
+        if case .finish(.failed) = action, retrieval.invalidates(refusing: judged) {
+            invalidate(response.fields, status: response.status)
+        }
+        perform(action, arrived)
         // The action may have ended the fetch, asked for another connection, or closed the client's connection.
         guard isIn(.receiving) else { return }
         precondition(holdsStream, "a body is read from the stream on which its head came")

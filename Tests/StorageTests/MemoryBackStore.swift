@@ -157,10 +157,7 @@ final class MemoryBackStore: BackStore {
         pending.withLock { $0[response.id] = response }
         write { [self] in
             let bytes = body.bytes()
-            guard let response = pending.withLock({ $0[response.id] }) else { return }
-            medium.add(Medium.Item(response, length: bytes.count, blocks: [0: bytes], isWhole: true))
-            // Whoever removed it in between finds it in one of the two.
-            if pending.withLock({ $0.removeValue(forKey: response.id) }) == nil { medium.remove(response.id) }
+            _ = publish(response.id, length: bytes.count, blocks: [0: bytes], isWhole: true)
         }
         return .accepted
     }
@@ -174,16 +171,14 @@ final class MemoryBackStore: BackStore {
         return .success(Blocks(response.id, length: length, medium, self))
     }
 
-    /// Stores a response whose length was not known. False: it was removed meanwhile.
-    fileprivate func publish(_ id: StoredID, length: Int, blocks: [Int: [UInt8]]) -> Bool {
-        guard let response = pending.withLock({ $0[id] }) else { return false }
-        medium.add(Medium.Item(response, length: length, blocks: blocks, isWhole: false))
-        // Whoever removed it in between finds it in one of the two.
-        guard pending.withLock({ $0.removeValue(forKey: id) }) != nil else {
-            medium.remove(id)
-            return false
+    /// Moves what waits to the medium, in one step: a renewal or a removal in between would find it in neither. False: it was removed
+    /// meanwhile.
+    fileprivate func publish(_ id: StoredID, length: Int, blocks: [Int: [UInt8]], isWhole: Bool) -> Bool {
+        pending.withLock { pending in
+            guard let response = pending.removeValue(forKey: id) else { return false }
+            medium.add(Medium.Item(response, length: length, blocks: blocks, isWhole: isWhole))
+            return true
         }
-        return true
     }
 
     fileprivate func forget(_ id: StoredID) { pending.withLock { $0[id] = nil } }
@@ -323,7 +318,9 @@ private final class Blocks: BodyBlocks {
     func finish(length: Int, then: @escaping @Sendable (Bool) -> Void) {
         store.write { [self] in
             let isStored = stage.withLock { stage in
-                guard case .growing(let blocks) = stage, store.publish(id, length: length, blocks: blocks) else {
+                guard case .growing(let blocks) = stage,
+                    store.publish(id, length: length, blocks: blocks, isWhole: false)
+                else {
                     return false
                 }
                 precondition(blocks.values.reduce(0) { $0 + $1.count } == length, "all blocks were written before")

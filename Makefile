@@ -31,13 +31,13 @@ serve: packages ## build and run the proxy with conf/larder.yaml (Ctrl-C stops i
 
 test: ## run all tests
 	@docker/install-packages.sh $(BUILD_PACKAGES) $(TEST_PACKAGES)
-	swift test
+	Tests/run.sh
 
 test-asan: packages ## run all tests, scenarios included, under AddressSanitizer
-	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/lsan-suppressions swift test --sanitize=address --scratch-path .build/asan
+	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/lsan-suppressions Tests/run.sh --sanitize=address --scratch-path .build/asan
 
 test-tsan: packages ## run all tests, scenarios included, under ThreadSanitizer
-	swift test --sanitize=thread --scratch-path .build/tsan
+	Tests/run.sh --sanitize=thread --scratch-path .build/tsan
 
 test-crash: packages ## kill the proxy CRASH_ROUNDS times (200: minutes) from CRASH_SEED (random), and verify what it serves
 	LARDER_CRASH_SEED=$(CRASH_SEED) LARDER_CRASH_ROUNDS=$(CRASH_ROUNDS) swift test --filter CrashTests

@@ -25,6 +25,15 @@ int clarder_ssl_set_server_name(struct ssl_st *session, const char *name) {
     return (int)SSL_set_tlsext_host_name(session, name);
 }
 
+int clarder_ssl_set_carrier(struct ssl_st *session, struct ssl_st *carrier) {
+    BIO *bio = BIO_new(BIO_f_ssl());
+    if (bio == NULL) return 0;
+    BIO_set_ssl(bio, carrier, BIO_NOCLOSE);
+    /* One reference serves both directions. */
+    SSL_set_bio(session, bio, bio);
+    return 1;
+}
+
 int clarder_hide_memory(void) { return prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L); }
 
 unsigned long clarder_name_flags(void) { return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB; }

@@ -27,6 +27,8 @@ package enum TLSResult: Equatable, Sendable {
 @safe package final class TLSSession {
     private let raw: OpaquePointer
     private let client: (context: TLSClientContext, serverName: String)?
+    /// The session whose bytes carry this one. Nil if a descriptor does.
+    private let carrier: TLSSession?
     private var hasFailed = false
     /// Whether the server has asked for a certificate (RFC 8446 §4.3.2). It got none.
     package private(set) var isAskedForCertificate = false
@@ -35,11 +37,28 @@ package enum TLSResult: Equatable, Sendable {
     ///
     /// - Parameter serverName: a DNS name or an IP address without brackets. The certificate must have it. A name is also sent as SNI
     ///   (RFC 6066 §3).
-    package init(_ context: TLSClientContext, fd: CInt, serverName: String) throws(TLSContextError) {
+    package convenience init(_ context: TLSClientContext, fd: CInt, serverName: String) throws(TLSContextError) {
+        try self.init(context, serverName: serverName, inside: nil)
+        unsafe SSL_set_fd(raw, fd)
+    }
+
+    /// The client's side of a connection that passes through another TLS connection, as through a tunnel that a next proxy opened.
+    ///
+    /// - Parameter carrier: its handshake is done, and nobody else reads or writes it. What one session waits for, the other does.
+    package convenience init(
+        _ context: TLSClientContext, inside carrier: TLSSession, serverName: String
+    ) throws(TLSContextError) {
+        try self.init(context, serverName: serverName, inside: Optional(carrier))
+        guard unsafe clarder_ssl_set_carrier(raw, carrier.raw) == 1 else { throw .outOfMemory }
+    }
+
+    private init(
+        _ context: TLSClientContext, serverName: String, inside carrier: TLSSession?
+    ) throws(TLSContextError) {
         guard let session = unsafe SSL_new(context.raw) else { throw .outOfMemory }
         unsafe raw = unsafe session
         client = (context, serverName)
-        unsafe SSL_set_fd(raw, fd)
+        self.carrier = carrier
         unsafe SSL_set_ex_data(raw, 0, Unmanaged.passUnretained(self).toOpaque())
         unsafe SSL_set_connect_state(raw)
         guard expect(serverName) else { throw .outOfMemory }
@@ -55,6 +74,7 @@ package enum TLSResult: Equatable, Sendable {
         guard let session = unsafe SSL_new(context.raw) else { throw .outOfMemory }
         unsafe raw = unsafe session
         client = nil
+        carrier = nil
         unsafe SSL_set_fd(raw, fd)
         unsafe SSL_set_accept_state(raw)
     }
@@ -124,7 +144,7 @@ package enum TLSResult: Equatable, Sendable {
     }
 
     /// Whether bytes were received that no event of the descriptor will announce: read until `.wantRead`.
-    package var hasPendingBytes: Bool { unsafe SSL_has_pending(raw) == 1 }
+    package var hasPendingBytes: Bool { unsafe SSL_has_pending(raw) == 1 || carrier?.hasPendingBytes == true }
 
     /// Whether an earlier session was resumed.
     package var isResumed: Bool { unsafe SSL_session_reused(raw) == 1 }

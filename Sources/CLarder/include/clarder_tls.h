@@ -19,6 +19,8 @@ int clarder_ssl_ctx_prepare_server(struct ssl_ctx_st *context, long ticket_secon
 int clarder_ssl_free_idle_buffers(struct ssl_st *session);
 int clarder_ssl_set_chain(struct ssl_st *session, struct stack_st_X509 *chain);
 int clarder_ssl_set_server_name(struct ssl_st *session, const char *name);
+/* Lets a session read and write through another one (BIO_f_ssl(3)), which must outlive it. 1 if it succeeded. */
+int clarder_ssl_set_carrier(struct ssl_st *session, struct ssl_st *carrier);
 
 /* prctl(2) with PR_SET_DUMPABLE 0: no core dump, no ptrace(2), no /proc/PID/mem for other processes. 0 or -1. */
 int clarder_hide_memory(void);

@@ -7,7 +7,11 @@ import TLS
 /// TLS may have to read in order to write, and the reverse, for messages of its own. So each direction may wait for either event.
 final class SecuredChannel {
     let session: TLSSession
-    let socket: Descriptor
+    /// Nil if the session is inside another one, which owns the socket.
+    private let ownSocket: Descriptor?
+    private let carrier: SecuredChannel?
+    /// The number of the socket that carries the bytes.
+    let descriptor: CInt
     /// The event that reading waits for after `.wouldBlock`.
     private(set) var readAwaits: Readiness = .read
     /// The event that writing waits for after `.wouldBlock`.
@@ -18,7 +22,17 @@ final class SecuredChannel {
     /// - Parameter session: the session that was made for this socket.
     init(_ session: TLSSession, over socket: consuming Descriptor) {
         self.session = session
-        self.socket = socket
+        descriptor = socket.rawValue
+        ownSocket = consume socket
+        carrier = nil
+    }
+
+    /// - Parameter session: the session that was made for the bytes of `carrier`.
+    init(_ session: TLSSession, inside carrier: SecuredChannel) {
+        self.session = session
+        self.carrier = carrier
+        descriptor = carrier.descriptor
+        ownSocket = nil
     }
 
     /// The socket is still open here: stored properties are destroyed after this body.
@@ -71,12 +85,14 @@ final class SecuredChannel {
 
     func shutdownWrite() {
         sendCloseNotify()
-        Sockets.shutdownWrite(socket.rawValue)
+        if let carrier { return carrier.shutdownWrite() }
+        Sockets.shutdownWrite(descriptor)
     }
 
     func resetOnClose() {
         sendsCloseNotify = false
-        Sockets.resetOnClose(socket.rawValue)
+        if let carrier { return carrier.resetOnClose() }
+        Sockets.resetOnClose(descriptor)
     }
 
     private func sendCloseNotify() {

@@ -37,6 +37,22 @@ package struct Transport: ~Copyable {
         channel = .secured(SecuredChannel(session, over: socket))
     }
 
+    /// The client's side of TLS over another transport, whose own handshake is done: inside a tunnel that a next proxy has opened. No byte
+    /// behind the proxy's answer may have been read.
+    init(
+        securing carrier: consuming Transport, with context: TLSClientContext, serverName: String
+    ) throws(TLSContextError) {
+        switch consume carrier.channel {
+        case .plain(let socket):
+            let session = try TLSSession(context, fd: socket.rawValue, serverName: serverName)
+            channel = .secured(SecuredChannel(session, over: socket))
+        case .secured(let outer):
+            let session = try TLSSession(context, inside: outer.session, serverName: serverName)
+            channel = .secured(SecuredChannel(session, inside: outer))
+        case .opened: preconditionFailure("a connection of a client leads to no origin")
+        }
+    }
+
     /// The server's side of TLS over `socket`. Nothing may be read or written until `handshake()` has returned `.done`.
     package init(securing socket: consuming Descriptor, with context: TLSServerContext) throws(TLSContextError) {
         let session = try TLSSession(context, fd: socket.rawValue)
@@ -145,7 +161,7 @@ package struct Transport: ~Copyable {
         switch channel {
         case .plain(let socket): unsafe event.assign(loop, fd: socket.rawValue, kind, callback, context)
         case .secured(let secured):
-            unsafe event.assign(loop, fd: secured.socket.rawValue, kind, callback, context)
+            unsafe event.assign(loop, fd: secured.descriptor, kind, callback, context)
         case .opened(let opened): unsafe event.assign(loop, fd: opened.socket.rawValue, kind, callback, context)
         }
     }
@@ -211,7 +227,7 @@ package struct Transport: ~Copyable {
     package var isReset: Bool {
         switch channel {
         case .plain(let socket): Sockets.isHungUp(socket.rawValue)
-        case .secured(let secured): Sockets.isHungUp(secured.socket.rawValue)
+        case .secured(let secured): Sockets.isHungUp(secured.descriptor)
         case .opened(let opened): Sockets.isHungUp(opened.socket.rawValue)
         }
     }

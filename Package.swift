@@ -63,12 +63,12 @@ let package = Package(
         core("Rules", ["Message"]),
         core("Caching", ["Message", "Rules", "Releases"]),
         core("Access", ["Message", "Rules"]),
-        core("Routing", ["Message", "Access"]),
+        core("Routing", ["Message", "Framing", "Rules", "Access"]),
         core("Transaction", ["Message", "Caching", "Access"]),
         core("ClientSetup", ["Message"]),
         core("Forwarding", ["Message", "Framing", "Caching", "Releases", "Access", "Transaction", "ClientSetup"]),
         core("Interception", ["Message", "Framing", "Rules", "Transaction"]),
-        core("Settings", ["Message", "Rules", "Releases", "Caching", "Access", "Interception"]),
+        core("Settings", ["Message", "Rules", "Routing", "Releases", "Caching", "Access", "Interception"]),
 
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
         edge("TLS", ["COpenSSL", "CSodium", "CLarder"]),
@@ -92,8 +92,8 @@ let package = Package(
         .target(
             name: "Admin",
             dependencies: [
-                "Message", "JSON", "Framing", "Rules", "Caching", "Access", "Interception", "Settings", "Transaction",
-                "EventLoop", "Compression", "Storage", "Server", "CLarder",
+                "Message", "JSON", "Framing", "Rules", "Caching", "Access", "Routing", "Interception", "Settings",
+                "Transaction", "EventLoop", "Compression", "Storage", "Server", "CLarder",
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -119,7 +119,7 @@ let package = Package(
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Releases", "Rules", "Message"]),
         tests("InterceptionTests", ["Interception", "Transaction", "Framing", "Rules", "Message"]),
-        tests("RoutingTests", ["Routing", "Access", "Message"]),
+        tests("RoutingTests", ["Routing", "Access", "Rules", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
         tests(
             "ForwardingTests",
@@ -130,7 +130,8 @@ let package = Package(
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests("RecipeTests", ["larder", "Settings", "Caching", "Releases", "Rules", "Message", "YAML"]),
         tests(
-            "SettingsTests", ["Settings", "Interception", "Access", "Caching", "Releases", "Rules", "Message", "YAML"]),
+            "SettingsTests",
+            ["Settings", "Routing", "Interception", "Access", "Caching", "Releases", "Rules", "Message", "YAML"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop"]),
         tests("DiskTests", ["Disk", "DiskTools", "EventLoop"]),

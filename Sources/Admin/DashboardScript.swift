@@ -152,6 +152,7 @@ let dashboardScript = #"""
       drawEcosystems(s.ecosystems);
       drawCertificateRefusals(s.certificate_refusals);
       drawCertificateRequests(s.certificate_requests.filter(r => r.required));
+      drawNextProxies(s.next_proxies);
       drawTransfers(transfers);
     }
 
@@ -171,6 +172,12 @@ let dashboardScript = #"""
       byId("requests-card").hidden = !requests.length;
       byId("certificate-requests").replaceChildren(row(["host", "times", "last"], "th"),
         ...requests.slice(0, 12).map(r => row([r.host, count(r.count), r.last_at])));
+    }
+
+    function drawNextProxies(proxies) {
+      byId("proxies-card").hidden = !proxies.length;
+      byId("next-proxies").replaceChildren(row(["proxy", "state", "since"], "th"),
+        ...proxies.map(p => row([p.url, p.works ? "works" : p.failure, p.failing_since || ""])));
     }
 
     function drawDisks(zones, off) {

@@ -1,6 +1,7 @@
 package import EventLoop
 import Interception
 import Message
+import Routing
 import Rules
 package import Server
 import Storage
@@ -60,6 +61,13 @@ package final class RunningProxy: AdministeredProxy {
             Statistics.CertificateRequest(
                 host: host, isRequired: entry.isRequired, count: UInt64(entry.count),
                 lastAt: entry.lastAt.secondsSinceEpoch)
+        }
+        let health = proxy.shared.nextProxies.withLock { $0 }
+        result.nextProxies = proxy.snapshot.routes.nextProxies.map { nextProxy in
+            let entry = health.entry(of: nextProxy)
+            return Statistics.NextProxy(
+                url: "\(nextProxy)", failure: entry.map { "\($0.failure)" },
+                failingSince: entry?.since.secondsSinceEpoch)
         }
         return result
     }

@@ -35,6 +35,7 @@ package struct OutgoingRequest: ~Copyable {
     private var droppedNames: [[UInt8]] = []
     private var ownTarget: [UInt8]?
     private var ownAuthority: [UInt8]?
+    private var isForProxy = false
 
     /// How the content is framed on the connection to the origin.
     package let framing: BodyLength
@@ -63,7 +64,7 @@ package struct OutgoingRequest: ~Copyable {
     package var method: Method { received.method }
     package var methodText: ArraySlice<UInt8> { received.methodText }
 
-    /// The target in origin form, or `*` (RFC 9112 §3.2).
+    /// The target in origin-form, in absolute-form for a next proxy, or `*` (RFC 9112 §3.2).
     package var target: [UInt8] {
         [UInt8](capacity: targetLengthMax) { appendTarget(to: &$0) }
     }
@@ -93,7 +94,15 @@ package struct OutgoingRequest: ~Copyable {
 
     // MARK: changes
 
-    /// Replaces the target.
+    /// Addresses the request to a next proxy: with the target in absolute-form (RFC 9112 §3.2.2).
+    ///
+    /// - Parameter authorization: the value of `Proxy-Authorization`. Nil: the request has none.
+    package mutating func addressToProxy(authorization: [UInt8]?) {
+        isForProxy = true
+        if let authorization { set(.proxyAuthorization, authorization) }
+    }
+
+    /// Replaces the target: its path and query.
     package mutating func setTarget(_ target: [UInt8]) {
         precondition(!target.isEmpty, "the target is empty")
         ownTarget = target
@@ -213,9 +222,15 @@ package struct OutgoingRequest: ~Copyable {
     }
 
     private func appendTarget(to out: inout OutputSpan<UInt8>) {
+        if isForProxy {
+            out.append("http://")
+            appendAuthority(to: &out)
+        }
         if let ownTarget { return out.append(ownTarget) }
         let path = received.head.target.pathRange
         if path.isEmpty {
+            // RFC 9112 §3.2.4: for a proxy, "*" is a target without a path.
+            if isForProxy && method == .options { return }
             // An absolute-form target without a path means "*" for OPTIONS (RFC 9112 §3.2.4).
             out.append(method == .options ? 0x2A : 0x2F)
         } else {
@@ -224,7 +239,9 @@ package struct OutgoingRequest: ~Copyable {
         }
     }
 
-    private var targetLengthMax: Int { 1 + (ownTarget?.count ?? received.head.target.pathRange.count) }
+    private var targetLengthMax: Int {
+        1 + (ownTarget?.count ?? received.head.target.pathRange.count) + (isForProxy ? 7 + authorityLengthMax : 0)
+    }
 
     private func appendAuthority(to out: inout OutputSpan<UInt8>) {
         if let ownAuthority { return out.append(ownAuthority) }

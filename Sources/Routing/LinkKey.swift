@@ -43,6 +43,13 @@ package struct LinkKey: Hashable, Sendable {
         self.identity = identity
     }
 
+    /// The connection to open. The origin's host is dialled, or named to a next proxy. With TLS it is sent as SNI, and the certificate must
+    /// name it.
+    package var goal: OpeningGoal {
+        let use: OpeningGoal.Use = origin.scheme == .https ? .secured(serverName: origin.endpoint.host) : .plain
+        return OpeningGoal(origin.endpoint, for: use, over: route)
+    }
+
     /// As `==`, which other modules call through a witness table.
     package func isSame(as other: LinkKey) -> Bool { self == other }
 }

@@ -22,6 +22,22 @@ package struct OpeningGoal: Equatable, Sendable {
         self.route = route
     }
 
+    /// The next proxy, if one is dialled.
+    package var proxy: NextProxy? {
+        if case .proxy(let proxy) = route { return proxy }
+        return nil
+    }
+
+    /// The addresses that the destination itself stands for, if a proxy would resolve it: an address, or the addresses of this machine.
+    /// Names that a resolver looks up have none here.
+    package var addressesBehindProxy: [IPAddress] {
+        guard proxy != nil else { return [] }
+        if let literal = IPAddress(strict: destination.host.utf8) { return [literal] }
+        let name = destination.host
+        guard name == "localhost" || name.hasSuffix(".localhost") else { return [] }
+        return [IPAddress(v4: 0x7F00_0001), IPAddress(v6: 0, low: 1)]
+    }
+
     /// The host and port that are dialled: the origin, or the next proxy.
     package var dialled: Endpoint {
         switch route {
@@ -34,12 +50,16 @@ package struct OpeningGoal: Equatable, Sendable {
 /// The machine of opening a connection, for a fetch or a tunnel. Its driver reports events, and performs the actions that are returned.
 ///
 /// ```
-/// resolving ─▶ permitting ─▶ connecting ─▶ [securing the proxy] ─▶ [asking the proxy] ─▶ [securing the origin] ─▶ ready
-///     └──────────────┴─────────────┴────────────────┴──────────────────────┴─────────────────────┴─▶ failed
+/// [judging] ─▶ resolving ─▶ permitting ─▶ connecting ─▶ [securing the proxy] ─▶ [asking the proxy] ─▶ [securing the origin] ─▶ ready
+///     └────────────┴────────────┴─────────────┴────────────────┴──────────────────────┴─────────────────────┴─▶ failed
 /// ```
 ///
-/// The origin inside this process is connected to at once. Permission cannot be skipped for any other: `connect` names only addresses that `permit` asked about and that the answer allows. So a name that
-/// resolves to a private address opens nothing (DNS rebinding).
+/// The origin inside this process is connected to at once. Permission cannot be skipped for any other: `connect` names only addresses
+/// that `permit` asked about and that the answer allows. So a name that resolves to a private address opens nothing (DNS rebinding).
+///
+/// A next proxy resolves the names of origins, so their addresses are not known here. An address that a request names itself is judged before
+/// the proxy is dialled, and a name that stands for this machine (RFC 6761 §6.3) like the address of this machine: otherwise a client
+/// could reach the networks of the proxy by asking for 127.0.0.1.
 package struct Opening {
     /// What the driver reports.
     package enum Event: Equatable, Sendable {
@@ -54,10 +74,9 @@ package struct Opening {
         /// The TLS handshake succeeded.
         case secured
         case insecure(SecurityFailure)
-        /// The proxy's final answer to CONNECT.
-        case proxyAnswered(status: UInt16)
-        /// The proxy's answer is not HTTP.
-        case proxyUnintelligible
+        /// The proxy has opened a tunnel. `early`: bytes have come through it already.
+        case tunnelOpened(early: Bool)
+        case tunnelRefused(NextProxyFailure)
         case closed
         case timedOut
         case cancelled
@@ -68,15 +87,15 @@ package struct Opening {
         /// Resolve the host: `resolved` or `unresolved` follows.
         case resolve(host: String)
         /// Ask the access rules about each address: `judged` follows.
-        case permit([IPAddress], port: UInt16)
+        case permit([IPAddress], port: UInt16, of: Addressee)
         /// Connect to one of the addresses: `connected` or `unreachable` follows.
         case connect([IPAddress], port: UInt16)
         /// Connect to the origin inside this process: `connected` or `unreachable` follows. It needs no address, and no permission.
         case connectBuiltIn
         /// Do a TLS handshake: `secured`, `insecure` or `closed` follows.
         case secure(serverName: String)
-        /// Send CONNECT for this endpoint: `proxyAnswered`, `proxyUnintelligible` or `closed` follows.
-        case askProxy(Endpoint)
+        /// Ask the proxy for a tunnel to this endpoint: `tunnelOpened`, `tunnelRefused` or `closed` follows.
+        case askProxy(NextProxy, Endpoint)
         /// The connection is open.
         case ready
         /// The connection could not be opened.
@@ -85,13 +104,17 @@ package struct Opening {
         case nothing
     }
 
+    /// Whose addresses are judged. The configuration itself names the proxy, so the rules for destinations do not apply to it.
+    package enum Addressee: Equatable, Sendable { case destination, proxy }
+
     private enum State {
         case idle
+        case judging
         case resolving
         case permitting([IPAddress])
         case connecting
-        case securingProxy
-        case askingProxy
+        case securingProxy(NextProxy)
+        case askingProxy(NextProxy)
         case securingOrigin
         case ready
         case failed
@@ -106,11 +129,12 @@ package struct Opening {
     package mutating func on(_ event: Event) -> Action {
         switch state {
         case .idle: onIdle(event)
+        case .judging: onJudging(event)
         case .resolving: onResolving(event)
         case .permitting(let addresses): onPermitting(addresses, event)
         case .connecting: onConnecting(event)
-        case .securingProxy: onSecuring(event) { $0.afterProxySecured() }
-        case .askingProxy: onAskingProxy(event)
+        case .securingProxy(let proxy): onSecuring(event, with: proxy) { $0.askProxy(proxy) }
+        case .askingProxy(let proxy): onAskingProxy(proxy, event)
         case .securingOrigin: onSecuring(event) { $0.becomeReady() }
         case .ready, .failed: onEnded(event)
         }
@@ -125,26 +149,47 @@ package struct Opening {
                 state = .connecting
                 return .connectBuiltIn
             }
-            state = .resolving
-            return .resolve(host: goal.dialled.host)
+            let addresses = goal.addressesBehindProxy
+            guard addresses.isEmpty else {
+                state = .judging
+                return .permit(addresses, port: goal.destination.port, of: .destination)
+            }
+            return resolve()
         case .cancelled:
             return end()
-        case .resolved, .unresolved, .judged, .connected, .unreachable, .secured, .insecure, .proxyAnswered,
-            .proxyUnintelligible, .closed, .timedOut:
+        case .resolved, .unresolved, .judged, .connected, .unreachable, .secured, .insecure, .tunnelOpened,
+            .tunnelRefused, .closed, .timedOut:
             preconditionFailure("\(event) before the opening began")
         }
+    }
+
+    private mutating func onJudging(_ event: Event) -> Action {
+        switch event {
+        case .judged(let verdicts):
+            if let denial = verdicts.compactMap({ $0 }).first { return fail(.denied(denial)) }
+            return resolve()
+        case .cancelled: return end()
+        case .begin, .resolved, .unresolved, .connected, .unreachable, .secured, .insecure, .tunnelOpened,
+            .tunnelRefused, .closed, .timedOut:
+            preconditionFailure("\(event) while the destination is judged")
+        }
+    }
+
+    private mutating func resolve() -> Action {
+        state = .resolving
+        return .resolve(host: goal.dialled.host)
     }
 
     private mutating func onResolving(_ event: Event) -> Action {
         switch event {
         case .resolved(let addresses):
-            guard !addresses.isEmpty else { return fail(.nameNotFound) }
+            guard !addresses.isEmpty else { return fail(NameFailure.notFound) }
             state = .permitting(addresses)
-            return .permit(addresses, port: goal.dialled.port)
-        case .unresolved(.notFound): return fail(.nameNotFound)
-        case .unresolved(.timedOut), .timedOut: return fail(.nameTimeout)
+            return .permit(addresses, port: goal.dialled.port, of: goal.proxy == nil ? .destination : .proxy)
+        case .unresolved(let failure): return fail(failure)
+        case .timedOut: return fail(NameFailure.timedOut)
         case .cancelled: return end()
-        case .begin, .judged, .connected, .unreachable, .secured, .insecure, .proxyAnswered, .proxyUnintelligible,
+        case .begin, .judged, .connected, .unreachable, .secured, .insecure, .tunnelOpened, .tunnelRefused,
             .closed:
             preconditionFailure("\(event) while the name is looked up")
         }
@@ -162,8 +207,8 @@ package struct Opening {
             state = .connecting
             return .connect(permitted, port: goal.dialled.port)
         case .cancelled: return end()
-        case .begin, .resolved, .unresolved, .connected, .unreachable, .secured, .insecure, .proxyAnswered,
-            .proxyUnintelligible, .closed, .timedOut:
+        case .begin, .resolved, .unresolved, .connected, .unreachable, .secured, .insecure, .tunnelOpened,
+            .tunnelRefused, .closed, .timedOut:
             preconditionFailure("\(event) while permission is asked")
         }
     }
@@ -171,36 +216,42 @@ package struct Opening {
     private mutating func onConnecting(_ event: Event) -> Action {
         switch event {
         case .connected: return afterConnect()
-        case .unreachable(let failure): return fail(.unreachable(failure))
-        case .timedOut: return fail(.unreachable(.timedOut))
+        case .unreachable(let failure): return fail(failure)
+        case .timedOut: return fail(ConnectFailure.timedOut)
         case .cancelled: return end()
-        case .begin, .resolved, .unresolved, .judged, .secured, .insecure, .proxyAnswered, .proxyUnintelligible,
+        case .begin, .resolved, .unresolved, .judged, .secured, .insecure, .tunnelOpened, .tunnelRefused,
             .closed:
             preconditionFailure("\(event) while connecting")
         }
     }
 
-    private mutating func onSecuring(_ event: Event, then next: (inout Opening) -> Action) -> Action {
+    /// - Parameter proxy: the proxy, if the handshake is with it.
+    private mutating func onSecuring(
+        _ event: Event, with proxy: NextProxy? = nil, then next: (inout Opening) -> Action
+    ) -> Action {
+        func failed(_ failure: ConnectFailure) -> OpeningFailure {
+            proxy.map { .nextProxy($0, .unreachable(failure)) } ?? .unreachable(failure)
+        }
         switch event {
         case .secured: return next(&self)
-        case .insecure(let failure): return fail(.insecure(failure))
-        case .closed: return fail(.unreachable(.terminated))
-        case .timedOut: return fail(.unreachable(.timedOut))
+        case .insecure(let failure): return fail(proxy.map { .nextProxy($0, .insecure(failure)) } ?? .insecure(failure))
+        case .closed: return fail(failed(.terminated))
+        case .timedOut: return fail(failed(.timedOut))
         case .cancelled: return end()
-        case .begin, .resolved, .unresolved, .judged, .connected, .unreachable, .proxyAnswered, .proxyUnintelligible:
+        case .begin, .resolved, .unresolved, .judged, .connected, .unreachable, .tunnelOpened, .tunnelRefused:
             preconditionFailure("\(event) in a TLS handshake")
         }
     }
 
-    private mutating func onAskingProxy(_ event: Event) -> Action {
+    private mutating func onAskingProxy(_ proxy: NextProxy, _ event: Event) -> Action {
         switch event {
-        case .proxyAnswered(let status):
-            // RFC 9110 §9.3.6: any 2xx means that the tunnel is open.
-            guard (200...299).contains(status) else { return fail(.proxyRefused(status: status)) }
+        case .tunnelOpened(let early):
+            // A server of HTTP or TLS speaks second.
+            guard !early || goal.use == .tunnel else { return fail(.nextProxy(proxy, .unintelligible)) }
             return afterTunnel()
-        case .proxyUnintelligible: return fail(.proxyUnintelligible)
-        case .closed: return fail(.unreachable(.terminated))
-        case .timedOut: return fail(.unreachable(.timedOut))
+        case .tunnelRefused(let failure): return fail(.nextProxy(proxy, failure))
+        case .closed: return fail(.nextProxy(proxy, .unreachable(.terminated)))
+        case .timedOut: return fail(.nextProxy(proxy, .unreachable(.timedOut)))
         case .cancelled: return end()
         case .begin, .resolved, .unresolved, .judged, .connected, .unreachable, .secured, .insecure:
             preconditionFailure("\(event) while the proxy is asked for a tunnel")
@@ -211,8 +262,8 @@ package struct Opening {
     private func onEnded(_ event: Event) -> Action {
         switch event {
         case .begin: preconditionFailure("an opening begins once")
-        case .resolved, .unresolved, .judged, .connected, .unreachable, .secured, .insecure, .proxyAnswered,
-            .proxyUnintelligible, .closed, .timedOut, .cancelled:
+        case .resolved, .unresolved, .judged, .connected, .unreachable, .secured, .insecure, .tunnelOpened,
+            .tunnelRefused, .closed, .timedOut, .cancelled:
             return .nothing
         }
     }
@@ -225,17 +276,17 @@ package struct Opening {
         // Nothing leaves the process, so requests for https need no TLS.
         case .builtIn: return becomeReady()
         case .proxy(let proxy):
-            guard proxy.isSecured else { return afterProxySecured() }
-            state = .securingProxy
+            guard proxy.kind == .https else { return askProxy(proxy) }
+            state = .securingProxy(proxy)
             return .secure(serverName: proxy.endpoint.host)
         }
     }
 
-    /// The connection to the proxy is ready. The proxy forwards requests in plain text; for everything else it must open a tunnel.
-    private mutating func afterProxySecured() -> Action {
-        if case .plain = goal.use { return becomeReady() }
-        state = .askingProxy
-        return .askProxy(goal.destination)
+    /// The connection to the proxy is ready. An HTTP proxy forwards requests in plain text; for everything else it must open a tunnel.
+    private mutating func askProxy(_ proxy: NextProxy) -> Action {
+        if case .plain = goal.use, !proxy.tunnelsEverything { return becomeReady() }
+        state = .askingProxy(proxy)
+        return .askProxy(proxy, goal.destination)
     }
 
     /// The connection leads to the origin.
@@ -253,6 +304,20 @@ package struct Opening {
     private mutating func fail(_ failure: OpeningFailure) -> Action {
         state = .failed
         return .fail(failure)
+    }
+
+    /// The host that is dialled, an origin or a proxy, has no address.
+    private mutating func fail(_ failure: NameFailure) -> Action {
+        if let proxy = goal.proxy { return fail(.nextProxy(proxy, .unresolved(failure))) }
+        switch failure {
+        case .notFound: return fail(.nameNotFound)
+        case .timedOut: return fail(.nameTimeout)
+        }
+    }
+
+    /// The host that is dialled, an origin or a proxy, cannot be connected to.
+    private mutating func fail(_ failure: ConnectFailure) -> Action {
+        fail(goal.proxy.map { .nextProxy($0, .unreachable(failure)) } ?? .unreachable(failure))
     }
 
     private mutating func end() -> Action {

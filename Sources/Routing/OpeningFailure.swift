@@ -24,18 +24,16 @@ package enum OpeningFailure: Error, Equatable, Sendable {
     case denied(Denial)
     case unreachable(ConnectFailure)
     case insecure(SecurityFailure)
-    /// The next proxy refused to open a tunnel.
-    case proxyRefused(status: UInt16)
-    case proxyUnintelligible
+    /// The next proxy, or the way to it, failed.
+    case nextProxy(NextProxy, NextProxyFailure)
 
-    /// Whether another route may succeed, because this one failed. A denial by the access rules is not a failure of the route.
-    ///
-    /// A proxy that refuses a tunnel speaks for the destination, unless it asks for credentials (407) or has itself failed (500, 503).
+    /// Whether another route may succeed, because this one failed. A denial by the access rules is not a failure of the route, and a proxy
+    /// that refuses a tunnel may speak for the destination.
     package var isOfRoute: Bool {
         switch self {
         case .denied: false
-        case .proxyRefused(let status): status == 407 || status == 500 || status == 503
-        case .nameNotFound, .nameTimeout, .unreachable, .insecure, .proxyUnintelligible: true
+        case .nextProxy(_, let failure): failure.isOfProxy
+        case .nameNotFound, .nameTimeout, .unreachable, .insecure: true
         }
     }
 }

@@ -17,21 +17,20 @@ package struct Endpoint: Hashable, Sendable, CustomStringConvertible {
 package enum Route: Hashable, Sendable {
     /// Connect to the origin itself.
     case direct
-    /// Connect to another HTTP proxy, which connects to the origin.
-    case proxy(NextProxy)
+    /// Connect to another proxy, which connects to the origin. Indirect, so that a route that is copied for each request is one word.
+    indirect case proxy(NextProxy)
     /// The origin that is inside this process.
     case builtIn
 }
 
-/// Another HTTP proxy on the way to an origin.
-package struct NextProxy: Hashable, Sendable {
-    package let endpoint: Endpoint
-    /// Whether the connection to the proxy itself uses TLS.
-    package let isSecured: Bool
-
-    package init(_ endpoint: Endpoint, isSecured: Bool = false) {
-        self.endpoint = endpoint
-        self.isSecured = isSecured
+extension Route: CustomStringConvertible {
+    /// `direct`, or the URL of the proxy without the user.
+    package var description: String {
+        switch self {
+        case .direct: "direct"
+        case .proxy(let proxy): "\(proxy)"
+        case .builtIn: "built in"
+        }
     }
 }
 
@@ -41,11 +40,29 @@ package struct NextProxy: Hashable, Sendable {
 package struct RoutePlan: Equatable, Sendable {
     package private(set) var current: Route
     private var others: ArraySlice<Route>
+    /// The number of the rule that names these routes. Nil if no rule does.
+    package let rule: Int?
 
     /// - Parameter others: the routes to try after `first`, in this order.
-    package init(_ first: Route, then others: [Route] = []) {
+    package init(_ first: Route, then others: [Route] = [], rule: Int? = nil) {
         current = first
         self.others = others[...]
+        self.rule = rule
+    }
+
+    /// All routes that are left, the present one first.
+    package var routes: [Route] { [current] + others }
+
+    /// Whether there is more than one route.
+    package var hasChoice: Bool { !others.isEmpty }
+
+    /// The same routes, those for which `isDown` is true last.
+    package func deferring(_ isDown: (Route) -> Bool) -> RoutePlan {
+        let routes = routes
+        let down = routes.map(isDown)
+        guard down.contains(true), down.contains(false) else { return self }
+        let order = routes.indices.filter { !down[$0] } + routes.indices.filter { down[$0] }
+        return RoutePlan(routes[order[0]], then: order.dropFirst().map { routes[$0] }, rule: rule)
     }
 
     package static let direct = RoutePlan(.direct)
@@ -55,25 +72,5 @@ package struct RoutePlan: Equatable, Sendable {
         guard failure.isOfRoute, let next = others.popFirst() else { return false }
         current = next
         return true
-    }
-}
-
-/// The routes to each origin. Today every origin is reached directly, except the one that is built in.
-package struct RouteTable: Sendable {
-    private let builtIn: String?
-
-    /// - Parameter builtIn: the host of the origin inside this process. It has no address, so nothing else can be reached under its name.
-    package init(builtIn: String? = nil) { self.builtIn = builtIn }
-
-    /// The routes to an origin. Asked before a connection is requested.
-    package func route(for origin: Origin) -> RoutePlan { isBuiltIn(origin) ? RoutePlan(.builtIn) : .direct }
-
-    /// Whether the origin is the one inside this process. It is reached on the default ports alone.
-    package func isBuiltIn(_ origin: Origin) -> Bool {
-        // Asked for every request: what costs least comes first.
-        guard origin.endpoint.port == 80 || origin.endpoint.port == 443, let builtIn,
-            origin.endpoint.host.utf8.count == builtIn.utf8.count
-        else { return false }
-        return origin.endpoint.host == builtIn
     }
 }

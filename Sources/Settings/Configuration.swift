@@ -2,6 +2,7 @@ package import Access
 package import Caching
 package import Interception
 package import Message
+package import Routing
 package import Rules
 
 /// Every setting as a typed value. A request keeps the configuration that it started with.
@@ -21,6 +22,7 @@ package struct Configuration: Sendable, Equatable {
     package var dns = DNSSettings()
     package var limits = Limits()
     package var recipes: [RecipeUse] = []
+    package var routes: [RouteRule] = []
 
     package init() {}
 }

@@ -38,7 +38,9 @@ extension SettingKind where Value == CacheUse {
 
 extension SettingKind where Value == RuleConditions {
     /// The value of `match` in a cache rule.
-    static var cacheConditions: SettingKind {
+    static var cacheConditions: SettingKind { .conditions(of: .cache) }
+
+    static func conditions(of side: RuleSide) -> SettingKind {
         SettingKind(
             allowed: "conditions such as { host: … }",
             read: { node, problems in
@@ -46,7 +48,7 @@ extension SettingKind where Value == RuleConditions {
                     var reader = MappingReader(
                         node, expected: "conditions such as { host: … }", problems: &problems)
                 else { return nil }
-                let conditions = readConditions(&reader, of: .cache)
+                let conditions = readConditions(&reader, of: side)
                 return reader.finish("condition", into: &problems) ? conditions : nil
             }, render: { "\($0)" })
     }

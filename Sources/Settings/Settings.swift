@@ -37,6 +37,14 @@ enum Settings {
                     "  - { use: npm, hosts: [ registry.example.org ] }",
                     "  - { use: debian, hosts: [ \"*.mirror.example.org\" ], zone: packages }",
                 ], defaultMeaning: "no recipes"),
+            Setting(
+                "routes", \.routes, .routes, reload: .live,
+                "The ways to origins. The first rule that matches a request counts: its routes are tried in order, or, with choose: hash, its proxies in an order that depends on the URL. A proxy that fails comes last for a while. Without a rule Larder connects to origins itself.",
+                example: [
+                    "routes:",
+                    "  - { match: { host: \"*.corp.example\" }, via: direct }",
+                    "  - { via: [ \"http://user:password@proxy.example:3128\", \"socks5://198.51.100.7:1080\", direct ] }",
+                ], defaultMeaning: "direct"),
         ])
 
     private static let admin = Section(

@@ -34,6 +34,10 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case tlsProtocol
     case clientCertificateRequired
     case originQueueFull
+    case nextProxyUnreachable
+    case nextProxyRefused
+    case nextProxyLogIn
+    case nextProxyInvalid
     // Caused by Larder
     case tooManyRequests
     case tooManyTunnels
@@ -205,6 +209,35 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "origin-queue-full", 503, "connection_limit_reached", .origin,
                 "Too many requests are already waiting for this origin. Wait a moment, then try again.")
+        case .nextProxyUnreachable:
+            Row(
+                "next-proxy-unreachable", 502, "destination_unavailable", .origin,
+                """
+                This proxy reaches the origin through another proxy, and that one does not work: it has no address, does not \
+                accept connections, or does not speak the TLS that its URL promises. The administrator of this proxy finds its \
+                name in the log.
+                """)
+        case .nextProxyRefused:
+            Row(
+                "next-proxy-refused", 502, "destination_unavailable", .origin,
+                """
+                This proxy reaches the origin through another proxy, and that one refused to open a connection to the origin. \
+                The administrator of this proxy finds its answer in the log.
+                """)
+        case .nextProxyLogIn:
+            Row(
+                "next-proxy-log-in", 502, "proxy_configuration_error", .larder,
+                """
+                This proxy reaches the origin through another proxy, and that one does not accept the user and the password of \
+                this proxy, or wants some that it does not have. The administrator of this proxy must mend them.
+                """)
+        case .nextProxyInvalid:
+            Row(
+                "next-proxy-invalid", 502, "http_protocol_error", .origin,
+                """
+                This proxy reaches the origin through another proxy, and the answer of that one is not what its URL promises, \
+                HTTP or SOCKS.
+                """)
         case .misdirected:
             Row(
                 "misdirected", 421, "http_request_error", .client,

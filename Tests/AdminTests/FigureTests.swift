@@ -115,15 +115,17 @@ struct DashboardFigureTests {
         )
         .union(StatisticsSection.process.figures.map(\.name))
         let sections = Set(StatisticsSection.allCases.map(\.rawValue)).union([
-            "zones", "workers", "certificate_refusals", "certificate_requests", "ecosystems",
+            "zones", "workers", "certificate_refusals", "certificate_requests", "ecosystems", "next_proxies",
         ])
         let page = String(decoding: ask("GET", "/").body, as: UTF8.self)
         var count = 0
         for match in page.matches(of: /\bs\.([a-z_]+)(\.[a-z_]+)?/) {
             count += 1
             let (section, member) = (String(match.1), match.2.map { String($0.dropFirst()) })
-            let isMethod = ["zones", "workers", "certificate_refusals", "certificate_requests", "ecosystems"]
-                .contains(section)
+            let isMethod = [
+                "zones", "workers", "certificate_refusals", "certificate_requests", "ecosystems", "next_proxies",
+            ]
+            .contains(section)
             guard let member, !isMethod else {
                 #expect(sections.contains(section) || names.contains(section), "s.\(section)")
                 continue

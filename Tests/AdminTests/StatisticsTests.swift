@@ -104,6 +104,20 @@ struct StatisticsJSONTests {
         #expect(list?[0]["last_at"] == .string("2026-01-01T00:00:00Z"))
     }
 
+    @Test func `next proxies are listed, and say why one does not work`() throws {
+        var statistics = Statistics()
+        statistics.nextProxies = [
+            .init(url: "http://one:3128"),
+            .init(url: "http://two:3128", failure: "it refuses connections", failingSince: 1_767_225_600),
+        ]
+        let list = try JSONValue(parsing: statistics.json())["next_proxies"]?.elements
+        #expect(list?.count == 2)
+        #expect(list?[0]["url"] == .string("http://one:3128") && list?[0]["works"] == .bool(true))
+        #expect(list?[0]["failure"] == nil && list?[0]["failing_since"] == nil)
+        #expect(list?[1]["works"] == .bool(false) && list?[1]["failure"] == .string("it refuses connections"))
+        #expect(list?[1]["failing_since"] == .string("2026-01-01T00:00:00Z"))
+    }
+
     @Test func `each recipe has its line, in all three forms`() throws {
         var statistics = Statistics()
         var counts = EcosystemCounts()

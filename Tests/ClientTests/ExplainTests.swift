@@ -31,7 +31,8 @@ struct ExplainTests {
     }
 
     private func with(
-        access: String = Larder.openLoopback, _ body: (Workplace, Nginx, Larder) async throws -> Void
+        access: String = Larder.openLoopback, more: String = "",
+        _ body: (Workplace, Nginx, Larder) async throws -> Void
     ) async throws {
         try await Workplace.with { place in
             let nginx = try await Nginx.start(
@@ -42,7 +43,7 @@ struct ExplainTests {
                     """)
             try place.write("www/a", "a\n".utf8)
             try place.write("www/b.txt", String(repeating: "compressed ", count: 50).utf8)
-            try await body(place, nginx, try await Larder.start(in: place, access: access))
+            try await body(place, nginx, try await Larder.start(in: place, access: access, more: more))
         }
     }
 
@@ -87,6 +88,29 @@ struct ExplainTests {
             #expect(said["\(first) asked with accept-encoding"] == "gzip", "\(said)")
             let other = try await explain(["\(nginx.url)/b.txt", "-H", "Accept-Encoding: br"], larder)
             #expect(other.decision == "hit" && other["stored, variant 2 of 2 matches the request"] == "no", "\(other)")
+        }
+    }
+
+    @Test func `the route is named without its log-in, and the proxy's answer is not guessed`() async throws {
+        let routes = """
+            routes:
+              - { match: { host: 127.0.0.1 }, via: direct }
+              - { match: { host: "*.test" }, via: [ "http://ali:secret@proxy.test:3128", "socks5://socks.test:1080" ] }
+
+            """
+        let access = """
+            access:
+              rules:
+                - allow: { host: "*.test" }
+                - allow: { address: [ 127.0.0.1 ], port: [ 1-65535 ] }
+            """
+        try await with(access: access, more: routes) { _, nginx, larder in
+            let near = try await explain(["\(nginx.url)/a"], larder)
+            #expect(near["origin route"] == "routes[1]: direct" && near.decision == "fetch", "\(near)")
+            let far = try await explain(["http://far.test/a"], larder)
+            #expect(
+                far["origin route"] == "routes[2]: http://proxy.test:3128, then socks5://socks.test:1080"
+                    && far.decision == "fetch", "\(far)")
         }
     }
 

@@ -62,6 +62,48 @@ struct OutgoingTargetTests {
     }
 }
 
+@Suite("RFC 9112 §3.2.2 A request to a next proxy")
+struct RequestToProxyTests {
+    static let rows: [(line: String, start: String, host: String)] = [
+        ("GET http://h/a?b HTTP/1.1", "GET http://h/a?b HTTP/1.1", "Host: h"),
+        ("GET http://h HTTP/1.1", "GET http://h/ HTTP/1.1", "Host: h"),
+        ("GET http://h?q HTTP/1.1", "GET http://h/?q HTTP/1.1", "Host: h"),
+        ("GET http://h:80/ HTTP/1.1", "GET http://h/ HTTP/1.1", "Host: h"),
+        ("GET http://[::1]:8080/ HTTP/1.0", "GET http://[::1]:8080/ HTTP/1.1", "Host: [::1]:8080"),
+        // RFC 9112 §3.2.4: the last proxy makes "*" of it.
+        ("OPTIONS http://h:8001 HTTP/1.1", "OPTIONS http://h:8001 HTTP/1.1", "Host: h:8001"),
+        ("OPTIONS http://h:8001/ HTTP/1.1", "OPTIONS http://h:8001/ HTTP/1.1", "Host: h:8001"),
+    ]
+    @Test(arguments: rows) func `the target is in absolute form`(
+        _ row: (line: String, start: String, host: String)
+    ) throws {
+        var outgoing = OutgoingRequest(try request(row.line, "Host: elsewhere"))
+        outgoing.addressToProxy(authorization: nil)
+        #expect(outgoing.lines.prefix(2) == [row.start, row.host])
+    }
+
+    @Test func `a replaced target and authority are in it`() throws {
+        var outgoing = OutgoingRequest(try request("GET http://h/a HTTP/1.1", "Host: h"))
+        outgoing.setTarget(Array("/other?x".utf8))
+        outgoing.setAuthority(Array("elsewhere.example:8080".utf8))
+        outgoing.addressToProxy(authorization: nil)
+        #expect(
+            outgoing.lines.prefix(2) == [
+                "GET http://elsewhere.example:8080/other?x HTTP/1.1", "Host: elsewhere.example:8080",
+            ])
+    }
+
+    @Test func `the proxy gets Larder's log-in, and never the client's`() throws {
+        let received = try request("GET http://h/ HTTP/1.1", "Host: h", "Proxy-Authorization: Basic Y2xpZW50")
+        var outgoing = OutgoingRequest(received)
+        outgoing.addressToProxy(authorization: nil)
+        #expect(!outgoing.lines.contains { $0.hasPrefix("Proxy-Authorization") })
+        outgoing.addressToProxy(authorization: Array("Basic bGFyZGVy".utf8))
+        #expect(
+            outgoing.lines.filter { $0.hasPrefix("Proxy-Authorization") } == ["Proxy-Authorization: Basic bGFyZGVy"])
+    }
+}
+
 @Suite("RFC 9110 §7.6.2 Max-Forwards")
 struct MaxForwardsTests {
     static let rows: [(method: String, value: String, sent: String)] = [

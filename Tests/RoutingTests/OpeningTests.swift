@@ -5,7 +5,8 @@ import Testing
 
 private let origin = Endpoint(host: "a.example", port: 443)
 private let plainProxy = NextProxy(Endpoint(host: "proxy.example", port: 3128))
-private let securedProxy = NextProxy(Endpoint(host: "proxy.example", port: 3129), isSecured: true)
+private let securedProxy = NextProxy(Endpoint(host: "proxy.example", port: 3129), .https)
+private let socksProxy = NextProxy(Endpoint(host: "proxy.example", port: 1080), .socks5)
 private let one = IPAddress(v4: 0x0101_0101)
 private let two = IPAddress(v4: 0x0202_0202)
 private let denial = Denial(reason: .privateDestination, text: "not public")
@@ -30,10 +31,12 @@ struct OpeningRow: CustomTestStringConvertible, Sendable {
 }
 
 /// From the start to an open socket, directly or through a proxy.
-private func dialling(_ endpoint: Endpoint, then next: Opening.Action) -> [Step] {
+private func dialling(
+    _ endpoint: Endpoint, _ addressee: Opening.Addressee = .destination, then next: Opening.Action
+) -> [Step] {
     [
         (.begin, .resolve(host: endpoint.host)),
-        (.resolved([one]), .permit([one], port: endpoint.port)),
+        (.resolved([one]), .permit([one], port: endpoint.port, of: addressee)),
         (.judged([nil]), .connect([one], port: endpoint.port)),
         (.connected, next),
     ]
@@ -61,26 +64,35 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
             [(.begin, .connectBuiltIn), (.connected, .ready)]
         },
         OpeningRow("plain text through a proxy, which takes the request as it is", .plain, over: .proxy(plainProxy)) {
-            dialling(plainProxy.endpoint, then: .ready)
+            dialling(plainProxy.endpoint, .proxy, then: .ready)
         },
         OpeningRow(
             "TLS through a proxy: CONNECT names the origin, then TLS is with the origin", secured,
             over: .proxy(plainProxy)
         ) {
-            dialling(plainProxy.endpoint, then: .askProxy(origin)) + [
-                (.proxyAnswered(status: 200), .secure(serverName: "sni.example")), (.secured, .ready),
+            dialling(plainProxy.endpoint, .proxy, then: .askProxy(plainProxy, origin)) + [
+                (.tunnelOpened(early: false), .secure(serverName: "sni.example")), (.secured, .ready),
             ]
         },
-        OpeningRow("a tunnel through a proxy", .tunnel, over: .proxy(plainProxy)) {
-            dialling(plainProxy.endpoint, then: .askProxy(origin)) + [(.proxyAnswered(status: 204), .ready)]
+        OpeningRow("a tunnel through a proxy, whose server may speak first", .tunnel, over: .proxy(plainProxy)) {
+            dialling(plainProxy.endpoint, .proxy, then: .askProxy(plainProxy, origin)) + [
+                (.tunnelOpened(early: true), .ready)
+            ]
         },
         OpeningRow("plain text through a proxy with TLS of its own", .plain, over: .proxy(securedProxy)) {
-            dialling(securedProxy.endpoint, then: .secure(serverName: "proxy.example")) + [(.secured, .ready)]
+            dialling(securedProxy.endpoint, .proxy, then: .secure(serverName: "proxy.example")) + [(.secured, .ready)]
+        },
+        OpeningRow(
+            "plain text through a SOCKS proxy, which forwards nothing by itself", .plain, over: .proxy(socksProxy)
+        ) {
+            dialling(socksProxy.endpoint, .proxy, then: .askProxy(socksProxy, origin)) + [
+                (.tunnelOpened(early: false), .ready)
+            ]
         },
         OpeningRow("every leg there is", secured, over: .proxy(securedProxy)) {
-            dialling(securedProxy.endpoint, then: .secure(serverName: "proxy.example")) + [
-                (.secured, .askProxy(origin)),
-                (.proxyAnswered(status: 200), .secure(serverName: "sni.example")), (.secured, .ready),
+            dialling(securedProxy.endpoint, .proxy, then: .secure(serverName: "proxy.example")) + [
+                (.secured, .askProxy(securedProxy, origin)),
+                (.tunnelOpened(early: false), .secure(serverName: "sni.example")), (.secured, .ready),
             ]
         },
     ]
@@ -109,13 +121,23 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         ("secure", .insecure(.noSession), .insecure(.noSession)),
         ("secure", .closed, .unreachable(.terminated)),
         ("secure", .timedOut, .unreachable(.timedOut)),
-        ("askProxy", .proxyAnswered(status: 407), .proxyRefused(status: 407)),
-        ("askProxy", .proxyAnswered(status: 502), .proxyRefused(status: 502)),
-        ("askProxy", .proxyAnswered(status: 300), .proxyRefused(status: 300)),
-        ("askProxy", .proxyUnintelligible, .proxyUnintelligible),
+        ("askProxy", .tunnelRefused(.logIn), .nextProxy(plainProxy, .logIn)),
+        ("askProxy", .tunnelRefused(.refused(status: 502)), .nextProxy(plainProxy, .refused(status: 502))),
         ("askProxy", .closed, .unreachable(.terminated)),
         ("askProxy", .timedOut, .unreachable(.timedOut)),
     ]
+
+    /// The same failure of a leg that leads to the proxy.
+    private func failure(_ failure: OpeningFailure, of proxy: NextProxy) -> OpeningFailure {
+        switch failure {
+        case .nameNotFound: .nextProxy(proxy, .unresolved(.notFound))
+        case .nameTimeout: .nextProxy(proxy, .unresolved(.timedOut))
+        case .unreachable(let failure): .nextProxy(proxy, .unreachable(failure))
+        case .insecure(let failure): .nextProxy(proxy, .insecure(failure))
+        case .nextProxy(_, let failure): .nextProxy(proxy, failure)
+        case .denied: failure
+        }
+    }
 
     private func leg(_ action: Opening.Action) -> String {
         switch action {
@@ -133,6 +155,9 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         for (index, step) in steps.enumerated() {
             for (leg, event, failure) in Self.failures where leg == self.leg(step.action) {
                 var opening = Opening(row.goal)
+                // Once there is a tunnel, the connection is that to the origin.
+                let isBehindProxy = steps[..<index].contains { self.leg($0.action) == "askProxy" }
+                let failure = row.goal.proxy.map { isBehindProxy ? failure : self.failure(failure, of: $0) } ?? failure
                 for (event, _) in steps[...index] { _ = opening.on(event) }
                 expect(&opening, event, .fail(failure), "\(event) in leg \(index)")
                 expect(&opening, event, .nothing, "it fails once")
@@ -152,11 +177,43 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         }
     }
 
+    /// What a proxy would connect to itself, and what is judged before.
+    static let literals: [(host: String, addresses: [IPAddress])] = [
+        ("192.168.1.7", [IPAddress(v4: 0xC0A8_0107)]), ("::1", [IPAddress(v6: 0, low: 1)]),
+        ("localhost", [IPAddress(v4: 0x7F00_0001), IPAddress(v6: 0, low: 1)]),
+        ("a.localhost", [IPAddress(v4: 0x7F00_0001), IPAddress(v6: 0, low: 1)]), ("nolocalhost", []), ("a.example", []),
+    ]
+    @Test(arguments: literals, [OpeningGoal.Use.plain, secured, .tunnel])
+    func `a proxy is not dialled for an address that the rules deny`(
+        _ row: (host: String, addresses: [IPAddress]), _ use: OpeningGoal.Use
+    ) {
+        let goal = OpeningGoal(Endpoint(host: row.host, port: 22), for: use, over: .proxy(plainProxy))
+        #expect(goal.addressesBehindProxy == row.addresses)
+        var opening = Opening(goal)
+        guard !row.addresses.isEmpty else {
+            return expect(&opening, .begin, .resolve(host: "proxy.example"))
+        }
+        expect(&opening, .begin, .permit(row.addresses, port: 22, of: .destination))
+        var denied = opening
+        expect(&denied, .judged(row.addresses.map { _ in denial }), .fail(.denied(denial)))
+        expect(&opening, .judged(row.addresses.map { _ in nil }), .resolve(host: "proxy.example"))
+        #expect(
+            OpeningGoal(goal.destination, for: use).addressesBehindProxy.isEmpty,
+            "a direct connection is judged when it is dialled")
+    }
+
+    @Test(arguments: [OpeningGoal.Use.plain, secured])
+    func `a server that speaks before it was asked is not the origin`(_ use: OpeningGoal.Use) {
+        var opening = Opening(OpeningGoal(origin, for: use, over: .proxy(socksProxy)))
+        for event in [Opening.Event.begin, .resolved([one]), .judged([nil]), .connected] { _ = opening.on(event) }
+        expect(&opening, .tunnelOpened(early: true), .fail(.nextProxy(socksProxy, .unintelligible)))
+    }
+
     @Test func `only addresses that are permitted are dialled, in their order`() {
         var opening = Opening(OpeningGoal(origin, for: .plain))
         let three = IPAddress(v4: 0x0303_0303)
         _ = opening.on(.begin)
-        expect(&opening, .resolved([one, two, three]), .permit([one, two, three], port: 443))
+        expect(&opening, .resolved([one, two, three]), .permit([one, two, three], port: 443, of: .destination))
         expect(&opening, .judged([nil, denial, nil]), .connect([one, three], port: 443))
     }
 
@@ -176,7 +233,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         #expect(plan.current == .proxy(plainProxy))
         expect(&plan, .unreachable(.refused), failsOver: true)
         #expect(plan.current == .proxy(securedProxy))
-        expect(&plan, .insecure(.certificate), failsOver: true)
+        expect(&plan, .nextProxy(securedProxy, .insecure(.certificate)), failsOver: true)
         #expect(plan.current == .direct)
         expect(&plan, .nameNotFound, failsOver: false)
         #expect(plan.current == .direct)
@@ -192,9 +249,16 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
 
     static let failures: [(OpeningFailure, Bool)] = [
         (.nameNotFound, true), (.nameTimeout, true), (.denied(denial), false), (.unreachable(.refused), true),
-        (.unreachable(.timedOut), true), (.insecure(.disagreement), true), (.proxyUnintelligible, true),
-        (.proxyRefused(status: 403), false), (.proxyRefused(status: 404), false), (.proxyRefused(status: 407), true),
-        (.proxyRefused(status: 502), false), (.proxyRefused(status: 503), true),
+        (.unreachable(.timedOut), true), (.insecure(.disagreement), true),
+        (.nextProxy(plainProxy, .unresolved(.notFound)), true), (.nextProxy(plainProxy, .unreachable(.refused)), true),
+        (.nextProxy(plainProxy, .insecure(.certificate)), true), (.nextProxy(plainProxy, .unintelligible), true),
+        (.nextProxy(plainProxy, .logIn), true), (.nextProxy(plainProxy, .refused(status: 403)), false),
+        (.nextProxy(plainProxy, .refused(status: 404)), false), (.nextProxy(plainProxy, .refused(status: 500)), true),
+        (.nextProxy(plainProxy, .refused(status: 502)), false), (.nextProxy(plainProxy, .refused(status: 503)), true),
+        (.nextProxy(plainProxy, .refused(status: 504)), false),
+        (.nextProxy(socksProxy, .socksRefused(.generalFailure)), true),
+        (.nextProxy(socksProxy, .socksRefused(.notAllowed)), false),
+        (.nextProxy(socksProxy, .socksRefused(.connectionRefused)), false),
     ]
 
     @Test(arguments: failures)
@@ -204,12 +268,6 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         var plan = Self.plan
         expect(&plan, failure, failsOver: isOfRoute)
         #expect((plan.current == .proxy(plainProxy)) == !isOfRoute)
-    }
-
-    @Test func `the only route to an origin is direct`() {
-        var plan = RouteTable().route(for: Origin(.https, origin))
-        #expect(plan == .direct)
-        expect(&plan, .unreachable(.refused), failsOver: false)
     }
 
     @Test func `the next hop is dialled`() {
@@ -238,19 +296,5 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
 
     @Test(arguments: others) func `keys that differ in any part do not share connections`(_ key: LinkKey) {
         #expect(key != Self.key)
-    }
-}
-
-@Suite("The table of routes") struct RouteTableTests {
-    static let rows: [(scheme: Scheme, host: String, port: UInt16, isBuiltIn: Bool)] = [
-        (.http, "built.in", 80, true), (.https, "built.in", 443, true), (.http, "built.in", 443, true),
-        (.http, "built.in", 22, false), (.http, "a.built.in", 80, false), (.http, "127.0.0.1", 80, false),
-    ]
-    @Test(arguments: rows) func `the origin inside the process has one name and two ports`(
-        _ row: (scheme: Scheme, host: String, port: UInt16, isBuiltIn: Bool)
-    ) {
-        let origin = Origin(row.scheme, Endpoint(host: row.host, port: row.port))
-        #expect(RouteTable(builtIn: "built.in").route(for: origin).current == (row.isBuiltIn ? .builtIn : .direct))
-        #expect(RouteTable().route(for: origin) == .direct)
     }
 }

@@ -76,6 +76,15 @@ extension Refusal {
         case .tlsProtocol: .tls(.speaksPlainly)
         case .clientCertificateRequired: .clientCertificateRequired
         case .originQueueFull: .originQueueFull
+        case .nextProxyUnreachable:
+            .outside { s in
+                let closed = try Unanswering.ClosedPort()
+                try s.adopt(routes: s.nextProxy(port: closed.port))
+                return try withExtendedLifetime(closed) { try s.client().get("/a") }
+            }
+        case .nextProxyRefused: .nextProxy("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+        case .nextProxyLogIn: .nextProxy("HTTP/1.1 407 x\r\nProxy-Authenticate: Basic realm=a\r\n\r\n")
+        case .nextProxyInvalid: .nextProxy("SSH-2.0-x\r\n\r\n")
         case .tooManyRequests: .tooManyRequests
         case .tooManyTunnels: .tooManyTunnels
         case .tooYoung: .minimumAge("3650d", "Last-Modified: \(MinimumAgeScenarios.date(-60))")
@@ -132,6 +141,15 @@ extension Scenario {
 }
 
 extension Provocation {
+    /// - Parameter answer: of the next proxy to CONNECT.
+    fileprivate static func nextProxy(_ answer: String) -> Provocation {
+        outside { s in
+            try s.adopt(routes: s.nextProxy())
+            s.origin.expects("CONNECT a.example:443").sends(answer)
+            return try s.client().request("CONNECT", "a.example:443")
+        }
+    }
+
     fileprivate static let digestMismatch = outside(
         configure: { configuration, files in
             try configuration.read(

@@ -21,6 +21,8 @@ extension Statistics {
             json.array { for refusal in certificateRefusals { refusal.write(to: &$0) } }
             json.key("certificate_requests")
             json.array { for request in certificateRequests { request.write(to: &$0) } }
+            json.key("next_proxies")
+            json.array { for proxy in nextProxies { proxy.write(to: &$0) } }
         }
         return writer.bytes
     }
@@ -66,6 +68,17 @@ extension Statistics.CertificateRequest {
             $0.member("required", isRequired)
             $0.member("count", count)
             $0.member("last_at", rfc3339(secondsSinceEpoch: lastAt))
+        }
+    }
+}
+
+extension Statistics.NextProxy {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("url", url)
+            $0.member("works", failure == nil)
+            if let failure { $0.member("failure", failure) }
+            if let failingSince { $0.member("failing_since", rfc3339(secondsSinceEpoch: failingSince)) }
         }
     }
 }

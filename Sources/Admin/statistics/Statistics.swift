@@ -19,6 +19,8 @@ package struct Statistics: Sendable, Equatable {
     package var certificateRefusals: [CertificateRefusal] = []
     /// The origins that asked for a certificate of the client, the latest first.
     package var certificateRequests: [CertificateRequest] = []
+    /// The next proxies of `routes`, in their order there.
+    package var nextProxies: [NextProxy] = []
 
     package init() {}
 
@@ -90,6 +92,21 @@ extension Statistics {
             self.signal = signal
             self.count = count
             self.lastAt = lastAt
+        }
+    }
+
+    package struct NextProxy: Sendable, Equatable {
+        /// Without the user.
+        package var url: String
+        /// Why it does not work. Nil if it works as far as known.
+        package var failure: String?
+        /// Seconds since 1970-01-01T00:00:00Z at the first failure without a success since.
+        package var failingSince: Int64?
+
+        package init(url: String, failure: String? = nil, failingSince: Int64? = nil) {
+            self.url = url
+            self.failure = failure
+            self.failingSince = failingSince
         }
     }
 

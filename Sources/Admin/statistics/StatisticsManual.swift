@@ -47,6 +47,16 @@ package func renderStatisticsManual() -> String {
                 ["`count`", "How often, since the first time."],
                 ["`last_at`", "When it did so last. After a day it is forgotten."],
             ])
+    text +=
+        heading(3, "Next proxies", "each of `next_proxies`, in the order of `routes`")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`url`", "The proxy, without its user."],
+                ["`works`", "Whether the last request that needed it found it working."],
+                ["`failure`", "Why it does not work. Absent if it does."],
+                ["`failing_since`", "When it failed first, without a success since. Absent if it works."],
+            ])
     return text + outcomes + refusals + violations + closes
 }
 

@@ -178,6 +178,8 @@ extension StatisticsSection {
         Figure("requests", .counter("origin_requests"), .originRequests, shown: .detail),
         Figure("retries", .counter("origin_retries"), .originRetries, shown: .detail),
         Figure("queued", .counter("origin_queued"), .originQueued, shown: .detail),
+        Figure("next_proxy_failures", .counter("next_proxy_failures"), .nextProxyFailures, shown: .trouble),
+        Figure("failed_over", .counter("routes_failed_over"), .routesFailedOver, shown: .detail),
     ]
 
     private static let ofTunnels: [Figure<Statistics>] = [

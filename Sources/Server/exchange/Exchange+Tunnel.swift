@@ -22,13 +22,9 @@ extension Exchange: LinkOpenerOwner {
         case .remain: break
         }
         guard takeTunnelPlace() else { return refuse(.tooManyTunnels) }
-        let destination = request.origin.endpoint
-        let route = snapshot.routes.route(for: request.origin).current
-        let opener = LinkOpener(
-            worker: worker, snapshot: snapshot, goal: OpeningGoal(destination, for: .tunnel, over: route),
-            for: request.access, owner: self)
-        waiting = .tunnel(opener)
-        if let failure = opener.begin() { openingFailed(failure) }
+        let dialler = TunnelDialler(worker: worker, snapshot: snapshot, for: request, owner: self)
+        waiting = .tunnel(dialler)
+        if let failure = dialler.begin() { openingFailed(failure) }
     }
 
     private enum Use {
@@ -76,7 +72,7 @@ extension Exchange: LinkOpenerOwner {
         refuse(refusal.refusal)
     }
 
-    func opened(_ transport: consuming Transport, at address: SocketAddress) {
+    func opened(_ transport: consuming Transport, at address: SocketAddress, early: [UInt8]) {
         precondition(awaitsTunnel, "an opener that was cancelled calls nobody")
         waiting = .nothing
         worker.counters.add(.tunnels)
@@ -85,6 +81,6 @@ extension Exchange: LinkOpenerOwner {
         TunnelOpener.open(
             stream: stream, worker: worker, origin: transport,
             greeting: Array("HTTP/1.1 200 Connection established\r\nCache-Status: larder; fwd=method\r\n\r\n".utf8),
-            early: [], place: tunnelPlace, request: request)
+            early: early, place: tunnelPlace, request: request)
     }
 }

@@ -30,7 +30,7 @@ final class Exchange: FetchListener {
         case fetch(ConnectionID)
         /// A body of which an index is made: it has to be whole, or is being filtered (then nil). `then` runs afterwards.
         case index((Body, WaitTicket)?, then: () -> Void)
-        case tunnel(LinkOpener)
+        case tunnel(TunnelDialler)
     }
 
     /// What the look-up in the store found, and how far it has gone.

@@ -4,6 +4,7 @@ import EventLoop
 import Forwarding
 import Glibc
 import Message
+import Routing
 import Storage
 import Transaction
 
@@ -235,6 +236,11 @@ struct Explainer {
 
     /// Asks for each address whether it may be dialled, as `LinkOpener` does. Returns nil if at least one may be.
     private mutating func refusalToDial() -> (Explanation.Decision, String)? {
+        let plan = snapshot.routes(for: request)
+        let rule = plan.rule.map { "routes[\($0)]: " } ?? ""
+        note("origin", "route", rule + plan.routes.map { "\($0)" }.joined(separator: ", then "))
+        let goal = OpeningGoal(request.origin.endpoint, for: .tunnel, over: plan.current)
+        guard goal.proxy == nil else { return refusalBehindProxy(goal) }
         guard case .success(let addresses) = knownAddresses() else {
             guard case .failure(let refusal) = knownAddresses() else { return nil }
             return refused(refusal)
@@ -253,10 +259,21 @@ struct Explainer {
         return refused(Refusal(first))
     }
 
+    /// The proxy resolves names, so only what needs no look-up is judged.
+    private mutating func refusalBehindProxy(_ goal: OpeningGoal) -> (Explanation.Decision, String)? {
+        for address in goal.addressesBehindProxy {
+            let objection = objection(to: address)
+            note("origin", "\(address)", objection?.text ?? "may be connected to")
+            guard let objection else { continue }
+            denial = objection
+            return refused(Refusal(objection))
+        }
+        return nil
+    }
+
     private func objection(to address: IPAddress) -> Denial? {
-        if let denial = snapshot.access.mayDial(request.access, address: address) { return denial }
-        guard proxy.shared.isAdmin(address, port: request.access.port) else { return nil }
-        return Denial(reason: .privateDestination, text: "the admin server cannot be reached through the proxy")
+        proxy.shared.objection(
+            to: request.access, address: address, port: request.access.port, of: .destination, snapshot)
     }
 
     private mutating func knownAddresses() -> Result<[SocketAddress], Refusal> {

@@ -31,7 +31,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         case handshaking
         /// The handshake is done. Waits for the first request.
         case expecting
-        case dialling(LinkOpener)
+        case dialling(TunnelDialler)
         case ended
     }
 
@@ -318,12 +318,9 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         worker.loop.timers.cancel(self)
         tunnelPlace = worker.shared.tunnels.take(limit: snapshot.limits.tunnelsMax)
         guard tunnelPlace != nil else { return refuse(.tooManyTunnels) }
-        let route = snapshot.routes.route(for: request.origin).current
-        let opener = LinkOpener(
-            worker: worker, snapshot: snapshot,
-            goal: OpeningGoal(request.origin.endpoint, for: .tunnel, over: route), for: request.access, owner: self)
-        stage = .dialling(opener)
-        if let failure = opener.begin() { openingFailed(failure) }
+        let dialler = TunnelDialler(worker: worker, snapshot: snapshot, for: request, owner: self)
+        stage = .dialling(dialler)
+        if let failure = dialler.begin() { openingFailed(failure) }
     }
 
     func openingFailed(_ failure: OpeningFailure) { refuse(OpeningRefusal(failure).refusal) }
@@ -335,7 +332,7 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         close(.tunnelRefused)
     }
 
-    func opened(_ origin: consuming Transport, at address: SocketAddress) {
+    func opened(_ origin: consuming Transport, at address: SocketAddress, early: [UInt8]) {
         worker.counters.add(.tunnels)
         account.outcome = .tunnel
         clearEvents()
@@ -343,13 +340,13 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         leave(.becameTunnel)
         TunnelOpener.relay(
             SurrenderedConnection(client, unread: received), account, worker: worker, origin: origin, greeting: [],
-            early: [], place: tunnelPlace, request: request)
+            early: early, place: tunnelPlace, request: request)
     }
 
     /// Closes the connection, because Larder stops or for what the client did.
     func close(_ reason: CloseReason) {
         if case .ended = stage { return }
-        if case .dialling(let opener) = stage { opener.cancel() }
+        if case .dialling(let dialler) = stage { dialler.cancel() }
         account.outcome = account.refusal.map { $0.isOfOrigin ? .failed : .refused } ?? .refused
         worker.counters.add(account.outcome == .failed ? .failed : .refused)
         account.closeReason = reason

@@ -1,3 +1,4 @@
+package import Routing
 import Access
 import CLarder
 import Caching
@@ -31,6 +32,8 @@ package final class Shared: Sendable {
     let certificateRequests = Locked(CertificateRequests())
     /// The keys of responses that did not have their digests, for a minute: the next request goes past the caches on the way.
     let mismatches = Locked(ExpiringTable<StorageKey, Void>(lifetime: .seconds(60), countMax: 1024))
+    /// Which next proxies have failed lately.
+    package let nextProxies = Locked(NextProxyHealth())
     /// Which clients have proven their access to signed addresses.
     let provenAccess: SharedProofs
     /// What the cache did for each package ecosystem.

@@ -3,7 +3,7 @@ package import Caching
 package import ClientSetup
 import Interception
 package import Message
-import Routing
+package import Routing
 package import Settings
 package import TLS
 
@@ -19,7 +19,7 @@ package final class Snapshot: Sendable {
     let cacheRulesAreTrivial: Bool
     let defaultHandling: CacheHandling
     package let limits: Limits
-    let routes = RouteTable(builtIn: CheckOrigin.host)
+    package let routes: RouteTable
     package let tls: TLSClientContext
     /// The schemes of `access.authentication`; nil if clients need not prove who they are.
     package let authenticator: Authenticator?
@@ -57,6 +57,7 @@ package final class Snapshot: Sendable {
         cacheRulesAreTrivial = cacheRules.isTrivial
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
+        routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes)
         tls = try TLSClientContext(
             authorities: configuration.tls.caFile.map { .file($0) } ?? .system,
             minimum: configuration.tls.minVersion == .v1_3 ? .tls13 : .tls12)

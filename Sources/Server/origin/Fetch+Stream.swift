@@ -22,7 +22,7 @@ extension Fetch {
     func acquire(mayReuse: Bool) {
         precondition(isIn(.opening), "a stream is asked for once")
         precondition(hasNoLink, "the stream before has not been ended")
-        let plan = snapshot.routes.route(for: request.origin)
+        let plan = worker.routes(for: request, snapshot)
         let loan = worker.origins.borrow(
             over: plan, for: request, snapshot: snapshot, mayReuse: mayReuse && !bindsConnection, owner: self)
         switch loan {
@@ -82,12 +82,23 @@ extension Fetch {
             outgoing.set(.cacheControl, Array("no-cache".utf8))
             outgoing.set(.pragma, Array("no-cache".utf8))
         }
+        if let proxy = forwardingProxy(of: stream) {
+            outgoing.addressToProxy(authorization: proxy.logIn?.basic)
+        }
         if case .failed = send(outgoing, on: stream) { return headEnded() }
         outgoingBody = OutgoingBody(outgoing.framing)
         requestIsSent = !request.hasBody
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
         // Last: the exchange may send its whole body within this call, which needs `outgoingBody` and the time limit.
         if request.hasBody { notify { $0.upload(to: self) } }
+    }
+
+    /// The next proxy that reads this request itself. Nil if there is none, or if it has opened a tunnel.
+    private func forwardingProxy(of stream: OriginStream) -> NextProxy? {
+        guard case .proxy(let proxy) = stream.route, request.origin.scheme == .http, !proxy.tunnelsEverything else {
+            return nil
+        }
+        return proxy
     }
 
     /// Writes a head into the worker's output buffer, or into memory of its own if it is longer, and sends it.
@@ -236,6 +247,11 @@ extension Fetch {
         do throws(FramingError) {
             length = try response.bodyLength(to: request.method)
         } catch { return headIsInvalid(error) }
+        if response.status == 407, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
+            // The challenge is for Larder: no client could answer it (RFC 9110 §11.7.1).
+            worker.noteFailure(of: proxy, .logIn)
+            return feed(.notAnswered(.nextProxyLogIn))
+        }
         // Everything about the message is in place before the machine decides: its actions read the framing, and may end the fetch.
         incoming.body = BodyReader(length, limits: snapshot.limits)
         incoming.takenWithHead = 0

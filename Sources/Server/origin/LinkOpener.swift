@@ -6,8 +6,8 @@ import TLS
 
 /// The owner of a `LinkOpener`. It keeps the opener until one of these is called, and cancels it before it is released itself.
 protocol LinkOpenerOwner: AnyObject {
-    /// The connection is open. The owner gets its transport.
-    func opened(_ transport: consuming Transport, at address: SocketAddress)
+    /// The connection is open. The owner gets its transport, and for a tunnel the bytes that have come through it already.
+    func opened(_ transport: consuming Transport, at address: SocketAddress, early: [UInt8])
     /// The connection could not be opened.
     func openingFailed(_ failure: OpeningFailure)
 }
@@ -30,6 +30,9 @@ final class LinkOpener: TimedObject {
     private var address: SocketAddress?
     private var readEvent = IOEvent()
     private var writeEvent = IOEvent()
+    private var talk: ProxyTalk?
+    /// Bytes that came through a tunnel behind the answer of the proxy.
+    private var early: [UInt8] = []
     private var isBeginning = false
     private var failedAtOnce: OpeningFailure?
     /// Whether the opening has succeeded or failed.
@@ -70,8 +73,8 @@ final class LinkOpener: TimedObject {
             case .resolve(let host):
                 guard let event = resolve(host) else { return }
                 action = opening.on(event)
-            case .permit(let addresses, let port):
-                action = opening.on(.judged(addresses.map { objection(to: $0, port: port) }))
+            case .permit(let addresses, let port, let addressee):
+                action = opening.on(.judged(addresses.map { objection(to: $0, port: port, of: addressee) }))
             case .connect(let addresses, let port):
                 return connect(addresses.map { SocketAddress($0, port: port) })
             case .connectBuiltIn:
@@ -80,8 +83,9 @@ final class LinkOpener: TimedObject {
             case .secure(let serverName):
                 guard let event = secure(serverName) else { return }
                 action = opening.on(event)
-            case .askProxy:
-                preconditionFailure("the table of routes names no proxy")
+            case .askProxy(let proxy, let destination):
+                guard let event = ask(proxy, for: destination) else { return }
+                action = opening.on(event)
             case .ready:
                 return becomeReady()
             case .fail(let failure):
@@ -113,14 +117,9 @@ final class LinkOpener: TimedObject {
         }
     }
 
-    /// Why the address must not be dialled; nil if it may be. The rules for destinations do not apply to a next proxy, which the
-    /// configuration itself names.
-    private func objection(to address: IPAddress, port: UInt16) -> Denial? {
-        if case .direct = opening.goal.route, let denial = snapshot.access.mayDial(request, address: address) {
-            return denial
-        }
-        guard worker.shared.isAdmin(address, port: port) else { return nil }
-        return Denial(reason: .privateDestination, text: "the admin server cannot be reached through the proxy")
+    /// Why the address must not be dialled; nil if it may be.
+    private func objection(to address: IPAddress, port: UInt16, of addressee: Opening.Addressee) -> Denial? {
+        worker.shared.objection(to: request, address: address, port: port, of: addressee, snapshot)
     }
 
     private func connect(_ addresses: [SocketAddress]) {
@@ -157,10 +156,11 @@ final class LinkOpener: TimedObject {
 
     /// Starts the TLS handshake. Returns its result if it is known at once, and nil if the handshake waits for the origin.
     private func secure(_ serverName: String) -> Opening.Event? {
-        // TLS inside TLS would need a session over a session, which `Transport` does not offer.
-        guard let socket = transport.take()?.surrender() else { return .insecure(.noSession) }
+        guard let carrier = transport.take() else { preconditionFailure("a handshake has its connection") }
+        // The events of the leg before are tied to the same socket.
+        clearEvents()
         do {
-            transport = try Transport(securing: socket, with: snapshot.tls, serverName: serverName)
+            transport = try Transport(securing: carrier, with: snapshot.tls, serverName: serverName)
         } catch {
             return .insecure(.noSession)
         }
@@ -205,6 +205,47 @@ final class LinkOpener: TimedObject {
         return .insecure(.clientCertificate)
     }
 
+    /// Asks the proxy for a tunnel. Returns the result if it is known at once, and nil if the proxy has yet to answer.
+    private func ask(_ proxy: NextProxy, for destination: Endpoint) -> Opening.Event? {
+        clearEvents()
+        talk = ProxyTalk(ProxyDialogue(with: proxy, to: destination, limits: snapshot.limits))
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe transport?.assign(
+            &readEvent, on: worker.loop, .read, { _, _, context in unsafe opener(context).talkMayGoOn() }, context)
+        unsafe transport?.assign(
+            &writeEvent, on: worker.loop, .write, { _, _, context in unsafe opener(context).talkMayGoOn() }, context)
+        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.connect)
+        return continueTalk()
+    }
+
+    private func talkMayGoOn() {
+        guard let event = continueTalk() else { return }
+        clearEvents()
+        on(event)
+    }
+
+    private func continueTalk() -> Opening.Event? {
+        guard transport != nil, talk != nil else { preconditionFailure("a proxy is asked over its connection") }
+        switch unsafe talk!.advance(over: transport!, buffer: worker.readBuffer) {
+        case .ended(let event, let unread):
+            early = unread
+            return event
+        case .waiting(let writes):
+            // With TLS, each direction may wait for either event.
+            if transport!.awaits(.read, toRead: !writes, toWrite: writes) {
+                readEvent.add()
+            } else {
+                readEvent.remove()
+            }
+            if transport!.awaits(.write, toRead: !writes, toWrite: writes) {
+                writeEvent.add()
+            } else {
+                writeEvent.remove()
+            }
+            return nil
+        }
+    }
+
     override func timerFired() { on(.timedOut) }
 
     // MARK: the end
@@ -217,7 +258,8 @@ final class LinkOpener: TimedObject {
         clearEvents()
         guard let ready = transport.take(), let address else { preconditionFailure("an open connection has a socket") }
         if ready.isAskedForCertificate { worker.noteCertificateRequest(by: opening.goal.destination.host) }
-        owner.opened(ready, at: address)
+        if let proxy = opening.goal.proxy { worker.noteSuccess(of: proxy) }
+        owner.opened(ready, at: address, early: early)
     }
 
     private func becomeEnded() {
@@ -229,8 +271,10 @@ final class LinkOpener: TimedObject {
         becomeEnded()
         stop()
         switch failure {
-        case .unreachable, .insecure, .proxyRefused, .proxyUnintelligible:
+        case .unreachable, .insecure: worker.counters.add(.originConnectionsFailed)
+        case .nextProxy(let proxy, let failure):
             worker.counters.add(.originConnectionsFailed)
+            if failure.isOfProxy { worker.noteFailure(of: proxy, failure) } else { worker.noteSuccess(of: proxy) }
         case .nameNotFound, .nameTimeout, .denied: break
         }
         guard !isBeginning else {

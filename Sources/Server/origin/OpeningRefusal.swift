@@ -33,8 +33,16 @@ extension Refusal {
         case .insecure(.clientCertificate): self = .clientCertificateRequired
         case .insecure(.disagreement): self = .tlsProtocol
         case .insecure(.noSession): self = .internalError
-        case .proxyRefused: self = .connectionRefused
-        case .proxyUnintelligible: self = .responseInvalid
+        case .nextProxy(_, let failure): self.init(failure)
+        }
+    }
+
+    init(_ failure: NextProxyFailure) {
+        switch failure {
+        case .unresolved, .unreachable, .insecure: self = .nextProxyUnreachable
+        case .refused, .socksRefused: self = .nextProxyRefused
+        case .logIn: self = .nextProxyLogIn
+        case .unintelligible: self = .nextProxyInvalid
         }
     }
 

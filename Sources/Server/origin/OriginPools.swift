@@ -65,6 +65,10 @@ final class OriginPools {
     /// was made when the link was opened.
     private func mayUse(_ link: OriginLink, for request: OwnedRequest, _ snapshot: Snapshot) -> Bool {
         if snapshot.access.isOpen && link.snapshot === snapshot { return true }
+        if case .proxy = link.pool.key.route {
+            let addresses = link.pool.key.goal.addressesBehindProxy
+            return addresses.allSatisfy { snapshot.access.mayDial(request.access, address: $0) == nil }
+        }
         guard let address = IPAddress(link.address) else { return false }
         return snapshot.access.mayDial(request.access, address: address) == nil
     }
@@ -112,6 +116,7 @@ final class OriginPools {
             streamRequest.becomeEnded(on: worker.loop)
             return OpeningRefusal(failure)
         }
+        worker.counters.add(.routesFailedOver)
         streamRequest.becomeWaiting()
         return place(streamRequest)
     }

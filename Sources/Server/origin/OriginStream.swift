@@ -1,5 +1,6 @@
 import Access
 import EventLoop
+import Routing
 import Transaction
 
 /// The user of a stream. An owner that waits for a stream must cancel its `StreamRequest` before it is released.
@@ -47,6 +48,9 @@ struct OriginStream {
 
     /// Whether the connection has carried another request before.
     var isReused: Bool { number > 1 }
+
+    /// How the connection reaches the origin.
+    var route: Route { lent.pool.key.route }
 
     /// Bytes of the request that the socket has not accepted yet.
     var unsentBytes: Int { lent.unsentBytes }

@@ -43,13 +43,7 @@ final class StreamRequest: TimedObject {
 
     var key: LinkKey { LinkKey(request.origin, over: plan.current) }
 
-    /// The connection to open. The origin's host is dialled, or named to a next proxy. With TLS it is sent as SNI, and the certificate must
-    /// name it.
-    var goal: OpeningGoal {
-        let origin = request.origin
-        let use: OpeningGoal.Use = origin.scheme == .https ? .secured(serverName: origin.endpoint.host) : .plain
-        return OpeningGoal(origin.endpoint, for: use, over: plan.current)
-    }
+    var goal: OpeningGoal { key.goal }
 
     // MARK: the states
 
@@ -110,7 +104,9 @@ final class StreamRequest: TimedObject {
 }
 
 extension StreamRequest: LinkOpenerOwner {
-    func opened(_ transport: consuming Transport, at address: SocketAddress) {
+    func opened(_ transport: consuming Transport, at address: SocketAddress, early: [UInt8]) {
+        precondition(early.isEmpty, "only a tunnel may have bytes before it is used")
+
         pools.opened(transport, at: address, in: openingPool, for: self)
     }
 

@@ -1,0 +1,78 @@
+/// Why a next proxy opened no connection to the origin.
+package enum NextProxyFailure: Error, Equatable, Sendable {
+    /// Its name could not be resolved.
+    case unresolved(NameFailure)
+    case unreachable(ConnectFailure)
+    /// The TLS handshake with the proxy itself failed.
+    case insecure(SecurityFailure)
+    /// Its answer to CONNECT: the status.
+    case refused(status: UInt16)
+    /// Its answer to a SOCKS request (RFC 1928 §6).
+    case socksRefused(SocksReply)
+    /// It does not accept the user and the password, or wants some that Larder does not have.
+    case logIn
+    /// Its answer is neither HTTP nor SOCKS, whichever its URL says.
+    case unintelligible
+
+    /// Whether the proxy itself failed. Otherwise its answer is about the destination.
+    package var isOfProxy: Bool {
+        switch self {
+        case .unresolved, .unreachable, .insecure, .logIn, .unintelligible: true
+        case .refused(let status): status == 500 || status == 503
+        case .socksRefused(let reply): reply.isOfProxy
+        }
+    }
+}
+
+extension NextProxyFailure: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .unresolved(.notFound): "its name does not exist"
+        case .unresolved(.timedOut): "the name servers did not tell its address in time"
+        case .unreachable(.refused): "it refuses connections"
+        case .unreachable(.timedOut): "it did not answer in time"
+        case .unreachable(.unroutable): "there is no network route to it"
+        case .unreachable(.terminated): "it closed the connection"
+        case .insecure(.certificate): "its certificate is not trusted"
+        case .insecure(.clientCertificate): "it wants a certificate of the client"
+        case .insecure(.disagreement): "it does not speak TLS, or no version or cipher in common"
+        case .insecure(.noSession): "no TLS session could be made"
+        case .refused(let status): "it answered CONNECT with \(status)"
+        case .socksRefused(let reply): "it answered the SOCKS request with \(reply.rawValue), \(reply)"
+        case .logIn: "it does not accept the user and the password of its route, or the route has none"
+        case .unintelligible: "its answer is not what its URL promises, HTTP or SOCKS"
+        }
+    }
+}
+
+/// The reply of a SOCKS server (RFC 1928 §6).
+package enum SocksReply: UInt8, Sendable, CustomStringConvertible {
+    case generalFailure = 1
+    case notAllowed = 2
+    case networkUnreachable = 3
+    case hostUnreachable = 4
+    case connectionRefused = 5
+    case timeToLiveExpired = 6
+    case commandNotSupported = 7
+    case addressTypeNotSupported = 8
+
+    var isOfProxy: Bool {
+        switch self {
+        case .generalFailure, .commandNotSupported, .addressTypeNotSupported: true
+        case .notAllowed, .networkUnreachable, .hostUnreachable, .connectionRefused, .timeToLiveExpired: false
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .generalFailure: "general failure"
+        case .notAllowed: "not allowed by its rules"
+        case .networkUnreachable: "network unreachable"
+        case .hostUnreachable: "host unreachable"
+        case .connectionRefused: "connection refused"
+        case .timeToLiveExpired: "TTL expired"
+        case .commandNotSupported: "command not supported"
+        case .addressTypeNotSupported: "address type not supported"
+        }
+    }
+}

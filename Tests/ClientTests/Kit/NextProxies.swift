@@ -1,0 +1,106 @@
+import EventLoop
+import Foundation
+import Glibc
+import ProgramUnderTest
+import Testing
+
+/// Debian's Squid as a next proxy: plain and over TLS, with a user and a password or without.
+struct Squid: Sendable {
+    static let isInstalled = installed("squid") != nil && FileManager.default.fileExists(atPath: helper)
+    private static let helper = "/usr/lib/squid/basic_ncsa_auth"
+
+    let child: Child
+    let port: UInt16
+    let securePort: UInt16
+    private let log: String
+
+    /// - Parameters:
+    ///   - names: names that mean 127.0.0.1.
+    ///   - user: nil: everybody may use it.
+    static func start(
+        in place: Workplace, tls: (certificate: String, key: String), names: [String] = [],
+        user: (name: String, password: String)? = nil
+    ) async throws -> Squid {
+        // Squid has a user of its own if it is started by root.
+        try FileManager.default.setAttributes([.posixPermissions: 0o711], ofItemAtPath: place.directory)
+        let folder = try place.makeDirectory("squid")
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder)
+        try place.write("squid/hosts", names.map { "127.0.0.1 \($0)\n" }.joined().utf8)
+        var access = "http_access allow all"
+        if let user {
+            let made = try await place.run("htpasswd", ["-bcm", "\(folder)/users", user.name, user.password])
+            try #require(made.status == 0, "\(made)")
+            access = """
+                auth_param basic program \(helper) \(folder)/users
+                auth_param basic realm next
+                acl known proxy_auth REQUIRED
+                http_access allow known
+                http_access deny all
+                """
+        }
+        let (port, securePort) = (FreePort.take(), FreePort.take())
+        try place.write(
+            "squid/squid.conf",
+            """
+            http_port 127.0.0.1:\(port)
+            https_port 127.0.0.1:\(securePort) tls-cert=\(tls.certificate) tls-key=\(tls.key)
+            hosts_file \(folder)/hosts
+            pid_filename none
+            cache_log /dev/null
+            logformat asked %rm %ru %>Hs "%un"
+            access_log stdio:\(folder)/access.log asked
+            cache deny all
+            memory_cache_shared off
+            shutdown_lifetime 0 seconds
+            \(access)
+
+            """.utf8)
+        // The name is that of its shared memory.
+        let name = "larder\(port)"
+        let child = try await place.start(
+            "squid", ["-N", "-d1", "-n", name, "-f", "\(folder)/squid.conf"], lastSignal: "TERM")
+        try await eventually("squid is up; it said: \(child.errors)") {
+            if child.exitStatus != nil { throw Failure(description: "squid: \(child.errors)") }
+            return child.errors.contains("Accepting HTTPS")
+        }
+        for part in ["metadata", "queues", "readers"] { unsafe unlink("/dev/shm/\(name)-cf__\(part).shm") }
+        return Squid(child: child, port: port, securePort: securePort, log: "\(folder)/access.log")
+    }
+
+    /// What it was asked: method, target, status, user.
+    var asked: [String] { textOfFile(log).split(separator: "\n").map(String.init) }
+}
+
+/// Debian's Dante as a SOCKS5 proxy.
+struct Dante: Sendable {
+    static let isInstalled = installed("danted") != nil
+
+    let child: Child
+    let port: UInt16
+
+    /// - Parameter blockedPort: a port that its rules block.
+    static func start(in place: Workplace, blockedPort: UInt16) async throws -> Dante {
+        let port = FreePort.take()
+        let folder = try place.makeDirectory("dante")
+        try place.write(
+            "dante/danted.conf",
+            """
+            logoutput: stderr
+            internal: 127.0.0.1 port = \(port)
+            external: lo
+            clientmethod: none
+            socksmethod: none
+            client pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }
+            socks block { from: 127.0.0.0/8 to: 127.0.0.0/8 port = \(blockedPort) }
+            socks pass { from: 127.0.0.0/8 to: 0.0.0.0/0 log: connect }
+
+            """.utf8)
+        let child = try await place.start(
+            "danted", ["-f", "\(folder)/danted.conf", "-p", "\(folder)/pid"], lastSignal: "TERM")
+        try await eventually("danted is up; it said: \(child.errors)") {
+            if child.exitStatus != nil { throw Failure(description: "danted: \(child.errors)") }
+            return child.errors.contains("running")
+        }
+        return Dante(child: child, port: port)
+    }
+}

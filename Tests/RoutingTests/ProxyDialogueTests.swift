@@ -1,0 +1,185 @@
+import Message
+import Routing
+import Testing
+
+private let logIn = ProxyLogIn(user: Array("me".utf8), password: Array("secret".utf8))!
+private let name = Endpoint(host: "a.example", port: 443)
+
+struct DialogueRow: CustomTestStringConvertible, Sendable {
+    let testDescription: String
+    let destination: Endpoint
+    let logIn: ProxyLogIn?
+    /// What the proxy says, and what must follow.
+    let steps: [(bytes: [UInt8], step: DialogueStep)]
+
+    init(
+        _ name: String, to destination: Endpoint = name, logIn: ProxyLogIn? = nil,
+        _ steps: [(bytes: [UInt8], step: DialogueStep)]
+    ) {
+        testDescription = name
+        self.destination = destination
+        self.logIn = logIn
+        self.steps = steps
+    }
+
+    /// Runs the dialogue. The last answer comes byte by byte if `isSlow`.
+    func run(_ kind: NextProxy.Kind, isSlow: Bool) {
+        let proxy = NextProxy(Endpoint(host: "p", port: 1), kind, logIn: logIn)
+        var dialogue = ProxyDialogue(with: proxy, to: destination, limits: Limits())
+        for (bytes, expected) in steps {
+            var step = DialogueStep.wait
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                step = dialogue.on(isSlow ? [rest.removeFirst()] : Array(rest))
+                if !isSlow { break }
+                // What follows an answer would arrive in one read with it, or through the open tunnel.
+                if step != .wait { break }
+            }
+            if isSlow, case .open = expected {
+                #expect(step == .open(unread: []))
+            } else {
+                #expect(step == expected, "after \(bytes)")
+            }
+        }
+    }
+}
+
+@Suite("RFC 1928 and RFC 1929 Asking a SOCKS proxy") struct SocksTests {
+    private static let toName: [UInt8] = [5, 1, 0, 3, 9] + Array("a.example".utf8) + [1, 187]
+    private static let granted: [UInt8] = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+
+    static let rows = [
+        DialogueRow("a name is resolved by the proxy", [([5, 0], .send(toName)), (granted, .open(unread: []))]),
+        DialogueRow(
+            "an IPv4 address", to: Endpoint(host: "192.0.2.7", port: 80),
+            [([5, 0], .send([5, 1, 0, 1, 192, 0, 2, 7, 0, 80])), (granted, .open(unread: []))]),
+        DialogueRow(
+            "an IPv6 address", to: Endpoint(host: "2001:db8::1", port: 80),
+            [
+                ([5, 0], .send([5, 1, 0, 4, 0x20, 1, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 80])),
+                ([5, 0, 0, 4] + [UInt8](repeating: 0, count: 18), .open(unread: [])),
+            ]),
+        DialogueRow(
+            "the address of the reply may be a name",
+            [([5, 0], .send(toName)), ([5, 0, 0, 3, 2, 65, 66, 0, 80], .open(unread: []))]),
+        DialogueRow(
+            "what the server sends behind the reply belongs to the tunnel",
+            [([5, 0], .send(toName)), (granted + [83, 83, 72], .open(unread: [83, 83, 72]))]),
+        DialogueRow(
+            "user and password", logIn: logIn,
+            [
+                ([5, 2], .send([1, 2, 109, 101, 6] + Array("secret".utf8))), ([1, 0], .send(toName)),
+                (granted, .open(unread: [])),
+            ]),
+        DialogueRow(
+            "a proxy that does not want the password does not get it", logIn: logIn,
+            [([5, 0], .send(toName)), (granted, .open(unread: []))]),
+        DialogueRow(
+            "a wrong password", logIn: logIn,
+            [
+                ([5, 2], .send([1, 2, 109, 101, 6] + Array("secret".utf8))), ([1, 1], .fail(.logIn)),
+            ]),
+        DialogueRow("a proxy that wants what Larder does not have", [([5, 0xFF], .fail(.logIn))]),
+        DialogueRow("a method that was not offered", [([5, 2], .fail(.unintelligible))]),
+        DialogueRow("GSSAPI was not offered either", logIn: logIn, [([5, 1], .fail(.unintelligible))]),
+        DialogueRow("another version", [([4, 0], .fail(.unintelligible))]),
+        DialogueRow("an HTTP server", [(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), .fail(.unintelligible))]),
+        DialogueRow("a reply of another version", [([5, 0], .send(toName)), ([4, 0, 0], .fail(.unintelligible))]),
+        DialogueRow(
+            "an address of no known type", [([5, 0], .send(toName)), ([5, 0, 0, 9, 0], .fail(.unintelligible))]),
+        DialogueRow("a reply of no known meaning", [([5, 0], .send(toName)), ([5, 99], .fail(.unintelligible))]),
+    ]
+
+    @Test(arguments: rows, [false, true]) func `each answer leads to the step that follows it`(
+        _ row: DialogueRow, isSlow: Bool
+    ) { row.run(.socks5, isSlow: isSlow) }
+
+    @Test(arguments: 1...8 as ClosedRange<UInt8>)
+    func `each reason has its name, and needs no address behind it`(_ code: UInt8) throws {
+        let reply = try #require(SocksReply(rawValue: code))
+        DialogueRow("refused", [([5, 0], .send(Self.toName)), ([5, code], .fail(.socksRefused(reply)))])
+            .run(.socks5, isSlow: false)
+    }
+
+    @Test func `a password is offered only where there is one`() {
+        func begin(_ logIn: ProxyLogIn?) -> [UInt8] {
+            ProxyDialogue(with: NextProxy(name, .socks5, logIn: logIn), to: name, limits: Limits()).begin()
+        }
+        #expect(begin(nil) == [5, 1, 0])
+        #expect(begin(logIn) == [5, 2, 0, 2])
+    }
+}
+
+@Suite("RFC 9110 §9.3.6 Asking an HTTP proxy for a tunnel") struct ConnectTests {
+    private static func row(
+        _ name: String, _ text: String, _ step: DialogueStep, logIn: ProxyLogIn? = nil
+    ) -> DialogueRow { DialogueRow(name, logIn: logIn, [(Array(text.utf8), step)]) }
+
+    static let rows = [
+        row("200 opens it", "HTTP/1.1 200 Connection established\r\n\r\n", .open(unread: [])),
+        row("any 2xx opens it", "HTTP/1.0 204 x\r\n\r\n", .open(unread: [])),
+        row(
+            "what says how long a body is has no meaning", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nSSH",
+            .open(unread: Array("SSH".utf8))),
+        row("interim responses are passed over", "HTTP/1.1 102 x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", .open(unread: [])),
+        row("407", "HTTP/1.1 407 x\r\nProxy-Authenticate: Basic realm=a\r\n\r\n", .fail(.logIn)),
+        row("407 to a password", "HTTP/1.1 407 x\r\nContent-Length: 0\r\n\r\n", .fail(.logIn), logIn: logIn),
+        row("403", "HTTP/1.1 403 Forbidden\r\n\r\n", .fail(.refused(status: 403))),
+        row("502 with a page", "HTTP/1.1 502 x\r\nContent-Length: 2\r\n\r\nno", .fail(.refused(status: 502))),
+        row("a redirect is a refusal", "HTTP/1.1 302 x\r\nLocation: /\r\n\r\n", .fail(.refused(status: 302))),
+        row("101 was not asked for", "HTTP/1.1 101 x\r\nUpgrade: a\r\n\r\n", .fail(.unintelligible)),
+        row("no HTTP at all", "SSH-2.0-OpenSSH_9.2\r\n", .fail(.unintelligible)),
+        row("a head that does not end", "HTTP/1.1 200 OK\r\nA: ", .wait),
+    ]
+
+    @Test(arguments: rows, [false, true]) func `each answer leads to its step`(_ row: DialogueRow, isSlow: Bool) {
+        row.run(.http, isSlow: isSlow)
+    }
+
+    @Test func `a head has a limit, and so have interim responses`() {
+        var limits = Limits()
+        limits.interimResponsesMax = 2
+        func step(_ text: String) -> DialogueStep {
+            var dialogue = ConnectDialogue(to: name, logIn: nil, limits: limits)
+            return dialogue.on(Array(text.utf8))
+        }
+        let interim = "HTTP/1.1 103 x\r\n\r\n"
+        #expect(step(interim + interim) == .wait)
+        #expect(step(interim + interim + interim) == .fail(.unintelligible))
+        let long = "HTTP/1.1 200 OK\r\nA: " + String(repeating: "a", count: limits.headBytesMax)
+        #expect(step(long) == .fail(.unintelligible))
+    }
+
+    static let heads: [(Endpoint, ProxyLogIn?, String)] = [
+        (name, nil, "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n"),
+        (Endpoint(host: "::1", port: 22), nil, "CONNECT [::1]:22 HTTP/1.1\r\nHost: [::1]:22\r\n\r\n"),
+        (
+            name, logIn,
+            "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n"
+        ),
+    ]
+    @Test(arguments: heads) func `the request names host and port twice, and the user if there is one`(
+        destination: Endpoint, logIn: ProxyLogIn?, head: String
+    ) {
+        let dialogue = ProxyDialogue(with: NextProxy(name, .http, logIn: logIn), to: destination, limits: Limits())
+        #expect(String(decoding: dialogue.begin(), as: UTF8.self) == head)
+    }
+}
+
+@Suite("Users and passwords for next proxies") struct ProxyLogInTests {
+    static let refused: [(String, String)] = [
+        ("", "a"), ("a:b", "c"), ("a\r\nX: y", "c"), ("a", "b\nc"), ("a", "b\0"),
+        (String(repeating: "a", count: 256), "b"),
+        ("a", String(repeating: "b", count: 256)),
+    ]
+    @Test(arguments: refused) func `what cannot be sent is refused`(user: String, password: String) {
+        #expect(ProxyLogIn(user: Array(user.utf8), password: Array(password.utf8)) == nil)
+    }
+
+    @Test func `a description shows no password`() {
+        let proxy = NextProxy(Endpoint(host: "p", port: 3128), .https, logIn: logIn)
+        #expect("\(proxy)" == "https://p:3128")
+        #expect("\(Route.proxy(proxy))" == "https://p:3128")
+        #expect(!"\(logIn)".contains("secret"))
+    }
+}

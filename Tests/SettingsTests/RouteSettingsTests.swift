@@ -1,0 +1,108 @@
+import Routing
+import Rules
+import Settings
+import Testing
+
+@Suite("routes") struct RouteSettingsTests {
+    @Test func `a rule has its conditions, its routes and its order`() throws {
+        let configuration = try loaded(
+            """
+            routes:
+              - { match: { host: "*.corp.example", port: 80, method: GET, path: /a/*, client: 10.0.0.0/8, user: me }, via: direct }
+              - match: { host: [ a.example, b.example ] }
+                via: [ "http://one.example:3128", "https://two.example:3129/", "socks5://[2001:db8::1]:1080", direct ]
+              - { via: [ "http://One.Example.:1", "HTTP://two:2" ], choose: hash }
+            """)
+        let routes = configuration.routes
+        #expect(routes.map(\.number) == [1, 2, 3])
+        #expect(routes.map(\.line) == [2, 3, 5])
+        #expect(routes[0].routes == [.direct])
+        #expect(
+            routes[0].conditions.description
+                == "host *.corp.example; port 80; method GET; path /a/*; user me; client 10.0.0.0/8")
+        #expect(
+            routes[1].routes.map { "\($0)" } == [
+                "http://one.example:3128", "https://two.example:3129", "socks5://[2001:db8::1]:1080", "direct",
+            ])
+        #expect(routes[2].routes.map { "\($0)" } == ["http://one.example:1", "http://two:2"])
+        #expect(routes.map(\.choice) == [.order, .order, .hash])
+    }
+
+    static let users: [(url: String, user: String, password: String)] = [
+        ("http://me:secret@p:1", "me", "secret"), ("socks5://me@p:1", "me", ""),
+        ("http://CORP%5Cme:p%40ss%3a%25@p:1", "CORP\\me", "p@ss:%"), ("http://me:a:b@p:1", "me", "a:b"),
+    ]
+    @Test(arguments: users) func `a URL has the user and the password, percent-encoded`(
+        url: String, user: String, password: String
+    ) throws {
+        let configuration = try loaded("routes: [ { via: \"\(url)\" } ]")
+        guard case .proxy(let proxy) = configuration.routes[0].routes[0] else { throw CancellationError() }
+        #expect(proxy.logIn == ProxyLogIn(user: Array(user.utf8), password: Array(password.utf8)))
+    }
+
+    static let mistakes: [(text: String, error: String)] = [
+        ("- { match: { host: a.example } }", "2: routes[1]: via is missing"),
+        ("- { via: [] }", "2: routes[1].via: found an empty list; leave the key out instead"),
+        ("- { via: dirct }", "2: routes[1].via: found \"dirct\", expected \(way); did you mean direct?"),
+        (
+            "- { via: \"proxy:3128\" }",
+            "2: routes[1].via: found \"proxy:3128\", expected \(way); did you mean http://proxy:3128?"
+        ),
+        (
+            "- { via: \"http://proxy\" }",
+            "2: routes[1].via: found \"http://proxy\", expected \(way); name the port, http://proxy:3128"
+        ),
+        (
+            "- { via: \"htp://proxy:1\" }",
+            "2: routes[1].via: found \"htp://proxy:1\", expected \(way); did you mean http://?"
+        ),
+        (
+            "- { via: \"socks5h://proxy:1\" }",
+            "2: routes[1].via: found \"socks5h://proxy:1\", expected \(way); socks5:// is known, and lets the proxy resolve names"
+        ),
+        (
+            "- { via: \"http://proxy:1/a\" }",
+            "2: routes[1].via: found \"http://proxy:1/a\", expected \(way); a proxy has no path"
+        ),
+        (
+            "- { via: \"http://proxy:0\" }",
+            "2: routes[1].via: found \"http://proxy:0\", expected \(way); name the port, http://proxy:0:3128"
+        ),
+        ("- { via: [ direct, direct ] }", "2: routes[1].via: the same route twice"),
+        ("- { via: [ \"http://a:1\", \"http://a:1/\" ] }", "2: routes[1].via: the same route twice"),
+        (
+            "- { via: [ \"http://a:1\", direct ], choose: hash }",
+            "2: routes[1].choose: hash chooses among several proxies; name them in via, or leave choose out"
+        ),
+        ("- { via: direct, choose: random }", "2: routes[1].choose: found \"random\", expected order or hash"),
+        (
+            "- { via: direct, match: { address: 10.0.0.0/8 } }",
+            "2: routes[1].match.address: a route has no address: a next proxy resolves the host itself; use host"
+        ),
+        (
+            "- { via: direct, match: { type: text/html } }",
+            "2: routes[1].match.type: a route has no type: it is taken before there is a response; use path"
+        ),
+        ("- { via: direct, credentials: x }", "2: routes[1].credentials: unknown key; known are match, via, choose"),
+    ]
+    private static let way = "direct, or a proxy such as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"
+
+    @Test(arguments: mistakes) func `a mistake names its place, what is allowed, and what is near`(
+        text: String, error: String
+    ) throws {
+        let result = try load("routes:\n  \(text)\n")
+        #expect(result.errors.map(\.description) == ["larder.yaml:\(error)"])
+    }
+
+    @Test func `a message never shows the password of a URL`() throws {
+        for url in [
+            "http://me:hidden@proxy", "http://me:hid%zden@proxy:1", "htp://me:hidden@proxy:1", "me:hidden@proxy:1",
+        ] {
+            let messages = try load("routes: [ { via: \"\(url)\" } ]").errors.map(\.description)
+            #expect(messages.count == 1)
+            #expect(!messages.contains { $0.contains("hid") }, "\(messages)")
+        }
+        let shown = try? loaded("routes: [ { via: \"http://me:hidden@proxy:1\" } ]").routes.description
+        #expect(shown?.contains("hidden") == false, "\(shown ?? "nothing")")
+    }
+}

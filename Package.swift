@@ -60,6 +60,7 @@ let package = Package(
         .target(name: "Framing", dependencies: ["Message"], swiftSettings: parserSettings),
         .target(name: "JSON", dependencies: ["Message"], swiftSettings: parserSettings),
         .target(name: "Releases", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
+        .target(name: "Credentials", dependencies: ["Message"], swiftSettings: parserSettings),
         core("Rules", ["Message"]),
         core("Caching", ["Message", "Rules", "Releases"]),
         core("Access", ["Message", "Rules"]),
@@ -116,6 +117,7 @@ let package = Package(
         tests("FramingTests", ["Framing", "Message"]),
         tests("JSONTests", ["JSON"]),
         tests("ReleasesTests", ["Releases", "Message"]),
+        tests("CredentialsTests", ["Credentials", "Message", "TLS"]),
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Releases", "Rules", "Message"]),
         tests("InterceptionTests", ["Interception", "Transaction", "Framing", "Rules", "Message"]),
@@ -173,6 +175,7 @@ if isFuzzing {
         fuzzTarget("FuzzClientHello"),
         fuzzTarget("FuzzPathPattern", of: ["Rules"]),
         fuzzTarget("FuzzReleaseIndex", of: ["Releases", "Message"]),
+        fuzzTarget("FuzzChallenges", of: ["Credentials"]),
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
     ]

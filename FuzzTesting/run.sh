@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -32,6 +32,7 @@ seed FuzzReleaseIndex npm '0{"versions":{"1.0.0":{},"2.0.0":{}},"time":{"2.0.0":
 seed FuzzReleaseIndex python '1{"files":[{"filename":"a-1.0.zip","upload-time":"2999-01-01T00:00:00Z"}],"versions":["1.0"]}'
 seed FuzzReleaseIndex integrity '0{"versions":{"1.0.0":{"dist":{"tarball":"/a.tgz","integrity":"sha1-AA== sha512-H0D8ktokFpR1CXnubPWC8tXX0o4YM13gWrxU0FYOD1MChgxlK/CNVgJSql50IQVG82n7u86MEs/HlXsmUv6adQ=="}}}}'
 seed FuzzReleaseIndex page '1<a href="../a?b&amp;c#sha256=ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb">'
+seed FuzzChallenges several 'Digest realm="a, b", nonce="n", algorithm=SHA-256, qop="auth,auth-int" , ,Basic realm="\\"x"\nNegotiate YQ==\nNTLM'
 # Way, then what it makes a head part of: see FuzzDiskRecord.swift.
 seed FuzzDiskRecord object '\002\001\001\000\003\001abc\000\000\000\000\000\000\000\000\310\000\001a\001\000\000\000\003tagHEAD'
 seed FuzzDiskRecord large '\002\003\002\000\003\001abc\000\000\000\000\000\000\000\000\310\000\000\000\000\000\000HEAD'

@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -33,6 +33,8 @@ seed FuzzReleaseIndex python '1{"files":[{"filename":"a-1.0.zip","upload-time":"
 seed FuzzReleaseIndex integrity '0{"versions":{"1.0.0":{"dist":{"tarball":"/a.tgz","integrity":"sha1-AA== sha512-H0D8ktokFpR1CXnubPWC8tXX0o4YM13gWrxU0FYOD1MChgxlK/CNVgJSql50IQVG82n7u86MEs/HlXsmUv6adQ=="}}}}'
 seed FuzzReleaseIndex page '1<a href="../a?b&amp;c#sha256=ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb">'
 seed FuzzChallenges several 'Digest realm="a, b", nonce="n", algorithm=SHA-256, qop="auth,auth-int" , ,Basic realm="\\"x"\nNegotiate YQ==\nNTLM'
+seed FuzzNTLM example 'NTLMSSP\000\002\000\000\000\014\000\014\000\070\000\000\000\063\202\212\342\001#Eg\211\253\315\357\000\000\000\000\000\000\000\000$\000$\000D\000\000\000\006\000p\027\000\000\000\017S\000e\000r\000v\000e\000r\000\002\000\014\000D\000o\000m\000a\000i\000n\000\001\000\014\000S\000e\000r\000v\000e\000r\000\000\000\000\000'
+seed FuzzNTLM time 'NTLMSSP\000\002\000\000\000\000\000\000\000\000\000\000\000\063\202\212\342\001#Eg\211\253\315\357\000\000\000\000\000\000\000\000\030\000\030\000\060\000\000\000\007\000\010\000\000\021"\063DUfw\006\000\004\000\001\000\000\000\000\000\000\000'
 # Way, then what it makes a head part of: see FuzzDiskRecord.swift.
 seed FuzzDiskRecord object '\002\001\001\000\003\001abc\000\000\000\000\000\000\000\000\310\000\001a\001\000\000\000\003tagHEAD'
 seed FuzzDiskRecord large '\002\003\002\000\003\001abc\000\000\000\000\000\000\000\000\310\000\000\000\000\000\000HEAD'

@@ -81,6 +81,7 @@ let package = Package(
         // What stands between the two; another engine has a target like this.
         edge("DiskTier", ["Disk", "Storage"]),
         edge("Passwords", ["CCrypt"]),
+        edge("Secrets", ["CLarder"]),
         edge("YAML", ["CYAML"]),
 
         .target(
@@ -134,6 +135,7 @@ let package = Package(
         tests(
             "SettingsTests",
             ["Settings", "Routing", "Interception", "Access", "Caching", "Releases", "Rules", "Message", "YAML"]),
+        tests("SecretsTests", ["Secrets", "CLarder"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop"]),
         tests("DiskTests", ["Disk", "DiskTools", "EventLoop"]),

@@ -1,14 +1,19 @@
 #define _GNU_SOURCE
 #include "clarder_programs.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/timex.h>
+#include <unistd.h>
 
 int clarder_spawn_in_directory(void *actions, const char *directory) {
     return posix_spawn_file_actions_addchdir_np(actions, directory);
 }
+
+int clarder_pipe_for_program(int ends[2]) { return pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno; }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
     (void)status, (void)kind, (void)place;

@@ -61,7 +61,7 @@ enum Rooms {
         "Interception", "Settings", "ClientSetup", "Credentials",
     ]
     static let edge: Set<String> = [
-        "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "YAML",
+        "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Secrets", "YAML",
     ]
     static let drivers: Set<String> = ["Server", "Admin", "larder"]
 }

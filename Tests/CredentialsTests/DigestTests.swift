@@ -148,6 +148,13 @@ struct DigestTests {
         #expect(Self.parameters(sent)["response"] == (try hash("\(hash(#"u"v:a"b\:p"#)):n:\(hash("GET:/"))")))
     }
 
+    /// Servers that do not announce UTF-8 do not know `username*` either.
+    @Test func `without charset, a name beyond ASCII is sent as its bytes`() throws {
+        var session = try Self.session("Digest realm=r, nonce=n", user: "Jäsøn", password: "p")
+        let sent = try session.authorization(for: Self.get("/"), clientNonce: [0x61], using: OpenSSLHashing())
+        #expect(text(sent.value).hasPrefix(#"Digest username="Jäsøn", realm="r""#))
+    }
+
     @Test func `a hash that the installation lacks is an error, and costs no use of the nonce`() throws {
         struct NoHashing: Hashing {
             func hash(_ algorithm: HashAlgorithm, _ bytes: [UInt8]) throws(HashUnavailable) -> [UInt8] {

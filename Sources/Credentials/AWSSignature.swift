@@ -11,7 +11,14 @@ package struct AWSCredential: Sendable {
 
     package init(
         accessKeyID: String, secretAccessKey: Secret, sessionToken: Secret? = nil, region: String, service: String
-    ) {
+    ) throws(CredentialFault) {
+        for part in [accessKeyID, region, service] {
+            let isValid = part.utf8.allSatisfy { isVchar($0) && !"/,=".utf8.contains($0) }
+            guard isValid, !part.isEmpty else { throw .keyIsMalformed }
+        }
+        if let token = sessionToken?.bytes {
+            guard !token.isEmpty, token.allSatisfy(isVchar) else { throw .sessionTokenIsMalformed }
+        }
         self.accessKeyID = accessKeyID
         self.secretAccessKey = secretAccessKey
         self.sessionToken = sessionToken

@@ -19,7 +19,9 @@ package struct DigestSession: Sendable {
     /// For `-sess`: the first client nonce since the challenge (§3.4.2).
     private var sessionNonce: [UInt8]?
 
-    package init(_ challenge: DigestChallenge, user: String, password: Secret) {
+    /// - Parameter user: without control characters: it may go out as it is.
+    package init(_ challenge: DigestChallenge, user: String, password: Secret) throws(CredentialFault) {
+        guard !user.utf8.contains(where: isControl) else { throw .userHasControlCharacter }
         self.user = Array(user.utf8)
         self.password = password
         self.challenge = challenge

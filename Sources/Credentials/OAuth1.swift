@@ -22,7 +22,8 @@ package struct OAuth1: Sendable {
     package init(
         consumerKey: String, consumerSecret: Secret, token: String? = nil, tokenSecret: Secret = Secret(""),
         method: SignatureMethod = .hmacSHA1, realm: String? = nil
-    ) {
+    ) throws(CredentialFault) {
+        guard realm?.utf8.contains(where: isControl) != true else { throw .realmHasControlCharacter }
         self.consumerKey = consumerKey
         self.consumerSecret = consumerSecret
         self.token = token

@@ -1,17 +1,5 @@
 import Message
 
-/// Why a user, a password or a token cannot be sent. It is a mistake of the configuration.
-package enum CredentialFault: Error, Equatable, CaseIterable, Sendable {
-    /// Basic ends the user at the first colon (RFC 7617 §2).
-    case userHasColon
-    /// A control character in the user (RFC 7617 §2).
-    case userHasControlCharacter
-    /// A control character in the password (RFC 7617 §2).
-    case passwordHasControlCharacter
-    /// A token of Bearer is a token68 (RFC 6750 §2.1).
-    case tokenIsNoToken68
-}
-
 /// The value of `Authorization` or `Proxy-Authorization` for Basic (RFC 7617 §2), in UTF-8 (§2.1).
 ///
 /// - Parameters:
@@ -28,6 +16,3 @@ package func bearerAuthorization(token: Secret) throws(CredentialFault) -> Secre
     guard isToken68(token.bytes) else { throw .tokenIsNoToken68 }
     return Secret(Array("Bearer ".utf8) + token.bytes)
 }
-
-/// `CTL` (RFC 5234 appendix B.1).
-private func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }

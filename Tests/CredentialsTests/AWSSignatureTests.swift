@@ -40,8 +40,8 @@ struct AWSSignatureTests {
             .map { "\($0.name): \(text($0.value.bytes))" }
     }
 
-    private static func objectStore(token: String? = nil) -> AWSCredential {
-        AWSCredential(
+    private static func objectStore(token: String? = nil) throws -> AWSCredential {
+        try AWSCredential(
             accessKeyID: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: Secret("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
             sessionToken: token.map { Secret($0) }, region: "us-east-1", service: "s3")
     }
@@ -77,13 +77,13 @@ struct AWSSignatureTests {
             ], "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"),
     ]
     @Test(arguments: objects) func `requests to object stores`(_ row: Row) throws {
-        let fields = try Self.sign(row, Self.objectStore(), "examplebucket.s3.amazonaws.com", at: Self.objectTime)
+        let fields = try Self.sign(row, try Self.objectStore(), "examplebucket.s3.amazonaws.com", at: Self.objectTime)
         #expect(fields.last?.hasSuffix("Signature=\(row.signature)") == true, "\(fields)")
     }
 
     @Test func `the fields of a signed request`() throws {
         let fields = try Self.sign(
-            Self.objects[0], Self.objectStore(), "examplebucket.s3.amazonaws.com", at: Self.objectTime)
+            Self.objects[0], try Self.objectStore(), "examplebucket.s3.amazonaws.com", at: Self.objectTime)
         #expect(
             fields == [
                 "x-amz-date: 20130524T000000Z",
@@ -100,7 +100,7 @@ struct AWSSignatureTests {
     @Test func `a session token is signed, and a body that is not`() throws {
         let row = Row("", "PUT /a%20b/%c3%bc~", payload: .unsigned, "")
         let fields = try Self.sign(
-            row, Self.objectStore(token: "TOKEN/+="), "examplebucket.s3.amazonaws.com", at: Self.objectTime)
+            row, try Self.objectStore(token: "TOKEN/+="), "examplebucket.s3.amazonaws.com", at: Self.objectTime)
         #expect(fields[1] == "x-amz-content-sha256: UNSIGNED-PAYLOAD")
         #expect(fields[2] == "x-amz-security-token: TOKEN/+=")
         #expect(fields[3].contains("SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token, "))
@@ -109,7 +109,7 @@ struct AWSSignatureTests {
 
     @Test func `paths of object stores are names: nothing is removed from them`() throws {
         func signature(_ path: String) throws -> String? {
-            try Self.sign(Row("", path, ""), Self.objectStore(), "b.test", at: Self.objectTime).last
+            try Self.sign(Row("", path, ""), try Self.objectStore(), "b.test", at: Self.objectTime).last
         }
         #expect(try signature("/a//b/../c") != signature("/a/c"))
         #expect(try signature("/a//b") != signature("/a/b"))
@@ -153,7 +153,7 @@ struct AWSSignatureTests {
             "39e28aab0c7e78e91f7e0dab6909ef05fbbb8650605ee5c1567e8815b2baed08"),
     ]
     @Test(arguments: services) func `requests to other services`(_ row: Row) throws {
-        let credential = AWSCredential(
+        let credential = try AWSCredential(
             accessKeyID: "AKIDEXAMPLE", secretAccessKey: Secret("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
             region: "us-east-1", service: "service")
         let fields = try Self.sign(row, credential, "example.amazonaws.com", at: Self.suiteTime)
@@ -162,7 +162,7 @@ struct AWSSignatureTests {
     }
 
     @Test func `the ListUsers example of the IAM documentation`() throws {
-        let credential = AWSCredential(
+        let credential = try AWSCredential(
             accessKeyID: "AKIDEXAMPLE", secretAccessKey: Secret("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
             region: "us-east-1", service: "iam")
         let row = Row(
@@ -182,5 +182,21 @@ struct AWSSignatureTests {
     ]
     @Test(arguments: names) func `a signature covers what no one on the way may change`(_ row: (String, Bool)) {
         #expect(AWSCredential.mustSign(Array(row.0.utf8)) == row.1)
+    }
+
+    static let malformed: [(key: String, region: String, service: String, token: String?, CredentialFault)] = [
+        ("a/b", "r", "s", nil, .keyIsMalformed), ("a,b", "r", "s", nil, .keyIsMalformed),
+        ("", "r", "s", nil, .keyIsMalformed), ("a", "r=", "s", nil, .keyIsMalformed),
+        ("a", "r", "s\r\nX: y", nil, .keyIsMalformed), ("a", "r", "ü", nil, .keyIsMalformed),
+        ("a", "r", "s", "", .sessionTokenIsMalformed), ("a", "r", "s", "a\nb", .sessionTokenIsMalformed),
+    ]
+    @Test(arguments: malformed) func `what would end its place in the field is refused`(
+        _ row: (key: String, region: String, service: String, token: String?, CredentialFault)
+    ) {
+        #expect(throws: row.4) {
+            try AWSCredential(
+                accessKeyID: row.key, secretAccessKey: Secret("s"), sessionToken: row.token.map { Secret($0) },
+                region: row.region, service: row.service)
+        }
     }
 }

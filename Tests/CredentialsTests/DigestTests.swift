@@ -10,7 +10,7 @@ struct DigestTests {
         _ challenge: String, user: String = "Mufasa", password: String = "Circle of Life"
     ) throws -> DigestSession {
         let challenge = try #require(DigestChallenge(challenges(challenge)[0]))
-        return DigestSession(challenge, user: user, password: Secret(password))
+        return try DigestSession(challenge, user: user, password: Secret(password))
     }
 
     static func get(_ uri: String = "/dir/index.html", body: DigestBody = .unknown) -> DigestRequest {
@@ -138,6 +138,12 @@ struct DigestTests {
         let claim = try #require(AuthenticationInfo(Array("qop=auth-int, rspauth=\"00\"".utf8)[...]))
         #expect(try same.proof(in: claim, using: OpenSSLHashing()) == .needsBody)
         #expect(try same.proof(in: claim, body: .empty, using: OpenSSLHashing()) == .wrong)
+    }
+
+    @Test(arguments: ["a\r\nX: y", "\u{7F}"]) func `a user with control characters is refused`(_ user: String) {
+        #expect(throws: CredentialFault.userHasControlCharacter) {
+            try Self.session("Digest realm=r, nonce=n", user: user)
+        }
     }
 
     @Test func `a quoted-string is escaped, and hashed without its escapes`() throws {

@@ -42,46 +42,47 @@ struct OAuth1Tests {
     }
 
     /// The three requests of §1.2, and that of §3.4.1.1 with the secrets of §3.1 (erratum 2550).
-    static let signatures: [(method: String, target: String, OAuth1, KeyValuePairs<String, String>, expected: String)] =
-        [
-            (
-                "POST", "https://photos.example.net/initiate",
-                OAuth1(consumerKey: "dpf43f3p2l4k3l03", consumerSecret: Secret("kd94hf93k423kf44")),
-                [
-                    "oauth_consumer_key": "dpf43f3p2l4k3l03", "oauth_signature_method": "HMAC-SHA1",
-                    "oauth_timestamp": "137131200", "oauth_nonce": "wIjqoS",
-                    "oauth_callback": "http://printer.example.com/ready",
-                ], "74KNZJeDHnMBp0EMJ9ZHt/XKycU="
-            ),
-            (
-                "POST", "https://photos.example.net/token",
-                OAuth1(
-                    consumerKey: "dpf43f3p2l4k3l03", consumerSecret: Secret("kd94hf93k423kf44"),
-                    token: "hh5s93j4hdidpola",
-                    tokenSecret: Secret("hdhd0244k9j7ao03")),
-                [
-                    "oauth_consumer_key": "dpf43f3p2l4k3l03", "oauth_token": "hh5s93j4hdidpola",
-                    "oauth_signature_method": "HMAC-SHA1", "oauth_timestamp": "137131201", "oauth_nonce": "walatlh",
-                    "oauth_verifier": "hfdp7dh39dks9884",
-                ], "gKgrFCywp7rO0OXSjdot/IHF7IU="
-            ),
-            (
-                "POST", "http://example.com/request?b5=%3D%253D&a3=a&c%40=&a2=r%20b&c2&a3=2+q",
-                OAuth1(
-                    consumerKey: "", consumerSecret: Secret("j49sk3j29djd"), token: "",
-                    tokenSecret: Secret("dh893hdasih9")), oauth, "r6/TJjbCOr97/+UU0NsvSne7s5g="
-            ),
-        ]
-    @Test(arguments: signatures) func `signatures of the examples`(
-        _ row: (method: String, target: String, OAuth1, KeyValuePairs<String, String>, expected: String)
-    ) throws {
-        let signature = try row.2.signature(
-            of: Array(row.method.utf8), Self.target(row.target), Self.parameters(row.3), using: OpenSSLHashing())
-        #expect(text(signature) == row.expected)
+    struct SignedExample: Sendable {
+        let method: String
+        let target: String
+        let consumerSecret: String
+        let tokenSecret: String
+        let parameters: KeyValuePairs<String, String>
+        let signature: String
+    }
+    static let signatures = [
+        SignedExample(
+            method: "POST", target: "https://photos.example.net/initiate", consumerSecret: "kd94hf93k423kf44",
+            tokenSecret: "",
+            parameters: [
+                "oauth_consumer_key": "dpf43f3p2l4k3l03", "oauth_signature_method": "HMAC-SHA1",
+                "oauth_timestamp": "137131200", "oauth_nonce": "wIjqoS",
+                "oauth_callback": "http://printer.example.com/ready",
+            ], signature: "74KNZJeDHnMBp0EMJ9ZHt/XKycU="),
+        SignedExample(
+            method: "POST", target: "https://photos.example.net/token", consumerSecret: "kd94hf93k423kf44",
+            tokenSecret: "hdhd0244k9j7ao03",
+            parameters: [
+                "oauth_consumer_key": "dpf43f3p2l4k3l03", "oauth_token": "hh5s93j4hdidpola",
+                "oauth_signature_method": "HMAC-SHA1", "oauth_timestamp": "137131201", "oauth_nonce": "walatlh",
+                "oauth_verifier": "hfdp7dh39dks9884",
+            ], signature: "gKgrFCywp7rO0OXSjdot/IHF7IU="),
+        SignedExample(
+            method: "POST", target: "http://example.com/request?b5=%3D%253D&a3=a&c%40=&a2=r%20b&c2&a3=2+q",
+            consumerSecret: "j49sk3j29djd", tokenSecret: "dh893hdasih9", parameters: oauth,
+            signature: "r6/TJjbCOr97/+UU0NsvSne7s5g="),
+    ]
+    @Test(arguments: signatures) func `signatures of the examples`(_ row: SignedExample) throws {
+        let credential = try OAuth1(
+            consumerKey: "", consumerSecret: Secret(row.consumerSecret), tokenSecret: Secret(row.tokenSecret))
+        let signature = try credential.signature(
+            of: Array(row.method.utf8), Self.target(row.target), Self.parameters(row.parameters),
+            using: OpenSSLHashing())
+        #expect(text(signature) == row.signature)
     }
 
-    private static func photos(_ method: OAuth1.SignatureMethod, realm: String? = nil) -> OAuth1 {
-        OAuth1(
+    private static func photos(_ method: OAuth1.SignatureMethod, realm: String? = nil) throws -> OAuth1 {
+        try OAuth1(
             consumerKey: "dpf43f3p2l4k3l03", consumerSecret: Secret("kd94hf93k423kf44"), token: "nnch734d00sl2jdk",
             tokenSecret: Secret("pfkkdhi9sl3r4s00"), method: method, realm: realm)
     }
@@ -97,7 +98,7 @@ struct OAuth1Tests {
 
     @Test func `the authorization of the last request of §1.2`() throws {
         let value = try Self.authorization(
-            Self.photos(.hmacSHA1, realm: "Photos"),
+            try Self.photos(.hmacSHA1, realm: "Photos"),
             "http://photos.example.net/photos?file=vacation.jpg&size=original")
         #expect(
             value == """
@@ -110,14 +111,14 @@ struct OAuth1Tests {
     /// Computed with Python's hmac.
     @Test func `HMAC-SHA256 signs the same base string but for its name`() throws {
         let value = try Self.authorization(
-            Self.photos(.hmacSHA256), "http://photos.example.net/photos?file=vacation.jpg&size=original")
+            try Self.photos(.hmacSHA256), "http://photos.example.net/photos?file=vacation.jpg&size=original")
         #expect(value.hasPrefix("OAuth oauth_consumer_key="))
         #expect(value.contains(#"oauth_signature_method="HMAC-SHA256""#))
         #expect(value.hasSuffix(#"oauth_signature="HtMwoX2zenlFjgGg%2FSNEoKEQmL7CzxYFEKzs7er044Y%3D""#))
     }
 
     @Test func `parameters of the query and of a form are signed alike`() throws {
-        let credential = Self.photos(.hmacSHA1)
+        let credential = try Self.photos(.hmacSHA1)
         let inQuery = try Self.authorization(credential, "http://a.test/?a=b&c=d+e")
         #expect(try Self.authorization(credential, "http://a.test/?c=d%20e", form: "a=b") == inQuery)
         #expect(try Self.authorization(credential, "http://a.test/?c=d%20e") != inQuery)
@@ -125,7 +126,11 @@ struct OAuth1Tests {
 
     @Test func `without a token there is no oauth_token`() throws {
         let value = try Self.authorization(
-            OAuth1(consumerKey: "a b", consumerSecret: Secret("s")), "http://a.test/")
+            try OAuth1(consumerKey: "a b", consumerSecret: Secret("s")), "http://a.test/")
         #expect(value.hasPrefix(#"OAuth oauth_consumer_key="a%20b", oauth_signature_method"#))
+    }
+
+    @Test func `a realm with control characters is refused`() {
+        #expect(throws: CredentialFault.realmHasControlCharacter) { try Self.photos(.hmacSHA1, realm: "a\r\nX: y") }
     }
 }

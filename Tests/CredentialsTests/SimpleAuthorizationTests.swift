@@ -33,4 +33,8 @@ struct SimpleAuthorizationTests {
         }
         #expect(result == row.expected)
     }
+
+    @Test func `every fault has a text of its own`() {
+        #expect(Set(CredentialFault.allCases.map(\.text)).count == CredentialFault.allCases.count)
+    }
 }

@@ -114,6 +114,8 @@ struct AWSSignatureTests {
         #expect(try signature("/a//b/../c") != signature("/a/c"))
         #expect(try signature("/a//b") != signature("/a/b"))
         #expect(try signature("/a%2Fb") == signature("/a/b"))
+        #expect(try signature("/a+b") == signature("/a%2Bb"))
+        #expect(try signature("/a+b") != signature("/a%20b"))
         #expect(try signature("/a?b=c+d") == signature("/a?b=c%20d"))
         #expect(try signature("/a?b&c=") == signature("/a?c&b"))
     }

@@ -32,24 +32,29 @@ struct SecretReadingTests {
 
     private static func text(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
 
+    private static func setTime(of path: String, _ seconds: Int, _ nanoseconds: Int) throws {
+        let time = timespec(tv_sec: seconds, tv_nsec: nanoseconds)
+        try #require(unsafe utimensat(AT_FDCWD, path, [time, time], 0) == 0)
+    }
+
     @Test func `a file is read again only after it changed`() throws {
         let directory = try Directory()
         var file = SecretFile(path: try directory.write("one\nmore", to: "secret"), bytesMax: 100)
+        try Self.setTime(of: file.path, 1, 1)
         #expect(try Self.text(file.readIfChanged()) == "one\n")
         #expect(try file.readIfChanged() == nil)
-        // Another length.
-        _ = try directory.write("three", to: "secret")
-        #expect(try Self.text(file.readIfChanged()) == "three")
-        // Another time, at the same length.
-        _ = try directory.write("seven", to: "secret")
-        var times = [timespec(tv_sec: 1, tv_nsec: 1), timespec(tv_sec: 1, tv_nsec: 1)]
-        try #require(unsafe utimensat(AT_FDCWD, file.path, &times, 0) == 0)
-        #expect(try Self.text(file.readIfChanged()) == "seven")
-        // Another inode, at the same length and time, as when a file is replaced.
-        let other = try directory.write("eight", to: "other")
-        try #require(unsafe utimensat(AT_FDCWD, other, &times, 0) == 0)
+        // Each change alone: the size, a second, a nanosecond.
+        for (text, seconds, nanoseconds) in [("three", 1, 1), ("seven", 2, 1), ("eight", 2, 2)] {
+            _ = try directory.write(text, to: "secret")
+            try Self.setTime(of: file.path, seconds, nanoseconds)
+            #expect(try Self.text(file.readIfChanged()) == text)
+            #expect(try file.readIfChanged() == nil)
+        }
+        // The inode, as when a file is replaced.
+        let other = try directory.write("forty", to: "other")
+        try Self.setTime(of: other, 2, 2)
         try #require(unsafe rename(other, file.path) == 0)
-        #expect(try Self.text(file.readIfChanged()) == "eight")
+        #expect(try Self.text(file.readIfChanged()) == "forty")
         #expect(try file.readIfChanged() == nil)
     }
 

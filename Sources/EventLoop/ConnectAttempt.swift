@@ -16,6 +16,13 @@ package enum ConnectError: Error, Equatable {
         default: self = .failed(errno: code)
         }
     }
+
+    fileprivate var kind: FailedAddresses.Failure {
+        switch self {
+        case .refused, .failed: .refused
+        case .unreachable, .timedOut, .noAddress: .silent
+        }
+    }
 }
 
 /// The result of a connection attempt.
@@ -28,12 +35,13 @@ package enum ConnectOutcome: ~Copyable {
 /// Connects to one of several addresses, as in RFC 8305 §5 (Happy Eyeballs).
 ///
 /// Families alternate. The next address is tried `attemptDelay` after the one before, or as soon as that one failed. The first that
-/// connects wins, and the other sockets are closed. `done` is called once, never from within `start`, and not after `cancel`. An attempt
-/// retains itself until then.
+/// connects wins, and the other sockets are closed. Addresses that failed lately (`FailedAddresses`) are tried last. `done` is called
+/// once, never from within `start`, and not after `cancel`. An attempt retains itself until then.
 package final class ConnectAttempt: TimedObject {
     private let loop: EventLoop
     private let addresses: [SocketAddress]
     private let attemptDelay: Duration
+    private let history: ConnectHistory
     private var done: ((consuming ConnectOutcome) -> Void)?
     private var keptAlive: ConnectAttempt?
     private var nextIndex = 0
@@ -76,12 +84,14 @@ package final class ConnectAttempt: TimedObject {
     /// - Parameters:
     ///   - attemptDelay: how long each address is tried before the next one; RFC 8305 §8 recommends 250 ms.
     ///   - timeout: the time limit for all addresses together.
+    ///   - history: which addresses failed lately. The attempt adds to it.
     ///   - done: gets the connected socket, or the reason why there is none.
     package static func start(
         _ addresses: [SocketAddress], loop: EventLoop, attemptDelay: Duration, timeout: Duration,
-        done: @escaping (consuming ConnectOutcome) -> Void
+        history: ConnectHistory, done: @escaping (consuming ConnectOutcome) -> Void
     ) -> ConnectAttempt {
-        let attempt = ConnectAttempt(interleaved(addresses), loop, attemptDelay, done)
+        let ordered = history.failed.ordered(interleaved(addresses), at: loop.now)
+        let attempt = ConnectAttempt(ordered, loop, attemptDelay, history, done)
         attempt.keptAlive = attempt
         attempt.tryNext()
         if attempt.done != nil && !attempt.pending.isEmpty { loop.timers.schedule(attempt, after: timeout) }
@@ -89,12 +99,13 @@ package final class ConnectAttempt: TimedObject {
     }
 
     private init(
-        _ addresses: [SocketAddress], _ loop: EventLoop, _ attemptDelay: Duration,
+        _ addresses: [SocketAddress], _ loop: EventLoop, _ attemptDelay: Duration, _ history: ConnectHistory,
         _ done: @escaping (consuming ConnectOutcome) -> Void
     ) {
         self.loop = loop
         self.addresses = addresses
         self.attemptDelay = max(attemptDelay, .milliseconds(10))
+        self.history = history
         self.done = done
     }
 
@@ -104,7 +115,10 @@ package final class ConnectAttempt: TimedObject {
         end()
     }
 
-    override package func timerFired() { finish(.failed(.timedOut)) }
+    override package func timerFired() {
+        for silent in pending { history.failed.note(.silent, of: silent.address, at: loop.now) }
+        finish(.failed(.timedOut))
+    }
 
     /// The addresses with alternating families, beginning with the family of the first one. Within a family the order stays (§4).
     static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
@@ -129,6 +143,7 @@ package final class ConnectAttempt: TimedObject {
             do {
                 switch try Sockets.connect(address) {
                 case .connected(let descriptor):
+                    noteSuccess(of: address)
                     finishAfterTurn(descriptor, address)
                     return
                 case .inProgress(let descriptor):
@@ -139,7 +154,7 @@ package final class ConnectAttempt: TimedObject {
                     return
                 }
             } catch {
-                note(error)
+                note(error, of: address)
             }
         }
         if pending.isEmpty { failAfterTurn() }
@@ -160,25 +175,42 @@ package final class ConnectAttempt: TimedObject {
         let code = Sockets.pendingError(attempted.fd)
         guard code != 0 else {
             attempted.writable.clear()
+            noteSuccess(of: attempted.address)
             finish(.connected(attempted.release(), attempted.address))
             return
         }
         pending.removeAll { $0 === attempted }
         attempted.writable.clear()
-        note(ConnectError(errno: code))
+        note(ConnectError(errno: code), of: attempted.address)
         tryNext()
+    }
+
+    // MARK: The history
+
+    /// The addresses that had the start of this one and are still pending count as failed: each has cost an `attemptDelay`.
+    private func noteSuccess(of address: SocketAddress) {
+        for slower in pending.prefix(while: { $0.address != address }) {
+            history.failed.note(.silent, of: slower.address, at: loop.now)
+        }
+        history.failed.noteSuccess(of: address)
     }
 
     // MARK: Endings
 
     /// Reports the error of the most promising address. That a family is unreachable says little.
-    private func note(_ error: ConnectError) {
+    private func note(_ error: ConnectError, of address: SocketAddress) {
+        history.failed.note(error.kind, of: address, at: loop.now)
         if failure == nil || failure == .unreachable { failure = error }
     }
 
-    private func note(_ error: SocketError) {
-        guard case .failed(_, let code) = error else { return note(.unreachable) }
-        note(ConnectError(errno: code))
+    private func note(_ error: SocketError, of address: SocketAddress) {
+        guard case .failed(_, let code) = error else { return note(ConnectError.unreachable, of: address) }
+        // A descriptor or memory that this process lacks says nothing about the address.
+        guard code != EMFILE, code != ENFILE, code != ENOBUFS, code != ENOMEM else {
+            if failure == nil || failure == .unreachable { failure = ConnectError(errno: code) }
+            return
+        }
+        note(ConnectError(errno: code), of: address)
     }
 
     private func finishAfterTurn(_ descriptor: consuming Descriptor, _ address: SocketAddress) {

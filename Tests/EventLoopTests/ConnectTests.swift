@@ -31,11 +31,13 @@ struct ConnectTests {
 
     /// What an attempt came to: the address connected, or why not.
     private func outcome(
-        _ addresses: [SocketAddress], delay: Duration = .milliseconds(50), timeout: Duration = .seconds(10)
+        _ addresses: [SocketAddress], delay: Duration = .milliseconds(50), timeout: Duration = .seconds(10),
+        history: ConnectHistory = ConnectHistory()
     ) throws -> Result<SocketAddress, ConnectError> {
         let loop = try EventLoop()
         var result: Result<SocketAddress, ConnectError>?
-        _ = ConnectAttempt.start(addresses, loop: loop, attemptDelay: delay, timeout: timeout) { outcome in
+        _ = ConnectAttempt.start(addresses, loop: loop, attemptDelay: delay, timeout: timeout, history: history) {
+            outcome in
             switch consume outcome {
             case .connected(_, let address): result = .success(address)
             case .failed(let error): result = .failure(error)
@@ -74,13 +76,36 @@ struct ConnectTests {
         withExtendedLifetime(hole) {}
     }
 
+    @Test func `an address that let others overtake it is tried last the next time`() throws {
+        let listener = try Sockets.listen(loopback(), reusePort: false, backlog: 8)
+        let address = try Sockets.localAddress(listener.rawValue)
+        let hole = try Blackhole()
+        let history = ConnectHistory()
+        #expect(try outcome([hole.address, address], history: history) == .success(address))
+        // With this delay, only an attempt that begins with the second address can end in time.
+        #expect(try outcome([hole.address, address], delay: .seconds(60), history: history) == .success(address))
+        withExtendedLifetime(hole) {}
+    }
+
+    @Test func `refusals and time-outs are remembered, a success is not`() throws {
+        let listener = try Sockets.listen(loopback(), reusePort: false, backlog: 8)
+        let address = try Sockets.localAddress(listener.rawValue)
+        let hole = try Blackhole()
+        let history = ConnectHistory()
+        #expect(try outcome([hole.address], timeout: .milliseconds(100), history: history) == .failure(.timedOut))
+        #expect(try outcome([refusing(), address], history: history) == .success(address))
+        #expect(history.failed.count == 2)
+        withExtendedLifetime(hole) {}
+    }
+
     @Test func `a cancelled attempt does not call back and closes its sockets`() throws {
         let loop = try EventLoop()
         let hole = try Blackhole()
         weak var watched: ConnectAttempt?
         do {
             let attempt = ConnectAttempt.start(
-                [hole.address, hole.address], loop: loop, attemptDelay: .milliseconds(10), timeout: .seconds(1)
+                [hole.address, hole.address], loop: loop, attemptDelay: .milliseconds(10), timeout: .seconds(1),
+                history: ConnectHistory()
             ) { _ in Issue.record("cancelled") }
             watched = attempt
             attempt.cancel()
@@ -90,7 +115,8 @@ struct ConnectTests {
         #expect(loop.timers.count == 0)
         let listener = try Sockets.listen(loopback(), reusePort: false, backlog: 1)
         let sure = ConnectAttempt.start(
-            [try Sockets.localAddress(listener.rawValue)], loop: loop, attemptDelay: .seconds(1), timeout: .seconds(1)
+            [try Sockets.localAddress(listener.rawValue)], loop: loop, attemptDelay: .seconds(1), timeout: .seconds(1),
+            history: ConnectHistory()
         ) { _ in Issue.record("cancelled after it had connected") }
         sure.cancel()
         loop.afterTurn { loop.stop() }

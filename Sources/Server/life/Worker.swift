@@ -39,6 +39,7 @@ import Synchronization
     /// Vectors for `writev`. Unused between two writes.
     let vectors: UnsafeMutableBufferPointer<iovec>
     let destinations = Destinations()
+    let connectHistory = ConnectHistory()
     let pipes = PipePool()
     let clients = Slab<ClientConnection>()
     /// Tunnels that are being opened.

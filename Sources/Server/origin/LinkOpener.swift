@@ -126,7 +126,7 @@ final class LinkOpener: TimedObject {
         precondition(attempt == nil && transport == nil, "a connection is dialled once for each leg")
         attempt = ConnectAttempt.start(
             addresses, loop: worker.loop, attemptDelay: .milliseconds(250),
-            timeout: snapshot.configuration.timeouts.connect
+            timeout: snapshot.configuration.timeouts.connect, history: worker.connectHistory
         ) { [weak self] outcome in
             // If the opener is gone, the socket in `outcome` closes here.
             guard let self else { return }

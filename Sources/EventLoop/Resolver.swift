@@ -6,44 +6,10 @@ import Glibc
 
 /// Resolves names to addresses without blocking, with a cache that respects the time-to-live of answers. Each loop has one.
 ///
-/// c-ares does the work (docs/decisions/0001-c-ares.md): the hosts file, the search list and the servers of resolv.conf, A and AAAA
-/// together, TCP for long answers, the order of RFC 6724. The resolver does not judge addresses: Access decides which may be
-/// dialled. Give names in lower case.
+/// c-ares does the work (docs/decisions/0001-c-ares.md): the servers of resolv.conf, A and AAAA together, TCP for long answers, the order
+/// of RFC 6724. Static entries and the hosts file come first (`LocalNames`). The search list of resolv.conf does not apply. The resolver
+/// does not judge addresses: Access decides which may be dialled. Give names in lower case.
 @safe package final class Resolver {
-    package struct Options: Sendable {
-        /// The least and the longest time for which an answer is used, whatever its time-to-live (RFC 1035 §3.2.1).
-        package var ttlMin: Duration = .seconds(1)
-        package var ttlMax: Duration = .seconds(3600)
-        /// How long the answer that a name does not exist is used (RFC 2308). Other failures are used for `ttlMin`.
-        package var negativeTTL: Duration = .seconds(5)
-        package var entriesMax = 10_000
-        /// The most queries at a time.
-        package var queriesMax = 1_000
-        /// How long to wait for one server before the query is sent again. Doubles with each round.
-        package var timeout: Duration = .seconds(2)
-        /// The number of rounds through all servers.
-        package var tries = 3
-        /// Name servers as `address:port`. Nil: those of resolv.conf.
-        package var servers: [String]?
-
-        package init() {}
-    }
-
-    package struct Resolution: Sendable, Equatable {
-        /// At least one address, the best one first. The ports are zero.
-        package var addresses: [SocketAddress]
-        package var expires: MonotonicTime
-    }
-
-    /// Counts since the start. The share of `cacheHits` tells whether the cache is large enough.
-    package struct Stats: Sendable, Equatable {
-        package var queries: UInt64 = 0
-        package var cacheHits: UInt64 = 0
-        /// Look-ups that waited for a query that was under way already.
-        package var joined: UInt64 = 0
-        package var failures: UInt64 = 0
-    }
-
     package typealias Outcome = Result<Resolution, ResolverError>
 
     package private(set) var stats = Stats()
@@ -51,8 +17,8 @@ import Glibc
     package var namesKept: Int { cache.count }
     private let loop: EventLoop
     private let options: Options
-    private let sockets: ResolverSockets
-    private let channel: ares_channel
+    private var channels: ResolverChannels
+    private var localNames: LocalNames
     private var cache: ResolverCache
     private var openQueries: [String: Query] = [:]
 
@@ -61,21 +27,33 @@ import Glibc
         self.loop = loop
         self.options = options
         cache = ResolverCache(entriesMax: options.entriesMax)
-        sockets = ResolverSockets(loop)
-        unsafe channel = try Resolver.makeChannel(options, sockets)
-        unsafe sockets.attach(channel)
+        localNames = LocalNames(options, now: loop.now)
+        channels = try ResolverChannels(loop, options)
     }
 
     deinit {
-        unsafe ares_destroy(channel)  // ends open queries; their callbacks find no resolver any more
-        sockets.detach()
+        for query in openQueries.values { query.stopTimer() }
     }
 
-    /// The cached answer for `host`. Nil if there is none.
+    /// The answer for `host` without a query: of a static entry, the hosts file or the cache. Returns nil if there is none.
     package func cached(_ host: String) -> Outcome? {
+        let host = Resolver.normalised(host)
+        if let addresses = localNames.addresses(of: host, at: loop.now) { return outcome(ofLocal: addresses) }
         guard let outcome = cache.outcome(for: host, at: loop.now) else { return nil }
         stats.cacheHits += 1
+        if case .success(let resolution) = outcome, resolution.isStale { stats.stale += 1 }
         return outcome
+    }
+
+    private func outcome(ofLocal addresses: [SocketAddress]) -> Outcome {
+        let usable = options.family.apply(to: addresses)
+        guard !usable.isEmpty else { return .failure(.notFound) }
+        return .success(Resolution(addresses: usable, expires: loop.now.advanced(by: options.ttlMin)))
+    }
+
+    /// The name without the dot that makes it absolute: all names are.
+    static func normalised(_ host: String) -> String {
+        host.utf8.count > 1 && host.utf8.last == UInt8(ascii: ".") ? String(host.dropLast()) : host
     }
 
     /// Resolves `host`. Look-ups for the same host share one query.
@@ -84,6 +62,7 @@ import Glibc
     @discardableResult
     package func resolve(_ host: String, _ done: @escaping (Outcome) -> Void) -> ResolverTicket {
         let ticket = ResolverTicket(done)
+        let host = Resolver.normalised(host)
         if let outcome = cached(host) {
             loop.afterTurn { ticket.deliver(outcome) }
         } else if let address = SocketAddress(literal: host) {
@@ -96,7 +75,8 @@ import Glibc
         } else if !Resolver.isAskable(host) {
             loop.afterTurn { ticket.deliver(.failure(.badName)) }
         } else if openQueries.count >= options.queriesMax {
-            loop.afterTurn { ticket.deliver(.failure(.tooManyQueries)) }
+            let outcome = staleOutcome(host, for: 1) ?? .failure(.tooManyQueries)
+            loop.afterTurn { ticket.deliver(outcome) }
         } else {
             ask(host, ticket)
         }
@@ -109,30 +89,80 @@ import Glibc
     }
 
     private func ask(_ host: String, _ ticket: ResolverTicket) {
+        let channel: ResolverChannel
+        do throws(ResolverError) {
+            channel = try channels.channel(for: host)
+        } catch {
+            loop.afterTurn { ticket.deliver(.failure(error)) }
+            return
+        }
         stats.queries += 1
-        let query = Query(host, self)
+        let query = Query(host, self, channel)
         query.tickets.append(ticket)
         openQueries[host] = query
-        var hints = ares_addrinfo_hints(ai_flags: 0, ai_family: 0, ai_socktype: 1 /* SOCK_STREAM */, ai_protocol: 0)
+        channel.openCount += 1
+        if cache.lastAddresses(of: host, at: loop.now) != nil { startTimer(of: query) }
+        var hints = ares_addrinfo_hints(
+            ai_flags: 0, ai_family: options.family.queried, ai_socktype: 1 /* SOCK_STREAM */, ai_protocol: 0)
         unsafe ares_getaddrinfo(
-            channel, host, nil, &hints,
+            channel.raw, host, nil, &hints,
             { context, status, _, answer in
                 let query = unsafe Unmanaged<Query>.fromOpaque(context!).takeRetainedValue()
                 defer { if let answer = unsafe answer { unsafe ares_freeaddrinfo(answer) } }
                 unsafe query.resolver?.answered(query, status, answer)
             }, Unmanaged.passRetained(query).toOpaque())
-        sockets.restartClock()
+        channel.sockets.restartClock()
     }
 
     /// Calls the tickets at the end of the turn. Their callers may do anything then, even release the resolver.
     private func answered(_ query: Query, _ status: CInt, _ answer: UnsafeMutablePointer<ares_addrinfo>?) {
+        query.stopTimer()
+        query.channel.openCount -= 1
         openQueries[query.host] = nil
-        let outcome = unsafe self.outcome(status, answer)
-        cache.store(outcome, for: query.host, expires: expiry(of: outcome))
-        if case .failure = outcome { stats.failures += 1 }
-        loop.afterTurn {
-            for ticket in query.tickets { ticket.deliver(outcome) }
+        let outcome = unsafe note(self.outcome(status, answer), of: query)
+        let tickets = query.tickets
+        loop.afterTurn { [weak self] in
+            self?.channels.clean()
+            for ticket in tickets { ticket.deliver(outcome) }
         }
+    }
+
+    /// Puts the outcome into the cache. Returns what the look-ups get.
+    private func note(_ outcome: Outcome, of query: Query) -> Outcome {
+        if case .failure(let error) = outcome {
+            if error.isOfServers, let stale = staleOutcome(query.host, for: query.tickets.count) { return stale }
+            stats.failures += 1
+        }
+        cache.store(outcome, for: query.host, expires: expiry(of: outcome), staleFor: lifetimeAfterExpiry(of: outcome))
+        return outcome
+    }
+
+    private func lifetimeAfterExpiry(of outcome: Outcome) -> Duration {
+        switch outcome {
+        case .success: options.stale
+        case .failure: .zero
+        }
+    }
+
+    // MARK: Expired addresses (RFC 8767)
+
+    /// The expired addresses of the host, which are used for `refreshPause` from now on. Returns nil if there are none.
+    private func staleOutcome(_ host: String, for lookUps: Int) -> Outcome? {
+        guard let stale = cache.reviveAddresses(of: host, at: loop.now, for: options.refreshPause) else { return nil }
+        stats.stale += UInt64(lookUps)
+        return .success(stale)
+    }
+
+    /// If the servers take longer than `refreshWait`, the look-ups get the expired addresses. The query goes on.
+    private func startTimer(of query: Query) {
+        let timer = Timer { [weak self, unowned query] in
+            guard let self, let outcome = staleOutcome(query.host, for: query.tickets.count) else { return }
+            let tickets = query.tickets
+            query.tickets = []
+            loop.afterTurn { for ticket in tickets { ticket.deliver(outcome) } }
+        }
+        query.timer = timer
+        loop.timers.schedule(timer, after: options.refreshWait)
     }
 
     private func outcome(_ status: CInt, _ answer: UnsafeMutablePointer<ares_addrinfo>?) -> Outcome {
@@ -157,6 +187,7 @@ import Glibc
             ttl = min(ttl, unsafe current.pointee.ttl)
             unsafe alias = unsafe current.pointee.next
         }
+        addresses = options.family.apply(to: addresses)
         guard !addresses.isEmpty else { return .failure(.notFound) }
         let lifetime = min(max(.seconds(Int64(ttl)), options.ttlMin), options.ttlMax)
         return .success(Resolution(addresses: addresses, expires: loop.now.advanced(by: lifetime)))
@@ -170,43 +201,27 @@ import Glibc
         }
     }
 
-    // MARK: The channel
-
-    /// Process-wide set-up of c-ares, once.
-    private static let libraryStatus: CInt = ares_library_init(1 /* ARES_LIB_INIT_ALL */)
-
-    private static func makeChannel(
-        _ options: Options, _ sockets: ResolverSockets
-    ) throws(ResolverError) -> ares_channel {
-        guard libraryStatus == 0 else { throw .failed(status: libraryStatus) }
-        var settings = unsafe ares_options()
-        unsafe settings.timeout = CInt(clamping: max(1, options.timeout.nanosecondsClamped / 1_000_000))
-        unsafe settings.tries = CInt(clamping: options.tries)
-        unsafe settings.sock_state_cb = unsafe ResolverSockets.stateChanged
-        unsafe settings.sock_state_cb_data = unsafe Unmanaged.passUnretained(sockets).toOpaque()
-        let mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB
-        var channel: ares_channel?
-        let status = unsafe ares_init_options(&channel, &settings, CInt(mask))
-        guard status == 0, let channel = unsafe channel else { throw .failed(status: status) }
-        if let servers = options.servers {
-            let status = unsafe ares_set_servers_ports_csv(channel, servers.joined(separator: ","))
-            guard status == 0 else {
-                unsafe ares_destroy(channel)
-                throw .failed(status: status)
-            }
-        }
-        return unsafe channel
-    }
-
     /// One query, and the look-ups that wait for its answer.
     private final class Query {
         let host: String
         weak var resolver: Resolver?
+        /// It outlives its queries: it ends them before it goes.
+        unowned let channel: ResolverChannel
         var tickets: [ResolverTicket] = []
+        /// Runs while expired addresses may replace the answer.
+        var timer: Timer?
+        private unowned let loop: EventLoop
 
-        init(_ host: String, _ resolver: Resolver) {
+        init(_ host: String, _ resolver: Resolver, _ channel: ResolverChannel) {
             self.host = host
             self.resolver = resolver
+            self.channel = channel
+            loop = resolver.loop
+        }
+
+        func stopTimer() {
+            if let timer { loop.timers.cancel(timer) }
+            timer = nil
         }
     }
 }
@@ -224,5 +239,16 @@ package final class ResolverTicket {
         guard let done else { return }
         self.done = nil
         done(outcome)
+    }
+}
+
+extension Resolver.FamilyPreference {
+    /// `ai_family` of the query.
+    fileprivate var queried: CInt {
+        switch self {
+        case .any, .preferIPv4, .preferIPv6: AF_UNSPEC
+        case .ipv4: AF_INET
+        case .ipv6: AF_INET6
+        }
     }
 }

@@ -16,6 +16,15 @@ package enum ResolverError: Error, Equatable, Sendable {
     /// c-ares gave another status; see ares_getaddrinfo(3).
     case failed(status: CInt)
 
+    /// No server has said anything about the name. Then expired addresses are used (RFC 8767 §4); an answer that the name does not exist
+    /// replaces them.
+    var isOfServers: Bool {
+        switch self {
+        case .timedOut, .serverFailure, .serverUnreachable, .tooManyQueries, .failed: true
+        case .notFound, .badName: false
+        }
+    }
+
     init(status: CInt) {
         self =
             switch status {

@@ -147,4 +147,20 @@ package struct DNSSettings: Sendable, Equatable {
     package var ttlMax: Duration = .seconds(3600)
     /// How long Larder remembers that a name does not exist.
     package var negative: Duration = .seconds(5)
+    /// How long after their expiry addresses are used if no server answers (RFC 8767).
+    package var stale: Duration = .seconds(3600)
+    package var family: AddressFamily = .any
+    /// Nil: none.
+    package var hostsFile: String? = "/etc/hosts"
+    package var hosts: [DNSEntry<IPAddress>] = []
+    package var suffixes: [DNSEntry<ListenAddress>] = []
+
+    /// Which addresses of a name are used, and which come first.
+    package enum AddressFamily: String, CaseIterable, Sendable {
+        case any
+        case ipv4
+        case ipv6
+        case preferIPv4 = "prefer-ipv4"
+        case preferIPv6 = "prefer-ipv6"
+    }
 }

@@ -295,6 +295,29 @@ enum Settings {
             Setting(
                 "dns.negative", \.dns.negative, .duration(.zero ... .hours(1)), reload: .restart,
                 "How long Larder remembers that a name does not exist."),
+            Setting(
+                "dns.stale", \.dns.stale, .duration(.zero ... .days(7)), reload: .restart,
+                "How long after their expiry addresses are used if no name server answers (RFC 8767). An answer that the name does not exist replaces them at once. With 0 they are not used."
+            ),
+            Setting(
+                "dns.family", \.dns.family, .choice, reload: .restart,
+                "Which addresses of a name Larder connects to: those of both families, with the preferred one first, or those of one family alone. Addresses in URLs are not affected."
+            ),
+            Setting(
+                "dns.hosts_file", \.dns.hostsFile, SettingKind<String>.path("a file").or("off"), reload: .restart,
+                "A file with addresses and their names, which comes before the name servers. A change takes effect within seconds. At most 4MiB are read."
+            ),
+            Setting(
+                "dns.hosts", \.dns.hosts, .addressesOfNames, reload: .restart,
+                "Addresses of names, before the hosts file and the name servers. The access rules judge these addresses like any others.",
+                example: [
+                    "hosts: { name.example.net: [ 192.0.2.7, \"2001:db8::7\" ], \"*.test.example\": 192.0.2.8 }"
+                ],
+                defaultMeaning: "none"),
+            Setting(
+                "dns.suffixes", \.dns.suffixes, .serversOfSuffixes, reload: .restart,
+                "Name servers for a domain and the names below it. The longest suffix counts.",
+                example: ["suffixes: { corp.example: [ \"192.0.2.53:53\" ] }"], defaultMeaning: "none"),
         ])
 
     private static let limits = Section(

@@ -24,7 +24,7 @@ let sampleStatistics: Statistics = {
     for (counter, count) in counters { statistics.counts[counter] = count }
     let gauges: [Gauge: UInt64] = [
         .originConnectionsOpen: 12, .originConnectionsIdle: 10, .nameQueries: 21, .nameHits: 22, .nameFailures: 23,
-        .namesKept: 25,
+        .namesStale: 26, .namesKept: 25,
     ]
     for (gauge, count) in gauges { statistics.counts[gauge] = count }
     statistics.counts[Refusal.nameNotFound] = 25

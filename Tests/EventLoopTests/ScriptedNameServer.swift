@@ -13,6 +13,7 @@ final class ScriptedNameServer {
         case alias(ttl: UInt32, [[UInt8]], addressTTL: UInt32)
         case noSuchName
         case serverFailure
+        case refusal
         case silence
         /// Over UDP "ask over TCP"; over TCP the addresses.
         case truncated([[UInt8]], ttl: UInt32)
@@ -128,6 +129,7 @@ final class ScriptedNameServer {
             return message(0x8180, [record(pointer, 5, ttl, target)] + records(target, addresses, addressTTL))
         case .noSuchName: return message(0x8183, [])
         case .serverFailure: return message(0x8182, [])
+        case .refusal: return message(0x8185, [])
         case .silence: return nil
         case .truncated(let addresses, let ttl):
             return overTCP ? message(0x8180, records(pointer, addresses, ttl)) : message(0x8380, [])

@@ -90,6 +90,37 @@ struct ConfigurationErrorTests {
             "dns: { servers: [ name.test:53 ] }",
             ["1: dns.servers[1]: found \"name.test:53\", expected host:port with an address as host, or [v6]:port"]
         ),
+        (
+            "dns: { family: prefer-ip4 }",
+            [
+                "1: dns.family: found \"prefer-ip4\", expected one of any, ipv4, ipv6, prefer-ipv4, prefer-ipv6; did you mean prefer-ipv4?"
+            ]
+        ),
+        (
+            "dns:\n  hosts: { 192.0.2.1: 192.0.2.7 }",
+            ["2: dns.hosts.192.0.2.1: expected a host name or *.name"]
+        ),
+        (
+            "dns:\n  hosts:\n    a.test: [ 192.0.2.7, b.test ]\n    A.test.: 192.0.2.8",
+            [
+                "3: dns.hosts.a.test[2]: found \"b.test\", expected an IP address"
+            ]
+        ),
+        (
+            "dns:\n  hosts:\n    a.test: 192.0.2.7\n    A.test.: 192.0.2.8",
+            ["4: dns.hosts.A.test.: is listed twice"]
+        ),
+        ("dns: { hosts: a.test }", ["1: dns.hosts: found \"a.test\", expected names with their addresses"]),
+        (
+            "dns: { suffixes: { \"*.corp.test\": \"192.0.2.53:53\" } }",
+            ["1: dns.suffixes.*.corp.test: expected a host name; a suffix includes the names below it"]
+        ),
+        (
+            "dns: { suffixes: { corp.test: 192.0.2.53 } }",
+            [
+                "1: dns.suffixes.corp.test: found \"192.0.2.53\", expected host:port with an address as host, or [v6]:port"
+            ]
+        ),
         ("dns: { ttl_min: 1m, ttl_max: 30s }", ["1: dns.ttl_min: 1m is more than dns.ttl_max, 30s"]),
         (
             "limits: { field_count_max: 15 }",

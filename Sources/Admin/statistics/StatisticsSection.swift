@@ -203,6 +203,7 @@ extension StatisticsSection {
         Figure("queries", .counter("dns_queries"), .nameQueries),
         Figure("cached", .counter("dns_cached"), .nameHits),
         Figure("failures", .counter("dns_failures"), .nameFailures),
+        Figure("stale", .counter("dns_stale"), .namesStale),
         Figure("entries", .gauge("dns_entries"), .namesKept),
     ]
 }

@@ -161,7 +161,7 @@ package final class Counters: Sendable {
 
 /// What a worker has now, or has counted elsewhere than in `Counters`.
 package enum Gauge: Int, CaseIterable, Sendable {
-    case originConnectionsOpen, originConnectionsIdle, nameQueries, nameHits, nameFailures, namesKept
+    case originConnectionsOpen, originConnectionsIdle, nameQueries, nameHits, nameFailures, namesStale, namesKept
     /// 1 when the worker has ended; not published.
     case isFinished
 
@@ -173,6 +173,7 @@ package enum Gauge: Int, CaseIterable, Sendable {
         case .nameQueries: "Names that a name server was asked for."
         case .nameHits: "Names whose addresses were known from an earlier query."
         case .nameFailures: "Names that could not be resolved."
+        case .namesStale: "Names whose addresses had expired and were used because no name server answered."
         case .namesKept: "Names whose addresses are remembered, by each worker on its own."
         case .isFinished: "Whether the worker has ended."
         }

@@ -99,21 +99,11 @@ import Synchronization
         unsafe outBuffer = .allocate(byteCount: Worker.outBufferBytes, alignment: 64)
         unsafe vectors = .allocate(capacity: Worker.vectorsMax)
         credentials = Worker.credentialMemory(snapshot, shared)
-        resolver = try Resolver(loop: loop, options: Worker.resolverOptions(snapshot))
+        resolver = try Resolver(loop: loop, options: Resolver.Options(snapshot.configuration.dns))
         origins = OriginPools(worker: self)
         checkOrigin = CheckOriginServer(loop: loop, records: shared.checkRecords, limits: snapshot.limits)
         readers = ReaderQueue(loop: loop) { [unowned self] in clients[$0]?.bodyGrew() }
         copySettings(of: snapshot)
-    }
-
-    private static func resolverOptions(_ snapshot: Snapshot) -> Resolver.Options {
-        var options = Resolver.Options()
-        let dns = snapshot.configuration.dns
-        options.ttlMin = dns.ttlMin
-        options.ttlMax = dns.ttlMax
-        options.negativeTTL = dns.negative
-        if !dns.servers.isEmpty { options.servers = dns.servers.map { "\($0)" } }
-        return options
     }
 
     private static func credentialMemory(_ snapshot: Snapshot, _ shared: Shared) -> VerifiedCredentials {
@@ -291,6 +281,7 @@ import Synchronization
         gauges.set(Gauge.nameQueries.rawValue, resolver.stats.queries)
         gauges.set(Gauge.nameHits.rawValue, resolver.stats.cacheHits)
         gauges.set(Gauge.nameFailures.rawValue, resolver.stats.failures)
+        gauges.set(Gauge.namesStale.rawValue, resolver.stats.stale)
         gauges.set(Gauge.namesKept.rawValue, UInt64(resolver.namesKept))
         guard let gaugeTimer, !isDraining else { return }
         loop.timers.schedule(gaugeTimer, after: .seconds(1))

@@ -1,0 +1,99 @@
+import Message
+
+/// What the configuration says about a name in DNS, or about the names below it.
+package struct DNSEntry<Value: Sendable & Equatable>: Sendable, Equatable {
+    /// In lower case, without a dot at its end.
+    package let name: String
+    /// At least one.
+    package let values: [Value]
+}
+
+extension SettingKind where Value == [DNSEntry<IPAddress>] {
+    /// `{ name: address, "*.name": [ address, … ] }`
+    static var addressesOfNames: SettingKind {
+        .namesMapped(
+            to: SettingKind<IPAddress>.plainAddress, noun: "addresses", isWildcardAllowed: true,
+            render: { $0.isV4 ? "\($0)" : "\"\($0)\"" })
+    }
+}
+
+extension SettingKind where Value == [DNSEntry<ListenAddress>] {
+    /// `{ suffix: server, suffix: [ server, … ] }`
+    static var serversOfSuffixes: SettingKind {
+        .namesMapped(
+            to: SettingKind<ListenAddress>.tcpAddress, noun: "name servers", isWildcardAllowed: false,
+            render: { "\"\($0)\"" })
+    }
+}
+
+extension SettingKind where Value == IPAddress {
+    static var plainAddress: SettingKind {
+        .scalar("an IP address", parse: { IPAddress(strict: $0.utf8) }, render: { "\($0)" })
+    }
+}
+
+extension SettingKind {
+    fileprivate static func namesMapped<Element>(
+        to kind: SettingKind<Element>, noun: String, isWildcardAllowed: Bool,
+        render: @escaping @Sendable (Element) -> String
+    ) -> SettingKind where Value == [DNSEntry<Element>] {
+        let values = kind.list()
+        return SettingKind(
+            allowed: "names with their \(noun): \(kind.allowed)",
+            read: { node, problems in
+                guard case .mapping(let entries) = node.value else {
+                    problems.append(
+                        SettingProblem(node, message: "found \(node.found), expected names with their \(noun)"))
+                    return nil
+                }
+                var result: [DNSEntry<Element>] = []
+                for entry in entries {
+                    var own: [SettingProblem] = []
+                    let value = values.read(entry.value, &own)
+                    problems += own.map { $0.inside(".\(entry.key)") }
+                    guard let name = dnsName(entry.key, isWildcardAllowed: isWildcardAllowed) else {
+                        problems.append(
+                            SettingProblem(
+                                line: entry.keyLine, place: ".\(entry.key)",
+                                message: "expected a host name" + (isWildcardAllowed ? " or *.name" : ""),
+                                hint: isWildcardAllowed ? nil : "a suffix includes the names below it"))
+                        continue
+                    }
+                    if result.contains(where: { $0.name == name }) {
+                        problems.append(
+                            SettingProblem(line: entry.keyLine, place: ".\(entry.key)", message: "is listed twice"))
+                    } else if let value {
+                        result.append(DNSEntry(name: name, values: value))
+                    }
+                }
+                return result.count == entries.count ? result : nil
+            },
+            render: { entries in
+                guard !entries.isEmpty else { return "" }
+                let texts = entries.map { entry in
+                    "\"\(entry.name)\": [ \(entry.values.map(render).joined(separator: ", ")) ]"
+                }
+                return "{ \(texts.joined(separator: ", ")) }"
+            })
+    }
+}
+
+/// The name in lower case without a dot at its end. Returns nil if it is no host name, or an address: no name server is asked for those.
+private func dnsName(_ text: String, isWildcardAllowed: Bool) -> String? {
+    var name = text.lowercased()
+    if name.hasSuffix(".") { name.removeLast() }
+    let rest = isWildcardAllowed && name.hasPrefix("*.") ? name.dropFirst(2) : name[...]
+    let labels = rest.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    let isName =
+        rest.utf8.count <= 253 && !hostEndsInNumber(rest.utf8)
+        && labels.allSatisfy { label in
+            (1...63).contains(label.count)
+                && label.allSatisfy { byte in
+                    switch byte {
+                    case 0x61...0x7A, 0x30...0x39, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                    default: false
+                    }
+                }
+        }
+    return isName ? name : nil
+}

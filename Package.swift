@@ -64,12 +64,14 @@ let package = Package(
         core("Rules", ["Message"]),
         core("Caching", ["Message", "Rules", "Releases"]),
         core("Access", ["Message", "Rules"]),
-        core("Routing", ["Message", "Framing", "Rules", "Access"]),
+        core("Routing", ["Message", "Framing", "Rules", "Access", "Credentials"]),
         core("Transaction", ["Message", "Caching", "Access"]),
         core("ClientSetup", ["Message"]),
         core("Forwarding", ["Message", "Framing", "Caching", "Releases", "Access", "Transaction", "ClientSetup"]),
         core("Interception", ["Message", "Framing", "Rules", "Transaction"]),
-        core("Settings", ["Message", "Rules", "Routing", "Releases", "Caching", "Access", "Interception"]),
+        core(
+            "Settings",
+            ["Message", "Rules", "Credentials", "Routing", "Releases", "Caching", "Access", "Interception"]),
 
         edge("EventLoop", ["CLibevent", "CLarder", "CAres"]),
         edge("TLS", ["COpenSSL", "CSodium", "CLarder"]),
@@ -87,8 +89,9 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Message", "Framing", "Rules", "Releases", "Caching", "Access", "Routing", "Transaction", "Forwarding",
-                "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage", "DiskTier",
+                "Message", "Framing", "Rules", "Releases", "Caching", "Access", "Credentials", "Routing", "Transaction",
+                "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage",
+                "DiskTier",
                 "Passwords", "CLarder",
             ], swiftSettings: strict),
         .target(
@@ -101,8 +104,8 @@ let package = Package(
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "JSON", "Framing", "Rules", "Releases", "Caching", "Access", "Interception", "Settings",
-                "ClientSetup", "YAML",
+                "Message", "JSON", "Framing", "Rules", "Releases", "Caching", "Access", "Credentials", "Routing",
+                "Interception", "Settings", "ClientSetup", "Secrets", "YAML",
                 "Passwords",
                 "EventLoop", "TLS",
                 "Compression", "Storage", "Disk", "DiskTools", "Server", "Admin", "CLarder",
@@ -122,7 +125,7 @@ let package = Package(
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Releases", "Rules", "Message"]),
         tests("InterceptionTests", ["Interception", "Transaction", "Framing", "Rules", "Message"]),
-        tests("RoutingTests", ["Routing", "Access", "Rules", "Message"]),
+        tests("RoutingTests", ["Routing", "Credentials", "Access", "Rules", "Message"]),
         tests("TransactionTests", ["Transaction", "Caching", "Access", "Message"]),
         tests(
             "ForwardingTests",
@@ -134,7 +137,10 @@ let package = Package(
         tests("RecipeTests", ["larder", "Settings", "Caching", "Releases", "Rules", "Message", "YAML"]),
         tests(
             "SettingsTests",
-            ["Settings", "Routing", "Interception", "Access", "Caching", "Releases", "Rules", "Message", "YAML"]),
+            [
+                "Settings", "Credentials", "Routing", "Interception", "Access", "Caching", "Releases", "Rules",
+                "Message", "YAML",
+            ]),
         tests("SecretsTests", ["Secrets", "CLarder"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop"]),
@@ -148,7 +154,8 @@ let package = Package(
             [
                 "Admin", "JSON", "Server", "Settings", "Rules", "Caching", "Access", "Interception", "Message",
                 "Framing",
-                "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage", "Transaction",
+                "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage",
+                "Transaction",
                 "YAML",
             ]),
         tests(

@@ -20,12 +20,13 @@ package struct AdminRouter: Sendable {
         case metrics = "/metrics"
         case objects = "/objects"
         case purge = "/purge"
+        case clearSession = "/session/clear"
         case stats = "/stats"
         case transfers = "/transfers"
 
         var methods: [String] {
             switch self {
-            case .explain, .purge: ["POST"]
+            case .explain, .purge, .clearSession: ["POST"]
             case .dashboard, .health, .metrics, .objects, .stats, .transfers: ["GET", "HEAD"]
             }
         }
@@ -38,6 +39,7 @@ package struct AdminRouter: Sendable {
             case .explain: "what would become of a request, and why"
             case .objects: "what is stored, as JSON lines"
             case .purge: "remove stored responses, or mark them stale"
+            case .clearSession: "forget what is known about log-ins at origins"
             case .stats: "all numbers, as JSON"
             case .transfers: "the downloads under way, as JSON"
             }
@@ -67,6 +69,7 @@ package struct AdminRouter: Sendable {
         case .explain: return explain(request)
         case .objects: return objects(request)
         case .purge: return purge(request)
+        case .clearSession: return clearSession(request)
         case .stats: return .json(proxy.statistics().json())
         case .transfers: return .json(TransferDescription.json(proxy.transfers()))
         }
@@ -88,6 +91,18 @@ package struct AdminRouter: Sendable {
         } catch {
             return .problem(400, error.message)
         }
+    }
+
+    /// The body is the name of a credential, or empty for all.
+    private func clearSession(_ request: AdminRequest) -> AdminResponse {
+        if let refusal = authority.refusalOfChange(request) { return refusal }
+        let name = request.body.isEmpty ? nil : String(decoding: request.body, as: UTF8.self)
+        guard let count = proxy.clearSession(of: name) else {
+            return .problem(400, "there is no credential \(name ?? "")")
+        }
+        var writer = JSONWriter()
+        writer.object { $0.member("credentials", count) }
+        return .json(writer.bytes)
     }
 
     /// URLs can contain secrets of clients, so only clients that can change something see them.
@@ -125,7 +140,7 @@ package struct AdminRouter: Sendable {
     private static let notFound: AdminResponse = {
         let lines = Route.allCases.map { route in
             let method = route.methods[0]
-            let path = route.rawValue + String(repeating: " ", count: 12 - route.rawValue.utf8.count)
+            let path = route.rawValue + String(repeating: " ", count: 16 - route.rawValue.utf8.count)
             return "\(method)\(method.utf8.count == 3 ? "  " : " ")\(path)\(route.meaning)"
         }
         return .text((["There is no such page. There are:"] + lines).joined(separator: "\n"), status: 404)

@@ -9,6 +9,10 @@ package protocol AdministeredProxy: Sendable {
     func statistics() -> Statistics
     /// Removes the responses that the request selects, marks them stale, or only counts them.
     func purge(_ request: PurgeRequest) -> PurgeResult
+    /// Forgets what is known about the log-ins with a credential, or with all: challenges, and refusals.
+    ///
+    /// - Returns: the number of credentials; nil if there is none with that name.
+    func clearSession(of credential: String?) -> Int?
     /// Lists stored responses, one page at a time. Each call returns the next page, which can be empty, and nil at the end.
     ///
     /// Nothing is locked between two pages, so responses that are stored or removed meanwhile can be missing.

@@ -102,6 +102,8 @@ private let dashboardBody = """
         <table id="certificate-requests"></table></section>
       <section class="card most" id="proxies-card" hidden><div class="title"><h2>Next proxies</h2></div>
         <table id="next-proxies"></table></section>
+      <section class="card most" id="credentials-card" hidden><div class="title"><h2>Credentials</h2></div>
+        <table id="credentials"></table></section>
       <section class="card most"><div class="title"><h2>Downloads under way</h2><span class="spring"></span>
         <span class="quiet" id="transfer-count"></span></div><table id="transfers"></table>
       </section>

@@ -153,6 +153,7 @@ let dashboardScript = #"""
       drawCertificateRefusals(s.certificate_refusals);
       drawCertificateRequests(s.certificate_requests.filter(r => r.required));
       drawNextProxies(s.next_proxies);
+      drawCredentials(s.credentials);
       drawTransfers(transfers);
     }
 
@@ -172,6 +173,13 @@ let dashboardScript = #"""
       byId("requests-card").hidden = !requests.length;
       byId("certificate-requests").replaceChildren(row(["host", "times", "last"], "th"),
         ...requests.slice(0, 12).map(r => row([r.host, count(r.count), r.last_at])));
+    }
+
+    function drawCredentials(credentials) {
+      byId("credentials-card").hidden = !credentials.length;
+      byId("credentials").replaceChildren(row(["credential", "schemes", "refused by"], "th"),
+        ...credentials.map(c => row([c.name, c.schemes.join(", "), c.refusals.map(r =>
+          r.origin + (r.given_up ? ": given up since " : ": since ") + r.since).join("; ") || "nobody"])));
     }
 
     function drawNextProxies(proxies) {

@@ -62,6 +62,16 @@ package final class RunningProxy: AdministeredProxy {
                 host: host, isRequired: entry.isRequired, count: UInt64(entry.count),
                 lastAt: entry.lastAt.secondsSinceEpoch)
         }
+        let ledger = proxy.shared.credentialLedger.withLock { $0 }
+        result.credentials = proxy.snapshot.configuration.credentials.map { rule in
+            let refusals = ledger.refusals(of: rule.name).map { origin, entry in
+                Statistics.Credential.Refusal(
+                    origin: origin.description, count: entry.refusals, since: entry.since.secondsSinceEpoch,
+                    isGivenUp: entry.isGivenUp)
+            }
+            return Statistics.Credential(
+                name: rule.name, schemes: rule.means.schemeNames, refusals: refusals)
+        }
         let health = proxy.shared.nextProxies.withLock { $0 }
         result.nextProxies = proxy.snapshot.routes.nextProxies.map { nextProxy in
             let entry = health.entry(of: nextProxy)
@@ -116,6 +126,16 @@ package final class RunningProxy: AdministeredProxy {
     // MARK: bandwidth
 
     /// Reads the byte counters once a second, on the loop of the control thread.
+    package func clearSession(of credential: String?) -> Int? {
+        let names = proxy.snapshot.configuration.credentials.map(\.name).filter {
+            credential == nil || $0 == credential
+        }
+        if credential != nil && names.isEmpty { return nil }
+        for name in names { proxy.snapshot.secrets.renew(name) }
+        proxy.shared.credentialLedger.withLock { $0.clear(names) }
+        return names.count
+    }
+
     package func startSampling(on loop: EventLoop) {
         let box = SamplerBox(loop: loop) { [unowned self] in sample() }
         sampler.withLock { $0 = box }

@@ -51,10 +51,8 @@ extension SecretSource {
 package enum SecretFault: Error, Equatable, CaseIterable, Sendable {
     case empty, hasLineFeed, hasCarriageReturn, hasNUL, tooLong
 
-    /// A sentence for the person who wrote the configuration. It names the credential and never the secret.
-    package func text(credential: String, source: SecretSource) -> String {
-        "credential \(credential): the secret from \(source) \(complaint)"
-    }
+    /// A sentence for the person who wrote the configuration. It never shows the secret.
+    package func text(of source: SecretSource) -> String { "the secret from \(source) \(complaint)" }
 
     private var complaint: String {
         switch self {

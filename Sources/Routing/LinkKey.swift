@@ -11,6 +11,11 @@ package struct Origin: Hashable, Sendable {
     }
 }
 
+extension Origin: CustomStringConvertible {
+    /// `https://a.example:443`.
+    package var description: String { "\(scheme == .https ? "https" : "http")://\(endpoint)" }
+}
+
 /// How Larder speaks TLS to an origin: which authorities it trusts, and which certificate it shows. Zero, the only profile today, is
 /// that of the configuration.
 package struct TLSProfile: Hashable, Sendable {

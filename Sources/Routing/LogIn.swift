@@ -1,93 +1,164 @@
-/// The machine of logging in to one origin (401) or one next proxy (407).
+package import Credentials
+
+/// The machine of logging in to one origin with one credential.
 ///
 /// ```
 /// unknown ──challenge──▶ learning ──accepted──▶ known
-///                         ▲   │ refused           │ challenge
-///                         │   ▼                   │
-///                         │ given up              │
+///    ▲                    ▲    │ refused          │ expired
+///    │                    │    ▼                  │
+///    └────────────────────┼─ unknown              │
 ///                         └───────────────────────┘
 /// ```
 ///
-/// One request at a time tries the credentials, and the others wait for it. So wrong credentials are sent once, not by every
-/// request.
+/// One request at a time tries the credentials, and the others wait for it. So wrong credentials are sent once, not by every request.
+///
+/// Each challenge has a number, from 1. A request remembers with which one it was sent (`Proof`), so that what comes back about an old one is
+/// not taken for a verdict about the present one.
 package struct LogIn: Equatable, Sendable {
-    /// What happens to one request. `proves`: the request carried credentials.
+    /// The number of the challenge that a request has answered: 0 if it was sent with credentials before there was any, nil if it had none.
+    package typealias Proof = Int?
+
+    /// What happens to one request.
     package enum Event: Equatable, Sendable {
-        /// The request is about to be sent.
-        case sending
-        /// The response asks for credentials. The bytes are the challenge.
-        case challenged([UInt8], proves: Bool)
+        /// The request is about to be sent. `onlyOnce`: it cannot be sent again, because its body is not kept.
+        case sending(onlyOnce: Bool)
+        /// The response asks for credentials. Nil: in no way that the credential allows.
+        case challenged(AnswerableChallenge?, Proof)
         /// Any other final response.
-        case answered(proves: Bool)
-        /// The connection ended before a final response.
-        case broke(proves: Bool)
+        case answered(Proof)
+        /// The connection ended before a final response, or the request was given up.
+        case broke(Proof)
     }
 
     package enum Action: Equatable, Sendable {
         case sendAsItIs
-        case sendWithCredentials(challenge: [UInt8])
+        /// Send credentials. They answer the challenge, or are sent before there is one.
+        case sendWithCredentials(AnswerableChallenge?, number: Int)
         /// Wait: another request is trying the credentials.
         case wait
         /// Pass the response on to the client.
         case passOn
+        /// As `passOn`. The credentials were accepted for the first time since they were learnt, or refused.
+        case accepted
         /// Send the request again, with another `sending`.
         case askAgain
+        /// The credentials were refused.
+        case refused
         case nothing
     }
 
-    private enum State: Equatable {
+    private enum State: Equatable, Sendable {
         case unknown
-        case learning(challenge: [UInt8], isProving: Bool)
-        case known(challenge: [UInt8])
-        case givenUp
+        case learning(AnswerableChallenge, isProving: Bool)
+        /// Nil: credentials are sent without being asked for.
+        case known(AnswerableChallenge?)
     }
-    private var state = State.unknown
+    private var state: State
+    /// The number of the present challenge.
+    private var number = 0
+    private let needsChallenge: Bool
+    /// Known credentials were refused since they were accepted last. It may have been for one resource only.
+    private var isDoubted = false
 
-    package init() {}
+    /// - Parameters:
+    ///   - needsChallenge: without a challenge there is nothing to send.
+    ///   - isUnasked: credentials go with the first request already. Only if no challenge is needed.
+    package init(needsChallenge: Bool, isUnasked: Bool = false) {
+        precondition(!(needsChallenge && isUnasked), "what answers a challenge cannot be sent before")
+        self.needsChallenge = needsChallenge
+        state = isUnasked ? .known(nil) : .unknown
+    }
+
+    /// Credentials go out without having been asked for.
+    package var isUnasked: Bool { state == .known(nil) }
+
+    /// A request is trying the credentials: what comes of it decides about those that wait.
+    package var isProving: Bool { if case .learning(_, isProving: true) = state { true } else { false } }
 
     package mutating func on(_ event: Event) -> Action {
-        switch (state, event) {
-        case (.unknown, .sending): return .sendAsItIs
-        case (.unknown, .challenged(let challenge, false)): return learn(challenge)
-        case (.unknown, .answered(false)): return .passOn
-        case (.unknown, .broke(false)): return .nothing
-        case (.unknown, .challenged(_, true)), (.unknown, .answered(true)), (.unknown, .broke(true)):
-            preconditionFailure("no request has carried credentials yet")
-
-        case (.learning(let challenge, false), .sending):
-            state = .learning(challenge: challenge, isProving: true)
-            return .sendWithCredentials(challenge: challenge)
-        case (.learning(_, true), .sending): return .wait
-        case (.learning(_, true), .challenged(_, true)):
-            state = .givenUp
-            return .passOn
-        // These requests were sent before the challenge was known. Theirs may be newer, unless credentials are being tried.
-        case (.learning(_, false), .challenged(let challenge, _)): return learn(challenge)
-        case (.learning(_, true), .challenged(_, false)): return .askAgain
-        case (.learning(let challenge, true), .answered(true)):
-            state = .known(challenge: challenge)
-            return .passOn
-        case (.learning(_, false), .answered), (.learning(_, true), .answered(false)): return .passOn
-        case (.learning(let challenge, true), .broke(true)):
-            state = .learning(challenge: challenge, isProving: false)
-            return .nothing
-        case (.learning(_, false), .broke), (.learning(_, true), .broke(false)): return .nothing
-
-        case (.known(let challenge), .sending): return .sendWithCredentials(challenge: challenge)
-        // The challenge has expired, as a nonce does (RFC 7616 §3.3).
-        case (.known, .challenged(let challenge, true)): return learn(challenge)
-        case (.known, .challenged(_, false)): return .askAgain
-        case (.known, .answered): return .passOn
-        case (.known, .broke): return .nothing
-
-        case (.givenUp, .sending): return .sendAsItIs
-        case (.givenUp, .challenged), (.givenUp, .answered): return .passOn
-        case (.givenUp, .broke): return .nothing
+        switch event {
+        case .sending(let onlyOnce): sending(onlyOnce: onlyOnce)
+        case .challenged(let challenge, let proof): challenged(challenge, proof)
+        case .answered(let proof): answered(proof)
+        case .broke(let proof): broke(proof)
         }
     }
 
-    private mutating func learn(_ challenge: [UInt8]) -> Action {
-        state = .learning(challenge: challenge, isProving: false)
+    private mutating func sending(onlyOnce: Bool) -> Action {
+        switch state {
+        case .unknown:
+            // The body would be gone if it were sent in vain.
+            return onlyOnce && !needsChallenge ? .sendWithCredentials(nil, number: 0) : .sendAsItIs
+        case .learning(let challenge, isProving: false):
+            state = .learning(challenge, isProving: true)
+            return .sendWithCredentials(challenge, number: number)
+        case .learning(_, isProving: true): return .wait
+        case .known(let challenge): return .sendWithCredentials(challenge, number: number)
+        }
+    }
+
+    private mutating func challenged(_ challenge: AnswerableChallenge?, _ proof: Proof) -> Action {
+        let isAnswer = proof == number
+        switch state {
+        case .unknown:
+            if isAnswer { return .refused }
+            guard let challenge else { return .passOn }
+            return learn(challenge)
+        case .learning(_, isProving: false):
+            // Sent before the challenge was known. Theirs is newer.
+            guard let challenge else { return .passOn }
+            return learn(challenge)
+        case .learning(_, isProving: true):
+            guard isAnswer else { return .askAgain }
+            if let challenge, challenge.isStale { return learn(challenge) }
+            state = .unknown
+            return .refused
+        case .known:
+            guard isAnswer else { return .askAgain }
+            guard let challenge, challenge.isStale || challenge.isOnceOnly else {
+                isDoubted = true
+                return .refused
+            }
+            return learn(challenge)
+        }
+    }
+
+    private mutating func answered(_ proof: Proof) -> Action {
+        guard let proof, proof == number else { return .passOn }
+        switch state {
+        case .unknown:
+            state = .known(nil)
+            return .accepted
+        case .learning(let challenge, isProving: true):
+            state = .known(challenge)
+            return .accepted
+        case .known where isDoubted:
+            isDoubted = false
+            return .accepted
+        case .learning(_, isProving: false), .known: return .passOn
+        }
+    }
+
+    private mutating func broke(_ proof: Proof) -> Action {
+        // Nothing is known about the credentials: the next request tries them.
+        if case .learning(let challenge, isProving: true) = state, proof == number {
+            state = .learning(challenge, isProving: false)
+        }
+        return .nothing
+    }
+
+    private mutating func learn(_ challenge: AnswerableChallenge) -> Action {
+        number += 1
+        state = .learning(challenge, isProving: false)
         return .askAgain
     }
+}
+
+extension AnswerableChallenge {
+    /// The server says that it did not judge the credentials: its earlier challenge has expired (RFC 7616 §3.3).
+    fileprivate var isStale: Bool { if case .digest(let digest) = self { digest.isStale } else { false } }
+
+    /// Each challenge must be answered anew. So one that comes after accepted answers says only that theirs has expired, whether it is
+    /// called stale or not.
+    package var isOnceOnly: Bool { if case .digest = self { true } else { false } }
 }

@@ -23,6 +23,8 @@ package struct Configuration: Sendable, Equatable {
     package var limits = Limits()
     package var recipes: [RecipeUse] = []
     package var routes: [RouteRule] = []
+    /// What Larder proves to origins.
+    package var credentials: [CredentialRule] = []
 
     package init() {}
 }

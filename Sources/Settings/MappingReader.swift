@@ -36,8 +36,13 @@ struct MappingReader {
     /// Like `value`, but the key must be present.
     mutating func requiredValue<Value>(_ key: String, _ kind: SettingKind<Value>) -> Value? {
         let value = value(key, kind)
-        if find(key) == nil { missing.append(SettingProblem(node, message: "\(key) is missing")) }
+        require(key)
         return value
+    }
+
+    /// Reports the key if it is missing.
+    mutating func require(_ key: String) {
+        if find(key) == nil { missing.append(SettingProblem(node, message: "\(key) is missing")) }
     }
 
     /// Reports a key that has a meaning elsewhere but not here.

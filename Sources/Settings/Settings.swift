@@ -45,6 +45,14 @@ enum Settings {
                     "  - { match: { host: \"*.corp.example\" }, via: direct }",
                     "  - { via: [ \"http://user:password@proxy.example:3128\", \"socks5://198.51.100.7:1080\", direct ] }",
                 ], defaultMeaning: "direct"),
+            Setting(
+                "credentials", \.credentials, .credentials, reload: .live,
+                "What Larder itself proves to origins, on behalf of the clients whose requests match. The first entry that matches counts. Over http they are sent only with plain_http: yes. What is fetched with a credential is stored for it alone.",
+                example: [
+                    "credentials:",
+                    "  - { name: mirror, scheme: [ digest, basic ], match: { host: mirror.corp.example }, user: fleet, password: { file: /etc/larder/mirror.password } }",
+                    "  - { name: models, scheme: bearer, match: { host: models.example, path: /private/* }, token: { env: MODELS_TOKEN } }",
+                ], defaultMeaning: "none"),
         ])
 
     private static let admin = Section(

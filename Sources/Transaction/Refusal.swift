@@ -38,6 +38,8 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case nextProxyRefused
     case nextProxyLogIn
     case nextProxyInvalid
+    case credentialRefused
+    case credentialUnavailable
     // Caused by Larder
     case tooManyRequests
     case tooManyTunnels
@@ -237,6 +239,20 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 """
                 This proxy reaches the origin through another proxy, and the answer of that one is not what its URL promises, \
                 HTTP or SOCKS.
+                """)
+        case .credentialRefused:
+            Row(
+                "credential-refused", 502, "proxy_configuration_error", .larder,
+                """
+                This proxy logs in to the origin with credentials of its own, and the origin does not accept them for this \
+                resource. The administrator of this proxy finds the credential's name in the log.
+                """)
+        case .credentialUnavailable:
+            Row(
+                "credential-unavailable", 502, "proxy_configuration_error", .larder,
+                """
+                This proxy logs in to the origin with credentials of its own, and cannot read them. The administrator of this \
+                proxy finds the reason in the log.
                 """)
         case .misdirected:
             Row(

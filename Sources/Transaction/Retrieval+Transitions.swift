@@ -25,6 +25,7 @@ extension Retrieval {
         case .sinkFull: return sinkFull()
         case .closed(let headBegan): return closed(headBegan, now(), staleMayServe)
         case .notAnswered(let refusal): return headFailed(refusal, now(), staleMayServe)
+        case .challenged: return challenged(now(), staleMayServe)
         case .timedOut: return timedOut(now(), staleMayServe)
         case .clientLeft(let isStillNeeded): return clientLeft(isStillNeeded)
         case .cancelled: return finish(.abandoned)
@@ -115,6 +116,18 @@ extension Retrieval {
     ) -> Action {
         switch state {
         case .asked(let question, _): return fail(question, refusal, now, staleMayServe)
+        case .finished: return .none
+        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
+        }
+    }
+
+    private mutating func challenged(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+        switch state {
+        case .asked(let question, _):
+            logIns += 1
+            guard logIns <= Retrieval.logInsMax else { return fail(question, .credentialRefused, now, staleMayServe) }
+            state = .opening(question)
+            return .askAgain
         case .finished: return .none
         case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
         }

@@ -32,6 +32,8 @@ extension Retrieval {
         case closed(headBegan: Bool)
         /// The connection ended before any byte of an answer, for a reason that is known.
         case notAnswered(Refusal)
+        /// The final head asks for credentials, and Larder has some for this origin. The request can be sent again.
+        case challenged
         /// The time limit of the present phase, or the pause before a resumption, is over.
         case timedOut
         /// The client left. `isStillNeeded`: the store, followers or other readers still need the response.
@@ -108,6 +110,8 @@ extension Retrieval {
         indirect case abandonHole(removesStored: Bool, then: Action)
         /// The connection was dead: close it and ask for a new one.
         case reopen
+        /// The request goes out again, with credentials: give the connection back and ask for one.
+        case askAgain
         case finish(Ending)
     }
 

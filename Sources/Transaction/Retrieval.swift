@@ -131,6 +131,10 @@ package struct Retrieval: ~Copyable {
     /// The state without its data. Stored, because the driver asks for it all the time.
     package private(set) var phase = Phase.ready
     var deadConnections = 0
+    /// How often the request was sent again because the origin had asked for credentials.
+    var logIns = 0
+    /// A challenge, one that has expired in the meantime, and as many for a second part of the origin.
+    static let logInsMax = 4
     /// The fields that replace the client's own conditions and ranges. Empty if the client's own are sent. Set when `send` is returned.
     package internal(set) var conditions: [(FieldName, [UInt8])] = []
     /// When the request was sent that the last final head answers (request_time of RFC 9111 §4.2.3).

@@ -1,7 +1,7 @@
 /// The commands of `larder`.
 enum Command: String, CaseIterable {
     case serve, check, purge, stats, ls, du, top, explain, warm, verify, export, `import`, passwd, recipe, ca, doctor,
-        version
+        session, version
 
     static var names: [String] { allCases.map(\.rawValue) }
 
@@ -16,6 +16,7 @@ enum Command: String, CaseIterable {
         case .passwd: "FILE USER"
         case .explain: "[METHOD] URL"
         case .warm: "[URL]... [--from FILE] [--page URL]..."
+        case .session: "clear [CREDENTIAL]"
         case .recipe: "list | show NAME | test URL | hosts"
         }
     }
@@ -38,6 +39,7 @@ enum Command: String, CaseIterable {
         case .recipe: "show what Larder knows about package ecosystems, and what it does with a URL"
         case .ca: "create, show and replace the certificate authority for opened hosts"
         case .doctor: "test what this machine downloads with through the proxy, or (--server) the proxy's own machine"
+        case .session: "make the running proxy forget how it logged in to origins, and what they refused"
         case .version: "show the version"
         }
     }
@@ -48,7 +50,7 @@ enum Command: String, CaseIterable {
         case .serve: [.config, .help]
         case .check: [.verbose, .config, .json, .help]
         case .purge: Option.conditions + [.all, .soft, .dryRun, .socket, .config, .json, .help]
-        case .stats: [.socket, .config, .json, .help]
+        case .stats, .session: [.socket, .config, .json, .help]
         case .ls, .du: [.url] + Option.conditions + [.socket, .config, .json, .help]
         case .top: [.by, .count, .url] + Option.conditions + [.socket, .config, .json, .help]
         case .explain: [.header, .as, .client, .socket, .config, .json, .help]

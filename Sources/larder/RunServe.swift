@@ -20,6 +20,7 @@ func runServe(
     SignalWatcher.block([SIGTERM, SIGINT, SIGHUP])
     Diagnostics.setLevel(configuration.log.level)
     DescriptorLimit.raise()
+    if configuration.hasSecrets { hideMemory(console) }
     do {
         var start = ProxyStart(configuration)
         let proxy = try start.proxy(reading, console)
@@ -151,19 +152,25 @@ func makeSnapshot(
             Diagnostics.info("clients trust the authority with setup.sh --ca-sha256 \(fingerprints)")
         }
     }
+    let secrets = try readSecrets(configuration.credentials)
     do throws(TLSContextError) {
         return try Snapshot(
-            configuration: configuration, users: users, interceptor: interceptor, pages: readPages(interceptor))
+            configuration: configuration, users: users, interceptor: interceptor, pages: readPages(interceptor),
+            secrets: secrets)
     } catch {
         throw SnapshotFailure(description: "tls: \(error)")
     }
 }
 
-/// Keeps the authority's key from core dumps and from other processes of the same user.
+extension Configuration {
+    /// Others could act in Larder's name with what it keeps in memory.
+    fileprivate var hasSecrets: Bool { intercept.isOn || !credentials.isEmpty }
+}
+
+/// Keeps the authority's key and the secrets of `credentials` from core dumps and from other processes of the same user.
 private func hideMemory(_ console: Console) {
     guard let code = ProcessMemory.hide() else { return }
-    console.error(
-        "larder: warning: the key of intercept.ca can get into a core dump: prctl(2) failed: \(systemErrorText(code))")
+    console.error("larder: warning: secrets can get into a core dump: prctl(2) failed: \(systemErrorText(code))")
 }
 
 private func readUsers(_ path: String) throws(SnapshotFailure) -> HtpasswdFile {
@@ -209,7 +216,10 @@ private final class Control {
 
     func run() {
         administered.startSampling(on: loop)
+        let secrets = SecretWatch(on: loop) { [proxy] in proxy.snapshot }
+        secrets.start()
         loop.run()
+        secrets.stop()
         administered.stopSampling()
         for timer in [drainTimer, pollTimer] { if let timer { loop.timers.cancel(timer) } }
         proxy.join()
@@ -255,7 +265,7 @@ private final class Control {
         }
         for zone in zonesWithoutDisk { configuration.cache = configuration.cache.withoutDisk(ofZone: zone) }
         do throws(SnapshotFailure) {
-            if configuration.intercept.isOn { hideMemory(console) }
+            if configuration.hasSecrets { hideMemory(console) }
             let snapshot = try makeSnapshot(configuration, after: proxy.snapshot)
             for change in changesNeedingRestart(from: proxy.snapshot.configuration, to: configuration) {
                 console.error("larder: warning: \(change) changed, which takes effect at the next start")

@@ -23,6 +23,19 @@ final class ScriptedProxy: AdministeredProxy {
         return PurgeResult(records: 3, bytes: 4096)
     }
 
+    let cleared = Locked<[String?]>([])
+
+    /// Two credentials, a and b.
+    func clearSession(of credential: String?) -> Int? {
+        guard let credential else {
+            cleared.withLock { $0.append(nil) }
+            return 2
+        }
+        guard credential == "a" || credential == "b" else { return nil }
+        cleared.withLock { $0.append(credential) }
+        return 1
+    }
+
     let selections = Locked<[Selection]>([])
     let questions = Locked<[ExplainQuestion]>([])
 
@@ -308,6 +321,22 @@ struct PurgeTests {
     }
 }
 
+@Suite("POST /session/clear")
+struct SessionRouteTests {
+    static let rows: [(body: String, status: Int, answer: String, cleared: [String?])] = [
+        ("", 200, #"{"credentials":2}"#, [nil]), ("a", 200, #"{"credentials":1}"#, ["a"]),
+        ("c", 400, #"{"error":"there is no credential c"}"#, []),
+    ]
+    @Test(arguments: rows) func `the named credential is forgotten, or all`(
+        _ row: (body: String, status: Int, answer: String, cleared: [String?])
+    ) {
+        let proxy = ScriptedProxy()
+        let response = ask("POST", "/session/clear", body: row.body, proxy: proxy)
+        #expect(response.status == row.status && String(decoding: response.body, as: UTF8.self) == row.answer + "\n")
+        #expect(proxy.cleared.withLock { $0 } == row.cleared)
+    }
+}
+
 @Suite("GET /objects and POST /explain")
 struct ObjectsTests {
     @Test func `objects come as JSON lines, page by page`() throws {
@@ -344,7 +373,9 @@ struct ObjectsTests {
         #expect(proxy.selections.withLock { $0.count } == 1)
     }
 
-    @Test(arguments: [("GET", "/objects", ""), ("POST", "/explain", #"{"url":"http://a/"}"#)])
+    @Test(arguments: [
+        ("GET", "/objects", ""), ("POST", "/session/clear", ""), ("POST", "/explain", #"{"url":"http://a/"}"#),
+    ])
     func `what tells of URLs and rules is not for everybody`(_ row: (method: String, path: String, body: String)) {
         #expect(ask(row.method, row.path, door: .tcp, body: row.body).status == 401)
         #expect(ask(row.method, row.path, door: .tcp, body: row.body, token: nil).status == 403)

@@ -104,6 +104,20 @@ struct StatisticsJSONTests {
         #expect(list?[0]["last_at"] == .string("2026-01-01T00:00:00Z"))
     }
 
+    @Test func `credentials are listed with the origins that refuse them`() throws {
+        var statistics = Statistics()
+        statistics.credentials = [
+            .init(
+                name: "mirror", schemes: ["basic", "digest"],
+                refusals: [.init(origin: "https://a.example", count: 3, since: 1_767_225_600, isGivenUp: true)])
+        ]
+        let list = try JSONValue(parsing: statistics.json())["credentials"]?.elements
+        #expect(list?.first?["name"] == .string("mirror") && list?.first?["schemes"]?.elements?.count == 2)
+        let refusal = list?.first?["refusals"]?.elements?.first
+        #expect(refusal?["origin"] == .string("https://a.example") && refusal?["given_up"] == .bool(true))
+        #expect(refusal?["since"] == .string("2026-01-01T00:00:00Z") && refusal?["count"] == .integer(3))
+    }
+
     @Test func `next proxies are listed, and say why one does not work`() throws {
         var statistics = Statistics()
         statistics.nextProxies = [

@@ -114,6 +114,21 @@ struct ExplainTests {
         }
     }
 
+    @Test func `the credential is named, and never shown`() async throws {
+        let credentials = """
+            credentials:
+              - { name: mirror, scheme: [ basic, digest ], match: { host: 127.0.0.1 }, user: me, password: sesame, plain_http: yes }
+
+            """
+        try await with(more: credentials) { _, nginx, larder in
+            let said = try await explain(["\(nginx.url)/a"], larder)
+            #expect(
+                said["origin credential"] == "mirror (basic or digest), sent once the origin has asked for it",
+                "\(said)")
+            #expect(said["request key"].hasSuffix("/a#credential:mirror") && !"\(said)".contains("sesame"), "\(said)")
+        }
+    }
+
     /// The answer is what the proxy then does: for each request explain is asked first, and curl shows what comes.
     @Test func `what it says is what happens`() async throws {
         try await with { place, nginx, larder in

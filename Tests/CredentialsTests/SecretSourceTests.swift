@@ -26,10 +26,10 @@ struct SecretSourceTests {
         #expect(throws: SecretFault.tooLong) { try Self.file.secret(in: longest + [0x61]) }
     }
 
-    @Test(arguments: SecretFault.allCases) func `a fault names the credential and its source`(_ fault: SecretFault) {
-        let text = fault.text(credential: "registry", source: .command(["/bin/vault", "--token=hunter2"]))
-        #expect(text.hasPrefix("credential registry: the secret from the program /bin/vault "))
+    @Test(arguments: SecretFault.allCases) func `a fault names its source and shows no secret`(_ fault: SecretFault) {
+        let text = fault.text(of: .command(["/bin/vault", "--token=hunter2"]))
+        #expect(text.hasPrefix("the secret from the program /bin/vault "))
         #expect(!text.contains("hunter2"))
-        #expect(!fault.text(credential: "c", source: .text(Secret("hunter2"))).contains("hunter2"))
+        #expect(!fault.text(of: .text(Secret("hunter2"))).contains("hunter2"))
     }
 }

@@ -1,109 +1,170 @@
+import Credentials
 import Routing
 import Testing
 
-private let challenge = Array("Digest realm=\"a\", nonce=\"1\"".utf8)
-private let another = Array("Digest realm=\"a\", nonce=\"2\"".utf8)
+private func digest(_ nonce: String, stale: Bool = false) -> AnswerableChallenge {
+    let line = "Digest realm=\"a\", nonce=\"\(nonce)\", qop=\"auth\", stale=\(stale)"
+    return strongestChallenge(parseChallenges([Array(line.utf8)[...]]), among: [.digest])!
+}
+
+private let basic = AnswerableChallenge.basic(realm: [])
 
 struct LogInRow: CustomTestStringConvertible, Sendable {
     let testDescription: String
-    let steps: [LogInStep]
+    let steps: [(LogIn.Event, LogIn.Action)]
+    let logIn: LogIn
 
-    init(_ name: String, _ steps: [(LogIn.Event, LogIn.Action)]) {
+    init(
+        _ name: String, _ steps: [(LogIn.Event, LogIn.Action)], by logIn: LogIn = LogIn(needsChallenge: true)
+    ) {
         testDescription = name
-        self.steps = steps.map { LogInStep(event: $0.0, action: $0.1) }
+        self.logIn = logIn
+        self.steps = steps
     }
 }
 
-struct LogInStep: Sendable {
-    let event: LogIn.Event
-    let action: LogIn.Action
-}
-
 @Suite("RFC 9110 §11 Logging in to origins") struct LogInTests {
+    private static let sending = LogIn.Event.sending(onlyOnce: false)
+    private static let once = LogIn.Event.sending(onlyOnce: true)
+
+    /// The first challenge was answered; nobody knows yet what comes of it.
     private static let learning: [(LogIn.Event, LogIn.Action)] = [
-        (.sending, .sendAsItIs), (.challenged(challenge, proves: false), .askAgain),
-        (.sending, .sendWithCredentials(challenge: challenge)),
+        (sending, .sendAsItIs), (.challenged(digest("1"), nil), .askAgain),
+        (sending, .sendWithCredentials(digest("1"), number: 1)),
     ]
+    private static let known = learning + [(.answered(1), .accepted)]
 
     static let rows = [
-        LogInRow(
-            "nothing is added before a challenge", [(.sending, .sendAsItIs), (.answered(proves: false), .passOn)]),
+        LogInRow("nothing is added before a challenge", [(sending, .sendAsItIs), (.answered(nil), .passOn)]),
         LogInRow(
             "a connection that breaks teaches nothing",
-            [(.sending, .sendAsItIs), (.broke(proves: false), .nothing), (.sending, .sendAsItIs)]),
+            [(sending, .sendAsItIs), (.broke(nil), .nothing), (sending, .sendAsItIs)]),
+        LogInRow(
+            "a challenge that cannot be answered is for the client",
+            [(sending, .sendAsItIs), (.challenged(nil, nil), .passOn), (sending, .sendAsItIs)]),
         LogInRow(
             "a challenge is answered, and then all requests carry the credentials",
-            learning + [
-                (.answered(proves: true), .passOn), (.sending, .sendWithCredentials(challenge: challenge)),
-                (.answered(proves: true), .passOn), (.broke(proves: true), .nothing),
-                (.sending, .sendWithCredentials(challenge: challenge)),
+            known + [
+                (sending, .sendWithCredentials(digest("1"), number: 1)), (.answered(1), .passOn),
+                (.broke(1), .nothing), (sending, .sendWithCredentials(digest("1"), number: 1)),
             ]),
         LogInRow(
-            "the others wait while one proves the credentials",
+            "the others wait while one tries the credentials",
             learning + [
-                (.sending, .wait), (.challenged(another, proves: false), .askAgain),
-                (.answered(proves: false), .passOn), (.broke(proves: false), .nothing), (.sending, .wait),
+                (sending, .wait), (.challenged(digest("2"), nil), .askAgain), (.answered(nil), .passOn),
+                (.broke(nil), .nothing), (sending, .wait), (.answered(1), .accepted),
+                (sending, .sendWithCredentials(digest("1"), number: 1)),
             ]),
         LogInRow(
-            "the next one proves them where the first got no answer",
-            learning + [(.broke(proves: true), .nothing), (.sending, .sendWithCredentials(challenge: challenge))]),
+            "the next one tries them where the first got no answer",
+            learning + [(.broke(1), .nothing), (sending, .sendWithCredentials(digest("1"), number: 1))]),
         LogInRow(
-            "credentials that are refused are given up; the client sees the refusal",
+            "refused credentials are tried again by the next request",
+            learning + [(.challenged(digest("2"), 1), .refused), (sending, .sendAsItIs)]),
+        LogInRow(
+            "a challenge that came too late to be answered in time is not a refusal",
             learning + [
-                (.challenged(another, proves: true), .passOn), (.sending, .sendAsItIs),
-                (.challenged(another, proves: false), .passOn), (.answered(proves: false), .passOn),
-                (.broke(proves: false), .nothing), (.sending, .sendAsItIs),
+                (.challenged(digest("2", stale: true), 1), .askAgain),
+                (sending, .sendWithCredentials(digest("2", stale: true), number: 2)), (.answered(2), .accepted),
             ]),
         LogInRow(
             "the newest challenge is answered",
             [
-                (.sending, .sendAsItIs), (.sending, .sendAsItIs), (.challenged(challenge, proves: false), .askAgain),
-                (.challenged(another, proves: false), .askAgain), (.answered(proves: false), .passOn),
-                (.broke(proves: false), .nothing), (.sending, .sendWithCredentials(challenge: another)),
+                (sending, .sendAsItIs), (sending, .sendAsItIs), (.challenged(digest("1"), nil), .askAgain),
+                (.challenged(digest("2"), nil), .askAgain), (.answered(nil), .passOn), (.broke(nil), .nothing),
+                (sending, .sendWithCredentials(digest("2"), number: 2)),
             ]),
         LogInRow(
             "a request that was under way when the credentials became known is sent again with them",
-            learning + [
-                (.answered(proves: true), .passOn), (.challenged(another, proves: false), .askAgain),
-                (.sending, .sendWithCredentials(challenge: challenge)),
+            known + [
+                (.challenged(digest("2"), nil), .askAgain), (sending, .sendWithCredentials(digest("1"), number: 1)),
             ]),
         LogInRow(
-            "a new challenge, after the old one has run out, is answered once",
-            learning + [
-                (.answered(proves: true), .passOn), (.challenged(another, proves: true), .askAgain),
-                (.sending, .sendWithCredentials(challenge: another)), (.challenged(challenge, proves: true), .passOn),
-                (.sending, .sendAsItIs),
+            "a challenge that has expired is replaced, whether the server calls it stale or not",
+            known + [
+                (.challenged(digest("2"), 1), .askAgain), (sending, .sendWithCredentials(digest("2"), number: 2)),
+                (.challenged(digest("3"), 2), .refused), (sending, .sendAsItIs),
             ]),
+        LogInRow(
+            "several requests that meet the end of a challenge try its successor once",
+            known + [
+                (sending, .sendWithCredentials(digest("1"), number: 1)),
+                (sending, .sendWithCredentials(digest("1"), number: 1)), (.challenged(digest("2"), 1), .askAgain),
+                (sending, .sendWithCredentials(digest("2"), number: 2)), (.challenged(digest("3"), 1), .askAgain),
+                (sending, .wait), (.answered(1), .passOn), (.answered(2), .accepted),
+            ]),
+        LogInRow(
+            "a password that is refused where it was accepted before is not sent again at once",
+            [
+                (sending, .sendAsItIs), (.challenged(basic, nil), .askAgain),
+                (sending, .sendWithCredentials(basic, number: 1)), (.answered(1), .accepted),
+                (sending, .sendWithCredentials(basic, number: 1)), (.challenged(basic, 1), .refused),
+                (sending, .sendWithCredentials(basic, number: 1)),
+            ], by: LogIn(needsChallenge: false)),
+        LogInRow(
+            "a request that can be sent only once carries what needs no challenge",
+            [
+                (once, .sendWithCredentials(nil, number: 0)), (sending, .sendAsItIs), (.answered(0), .accepted),
+                (sending, .sendWithCredentials(nil, number: 0)),
+            ], by: LogIn(needsChallenge: false)),
+        LogInRow(
+            "the same, refused",
+            [(once, .sendWithCredentials(nil, number: 0)), (.challenged(basic, 0), .refused), (sending, .sendAsItIs)],
+            by: LogIn(needsChallenge: false)),
+        LogInRow("a digest cannot be sent before its challenge", [(once, .sendAsItIs)]),
+        LogInRow(
+            "credentials that are sent unasked",
+            [
+                (sending, .sendWithCredentials(nil, number: 0)), (.answered(0), .passOn),
+                (.challenged(basic, 0), .refused), (sending, .sendWithCredentials(nil, number: 0)),
+                (.answered(0), .accepted), (.answered(0), .passOn),
+            ], by: LogIn(needsChallenge: false, isUnasked: true)),
     ]
 
     @Test(arguments: rows) func `each event leads to the action that follows it`(_ row: LogInRow) {
-        var logIn = LogIn()
-        for step in row.steps {
-            let action = logIn.on(step.event)
-            #expect(action == step.action, "after \(step.event)")
+        var logIn = row.logIn
+        for (event, action) in row.steps { #expect(logIn.on(event) == action, "after \(event)") }
+    }
+}
+
+@Suite("Refused credentials") struct CredentialLedgerTests {
+    private let key = CredentialLedger.Key(
+        credential: "a", origin: Origin(.https, Endpoint(host: "a.example", port: 443)))
+
+    @Test func `the third refusal in a row ends it, for this secret at this origin`() {
+        var ledger = CredentialLedger()
+        for count in 1...3 {
+            #expect(!ledger.isGivenUp(key, secretNumber: 1))
+            #expect(ledger.refused(key, secretNumber: 1, now: .init(secondsSinceEpoch: 5)).refusals == count)
         }
+        #expect(ledger.isGivenUp(key, secretNumber: 1) && !ledger.isGivenUp(key, secretNumber: 2))
+        let other = CredentialLedger.Key(
+            credential: "a", origin: Origin(.https, Endpoint(host: "b.example", port: 443)))
+        #expect(!ledger.isGivenUp(other, secretNumber: 1))
+        #expect(ledger.refusals(of: "a").map(\.origin) == [key.origin] && ledger.refusals(of: "b").isEmpty)
+        let anew = ledger.refused(key, secretNumber: 2, now: .init(secondsSinceEpoch: 6))
+        #expect(anew.refusals == 1 && anew.since == .init(secondsSinceEpoch: 6))
     }
 
-    @Test(arguments: [
-        LogIn.Event.sending, .challenged(challenge, proves: false), .answered(proves: false), .broke(proves: false),
-    ])
-    func `a desk without credentials adds nothing and asks nothing again`(_ event: LogIn.Event) {
-        let desk = CredentialDesk()
-        let first = desk.on(event, at: Endpoint(host: "a.example", port: 80))
-        let second = desk.on(.sending, at: Endpoint(host: "a.example", port: 80))
-        #expect(desk.isEmpty)
-        #expect(first != .askAgain && first != .wait)
-        #expect(second == .sendAsItIs)
+    @Test func `a success begins the count anew`() {
+        var ledger = CredentialLedger()
+        for _ in 0..<4 {
+            _ = ledger.refused(key, secretNumber: 1, now: .init(secondsSinceEpoch: 5))
+            _ = ledger.refused(key, secretNumber: 1, now: .init(secondsSinceEpoch: 5))
+            ledger.accepted(key)
+        }
+        #expect(!ledger.isGivenUp(key, secretNumber: 1) && ledger.refusals(of: "a").isEmpty)
     }
 
-    @Test func `the challenge of one endpoint is not used for another`() {
-        let (known, other) = (Endpoint(host: "a.example", port: 80), Endpoint(host: "a.example", port: 81))
-        let desk = CredentialDesk(for: [known])
-        let learnt = desk.on(.challenged(challenge, proves: false), at: known)
-        #expect(learnt == .askAgain)
-        let there = desk.on(.sending, at: known)
-        #expect(there == .sendWithCredentials(challenge: challenge))
-        let elsewhere = desk.on(.sending, at: other)
-        #expect(elsewhere == .sendAsItIs)
+    @Test func `no number of origins fills the memory`() {
+        var ledger = CredentialLedger()
+        for index in 0..<2000 {
+            let key = CredentialLedger.Key(
+                credential: "a", origin: Origin(.https, Endpoint(host: "h\(index).example", port: 443)))
+            _ = ledger.refused(key, secretNumber: 1, now: .init(secondsSinceEpoch: Int64(index)))
+        }
+        let kept = ledger.refusals(of: "a")
+        #expect(kept.count == 1024)
+        #expect(kept.allSatisfy { $0.entry.since >= .init(secondsSinceEpoch: 976) })
     }
 }

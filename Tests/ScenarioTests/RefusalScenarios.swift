@@ -85,6 +85,17 @@ extension Refusal {
         case .nextProxyRefused: .nextProxy("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
         case .nextProxyLogIn: .nextProxy("HTTP/1.1 407 x\r\nProxy-Authenticate: Basic realm=a\r\n\r\n")
         case .nextProxyInvalid: .nextProxy("SSH-2.0-x\r\n\r\n")
+        case .credentialRefused:
+            .outside { s in
+                s.origin.expects("GET /a", "Authorization: Basic bWU6c2VzYW1l").replies(401)
+                try s.adopt(credentials: s.credential(isUnasked: true))
+                return try s.client().get("/a")
+            }
+        case .credentialUnavailable:
+            .outside { s in
+                try s.adopt(credentials: s.credential(secret: .file("/nowhere")))
+                return try s.client().get("/a")
+            }
         case .tooManyRequests: .tooManyRequests
         case .tooManyTunnels: .tooManyTunnels
         case .tooYoung: .minimumAge("3650d", "Last-Modified: \(MinimumAgeScenarios.date(-60))")

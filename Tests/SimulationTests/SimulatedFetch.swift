@@ -194,7 +194,7 @@ final class SimulatedFetch {
 
     private func perform(_ action: Retrieval.Action) {
         switch action {
-        case .none, .open, .pause, .reopen, .deliver: break
+        case .none, .open, .pause, .reopen, .askAgain, .deliver: break
         case .send: ask()
         case .passInterim: exchange?.interim()
         case .switchProtocols: world.violated("a switch of protocols that nobody asked for", exchange)

@@ -21,6 +21,8 @@ extension Statistics {
             json.array { for refusal in certificateRefusals { refusal.write(to: &$0) } }
             json.key("certificate_requests")
             json.array { for request in certificateRequests { request.write(to: &$0) } }
+            json.key("credentials")
+            json.array { for credential in credentials { credential.write(to: &$0) } }
             json.key("next_proxies")
             json.array { for proxy in nextProxies { proxy.write(to: &$0) } }
         }
@@ -68,6 +70,27 @@ extension Statistics.CertificateRequest {
             $0.member("required", isRequired)
             $0.member("count", count)
             $0.member("last_at", rfc3339(secondsSinceEpoch: lastAt))
+        }
+    }
+}
+
+extension Statistics.Credential {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("name", name)
+            $0.key("schemes")
+            $0.array { for scheme in schemes { $0.string(scheme) } }
+            $0.key("refusals")
+            $0.array { json in
+                for refusal in refusals {
+                    json.object {
+                        $0.member("origin", refusal.origin)
+                        $0.member("count", refusal.count)
+                        $0.member("since", rfc3339(secondsSinceEpoch: refusal.since))
+                        $0.member("given_up", refusal.isGivenUp)
+                    }
+                }
+            }
         }
     }
 }

@@ -19,6 +19,8 @@ package struct Statistics: Sendable, Equatable {
     package var certificateRefusals: [CertificateRefusal] = []
     /// The origins that asked for a certificate of the client, the latest first.
     package var certificateRequests: [CertificateRequest] = []
+    /// Those of `credentials`, in their order there.
+    package var credentials: [Credential] = []
     /// The next proxies of `routes`, in their order there.
     package var nextProxies: [NextProxy] = []
 
@@ -92,6 +94,34 @@ extension Statistics {
             self.signal = signal
             self.count = count
             self.lastAt = lastAt
+        }
+    }
+
+    package struct Credential: Sendable, Equatable {
+        /// By one origin, since it accepted the credential last.
+        package struct Refusal: Sendable, Equatable {
+            /// `https://a.example`.
+            package var origin: String
+            package var count: Int
+            /// Seconds since 1970-01-01T00:00:00Z.
+            package var since: Int64
+            package var isGivenUp: Bool
+
+            package init(origin: String, count: Int, since: Int64, isGivenUp: Bool) {
+                self.origin = origin
+                self.count = count
+                self.since = since
+                self.isGivenUp = isGivenUp
+            }
+        }
+        package var name: String
+        package var schemes: [String]
+        package var refusals: [Refusal]
+
+        package init(name: String, schemes: [String], refusals: [Refusal] = []) {
+            self.name = name
+            self.schemes = schemes
+            self.refusals = refusals
         }
     }
 

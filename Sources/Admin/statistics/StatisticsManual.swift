@@ -48,6 +48,18 @@ package func renderStatisticsManual() -> String {
                 ["`last_at`", "When it did so last. After a day it is forgotten."],
             ])
     text +=
+        heading(3, "Credentials", "each of `credentials`, in the order of the configuration")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`name`", "The name of the credential."],
+                ["`schemes`", "The schemes that it allows."],
+                [
+                    "`refusals`",
+                    "The origins that refuse it: `origin`, `count` in a row, `since` the first of them, and `given_up` if it is not sent there any more.",
+                ],
+            ])
+    text +=
         heading(3, "Next proxies", "each of `next_proxies`, in the order of `routes`")
         + table(
             ["member", "meaning"],

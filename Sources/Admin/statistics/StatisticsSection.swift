@@ -179,6 +179,8 @@ extension StatisticsSection {
         Figure("retries", .counter("origin_retries"), .originRetries, shown: .detail),
         Figure("queued", .counter("origin_queued"), .originQueued, shown: .detail),
         Figure("next_proxy_failures", .counter("next_proxy_failures"), .nextProxyFailures, shown: .trouble),
+        Figure("credentials_sent", .counter("credentials_sent"), .credentialsSent, shown: .detail),
+        Figure("credentials_refused", .counter("credentials_refused"), .credentialsRefused, shown: .trouble),
         Figure("failed_over", .counter("routes_failed_over"), .routesFailedOver, shown: .detail),
     ]
 

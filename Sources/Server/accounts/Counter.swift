@@ -10,7 +10,8 @@ package enum Counter: Int, CaseIterable, Sendable {
     case bytesTunnelledFromClients, bytesTunnelledToClients
     case clientConnectionsAccepted, clientConnectionsClosed, clientConnectionsRefused
     case originConnectionsOpened, originConnectionsReused, originConnectionsClosed, originConnectionsFailed
-    case originRequests, originRetries, originQueued, nextProxyFailures, routesFailedOver, resumed, collapseTimeouts
+    case originRequests, originRetries, originQueued, nextProxyFailures, routesFailedOver,
+        credentialsSent, credentialsRefused, resumed, collapseTimeouts
     case tunnelsClosed
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
     case stored, partsStored, keptPartial, storingRefused, storingFailed, digestMismatches, digestsPromised,
@@ -53,6 +54,8 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .originRequests: "Requests sent to origins."
         case .originRetries: "Requests sent again because the connection that was reused had been closed by the origin."
         case .originQueued: "Requests that had to wait for a connection to their origin."
+        case .credentialsSent: "Requests to origins that carried a credential of `credentials`."
+        case .credentialsRefused: "Times that an origin refused a credential of `credentials`."
         case .nextProxyFailures: "Connections that a next proxy of `routes` did not open because it failed itself."
         case .routesFailedOver:
             "Requests for which the next route of their rule was tried, because the one before failed."

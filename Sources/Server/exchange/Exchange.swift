@@ -176,7 +176,7 @@ final class Exchange: FetchListener {
         precondition(
             lookUp.newest == nil && !lookUp.hasAskedDisk, "the key of a request changes only before the look-up")
         request.identity = identity
-        guard snapshot.cacheRules.dependOnUser else { return }
+        guard snapshot.cacheRulesDependOnUser else { return }
         request.applyRules(by: snapshot, zones: zones, worker.shared)
         machine.apply(
             use: request.handling.use, storesParts: request.handling.storesParts,

@@ -46,6 +46,8 @@ final class OwnedRequest: ReceivedRequest {
     private var cachedAccess: AccessRequest?
     /// The digest of all that is stored under the key. Nil if the key is not that of a digest.
     private(set) var sharedDigest: ExpectedDigest?
+    /// What Larder itself proves to the origin. Nil: nothing.
+    private(set) var credential: Credential?
     /// The end of the key if responses are stored for each credential. Nil otherwise, and if the request has no credentials.
     private(set) var credentialTag: [UInt8]?
     /// An answer to this request did not have the digest that it should have.
@@ -108,8 +110,10 @@ final class OwnedRequest: ReceivedRequest {
         let compresses = handling.compression != .no || rules.dependOnType
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
         let keyRules = rules.keyRules(for: handling)
-        credentialTag =
-            handling.authorization == .separate ? fields.joined(.authorization).map(shared.credentialTag) : nil
+        let bringsOwn = head.fields.present.contains(.authorization)
+        credential =
+            snapshot.credentials.isEmpty ? nil : snapshot.credentials.credential(for: access, bringsOwn: bringsOwn)
+        credentialTag = tagForCredential(shared)
         // If the key is not the URI here, an earlier call made it.
         if keyRules == nil && credentialTag == nil && keyBytes == uri { return }
         var made = uri
@@ -120,6 +124,15 @@ final class OwnedRequest: ReceivedRequest {
         if let digestKey { made = digestKey.bytes }
         key = shared.key(of: made)
         keyBytes = made
+    }
+
+    /// What Larder fetches with a credential of its own is for the requests that this credential matches: it has a key of its own as well.
+    private func tagForCredential(_ shared: Shared) -> [UInt8]? {
+        guard let credential, handling.authorization != .public else {
+            return handling.authorization == .separate ? fields.joined(.authorization).map(shared.credentialTag) : nil
+        }
+        handling.authorization = .separate
+        return Array("#credential:\(credential.rule.name)".utf8)
     }
 
     /// Gives the request another key than that of its own address.

@@ -109,7 +109,7 @@ struct Explainer {
     private func identified() -> RequestMachine.Event {
         guard let user else { return .refused(.authenticationRequired) }
         request.identity = Identity(name: user, scheme: .basic)
-        if snapshot.cacheRules.dependOnUser {
+        if snapshot.cacheRulesDependOnUser {
             request.applyRules(by: snapshot, zones: zones, proxy.shared)
         }
         return .identified
@@ -239,6 +239,16 @@ struct Explainer {
         let plan = snapshot.routes(for: request)
         let rule = plan.rule.map { "routes[\($0)]: " } ?? ""
         note("origin", "route", rule + plan.routes.map { "\($0)" }.joined(separator: ", then "))
+        if let credential = request.credential {
+            let rule = credential.rule
+            let schemes = rule.means.schemeNames.joined(separator: " or ")
+            let time = rule.means.logIn.isUnasked ? "with every request" : "once the origin has asked for it"
+            let key = CredentialLedger.Key(credential: rule.name, origin: request.origin)
+            let refusals = proxy.shared.credentialLedger.withLock { $0.entry(of: key)?.refusals ?? 0 }
+            note(
+                "origin", "credential",
+                "\(rule.name) (\(schemes)), sent \(time)" + (refusals > 0 ? "; refused \(refusals) times" : ""))
+        }
         let goal = OpeningGoal(request.origin.endpoint, for: .tunnel, over: plan.current)
         guard goal.proxy == nil else { return refusalBehindProxy(goal) }
         guard case .success(let addresses) = knownAddresses() else {

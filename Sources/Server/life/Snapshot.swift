@@ -16,10 +16,16 @@ package final class Snapshot: Sendable {
     // Values of the rules that every request reads. Reading them from `cacheRules` would copy the rules.
     let cacheRulesDependOnType: Bool
     let cacheRulesDependOnIndexes: Bool
+    /// The key of every request is its URI: there are neither cache rules nor credentials.
     let cacheRulesAreTrivial: Bool
+    /// Or a credential does, which is part of the key.
+    let cacheRulesDependOnUser: Bool
     let defaultHandling: CacheHandling
     package let limits: Limits
     package let routes: RouteTable
+    package let credentials: CredentialTable
+    /// Of `credentials`.
+    package let secrets: SecretShelf
     package let tls: TLSClientContext
     /// The schemes of `access.authentication`; nil if clients need not prove who they are.
     package let authenticator: Authenticator?
@@ -39,9 +45,11 @@ package final class Snapshot: Sendable {
 
     /// - Parameters:
     ///   - users: the users of `access.authentication.basic`. Nil: no user, so every password is wrong.
+    ///   - secrets: those of `credentials`. A credential without one refuses its requests.
     ///   - interceptor: made with the authority of `intercept.ca`; nil without one.
     package init(
-        configuration: Configuration, users: HtpasswdFile?, interceptor: Interceptor? = nil, pages: Pages = Pages()
+        configuration: Configuration, users: HtpasswdFile?, interceptor: Interceptor? = nil, pages: Pages = Pages(),
+        secrets: SecretShelf = SecretShelf()
     ) throws(TLSContextError) {
         self.configuration = configuration
         self.interceptor = interceptor
@@ -54,10 +62,14 @@ package final class Snapshot: Sendable {
         cacheRules = configuration.cacheRules
         cacheRulesDependOnType = cacheRules.dependOnType
         cacheRulesDependOnIndexes = cacheRules.dependOnIndexes
-        cacheRulesAreTrivial = cacheRules.isTrivial
+        cacheRulesAreTrivial = cacheRules.isTrivial && configuration.credentials.isEmpty
+        cacheRulesDependOnUser =
+            cacheRules.dependOnUser || CredentialTable(configuration.credentials).dependsOnUser
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
         routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes)
+        credentials = CredentialTable(configuration.credentials)
+        self.secrets = secrets
         tls = try TLSClientContext(
             authorities: configuration.tls.caFile.map { .file($0) } ?? .system,
             minimum: configuration.tls.minVersion == .v1_3 ? .tls13 : .tls12)

@@ -233,7 +233,7 @@ import Synchronization
     private func copySettings(of snapshot: Snapshot) {
         unsafe scratch.pointee.limits = snapshot.limits
         unsafe scratch.pointee.isOpen =
-            snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRules.isTrivial
+            snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRulesAreTrivial
         unsafe scratch.pointee.clientIdleNanoseconds = UInt64(
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)
     }

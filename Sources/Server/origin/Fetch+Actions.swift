@@ -38,7 +38,8 @@ extension Fetch {
         case .abandonHole(let removesStored, let then):
             abandonHole(removesStored: removesStored)
             perform(then, arrived)
-        case .none, .open, .reopen, .pause, .send, .serveStale, .fill, .goOn, .deliver, .outdateSelected, .finish:
+        case .none, .open, .reopen, .pause, .send, .serveStale, .fill, .goOn, .deliver, .outdateSelected,
+            .askAgain, .finish:
             perform(action)
         }
     }
@@ -49,6 +50,7 @@ extension Fetch {
         case .none: break
         case .open(let mayReuse): acquire(mayReuse: mayReuse)
         case .reopen: reopen()
+        case .askAgain: askAgain()
         case .pause(let milliseconds): pauseBeforeResuming(milliseconds)
         case .send: send()
         case .serveStale(let status): serveStale(status: status)
@@ -70,6 +72,12 @@ extension Fetch {
         worker.counters.add(.originRetries)
         releaseStream(isComplete: false)
         acquire(mayReuse: false)
+    }
+
+    /// Asks again with credentials. The connection has carried a whole message if the answer was short, as challenges are.
+    private func askAgain() {
+        releaseStream(isComplete: incoming.body.isComplete)
+        acquire(mayReuse: retrieval.mayReuseConnection)
     }
 
     private func pauseBeforeResuming(_ milliseconds: Int) {

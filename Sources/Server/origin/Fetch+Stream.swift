@@ -22,6 +22,13 @@ extension Fetch {
     func acquire(mayReuse: Bool) {
         precondition(isIn(.opening), "a stream is asked for once")
         precondition(hasNoLink, "the stream before has not been ended")
+        if request.credential != nil {
+            switch prepareCredentials() {
+            case nil: break
+            case .undecided: return worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+            case .refusal(let refusal): return openingFailed(refusal, nil)
+            }
+        }
         let plan = worker.routes(for: request, snapshot)
         let loan = worker.origins.borrow(
             over: plan, for: request, snapshot: snapshot, mayReuse: mayReuse && !bindsConnection, owner: self)
@@ -35,7 +42,7 @@ extension Fetch {
     /// True if the request authenticates its whole connection, which HTTP forbids but NTLM and Negotiate do (RFC 4559 §6).
     /// No other request may use that connection, before or afterwards.
     private var bindsConnection: Bool {
-        request.head.fields.present.contains(.authorization)
+        request.credential == nil && request.head.fields.present.contains(.authorization)
             && request.fields.all(.authorization).contains(where: Fetch.isBinding)
     }
 
@@ -72,7 +79,6 @@ extension Fetch {
         incoming.head = []
         incoming.progress = HeadProgress()
         incoming.persists = false
-        askCredentialDesk()
         var outgoing = OutgoingRequest(
             request, conditions: retrieval.conditions, instance: worker.shared.instance)
         if request.releaseRule?.kind.isIndex == true, hole == nil {
@@ -82,6 +88,7 @@ extension Fetch {
             outgoing.set(.cacheControl, Array("no-cache".utf8))
             outgoing.set(.pragma, Array("no-cache".utf8))
         }
+        if credentialUse != nil { addCredentials(to: &outgoing) }
         if let proxy = forwardingProxy(of: stream) {
             outgoing.addressToProxy(authorization: proxy.logIn?.basic)
         }
@@ -90,7 +97,10 @@ extension Fetch {
         requestIsSent = !request.hasBody
         worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
         // Last: the exchange may send its whole body within this call, which needs `outgoingBody` and the time limit.
-        if request.hasBody { notify { $0.upload(to: self) } }
+        if request.hasBody {
+            if holdsBody { return worker.loop.timers.schedule(self, after: Fetch.continueTimeout) }
+            notify { $0.upload(to: self) }
+        }
     }
 
     /// The next proxy that reads this request itself. Nil if there is none, or if it has opened a tunnel.
@@ -235,6 +245,11 @@ extension Fetch {
             unsafe receiveFinal(response, rest: rest)
             return false
         }
+        if response.status == 100, holdsBody {
+            releaseBody()
+            // Larder asked for it, not the client (RFC 9110 §15.2).
+            if !request.fields.contains(.expect) { return true }
+        }
         if response.status != 101 {
             worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
         }
@@ -256,7 +271,10 @@ extension Fetch {
         incoming.body = BodyReader(length, limits: snapshot.limits)
         incoming.takenWithHead = 0
         notePersistence(of: response)
-        tellCredentialDesk(of: response)
+        if credentialUse != nil, let event = judgeCredentials(by: response) {
+            unsafe skipBody(rest)
+            return feed(event)
+        }
         let arrived = unsafe Arrived(response, length, rest)
         noteAccess(response)
         let now = worker.wallTime
@@ -280,6 +298,27 @@ extension Fetch {
         // Until here the time limit for the head applies. Most short bodies arrive together with their head.
         if isIn(.receiving) { worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle) }
         endOfRead()
+    }
+
+    /// Reads over a body that nobody needs, as far as it has come. The connection can be reused if that is all of it.
+    private func skipBody(_ bytes: UnsafeRawBufferPointer) {
+        let span = unsafe bytes.bindMemory(to: UInt8.self)
+        var offset = 0
+        while true {
+            do throws(FramingError) {
+                switch unsafe try incoming.body.next(in: span.span, from: &offset) {
+                case .data: break
+                case .more: return
+                case .end:
+                    if offset < bytes.count { incoming.persists = false }
+                    return
+                }
+            } catch {
+                worker.counters.count(error)
+                incoming.persists = false
+                return
+            }
+        }
     }
 
     private func notePersistence(of response: ReceivedResponse) {

@@ -92,6 +92,10 @@ final class Fetch: TimedObject, OriginStreamOwner {
     }
     @exclusivity(unchecked) private var uncheckedOutgoingBody = OutgoingBody(.none)
     var isPaused = false
+    /// What the request proves with a credential of Larder's own. Nil if it has none, and while nothing has been decided.
+    var credentialUse: CredentialUse?
+    /// The body of the request waits until the origin has shown that it accepts the credentials (RFC 9110 §10.1.1).
+    var holdsBody = false
     /// Proves the body that is being stored. Nil if no rule asks for that.
     var proof: BodyProof?
     /// The tier's count of invalidations when the fetch began. If the count has grown, the response may be older than what
@@ -239,6 +243,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
             // The origin is paused because readers are behind, so the time limit does not apply to it.
             return worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
         }
+        if holdsBody, isIn(.asked) { return turn { releaseBody() } }
         if !isIn(.pausing) { worker.counters.add(.timeouts) }
         turn { feed(.timedOut) }
     }
@@ -259,6 +264,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         precondition(isIn(.finished), "the machine decides when a retrieval ends")
         precondition(hasNoLink, "a stream that nobody ends would be lent for ever")
         worker.loop.timers.cancel(self)
+        if credentialUse != nil { settleCredentials() }
         if let id { _ = worker.fetches.remove(id) }
         id = nil
         client = nil

@@ -1,7 +1,9 @@
 import Access
 import ClientSetup
+import Credentials
 import Foundation
 import Message
+import Routing
 import Server
 import Settings
 import Storage
@@ -84,8 +86,14 @@ final class Scenario {
         if let path = configuration.access.authentication?.usersFile {
             users = HtpasswdFile.parse(Array(try Data(contentsOf: URL(fileURLWithPath: path)))).file
         }
+        // Only the program reads files and variables: a secret in the text is one for the tests.
+        var secrets: [String: [SecretPart: Secret]] = [:]
+        for rule in configuration.credentials {
+            for case (let part, .text(let secret)) in rule.secrets { secrets[rule.name, default: [:]][part] = secret }
+        }
         return try Snapshot(
-            configuration: configuration, users: users, interceptor: try interceptor(configuration), pages: pages)
+            configuration: configuration, users: users, interceptor: try interceptor(configuration), pages: pages,
+            secrets: SecretShelf(secrets))
     }
 
     func client(receiveBuffer: CInt? = nil, from source: UInt32? = nil) throws -> ScriptedClient {

@@ -1,0 +1,92 @@
+package import Credentials
+package import Rules
+
+/// How a credential proves itself.
+package enum CredentialMeans: Sendable, Equatable {
+    /// With a user and a password (RFC 7617, RFC 7616). The strongest scheme that the origin offers is used, among these.
+    ///
+    /// `isUnasked`: with each request, asked for or not. Otherwise once the origin has asked, and from then on with each request.
+    case password(user: String, schemes: Set<ChallengeScheme>, isUnasked: Bool)
+    /// With a token (RFC 6750), which goes out with each request.
+    case bearer
+    /// With a signature over each request (RFC 5849).
+    case oauth1(clientKey: String, OAuth1.SignatureMethod, realm: String?)
+    /// With a signature over each request (AWS Signature Version 4), for a region and a service.
+    case sigv4(region: String, service: String)
+
+    /// The schemes by the names that the configuration has for them.
+    package var schemeNames: [String] {
+        switch self {
+        case .password(_, let schemes, _): schemes.sorted().map { "\($0)" }
+        case .bearer: ["bearer"]
+        case .oauth1: ["oauth1"]
+        case .sigv4: ["sigv4"]
+        }
+    }
+
+    /// Those that answer challenges.
+    package var challengeSchemes: Set<ChallengeScheme> {
+        if case .password(_, let schemes, _) = self { schemes } else { [] }
+    }
+
+    /// A log-in that has learnt nothing yet.
+    package var logIn: LogIn {
+        switch self {
+        case .password(_, let schemes, let isUnasked):
+            LogIn(needsChallenge: schemes.contains(.digest), isUnasked: isUnasked)
+        case .bearer, .oauth1, .sigv4: LogIn(needsChallenge: false, isUnasked: true)
+        }
+    }
+}
+
+/// One entry of `credentials`: what Larder itself proves to origins, on behalf of the clients whose requests match.
+package struct CredentialRule: Sendable, Equatable {
+    /// What becomes of the `Authorization` of a client.
+    package enum ClientUse: String, CaseIterable, Sendable {
+        /// It is dropped: Larder's own takes its place.
+        case replace
+        /// It is forwarded, and nothing of Larder's is sent with that request.
+        case pass
+    }
+    package var name: String
+    package var means: CredentialMeans
+    /// Which requests. Its hosts are never empty.
+    package var conditions: RuleConditions
+    package var secrets: [SecretPart: SecretSource]
+    package var clientUse: ClientUse
+    /// Credentials may go out over `http`, where everybody on the way can read them.
+    package var allowsPlainHTTP: Bool
+    /// The position in the list, from 1.
+    package var number: Int
+    /// The line in the configuration file; 0 if it does not come from a file.
+    package var line: Int
+
+    package init(
+        name: String, _ means: CredentialMeans, _ conditions: RuleConditions, secrets: [SecretPart: SecretSource],
+        clientUse: ClientUse = .replace, allowsPlainHTTP: Bool = false, number: Int = 1, line: Int = 0
+    ) {
+        precondition(!conditions.hosts.isEmpty, "a credential is for named hosts")
+        precondition(!secrets.isEmpty, "a credential has a secret")
+        self.name = name
+        self.means = means
+        self.conditions = conditions
+        self.secrets = secrets
+        self.clientUse = clientUse
+        self.allowsPlainHTTP = allowsPlainHTTP
+        self.number = number
+        self.line = line
+    }
+}
+
+/// A secret of a credential, by its key in the configuration.
+package enum SecretPart: String, CaseIterable, Sendable {
+    case password
+    /// Of `bearer`; of `oauth1`, whose tokens have a secret of their own.
+    case token
+    case clientSecret = "client_secret"
+    case tokenSecret = "token_secret"
+    /// With temporary keys it changes as often as the other two.
+    case accessKey = "access_key"
+    case secretKey = "secret_key"
+    case sessionToken = "session_token"
+}

@@ -1,0 +1,239 @@
+import Credentials
+import Message
+import Routing
+import Rules
+
+/// `credentials`: a list of `name`, `scheme`, `match: { conditions }`, and the secret.
+extension SettingKind where Value == [CredentialRule] {
+    static var credentials: SettingKind {
+        let kind = elements(
+            "credentials", allowed: "a list of name: NAME, scheme: …, match: { … } and its secrets",
+            read: readCredential)
+        return SettingKind(
+            allowed: kind.allowed,
+            read: { node, problems in
+                guard let rules = kind.read(node, &problems) else { return nil }
+                var names: Set<String> = []
+                for rule in rules where !names.insert(rule.name).inserted {
+                    problems.append(
+                        SettingProblem(
+                            line: rule.line, place: "[\(rule.number)].name",
+                            message: "the name \(rule.name) is used twice"))
+                }
+                return names.count == rules.count ? rules : nil
+            }, render: kind.render)
+    }
+}
+
+/// `scheme`.
+private enum SchemeName: String, CaseIterable, Sendable {
+    case basic, digest, bearer, oauth1, sigv4
+
+    /// Nil for a scheme that answers no challenge.
+    var challengeScheme: ChallengeScheme? {
+        switch self {
+        case .basic: .basic
+        case .digest: .digest
+        case .bearer, .oauth1, .sigv4: nil
+        }
+    }
+
+    /// The keys that only some schemes have: those that must be there, and those that may.
+    var keys: (required: [String], optional: [String]) {
+        switch self {
+        case .basic, .digest: (["user", "password"], ["send"])
+        case .bearer: (["token"], [])
+        case .oauth1: (["client_key", "client_secret"], ["token", "token_secret", "signature", "realm"])
+        case .sigv4: (["access_key", "secret_key", "region"], ["session_token", "service"])
+        }
+    }
+}
+
+/// `send`.
+private enum SendingName: String, CaseIterable, Sendable { case learnt, always }
+
+@Sendable
+private func readCredential(
+    _ node: ConfigurationNode, number: Int, _ problems: inout [SettingProblem]
+) -> CredentialRule? {
+    let expected = "keys such as name: NAME, scheme: basic and match: { host: … }"
+    guard var reader = MappingReader(node, expected: expected, problems: &problems) else { return nil }
+    let name = reader.requiredValue("name", .credentialName)
+    let schemes = reader.requiredValue("scheme", SettingKind<SchemeName>.choice.list())
+    let conditions = reader.requiredValue("match", .credentialConditions)
+    let values = CredentialValues(&reader)
+    let clientUse = reader.value("client", SettingKind<CredentialRule.ClientUse>.choice) ?? .replace
+    let allowsPlainHTTP = reader.value("plain_http", .flag) ?? false
+    var means: CredentialMeans?
+    if let schemes { means = readMeans(schemes, values, &reader) }
+    guard reader.finish("key", into: &problems), let name, let means, let conditions else { return nil }
+    return CredentialRule(
+        name: name, means, conditions, secrets: values.secrets, clientUse: clientUse, allowsPlainHTTP: allowsPlainHTTP,
+        number: number, line: node.line)
+}
+
+/// The keys of all schemes. `readMeans` refuses those of others.
+private struct CredentialValues {
+    let user, clientKey, region, service, realm: String?
+    let sending: SendingName?
+    let signature: OAuth1.SignatureMethod?
+    private(set) var secrets: [SecretPart: SecretSource] = [:]
+
+    init(_ reader: inout MappingReader) {
+        user = reader.value("user", .userName)
+        for part in SecretPart.allCases {
+            let noun = "a \(part.rawValue.split(separator: "_").joined(separator: " "))"
+            secrets[part] = reader.value(part.rawValue, .secret(noun))
+        }
+        sending = reader.value("send", SettingKind<SendingName>.choice)
+        clientKey = reader.value("client_key", .text(255))
+        signature = reader.value("signature", .oauthSignature)
+        realm = reader.value("realm", .text(255))
+        region = reader.value("region", .scopeName)
+        service = reader.value("service", .scopeName)
+    }
+}
+
+/// Returns nil if the keys do not fit the scheme.
+private func readMeans(
+    _ schemes: [SchemeName], _ values: CredentialValues, _ reader: inout MappingReader
+) -> CredentialMeans? {
+    let scheme = schemes[0]
+    let alone = schemes.first { $0.challengeScheme == nil }
+    if schemes.count > 1, let alone {
+        reader.refuse(
+            "scheme", "\(alone.rawValue) stands alone", hint: "only basic and digest share a user and a password")
+        return nil
+    }
+    for key in scheme.keys.required { reader.require(key) }
+    let own = scheme.keys.required + scheme.keys.optional
+    let names = schemes.map(\.rawValue).joined(separator: " and ")
+    let foreign = Set(SchemeName.allCases.flatMap { $0.keys.required + $0.keys.optional }).subtracting(own)
+    for key in foreign.sorted() {
+        reader.refuse(key, "\(names) has no \(key)", hint: "its keys are \(own.joined(separator: ", "))")
+    }
+    switch scheme {
+    case .basic, .digest:
+        if values.sending == .always, schemes.contains(.digest) {
+            reader.refuse("send", "digest answers a challenge and cannot be sent before it", hint: "leave send out")
+            return nil
+        }
+        guard let user = values.user else { return nil }
+        return .password(
+            user: user, schemes: Set(schemes.compactMap(\.challengeScheme)), isUnasked: values.sending == .always)
+    case .bearer: return .bearer
+    case .oauth1:
+        if values.secrets[.token] == nil || values.secrets[.tokenSecret] == nil {
+            for key in ["token", "token_secret"] { reader.refuse(key, "token and token_secret belong together") }
+        }
+        guard let clientKey = values.clientKey else { return nil }
+        return .oauth1(clientKey: clientKey, values.signature ?? .hmacSHA1, realm: values.realm)
+    case .sigv4:
+        guard let region = values.region else { return nil }
+        return .sigv4(region: region, service: values.service ?? "s3")
+    }
+}
+
+extension SettingKind where Value == OAuth1.SignatureMethod {
+    fileprivate static var oauthSignature: SettingKind {
+        let names: [(String, OAuth1.SignatureMethod)] = [("hmac-sha1", .hmacSHA1), ("hmac-sha256", .hmacSHA256)]
+        return scalar(
+            "hmac-sha1 or hmac-sha256", parse: { text in names.first { $0.0 == text }?.1 },
+            render: { method in names.first { $0.1 == method }?.0 ?? "" },
+            hint: { text in nearestName(to: text, among: names.map(\.0)).map { "did you mean \($0)?" } })
+    }
+}
+
+extension SettingKind where Value == RuleConditions {
+    /// Credentials go to named hosts only: without any they would go to whoever asks.
+    fileprivate static var credentialConditions: SettingKind {
+        let kind = conditions(of: .credential)
+        return SettingKind(
+            allowed: kind.allowed,
+            read: { node, problems in
+                guard let conditions = kind.read(node, &problems) else { return nil }
+                guard !conditions.hosts.isEmpty, !conditions.hosts.contains(.any) else {
+                    problems.append(
+                        SettingProblem(
+                            node, message: "names no host: whoever asks would get the secret", hint: "add host: NAME"))
+                    return nil
+                }
+                return conditions
+            }, render: kind.render)
+    }
+}
+
+extension SettingKind where Value == String {
+    /// Stands in logs, in statistics and in commands.
+    fileprivate static var credentialName: SettingKind {
+        scalar(
+            "a name of 1 to 64 letters, digits, \"-\", \"_\" and \".\"",
+            parse: { text in
+                let isName = text.utf8.allSatisfy {
+                    ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x5F
+                        || $0 == 0x2E
+                }
+                return isName && (1...64).contains(text.utf8.count) ? text : nil
+            }, render: { $0 })
+    }
+
+    /// Of a region or a service.
+    fileprivate static var scopeName: SettingKind {
+        scalar(
+            "a name of 1 to 64 small letters, digits and \"-\"",
+            parse: { text in
+                let isName = text.utf8.allSatisfy {
+                    (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
+                }
+                return isName && (1...64).contains(text.utf8.count) ? text : nil
+            }, render: { $0 })
+    }
+
+    fileprivate static var userName: SettingKind {
+        scalar(
+            "a user of 1 to 255 bytes without \":\" and control characters",
+            parse: { text in
+                let isUser = text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != 0x3A }
+                return isUser && (1...255).contains(text.utf8.count) ? text : nil
+            }, render: { $0 })
+    }
+}
+
+extension SettingKind where Value == SecretSource {
+    /// - Parameter noun: what it is, for messages. They never show the text, which may be a secret that stands in the wrong place.
+    fileprivate static func secret(_ noun: String) -> SettingKind {
+        let allowed = "\(noun), or { file: PATH }, { env: NAME }, { fd: NUMBER } or { command: [ … ] }"
+        return SettingKind(
+            allowed: allowed,
+            read: { node, problems in
+                switch node.value {
+                case .scalar(let text, _) where !node.isNull: return .text(Secret(text))
+                case .mapping: return readSource(node, allowed, &problems)
+                case .scalar, .list:
+                    problems.append(SettingProblem(node, message: "found \(node.found), expected \(allowed)"))
+                    return nil
+                }
+            }, render: { _ in "(secret)" })
+    }
+}
+
+private func readSource(
+    _ node: ConfigurationNode, _ allowed: String, _ problems: inout [SettingProblem]
+) -> SecretSource? {
+    guard var reader = MappingReader(node, expected: allowed, problems: &problems) else { return nil }
+    let file = reader.value("file", SettingKind<String>.path("a file"))
+    let variable = reader.value("env", .text(255))
+    let descriptor = reader.value("fd", .count(3...1023))
+    let command = reader.value("command", SettingKind<String>.text(4096).list())
+    guard reader.finish("source", into: &problems) else { return nil }
+    let sources = [
+        file.map { SecretSource.file($0) }, variable.map { .environment($0) },
+        descriptor.map { .descriptor(Int32($0)) }, command.map { .command($0) },
+    ].compactMap { $0 }
+    guard sources.count == 1 else {
+        problems.append(
+            SettingProblem(node, message: "expected one of file, env, fd and command, found \(sources.count)"))
+        return nil
+    }
+    return sources[0]
+}

@@ -1,0 +1,30 @@
+import Admin
+import JSON
+
+/// `larder session clear [CREDENTIAL]`
+func sessionCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {
+    let words = arguments.words
+    guard words.first == "clear", words.count <= 2 else {
+        throw UsageError("session takes clear, and perhaps the name of a credential", hint: "larder session clear")
+    }
+    guard let client = adminClient(arguments, console) else { return ExitStatus.usage }
+    do throws(AdminClient.Failure) {
+        let name = words.count > 1 ? words[1] : ""
+        return reportCleared(try client.ask("POST", "/session/clear", body: Array(name.utf8)), arguments, console)
+    } catch {
+        console.error("larder: \(error.text)")
+        return ExitStatus.failed
+    }
+}
+
+private func reportCleared(_ answer: AdminClient.Answer, _ arguments: Arguments, _ console: Console) -> Int32 {
+    let text = String(decoding: answer.body, as: UTF8.self).trimmingNewline
+    let value = try? JSONValue(parsing: answer.body)
+    guard answer.status == 200, let count = value?["credentials"]?.integer else {
+        console.error("larder: \(value?["error"]?.text ?? "status \(answer.status): \(text)")")
+        return answer.status == 400 ? ExitStatus.usage : ExitStatus.failed
+    }
+    let noun = count == 1 ? "1 credential" : "\(count) credentials"
+    console.print(arguments.has(.json) ? text : "forgot the log-ins with \(noun)")
+    return ExitStatus.done
+}

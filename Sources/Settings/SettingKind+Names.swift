@@ -6,6 +6,12 @@ package struct DNSEntry<Value: Sendable & Equatable>: Sendable, Equatable {
     package let name: String
     /// At least one.
     package let values: [Value]
+
+    package init(name: String, values: [Value]) {
+        precondition(!values.isEmpty, "an entry has a value")
+        self.name = name
+        self.values = values
+    }
 }
 
 extension SettingKind where Value == [DNSEntry<IPAddress>] {

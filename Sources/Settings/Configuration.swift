@@ -18,11 +18,13 @@ package struct Configuration: Sendable, Equatable {
     package var intercept = InterceptSettings()
     package var log = LogSettings()
     package var timeouts = TimeoutSettings()
+    package var retries = RetrySettings()
     package var tls = TLSSettings()
     package var dns = DNSSettings()
     package var limits = Limits()
     package var recipes: [RecipeUse] = []
     package var routes: [RouteRule] = []
+    package var origins: [OriginRule] = []
     /// What Larder proves to origins.
     package var credentials: [CredentialRule] = []
 
@@ -124,11 +126,29 @@ package struct TimeoutSettings: Sendable, Equatable {
     package var firstByte: Duration = .seconds(60)
     /// Between two reads of an origin's body, and between two writes to a client that does not read.
     package var idle: Duration = .seconds(60)
+    /// For a whole response of an origin. Nil: without limit.
+    package var total: Duration?
     /// For the head of a response that another request is already fetching.
     package var collapse: Duration = .seconds(30)
     package var originKeepAlive: Duration = .seconds(60)
     package var tunnelIdle: Duration = .seconds(600)
     package var drain: Duration = .seconds(30)
+
+    // Of the settings that `origins` can replace.
+    static let connectBounds: ClosedRange<Duration> = .milliseconds(100) ... .minutes(10)
+    static let firstByteBounds: ClosedRange<Duration> = .milliseconds(100) ... .hours(24)
+    static let idleBounds: ClosedRange<Duration> = .milliseconds(100) ... .hours(24)
+    static let totalBounds: ClosedRange<Duration> = .seconds(1) ... .days(7)
+}
+
+/// How often requests are sent again that an origin did not answer.
+package struct RetrySettings: Sendable, Equatable {
+    /// For one request.
+    package var countMax = 1
+    /// Before the first repetition. Each further pause is twice as long.
+    package var pause: Duration = .milliseconds(100)
+    /// How many of a hundred requests may be repeated, on average.
+    package var budgetPercent = 10
 }
 
 package enum TLSVersion: String, CaseIterable, Sendable {

@@ -36,6 +36,14 @@ extension SettingKind where Value == Int {
             render: { "\($0)" })
     }
 
+    /// A share of a hundred.
+    static var percent: SettingKind {
+        .scalar(
+            "a percentage from 0% to 100%",
+            parse: { text in text.hasSuffix("%") ? parseCount(String(text.dropLast()), in: 0...100) : nil },
+            render: { "\($0)%" }, hint: { parseCount($0, in: 0...100) == nil ? nil : "did you mean \($0)%?" })
+    }
+
     /// Bytes that fit into an `Int`.
     static func bytes(_ bounds: ClosedRange<Int>) -> SettingKind {
         .scalar(

@@ -16,7 +16,7 @@ enum Settings {
         let settings: [any SettingDeclaration]
     }
 
-    static let sections = [general, admin, cache, access, intercept, log, timeouts, tls, dns, limits]
+    static let sections = [general, admin, cache, access, intercept, log, timeouts, retries, tls, dns, limits]
     static let all = sections.flatMap(\.settings)
 
     private static let general = Section(
@@ -45,6 +45,14 @@ enum Settings {
                     "  - { match: { host: \"*.corp.example\" }, via: direct }",
                     "  - { via: [ \"http://user:password@proxy.example:3128\", \"socks5://198.51.100.7:1080\", direct ] }",
                 ], defaultMeaning: "direct"),
+            Setting(
+                "origins", \.origins, .origins, reload: .live,
+                "Time limits and retries for some origins. The first rule that matches a request counts. What it leaves out is as in timeouts and retries.",
+                example: [
+                    "origins:",
+                    "  - { match: { host: models.example, path: /generate/* }, timeouts: { first_byte: 10m }, retries: 0 }",
+                    "  - { match: { host: \"*.mirror.example\" }, timeouts: { connect: 2s, total: 1h }, retries: 3 }",
+                ], defaultMeaning: "none"),
             Setting(
                 "credentials", \.credentials, .credentials, reload: .live,
                 "What Larder itself proves to origins, on behalf of the clients whose requests match. The first entry that matches counts. Over http they are sent only with plain_http: yes. What is fetched with a credential is stored for it alone.",
@@ -247,15 +255,20 @@ enum Settings {
                 "timeouts.client_idle", \.timeouts.clientIdle, .duration(.seconds(1) ... .hours(24)), reload: .live,
                 "For the next request on a client connection."),
             Setting(
-                "timeouts.connect", \.timeouts.connect, .duration(.milliseconds(100) ... .minutes(10)), reload: .live,
+                "timeouts.connect", \.timeouts.connect, .duration(TimeoutSettings.connectBounds), reload: .live,
                 "For a connection to an origin, over all its addresses and including TLS."),
             Setting(
-                "timeouts.first_byte", \.timeouts.firstByte, .duration(.milliseconds(100) ... .hours(24)),
+                "timeouts.first_byte", \.timeouts.firstByte, .duration(TimeoutSettings.firstByteBounds),
                 reload: .live,
                 "For the first byte of a response, from the last byte of the request."),
             Setting(
-                "timeouts.idle", \.timeouts.idle, .duration(.milliseconds(100) ... .hours(24)), reload: .live,
+                "timeouts.idle", \.timeouts.idle, .duration(TimeoutSettings.idleBounds), reload: .live,
                 "For the next piece of a body, from an origin or to a client."),
+            Setting(
+                "timeouts.total", \.timeouts.total,
+                SettingKind<Duration>.duration(TimeoutSettings.totalBounds).or("off"),
+                reload: .live,
+                "For a whole response, from the moment at which the origin is asked, retries included."),
             Setting(
                 "timeouts.collapse", \.timeouts.collapse, .duration(.milliseconds(100) ... .hours(1)), reload: .live,
                 "For the head of a response that another request is already fetching. After that, the request is sent on its own."
@@ -271,6 +284,24 @@ enum Settings {
             Setting(
                 "timeouts.drain", \.timeouts.drain, .duration(.zero ... .hours(24)), reload: .live,
                 "For running requests to end when Larder is told to stop."),
+        ])
+
+    private static let retries = Section(
+        key: "retries",
+        meaning:
+            "Requests that are sent again because the connection was refused, or the connection or the response did not come in time. After a time-out of the response only idempotent requests without a body are, as RFC 9110 §9.2.2 allows.",
+        settings: [
+            Setting(
+                "retries.max", \.retries.countMax, .count(0...10), reload: .live,
+                "How often one request is sent again. Not at all if a stale response may be served instead."),
+            Setting(
+                "retries.pause", \.retries.pause, .duration(.zero ... .minutes(1)), reload: .live,
+                "The pause before the first repetition. Each further pause is twice as long. Larder waits for a random part of it, at least a half."
+            ),
+            Setting(
+                "retries.budget", \.retries.budgetPercent, .percent, reload: .live,
+                "How many requests are sent again at most, in percent of those that are sent to origins. A proxy with little traffic may repeat ten."
+            ),
         ])
 
     private static let tls = Section(

@@ -27,6 +27,8 @@ extension Retrieval {
         case .notAnswered(let refusal): return headFailed(refusal, now(), staleMayServe)
         case .challenged: return challenged(now(), staleMayServe)
         case .timedOut: return timedOut(now(), staleMayServe)
+        case .outOfTime: return outOfTime(now(), staleMayServe)
+        case .retryRefused: return retryRefused(now(), staleMayServe)
         case .clientLeft(let isStillNeeded): return clientLeft(isStillNeeded)
         case .cancelled: return finish(.abandoned)
         }
@@ -43,7 +45,8 @@ extension Retrieval {
         case .asked(.hole(let part, let plan), _): return decide(head, hole: part, plan, staleMayServe)
         case .asked(.rest(let part, let receiving), _): return decide(head, rest: part, receiving)
         case .finished: return .none
-        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
+        case .ready, .opening, .storing, .receiving, .pausing, .retrying:
+            preconditionFailure("a head came that nobody asked for")
         }
     }
 
@@ -54,7 +57,7 @@ extension Retrieval {
         case .ready(let question):
             state = .opening(question)
             return .open(mayReuse: mayReuseConnection)
-        case .opening, .asked, .storing, .receiving, .pausing, .finished:
+        case .opening, .asked, .storing, .receiving, .pausing, .retrying, .finished:
             preconditionFailure("a retrieval starts once")
         }
     }
@@ -68,15 +71,16 @@ extension Retrieval {
             conditions = conditions(of: question)
             state = .asked(question, Attempt(isReused: isReused))
             return .send
-        case .ready, .asked, .storing, .receiving, .pausing, .finished:
+        case .ready, .asked, .storing, .receiving, .pausing, .retrying, .finished:
             preconditionFailure("nobody asked for a connection")
         }
     }
 
     private mutating func notOpened(_ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
-        case .opening(let question): return fail(question, refusal, now, staleMayServe)
-        case .ready, .asked, .storing, .receiving, .pausing, .finished:
+        // Nothing was sent, so any request can be sent again.
+        case .opening(let question): return failUnlessRetried(question, refusal, now, staleMayServe)
+        case .ready, .asked, .storing, .receiving, .pausing, .retrying, .finished:
             preconditionFailure("nobody asked for a connection")
         }
     }
@@ -96,7 +100,8 @@ extension Retrieval {
             case .answered, .none: return .none
             }
         case .finished: return .none
-        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
+        case .ready, .opening, .storing, .receiving, .pausing, .retrying:
+            preconditionFailure("a head came that nobody asked for")
         }
     }
 
@@ -107,7 +112,8 @@ extension Retrieval {
             return .switchProtocols
         case .asked(let question, _): return fail(question, .responseInvalid, now, staleMayServe)
         case .finished: return .none
-        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
+        case .ready, .opening, .storing, .receiving, .pausing, .retrying:
+            preconditionFailure("a head came that nobody asked for")
         }
     }
 
@@ -117,7 +123,8 @@ extension Retrieval {
         switch state {
         case .asked(let question, _): return fail(question, refusal, now, staleMayServe)
         case .finished: return .none
-        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
+        case .ready, .opening, .storing, .receiving, .pausing, .retrying:
+            preconditionFailure("a head came that nobody asked for")
         }
     }
 
@@ -129,7 +136,8 @@ extension Retrieval {
             state = .opening(question)
             return .askAgain
         case .finished: return .none
-        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("a head came that nobody asked for")
+        case .ready, .opening, .storing, .receiving, .pausing, .retrying:
+            preconditionFailure("a head came that nobody asked for")
         }
     }
 
@@ -145,20 +153,46 @@ extension Retrieval {
             }
             return fail(question, headBegan ? .responseIncomplete : .connectionTerminated, now, staleMayServe)
         case .finished: return .none
-        case .ready, .opening, .storing, .receiving, .pausing: preconditionFailure("no head is awaited")
+        case .ready, .opening, .storing, .receiving, .pausing, .retrying: preconditionFailure("no head is awaited")
         }
     }
 
     private mutating func timedOut(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .opening(let question): return fail(question, .connectionTimeout, now, staleMayServe)
-        case .asked(let question, _): return fail(question, .responseTimeout, now, staleMayServe)
+        case .asked(let question, _):
+            guard request.isReplayable, !request.isUpgrade else {
+                return fail(question, .responseTimeout, now, staleMayServe)
+            }
+            return failUnlessRetried(question, .responseTimeout, now, staleMayServe)
         case .receiving: return brokeOff(now)
         case .pausing(let part, let receiving):
             state = .opening(.rest(part, receiving))
             return .open(mayReuse: mayReuseConnection)
+        case .retrying(let question, _):
+            state = .opening(question)
+            return .open(mayReuse: mayReuseConnection)
         case .finished: return .none
         case .ready, .storing: preconditionFailure("nothing is waited for")
+        }
+    }
+
+    private mutating func outOfTime(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+        switch state {
+        case .opening(let question): return fail(question, .connectionTimeout, now, staleMayServe, isLast: true)
+        case .asked(let question, _): return fail(question, .responseTimeout, now, staleMayServe, isLast: true)
+        case .retrying(let question, let refusal): return fail(question, refusal, now, staleMayServe, isLast: true)
+        case .receiving, .pausing: return finish(.brokenOff(keepsPart: true))
+        case .finished: return .none
+        case .ready, .storing: preconditionFailure("nothing is waited for")
+        }
+    }
+
+    private mutating func retryRefused(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+        switch state {
+        case .retrying(let question, let refusal): return fail(question, refusal, now, staleMayServe)
+        case .ready, .opening, .asked, .storing, .receiving, .pausing, .finished:
+            preconditionFailure("no other attempt was asked for")
         }
     }
 
@@ -173,7 +207,8 @@ extension Retrieval {
                 return .none
             }
             return pass(head, notStored: isPart(receiving.sink) ? .partialContent : nil, invalidates: false)
-        case .ready, .opening, .asked, .receiving, .pausing, .finished: preconditionFailure("nothing is being stored")
+        case .ready, .opening, .asked, .receiving, .pausing, .retrying, .finished:
+            preconditionFailure("nothing is being stored")
         }
     }
 
@@ -192,7 +227,7 @@ extension Retrieval {
             state = .receiving(receiving)
             return .deliver
         case .finished: return .none
-        case .ready, .opening, .asked, .storing, .pausing: preconditionFailure("no body is awaited")
+        case .ready, .opening, .asked, .storing, .pausing, .retrying: preconditionFailure("no body is awaited")
         }
     }
 
@@ -207,7 +242,7 @@ extension Retrieval {
             if let total = receiving.total, receiving.received < total { return brokeOff(now) }
             return finish(.whole)
         case .finished: return .none
-        case .ready, .opening, .asked, .storing, .pausing: preconditionFailure("no body is awaited")
+        case .ready, .opening, .asked, .storing, .pausing, .retrying: preconditionFailure("no body is awaited")
         }
     }
 
@@ -215,7 +250,7 @@ extension Retrieval {
         switch state {
         case .receiving(let receiving): return resume(receiving, now)
         case .finished: return .none
-        case .ready, .opening, .asked, .storing, .pausing: preconditionFailure("no body is awaited")
+        case .ready, .opening, .asked, .storing, .pausing, .retrying: preconditionFailure("no body is awaited")
         }
     }
 
@@ -223,7 +258,7 @@ extension Retrieval {
         switch state {
         case .receiving: return finish(.brokenOff(keepsPart: true))
         case .finished: return .none
-        case .ready, .opening, .asked, .storing, .pausing: preconditionFailure("no body is awaited")
+        case .ready, .opening, .asked, .storing, .pausing, .retrying: preconditionFailure("no body is awaited")
         }
     }
 
@@ -232,7 +267,7 @@ extension Retrieval {
     private mutating func clientLeft(_ isStillNeeded: Bool) -> Action {
         switch state {
         case .finished: return .none
-        case .ready, .opening, .asked, .storing, .receiving, .pausing:
+        case .ready, .opening, .asked, .storing, .receiving, .pausing, .retrying:
             listener = .none
             return isStillNeeded ? .none : finish(.abandoned)
         }
@@ -241,7 +276,7 @@ extension Retrieval {
     mutating func finish(_ ending: Ending) -> Action {
         switch state {
         case .finished: return .none
-        case .ready, .opening, .asked, .storing, .receiving, .pausing:
+        case .ready, .opening, .asked, .storing, .receiving, .pausing, .retrying:
             state = .finished
             return .finish(ending)
         }
@@ -252,9 +287,25 @@ extension Retrieval {
         fail(.first(plan), refusal, askedAt, staleMayServe)
     }
 
-    /// The origin did not answer the question.
-    private mutating func fail(
+    /// The origin did not answer the question, which can be put again. A stored response that may be served is better than another attempt.
+    private mutating func failUnlessRetried(
         _ question: Question, _ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool
+    ) -> Action {
+        // A body that broke off has attempts of its own.
+        if case .rest = question { return fail(question, refusal, now, staleMayServe) }
+        guard refusal.mayPass, retries < request.retriesMax, !staleMayServe() else {
+            return fail(question, refusal, now, staleMayServe)
+        }
+        retries += 1
+        state = .retrying(question, refusal)
+        return .retry(attempt: retries)
+    }
+
+    /// The origin did not answer the question.
+    ///
+    /// - Parameter isLast: there is no time for another attempt.
+    private mutating func fail(
+        _ question: Question, _ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool, isLast: Bool = false
     ) -> Action {
         switch question {
         case .first:
@@ -266,7 +317,7 @@ extension Retrieval {
             let ending: Ending = isClientWaiting ? .failed(refusal) : .brokenOff(keepsPart: true)
             return .abandonHole(removesStored: false, then: finish(ending))
         case .rest(_, let receiving):
-            return resume(receiving, now)
+            return isLast ? finish(.brokenOff(keepsPart: true)) : resume(receiving, now)
         }
     }
 

@@ -34,8 +34,12 @@ extension Retrieval {
         case notAnswered(Refusal)
         /// The final head asks for credentials, and Larder has some for this origin. The request can be sent again.
         case challenged
-        /// The time limit of the present phase, or the pause before a resumption, is over.
+        /// The time limit of the present phase, or the pause before a resumption or another attempt, is over.
         case timedOut
+        /// The time limit of the whole response is over.
+        case outOfTime
+        /// There must be no other attempt: too many other requests have been repeated.
+        case retryRefused
         /// The client left. `isStillNeeded`: the store, followers or other readers still need the response.
         case clientLeft(isStillNeeded: Bool)
         /// The process stops.
@@ -78,6 +82,9 @@ extension Retrieval {
         case open(mayReuse: Bool)
         /// Close the connection and wait so many milliseconds before asking for the rest: `timedOut` follows.
         case pause(milliseconds: Int)
+        /// Close the connection if there is one, and wait a moment before the request is sent again: `timedOut` follows, or `retryRefused` at
+        /// once. `attempt`: 1 for the first repetition.
+        case retry(attempt: Int)
         /// Send the request, with `conditions`.
         case send
         /// Pass the interim head to the client, which still waits for its final head.

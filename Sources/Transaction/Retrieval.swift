@@ -11,6 +11,8 @@ package import Message
 ///                  └──────────────── pausing ◀─────────────────────────┘
 /// ```
 ///
+/// If the origin did not answer, `retrying` leads from `opening` and `asked` back to `opening`.
+///
 /// It refers to no object outside. The driver reports facts (`Event`) and performs what is returned (`Action`). The driver owns the
 /// connection, the body and the clock; the machine owns the order of events and every count that a decision depends on. It cannot be
 /// copied: a retrieval has one state.
@@ -27,10 +29,14 @@ package struct Retrieval: ~Copyable {
         package let policy: CachePolicy
         let interimResponsesMax: Int
         let deadConnectionRetriesMax: Int
+        let retriesMax: Int
 
+        /// - Parameters:
+        ///   - deadConnectionRetriesMax: how often it is sent again because a pooled connection was dead.
+        ///   - retriesMax: how often it is sent again because the origin did not answer.
         package init(
             cache: CacheRequest, isUpgrade: Bool, postTarget: TargetURI?, policy: CachePolicy,
-            interimResponsesMax: Int, deadConnectionRetriesMax: Int
+            interimResponsesMax: Int, deadConnectionRetriesMax: Int, retriesMax: Int
         ) {
             self.cache = cache
             self.isUpgrade = isUpgrade
@@ -38,6 +44,7 @@ package struct Retrieval: ~Copyable {
             self.policy = policy
             self.interimResponsesMax = interimResponsesMax
             self.deadConnectionRetriesMax = deadConnectionRetriesMax
+            self.retriesMax = retriesMax
         }
 
         /// Whether the request may be sent again after its connection turned out to be dead (RFC 9110 §9.2.2).
@@ -116,10 +123,12 @@ package struct Retrieval: ~Copyable {
         case receiving(Receiving)
         /// The body broke off. The rest is requested after a pause.
         indirect case pausing(PartAsked, Receiving)
+        /// The origin did not answer, for this reason. It is asked again after a pause.
+        case retrying(Question, Refusal)
         case finished
     }
 
-    package enum Phase: Sendable { case ready, opening, asked, storing, receiving, pausing, finished }
+    package enum Phase: Sendable { case ready, opening, asked, storing, receiving, pausing, retrying, finished }
 
     package let request: Request
     /// Nil where nothing that is stored matters.
@@ -131,6 +140,8 @@ package struct Retrieval: ~Copyable {
     /// The state without its data. Stored, because the driver asks for it all the time.
     package private(set) var phase = Phase.ready
     var deadConnections = 0
+    /// How often the request was sent again because the origin had not answered.
+    var retries = 0
     /// How often the request was sent again because the origin had asked for credentials.
     var logIns = 0
     /// A challenge, one that has expired in the meantime, and as many for a second part of the origin.
@@ -194,7 +205,7 @@ extension Retrieval {
             .opening(.rest(_, let receiving)), .asked(.rest(_, let receiving), _), .ready(.rest(_, let receiving)):
             (receiving.received, receiving.total)
         case .ready(.first), .ready(.hole), .opening(.first), .opening(.hole), .asked(.first, _), .asked(.hole, _),
-            .finished:
+            .retrying, .finished:
             (0, nil)
         }
     }
@@ -242,6 +253,7 @@ extension Retrieval.State {
         case .storing: .storing
         case .receiving: .receiving
         case .pausing: .pausing
+        case .retrying: .retrying
         case .finished: .finished
         }
     }

@@ -39,7 +39,7 @@ struct RenderingTests {
             "token", "object_size_max", "path", "size", "pinned", "policy_clients", "types", "zones", "clients",
             "authentication",
             "basic",
-            "realm", "users", "remember", "rules", "recipes", "routes", "credentials",
+            "realm", "users", "remember", "rules", "recipes", "routes", "origins", "credentials",
             "default", "ca_file",
         ]
         let uncommented = lines.map { line -> String in
@@ -52,7 +52,8 @@ struct RenderingTests {
         #expect(configuration.access.rules.count == 3)
         #expect(configuration.access.authentication != nil)
         #expect(configuration.recipes.map(\.name) == ["npm", "debian"])
-        #expect(configuration.routes.count == 2 && configuration.credentials.count == 2)
+        #expect(
+            configuration.routes.count == 2 && configuration.credentials.count == 2 && configuration.origins.count == 2)
         #expect(configuration.cache.writtenObjectSizeMax == 32 << 20)
         #expect(
             configuration.cache.zones.map(\.name) == ["packages", "layers"] && configuration.cache.rules.count == 3)

@@ -44,7 +44,7 @@ final class SimulatedFetch {
             cache: request.cache, isUpgrade: false,
             postTarget: request.method == .post ? World.target(request.uri) : nil, policy: world.policy,
             interimResponsesMax: Limits().interimResponsesMax,
-            deadConnectionRetriesMax: Limits().deadConnectionRetriesMax)
+            deadConnectionRetriesMax: Limits().deadConnectionRetriesMax, retriesMax: 1)
         let client: Retrieval.Client = exchange.map { $0.answer.status == nil ? .waiting : .answered } ?? .none
         if let hole {
             let part = PartAsked(
@@ -75,7 +75,7 @@ final class SimulatedFetch {
             receiveHead()
         } else if machine.phase == .receiving {
             receivePiece()
-        } else if machine.phase == .pausing {
+        } else if machine.phase == .pausing || machine.phase == .retrying {
             feed(.timedOut)
         }
     }
@@ -195,6 +195,7 @@ final class SimulatedFetch {
     private func perform(_ action: Retrieval.Action) {
         switch action {
         case .none, .open, .pause, .reopen, .askAgain, .deliver: break
+        case .retry: if world.chance.oneIn(4) { feed(.retryRefused) }
         case .send: ask()
         case .passInterim: exchange?.interim()
         case .switchProtocols: world.violated("a switch of protocols that nobody asked for", exchange)

@@ -12,7 +12,8 @@ private func fields(_ lines: (FieldName, String)...) -> Fields {
 }
 
 private func request(
-    _ method: Method = .get, _ lines: Fields = Fields(), hasBody: Bool = false, isUpgrade: Bool = false
+    _ method: Method = .get, _ lines: Fields = Fields(), hasBody: Bool = false, isUpgrade: Bool = false,
+    retries: Int = 0
 )
     -> Retrieval.Request
 {
@@ -21,7 +22,7 @@ private func request(
     return Retrieval.Request(
         cache: cache, isUpgrade: isUpgrade, postTarget: nil, policy: CachePolicy(),
         interimResponsesMax: Limits().interimResponsesMax,
-        deadConnectionRetriesMax: Limits().deadConnectionRetriesMax)
+        deadConnectionRetriesMax: Limits().deadConnectionRetriesMax, retriesMax: retries)
 }
 
 private func cached(_ lines: Fields, status: UInt16 = 200) -> CachedResponse {
@@ -45,6 +46,8 @@ enum Fact: Sendable {
     static let brokeOff = Fact.event(.brokeOff)
     static let sinkFull = Fact.event(.sinkFull)
     static let timedOut = Fact.event(.timedOut)
+    static let outOfTime = Fact.event(.outOfTime)
+    static let retryRefused = Fact.event(.retryRefused)
     static let cancelled = Fact.event(.cancelled)
     static func opened(isReused: Bool) -> Fact { .event(.opened(isReused: isReused)) }
     static func notOpened(_ refusal: Refusal) -> Fact { .event(.notOpened(refusal)) }
@@ -169,6 +172,95 @@ struct RetrievalTests {
         Row("no connection in time", miss(), [.start, .timedOut], expect: ["open", failed(.connectionTimeout)]),
         Row("no head in time", miss(), open + [.timedOut], expect: opened + [failed(.responseTimeout)]),
         Row("a head that is no HTTP", miss(), open + [.invalidHead], expect: opened + [failed(.responseInvalid)]),
+    ]
+
+    // MARK: other attempts
+
+    static func validation(retries: Int) -> Retrieval {
+        Retrieval(
+            request(retries: retries), RetrievalPlan(reason: .stale, isConditional: true),
+            stored: Retrieval.Stored(selected: stale), client: .waiting, now: now)
+    }
+    static func retry(_ attempt: Int) -> String { "retry(attempt: \(attempt))" }
+    static let refused = Fact.notOpened(.connectionRefused)
+
+    static let attempts = [
+        Row(
+            "a refused connection is tried again, so often and no more", miss(request(retries: 2)),
+            [.start, refused, .timedOut, refused, .timedOut, refused],
+            expect: ["open", retry(1), "open", retry(2), "open", failed(.connectionRefused)]),
+        Row(
+            "the second attempt succeeds", miss(request(retries: 1)),
+            [
+                .start, refused, .timedOut, .opened(isReused: false), head(200, unstorable, length: 0),
+                .ended(byClosing: false),
+            ],
+            expect: ["open", retry(1), "open", "send", "\(passNoStore)", whole]),
+        Row(
+            "a connection that does not come in time", miss(request(retries: 1)),
+            [.start, .notOpened(.connectionTimeout)],
+            expect: ["open", retry(1)]),
+        Row(
+            "nothing was sent: a request with a body as well", miss(request(.post, hasBody: true, retries: 1)),
+            [.start, refused, .timedOut], expect: ["open", retry(1), "open"]),
+        Row(
+            "a head that does not come in time", miss(request(retries: 1)), open + [.timedOut, .timedOut],
+            expect: opened + [retry(1), "open"]),
+        Row(
+            "but not for a POST, which may have been done", miss(request(.post, retries: 1)), open + [.timedOut],
+            expect: opened + [failed(.responseTimeout)]),
+        Row(
+            "nor for a body that is gone", miss(request(.put, hasBody: true, retries: 1)), open + [.timedOut],
+            expect: opened + [failed(.responseTimeout)]),
+        Row(
+            "nor for an upgrade", miss(request(isUpgrade: true, retries: 1)), open + [.timedOut],
+            expect: opened + [failed(.responseTimeout)]),
+        Row(
+            "what does not pass is not tried again", miss(request(retries: 1)), [.start, .notOpened(.nameNotFound)],
+            expect: ["open", failed(.nameNotFound)]),
+        Row(
+            "what the rules forbid is not tried again", miss(request(retries: 1)), [.start, .notOpened(.accessDenied)],
+            expect: ["open", failed(.accessDenied)]),
+        Row(
+            "without a budget it fails as it would have", miss(request(retries: 1)), [.start, refused, .retryRefused],
+            expect: ["open", retry(1), failed(.connectionRefused)]),
+        Row(
+            "a stale response is better than another attempt", validation(retries: 1), [.start, refused],
+            staleMayServe: true, expect: ["open", "serveStale(status: 0)"]),
+        Row(
+            "a client that leaves ends it", miss(request(retries: 1)),
+            [.start, refused, .clientLeft(isStillNeeded: false)], expect: ["open", retry(1), abandoned]),
+        Row(
+            "a stop ends it", miss(request(retries: 1)), [.start, refused, .cancelled],
+            expect: ["open", retry(1), abandoned]),
+    ]
+
+    /// The time for the whole response is over.
+    static let times = [
+        Row(
+            "while a connection is opened", miss(request(retries: 1)), [.start, .outOfTime],
+            expect: ["open", failed(.connectionTimeout)]),
+        Row(
+            "while the head is awaited", miss(request(retries: 1)), open + [.outOfTime],
+            expect: opened + [failed(.responseTimeout)]),
+        Row(
+            "before the next attempt", miss(request(retries: 1)), [.start, refused, .outOfTime],
+            expect: ["open", retry(1), failed(.connectionRefused)]),
+        Row(
+            "in the body: no other attempt, and the part is kept", miss(),
+            open + [head(200, hundred, length: 100), .stored, .received(10), .outOfTime],
+            expect: opened + ["store", "none", "deliver", kept]),
+        Row(
+            "before the rest of a body is asked for", miss(),
+            open + [head(200, hundred, length: 100), .stored, .received(10), .brokeOff, .outOfTime],
+            expect: opened + ["store", "none", "deliver", pause(0), kept]),
+        Row(
+            "while the rest of a body is asked for", miss(),
+            open + [head(200, hundred, length: 100), .stored, .received(10), .brokeOff, .timedOut, .outOfTime],
+            expect: opened + ["store", "none", "deliver", pause(0), "open", kept]),
+        Row(
+            "a stale response takes the place of the error", validation(retries: 1), open + [.outOfTime],
+            staleMayServe: true, expect: opened + ["serveStale(status: 0)"]),
     ]
 
     // MARK: interim responses
@@ -377,7 +469,7 @@ struct RetrievalTests {
             expect: opened + [abandoned, "none", "none", "none", "none", "none"]),
     ]
 
-    @Test(arguments: connections + interim + heads + bodies + parts + leaving)
+    @Test(arguments: connections + attempts + times + interim + heads + bodies + parts + leaving)
     func `each event leads to the action that follows it`(_ row: Row) {
         var retrieval = row.start()
         let actions = row.events.map { name(retrieval.learn($0, now: now, staleMayServe: row.staleMayServe)) }
@@ -455,6 +547,7 @@ struct RetrievalTests {
         switch action {
         case .store, .storePart: return pick([.stored, .stored, .notStored])
         case .pause: return .timedOut
+        case .retry: return pick([.timedOut, .timedOut, .retryRefused])
         default: break
         }
         if random.next() % 40 == 0 { return .clientLeft(isStillNeeded: random.next() % 2 == 0) }

@@ -177,6 +177,8 @@ extension StatisticsSection {
         Figure("failed", .counter("origin_connections_failed"), .originConnectionsFailed, shown: .trouble),
         Figure("requests", .counter("origin_requests"), .originRequests, shown: .detail),
         Figure("retries", .counter("origin_retries"), .originRetries, shown: .detail),
+        Figure("repeated", .counter("origin_repeated"), .retries, shown: .detail),
+        Figure("repetitions_refused", .counter("origin_repetitions_refused"), .retriesRefused, shown: .detail),
         Figure("queued", .counter("origin_queued"), .originQueued, shown: .detail),
         Figure("next_proxy_failures", .counter("next_proxy_failures"), .nextProxyFailures, shown: .trouble),
         Figure("credentials_sent", .counter("credentials_sent"), .credentialsSent, shown: .detail),

@@ -227,11 +227,11 @@ final class OwnedRequest: ReceivedRequest {
     }
 
     /// What the request's retrieval needs to know.
-    func forRetrieval(_ snapshot: Snapshot) -> Retrieval.Request {
+    func forRetrieval(_ snapshot: Snapshot, _ terms: OriginTerms) -> Retrieval.Request {
         Retrieval.Request(
             cache: cache, isUpgrade: isUpgrade, postTarget: method == .post ? TargetURI(uri) : nil,
             policy: snapshot.cachePolicy, interimResponsesMax: snapshot.limits.interimResponsesMax,
-            deadConnectionRetriesMax: snapshot.limits.deadConnectionRetriesMax)
+            deadConnectionRetriesMax: snapshot.limits.deadConnectionRetriesMax, retriesMax: terms.retriesMax)
     }
 
     /// Whether the request asks for a protocol that Larder passes on (RFC 9110 §7.8).

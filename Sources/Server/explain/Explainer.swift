@@ -239,6 +239,8 @@ struct Explainer {
         let plan = snapshot.routes(for: request)
         let rule = plan.rule.map { "routes[\($0)]: " } ?? ""
         note("origin", "route", rule + plan.routes.map { "\($0)" }.joined(separator: ", then "))
+        let terms = snapshot.origins.terms(for: request.access)
+        if let rule = terms.rule { note("origin", "terms", "origins[\(rule)]: \(terms)") }
         if let credential = request.credential {
             let rule = credential.rule
             let schemes = rule.means.schemeNames.joined(separator: " or ")

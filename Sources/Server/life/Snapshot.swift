@@ -23,6 +23,7 @@ package final class Snapshot: Sendable {
     let defaultHandling: CacheHandling
     package let limits: Limits
     package let routes: RouteTable
+    package let origins: OriginTable
     package let credentials: CredentialTable
     /// Of `credentials`.
     package let secrets: SecretShelf
@@ -68,6 +69,12 @@ package final class Snapshot: Sendable {
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
         routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes)
+        let timeouts = configuration.timeouts
+        origins = OriginTable(
+            configuration.origins,
+            general: OriginTerms(
+                connect: timeouts.connect, firstByte: timeouts.firstByte, idle: timeouts.idle, total: timeouts.total,
+                retriesMax: configuration.retries.countMax))
         credentials = CredentialTable(configuration.credentials)
         self.secrets = secrets
         tls = try TLSClientContext(

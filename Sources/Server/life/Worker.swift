@@ -40,6 +40,7 @@ import Synchronization
     let vectors: UnsafeMutableBufferPointer<iovec>
     let destinations = Destinations()
     let connectHistory = ConnectHistory()
+    var retryBudget = RetryBudget()
     let pipes = PipePool()
     let clients = Slab<ClientConnection>()
     /// Tunnels that are being opened.

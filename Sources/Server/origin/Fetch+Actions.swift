@@ -38,7 +38,7 @@ extension Fetch {
         case .abandonHole(let removesStored, let then):
             abandonHole(removesStored: removesStored)
             perform(then, arrived)
-        case .none, .open, .reopen, .pause, .send, .serveStale, .fill, .goOn, .deliver, .outdateSelected,
+        case .none, .open, .reopen, .pause, .retry, .send, .serveStale, .fill, .goOn, .deliver, .outdateSelected,
             .askAgain, .finish:
             perform(action)
         }
@@ -52,6 +52,7 @@ extension Fetch {
         case .reopen: reopen()
         case .askAgain: askAgain()
         case .pause(let milliseconds): pauseBeforeResuming(milliseconds)
+        case .retry(let attempt): pauseBeforeRetry(attempt)
         case .send: send()
         case .serveStale(let status): serveStale(status: status)
         case .fill(let isFirst): fillHole(isFirst: isFirst)
@@ -84,7 +85,17 @@ extension Fetch {
         releaseStream(isComplete: false)
         worker.counters.add(.resumed)
         guard milliseconds > 0 else { return feed(.timedOut) }
-        worker.loop.timers.schedule(self, after: .milliseconds(milliseconds))
+        wait(.milliseconds(milliseconds))
+    }
+
+    private func pauseBeforeRetry(_ attempt: Int) {
+        releaseStream(isComplete: false)
+        guard worker.retryBudget.take() else {
+            worker.counters.add(.retriesRefused)
+            return feed(.retryRefused)
+        }
+        worker.counters.add(.retries)
+        wait(retryPause(snapshot.configuration.retries.pause, attempt: attempt, random: .random(in: 0 ... .max)))
     }
 
     /// The client may fail while the head is written, and that may end this fetch. `parseHead` looks at the machine's phase afterwards.

@@ -170,7 +170,7 @@ extension Fetch {
     /// Lets the body follow its head: the origin has asked for it, or says nothing, as servers of HTTP/1.0 do.
     func releaseBody() {
         holdsBody = false
-        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+        wait(terms.firstByte)
         notify { $0.upload(to: self) }
     }
 

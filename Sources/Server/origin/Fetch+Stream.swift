@@ -25,16 +25,18 @@ extension Fetch {
         if request.credential != nil {
             switch prepareCredentials() {
             case nil: break
-            case .undecided: return worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+            case .undecided: return wait(terms.firstByte)
             case .refusal(let refusal): return openingFailed(refusal, nil)
             }
         }
         let plan = worker.routes(for: request, snapshot)
         let loan = worker.origins.borrow(
-            over: plan, for: request, snapshot: snapshot, mayReuse: mayReuse && !bindsConnection, owner: self)
+            over: plan, for: request, terms, snapshot: snapshot, mayReuse: mayReuse && !bindsConnection, owner: self)
         switch loan {
         case .lent(let stream): opened(stream, isReused: true)
-        case .waiting(let request): link = .waiting(request)
+        case .waiting(let request):
+            link = .waiting(request)
+            waitForConnection()
         case .refused(let refusal): openingFailed(refusal.refusal, refusal.denial)
         }
     }
@@ -95,10 +97,10 @@ extension Fetch {
         if case .failed = send(outgoing, on: stream) { return headEnded() }
         outgoingBody = OutgoingBody(outgoing.framing)
         requestIsSent = !request.hasBody
-        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+        wait(terms.firstByte)
         // Last: the exchange may send its whole body within this call, which needs `outgoingBody` and the time limit.
         if request.hasBody {
-            if holdsBody { return worker.loop.timers.schedule(self, after: Fetch.continueTimeout) }
+            if holdsBody { return wait(Fetch.continueTimeout) }
             notify { $0.upload(to: self) }
         }
     }
@@ -132,7 +134,7 @@ extension Fetch {
         guard case .lent(let stream) = link else { return true }
         precondition(!requestIsSent, "bytes behind a request would be read as the next one")
         _ = unsafe outgoingBody.append(bytes) { unsafe stream.send($0) }
-        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+        wait(terms.firstByte)
         return stream.unsentBytes < snapshot.limits.relayBufferBytesMax
     }
 
@@ -251,7 +253,7 @@ extension Fetch {
             if !request.fields.contains(.expect) { return true }
         }
         if response.status != 101 {
-            worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.firstByte)
+            wait(terms.firstByte)
         }
         unsafe feed(response.status == 101 ? .switched : .interim, Arrived(response, .none, rest))
         return true
@@ -296,7 +298,7 @@ extension Fetch {
             incoming.takenWithHead >= 0 && incoming.takenWithHead <= rest.count, "a sink took more than was read")
         unsafe consume(UnsafeRawBufferPointer(rebasing: rest[incoming.takenWithHead...]))
         // Until here the time limit for the head applies. Most short bodies arrive together with their head.
-        if isIn(.receiving) { worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle) }
+        if isIn(.receiving) { wait(terms.idle) }
         endOfRead()
     }
 
@@ -349,7 +351,7 @@ extension Fetch {
         case .bytes(let count):
             precondition(count <= room.count, "more bytes were read than there is room for")
             worker.counters.add(.bytesFromOrigins, count)
-            worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
+            wait(terms.idle)
             return count
         case .wouldBlock: return nil
         case .closed:

@@ -52,6 +52,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
     let worker: Worker
     let snapshot: Snapshot
     let request: OwnedRequest
+    let terms: OriginTerms
     let reason: CacheStatus.ForwardReason
     /// The transfer that other requests follow. This fetch resolves it exactly once. Nil if this fetch does not lead.
     let transfer: Transfer?
@@ -102,6 +103,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     /// invalidated it, and is not stored (RFC 9111 §4.4).
     var invalidationsBefore: Int
     private let startedAt: MonotonicTime
+    /// When `terms.total` is over.
+    private let lastMoment: MonotonicTime?
 
     /// - Parameters:
     ///   - client: nil if nobody waits for the answer.
@@ -128,8 +131,10 @@ final class Fetch: TimedObject, OriginStreamOwner {
         unsafe uncheckedIncoming = Incoming()
         invalidationsBefore = request.tier.invalidations
         startedAt = worker.loop.now
+        terms = snapshot.origins.terms(for: request.access)
+        lastMoment = terms.total.map { worker.loop.now.advanced(by: $0) }
         let listening: Retrieval.Client = client == nil ? .none : isAnswered ? .answered : .waiting
-        let asked = request.forRetrieval(snapshot)
+        let asked = request.forRetrieval(snapshot, terms)
         if let hole {
             unsafe uncheckedRetrieval = Retrieval(asked, hole: hole.asked, client: listening, now: worker.wallTime)
         } else {
@@ -151,6 +156,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
 
     func begin() {
         precondition(id != nil, "a fetch is enrolled before it begins")
+        worker.retryBudget.noteRequest(percent: snapshot.configuration.retries.budgetPercent)
         turn { feed(.start) }
     }
 
@@ -166,9 +172,10 @@ final class Fetch: TimedObject, OriginStreamOwner {
     func isIn(_ phase: Retrieval.Phase) -> Bool {
         switch (retrieval.phase, phase) {
         case (.ready, .ready), (.opening, .opening), (.asked, .asked), (.storing, .storing), (.receiving, .receiving),
-            (.pausing, .pausing), (.finished, .finished):
+            (.pausing, .pausing), (.retrying, .retrying), (.finished, .finished):
             true
-        case (.ready, _), (.opening, _), (.asked, _), (.storing, _), (.receiving, _), (.pausing, _), (.finished, _):
+        case (.ready, _), (.opening, _), (.asked, _), (.storing, _), (.receiving, _), (.pausing, _), (.retrying, _),
+            (.finished, _):
             false
         }
     }
@@ -238,13 +245,29 @@ final class Fetch: TimedObject, OriginStreamOwner {
         return result
     }
 
+    /// Sets the time limit of what is waited for now. The limit of the whole response may come first.
+    func wait(_ limit: Duration) {
+        guard let lastMoment else { return worker.loop.timers.schedule(self, after: limit) }
+        worker.loop.timers.schedule(self, after: min(limit, lastMoment.duration(since: worker.loop.now)))
+    }
+
+    /// The request for a stream has a time limit of its own.
+    func waitForConnection() {
+        guard let lastMoment else { return }
+        worker.loop.timers.schedule(self, after: lastMoment.duration(since: worker.loop.now))
+    }
+
     override func timerFired() {
+        if let lastMoment, worker.loop.now >= lastMoment {
+            worker.counters.add(.timeouts)
+            return turn { feed(.outOfTime) }
+        }
         if isPaused, isIn(.receiving) {
             // The origin is paused because readers are behind, so the time limit does not apply to it.
-            return worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.idle)
+            return wait(terms.idle)
         }
         if holdsBody, isIn(.asked) { return turn { releaseBody() } }
-        if !isIn(.pausing) { worker.counters.add(.timeouts) }
+        if !isIn(.pausing), !isIn(.retrying) { worker.counters.add(.timeouts) }
         turn { feed(.timedOut) }
     }
 

@@ -20,6 +20,8 @@ protocol LinkOpenerOwner: AnyObject {
 final class LinkOpener: TimedObject {
     private let worker: Worker
     private let snapshot: Snapshot
+    /// For each leg: all addresses together, each TLS handshake, and the answer of a next proxy.
+    private let timeout: Duration
     /// The request for which the connection is opened. The access rules decide on it.
     private let request: AccessRequest
     private unowned let owner: any LinkOpenerOwner
@@ -39,10 +41,12 @@ final class LinkOpener: TimedObject {
     private var hasEnded = false
 
     init(
-        worker: Worker, snapshot: Snapshot, goal: OpeningGoal, for request: AccessRequest, owner: any LinkOpenerOwner
+        worker: Worker, snapshot: Snapshot, goal: OpeningGoal, timeout: Duration, for request: AccessRequest,
+        owner: any LinkOpenerOwner
     ) {
         self.worker = worker
         self.snapshot = snapshot
+        self.timeout = timeout
         self.request = request
         self.owner = owner
         opening = Opening(goal)
@@ -126,7 +130,7 @@ final class LinkOpener: TimedObject {
         precondition(attempt == nil && transport == nil, "a connection is dialled once for each leg")
         attempt = ConnectAttempt.start(
             addresses, loop: worker.loop, attemptDelay: .milliseconds(250),
-            timeout: snapshot.configuration.timeouts.connect, history: worker.connectHistory
+            timeout: timeout, history: worker.connectHistory
         ) { [weak self] outcome in
             // If the opener is gone, the socket in `outcome` closes here.
             guard let self else { return }
@@ -170,7 +174,7 @@ final class LinkOpener: TimedObject {
         unsafe transport?.assign(
             &writeEvent, on: worker.loop, .write, { _, _, context in unsafe opener(context).handshakeMayGoOn() },
             context)
-        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.connect)
+        worker.loop.timers.schedule(self, after: timeout)
         return continueHandshake()
     }
 
@@ -214,7 +218,7 @@ final class LinkOpener: TimedObject {
             &readEvent, on: worker.loop, .read, { _, _, context in unsafe opener(context).talkMayGoOn() }, context)
         unsafe transport?.assign(
             &writeEvent, on: worker.loop, .write, { _, _, context in unsafe opener(context).talkMayGoOn() }, context)
-        worker.loop.timers.schedule(self, after: snapshot.configuration.timeouts.connect)
+        worker.loop.timers.schedule(self, after: timeout)
         return continueTalk()
     }
 

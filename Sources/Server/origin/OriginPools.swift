@@ -34,7 +34,7 @@ final class OriginPools {
 
     /// Lends a stream for the request, on an idle link if one may be used. Does not call the owner.
     func borrow(
-        over plan: RoutePlan, for request: OwnedRequest, snapshot: Snapshot, mayReuse: Bool,
+        over plan: RoutePlan, for request: OwnedRequest, _ terms: OriginTerms, snapshot: Snapshot, mayReuse: Bool,
         owner: any OriginStreamOwner
     ) -> Loan {
         if mayReuse {
@@ -49,7 +49,7 @@ final class OriginPools {
             }
         }
         let streamRequest = StreamRequest(
-            request, over: plan, snapshot: snapshot, mayReuse: mayReuse, owner: owner, pools: self)
+            request, terms, over: plan, snapshot: snapshot, mayReuse: mayReuse, owner: owner, pools: self)
         if let refusal = place(streamRequest) { return .refused(refusal) }
         return .waiting(streamRequest)
     }
@@ -102,7 +102,7 @@ final class OriginPools {
         openCount += 1
         let opener = LinkOpener(
             worker: worker, snapshot: streamRequest.snapshot, goal: streamRequest.goal,
-            for: streamRequest.request.access, owner: streamRequest)
+            timeout: streamRequest.terms.connect, for: streamRequest.request.access, owner: streamRequest)
         streamRequest.becomeOpening(in: pool, opener, on: worker.loop)
         guard let failure = opener.begin() else { return nil }
         discountOpen(in: pool)

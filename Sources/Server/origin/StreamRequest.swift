@@ -13,6 +13,7 @@ import Transaction
 /// retained, so an owner that is released must have cancelled.
 final class StreamRequest: TimedObject {
     let request: OwnedRequest
+    let terms: OriginTerms
     let snapshot: Snapshot
     /// Whether a link that has carried other requests may be used.
     let mayReuse: Bool
@@ -30,10 +31,11 @@ final class StreamRequest: TimedObject {
     private var state = State.waiting
 
     init(
-        _ request: OwnedRequest, over plan: RoutePlan, snapshot: Snapshot, mayReuse: Bool,
+        _ request: OwnedRequest, _ terms: OriginTerms, over plan: RoutePlan, snapshot: Snapshot, mayReuse: Bool,
         owner: any OriginStreamOwner, pools: OriginPools
     ) {
         self.request = request
+        self.terms = terms
         self.plan = plan
         self.snapshot = snapshot
         self.mayReuse = mayReuse
@@ -50,7 +52,7 @@ final class StreamRequest: TimedObject {
     func becomeQueued(in pool: OriginPool, on loop: EventLoop) {
         guard case .waiting = state else { preconditionFailure("the request is queued or ended already") }
         state = .queued(pool)
-        loop.timers.schedule(self, after: snapshot.configuration.timeouts.connect)
+        loop.timers.schedule(self, after: terms.connect)
     }
 
     func becomeOpening(in pool: OriginPool, _ opener: LinkOpener, on loop: EventLoop) {

@@ -8,6 +8,7 @@ final class TunnelDialler: LinkOpenerOwner {
     private let worker: Worker
     private let snapshot: Snapshot
     private let request: OwnedRequest
+    private let terms: OriginTerms
     private unowned let owner: any LinkOpenerOwner
     private var plan: RoutePlan
     private var opener: LinkOpener?
@@ -17,6 +18,7 @@ final class TunnelDialler: LinkOpenerOwner {
         self.snapshot = snapshot
         self.request = request
         self.owner = owner
+        terms = snapshot.origins.terms(for: request.access)
         plan = worker.routes(for: request, snapshot)
     }
 
@@ -25,7 +27,8 @@ final class TunnelDialler: LinkOpenerOwner {
         while true {
             let goal = OpeningGoal(request.origin.endpoint, for: .tunnel, over: plan.current)
             let opener = LinkOpener(
-                worker: worker, snapshot: snapshot, goal: goal, for: request.access, owner: self)
+                worker: worker, snapshot: snapshot, goal: goal, timeout: terms.connect, for: request.access, owner: self
+            )
             self.opener = opener
             guard let failure = opener.begin() else { return nil }
             guard plan.failOver(after: failure) else { return failure }

@@ -76,6 +76,8 @@ final class Scenario {
         var configuration = Configuration()
         configuration.listen = [.tcp(IPAddress(v4: 0x7F00_0001), port: 0)]
         configuration.workers = .count(2)
+        // A script says what happens to each request. Scenarios about other attempts turn them on.
+        configuration.retries.countMax = 0
         configuration.admin.address = nil
         configuration.admin.socket = nil
         configuration.cache.memory = 64 << 20

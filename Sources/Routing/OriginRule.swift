@@ -1,0 +1,104 @@
+package import Access
+package import Rules
+
+/// How long Larder waits for an origin, and how often it asks.
+///
+/// A class: all requests for which a rule holds share one object.
+package final class OriginTerms: Sendable {
+    /// For a connection: over all addresses, and including TLS.
+    package let connect: Duration
+    /// For the first byte of a response, from the last byte of the request.
+    package let firstByte: Duration
+    /// For the next piece of a body.
+    package let idle: Duration
+    /// For the whole response, from the moment at which the origin is asked. Nil: without limit.
+    package let total: Duration?
+    /// How often a request is sent again after it failed for a reason that may pass.
+    package let retriesMax: Int
+    /// The position in `origins`, from 1. Nil if no rule holds.
+    package let rule: Int?
+
+    package init(
+        connect: Duration, firstByte: Duration, idle: Duration, total: Duration?, retriesMax: Int, rule: Int? = nil
+    ) {
+        self.connect = connect
+        self.firstByte = firstByte
+        self.idle = idle
+        self.total = total
+        self.retriesMax = retriesMax
+        self.rule = rule
+    }
+}
+
+extension OriginTerms: CustomStringConvertible {
+    /// `connect 2s, first byte 600s, idle 60s, no limit for the whole, 1 retry`.
+    package var description: String {
+        let whole = total.map { "whole \(seconds($0))" } ?? "no limit for the whole"
+        return "connect \(seconds(connect)), first byte \(seconds(firstByte)), idle \(seconds(idle)), \(whole), "
+            + (retriesMax == 1 ? "1 retry" : "\(retriesMax) retries")
+    }
+}
+
+/// `1.5s`.
+private func seconds(_ duration: Duration) -> String {
+    let (whole, parts) = duration.components
+    return parts == 0 ? "\(whole)s" : "\(Double(whole) + Double(parts / 1_000_000_000_000_000) / 1000)s"
+}
+
+/// One rule of `origins`. What it leaves out is as for all origins.
+package struct OriginRule: Equatable, Sendable {
+    /// Time limits that replace those of `timeouts`.
+    package struct Timeouts: Equatable, Sendable {
+        package var connect: Duration?
+        package var firstByte: Duration?
+        package var idle: Duration?
+        /// `.some(nil)`: without limit.
+        package var total: Duration??
+
+        package init() {}
+    }
+
+    package var conditions: RuleConditions
+    package var timeouts: Timeouts
+    package var retriesMax: Int?
+    /// The position in the list, from 1. `explain` names the rule by it.
+    package var number: Int
+    /// The line in the configuration file; 0 if it does not come from a file.
+    package var line: Int
+
+    package init(
+        _ conditions: RuleConditions, timeouts: Timeouts = Timeouts(), retriesMax: Int? = nil, number: Int,
+        line: Int = 0
+    ) {
+        self.conditions = conditions
+        self.timeouts = timeouts
+        self.retriesMax = retriesMax
+        self.number = number
+        self.line = line
+    }
+
+    func terms(over general: OriginTerms) -> OriginTerms {
+        OriginTerms(
+            connect: timeouts.connect ?? general.connect, firstByte: timeouts.firstByte ?? general.firstByte,
+            idle: timeouts.idle ?? general.idle, total: timeouts.total ?? general.total,
+            retriesMax: retriesMax ?? general.retriesMax, rule: number)
+    }
+}
+
+/// The terms for each request: those of the first rule that matches, and the general ones if none does.
+package struct OriginTable: Sendable {
+    package let general: OriginTerms
+    private let rules: [(conditions: RuleConditions, terms: OriginTerms)]
+
+    package init(_ rules: [OriginRule] = [], general: OriginTerms) {
+        self.general = general
+        self.rules = rules.map { ($0.conditions, $0.terms(over: general)) }
+    }
+
+    /// - Parameter request: evaluated only if there are rules.
+    package func terms(for request: @autoclosure () -> AccessRequest) -> OriginTerms {
+        guard !rules.isEmpty else { return general }
+        let request = request()
+        return rules.first { $0.conditions.holdForRequest(request, paths: .asSent) }?.terms ?? general
+    }
+}

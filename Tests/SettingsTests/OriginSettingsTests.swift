@@ -1,0 +1,70 @@
+import Routing
+import Rules
+import Settings
+import Testing
+
+@Suite("origins, retries") struct OriginSettingsTests {
+    @Test func `a rule has its conditions, its time limits and its retries`() throws {
+        let configuration = try loaded(
+            """
+            timeouts: { total: 2h }
+            retries: { max: 2, pause: 1s, budget: 20% }
+            origins:
+              - { match: { host: "*.slow.example", path: /a/* }, timeouts: { first_byte: 10m, idle: 5m } }
+              - match: { host: fast.example }
+                timeouts: { connect: 2s, total: off }
+                retries: 0
+              - { retries: 10 }
+            """)
+        #expect(configuration.timeouts.total == .seconds(7200))
+        let retries = configuration.retries
+        #expect(retries.countMax == 2 && retries.pause == .seconds(1) && retries.budgetPercent == 20)
+        let rules = configuration.origins
+        #expect(rules.map(\.number) == [1, 2, 3] && rules.map(\.line) == [4, 5, 8])
+        #expect(rules[0].conditions.description == "host *.slow.example; path /a/*")
+        #expect(rules[0].timeouts.firstByte == .seconds(600) && rules[0].timeouts.idle == .seconds(300))
+        #expect(rules[0].timeouts.total == nil && rules[1].timeouts.total == .some(nil))
+        #expect(rules.map(\.retriesMax) == [nil, 0, 10])
+    }
+
+    static let mistakes: [(text: String, error: String)] = [
+        ("origins: {}", "1: origins: found a mapping, expected a list of origins"),
+        (
+            "origins: [ { match: { host: a.example } } ]",
+            "1: origins[1]: the rule says nothing; add timeouts or retries"
+        ),
+        (
+            "origins: [ { timeouts: { total: 1s }, retires: 1 } ]",
+            "1: origins[1].retires: unknown key; did you mean retries?"
+        ),
+        (
+            "origins: [ { timeouts: { first_bite: 1s } } ]",
+            "1: origins[1].timeouts.first_bite: unknown key; did you mean first_byte?"
+        ),
+        (
+            "origins: [ { timeouts: { connect: 1h } } ]",
+            "1: origins[1].timeouts.connect: found \"1h\", expected a duration from 100ms to 10m"
+        ),
+        (
+            "origins: [ { match: { address: 10.0.0.0/8 }, retries: 1 } ]",
+            "1: origins[1].match.address: an origins rule has no address: it holds before the host is resolved; use host"
+        ),
+        (
+            "origins: [ { match: { type: text/html }, retries: 1 } ]",
+            "1: origins[1].match.type: an origins rule has no type: it holds before there is a response; use path"
+        ),
+        ("retries: { max: 11 }", "1: retries.max: found \"11\", expected a number from 0 to 10"),
+        (
+            "retries: { budget: 10 }",
+            "1: retries.budget: found \"10\", expected a percentage from 0% to 100%; did you mean 10%?"
+        ),
+        ("retries: { budget: 101% }", "1: retries.budget: found \"101%\", expected a percentage from 0% to 100%"),
+        (
+            "timeouts: { total: 10 }",
+            "1: timeouts.total: found \"10\", expected a duration from 1s to 7d, or off; a duration needs a unit: 10s, 10m, 10h"
+        ),
+    ]
+    @Test(arguments: mistakes) func `a mistake is named`(text: String, error: String) throws {
+        #expect(try load(text).errors.map(\.description) == ["larder.yaml:\(error)"])
+    }
+}

@@ -13,8 +13,8 @@ int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context) {
     return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 }
 
-int clarder_ssl_ctx_require_tls13(struct ssl_ctx_st *context) {
-    return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+int clarder_ssl_ctx_limit_versions(struct ssl_ctx_st *context, int minimum, int maximum) {
+    return SSL_CTX_set_min_proto_version(context, minimum) == 1 && SSL_CTX_set_max_proto_version(context, maximum) == 1;
 }
 
 void clarder_ssl_ctx_external_client_sessions(struct ssl_ctx_st *context) {
@@ -68,3 +68,9 @@ int clarder_ssl_free_idle_buffers(struct ssl_st *session) {
 int clarder_ssl_set_chain(struct ssl_st *session, struct stack_st_X509 *chain) {
     return (int)SSL_set1_chain(session, chain);
 }
+
+int clarder_ssl_ctx_set_chain(struct ssl_ctx_st *context, struct stack_st_X509 *chain) {
+    return (int)SSL_CTX_set1_chain(context, chain);
+}
+
+void clarder_free_certificates(struct stack_st_X509 *certificates) { sk_X509_pop_free(certificates, X509_free); }

@@ -2,6 +2,7 @@
 #include <sys/types.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/pkcs12.h>
 #include <openssl/provider.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>

@@ -50,13 +50,14 @@ extension Digest {
     }
 }
 
-/// OpenSSL's module of legacy algorithms, in a library context of its own, so that TLS does not see them. It lives as long as the process.
+/// OpenSSL's module of legacy algorithms beside the usual ones, in a library context of its own, so that TLS does not see them. It lives as
+/// long as the process.
 @safe struct LegacyAlgorithms: @unchecked Sendable {
     /// Loaded when it is used first.
     static let shared = LegacyAlgorithms(searchPath: nil)
 
     /// Nil if the module is not installed.
-    fileprivate let context: OpaquePointer?
+    let context: OpaquePointer?
 
     /// - Parameter searchPath: the directory of the modules; nil for that of this OpenSSL.
     init(searchPath: String?) {
@@ -64,7 +65,9 @@ extension Digest {
             preconditionFailure("OpenSSL has no memory for a context")
         }
         if let searchPath { _ = unsafe OSSL_PROVIDER_set_default_search_path(context, searchPath) }
-        guard unsafe OSSL_PROVIDER_load(context, "legacy") != nil else {
+        let isLoaded =
+            unsafe OSSL_PROVIDER_load(context, "legacy") != nil && OSSL_PROVIDER_load(context, "default") != nil
+        guard isLoaded else {
             ERR_clear_error()
             unsafe OSSL_LIB_CTX_free(context)
             unsafe self.context = nil

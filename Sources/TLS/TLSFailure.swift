@@ -15,6 +15,8 @@ package enum TLSFailure: Error, Equatable, Sendable {
     /// What is wrong with a certificate.
     package enum CertificateProblem: Equatable, Sendable {
         case expired, notYetValid, selfSigned, nameMismatch, unknownIssuer, revoked
+        /// None of its public keys is pinned (RFC 7469 §2.6).
+        case notPinned
         /// OpenSSL's X509_V_ERR code and its text.
         case other(code: Int, reason: String)
     }
@@ -43,6 +45,7 @@ extension TLSFailure.CertificateProblem {
                 X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
                 .unknownIssuer
             case X509_V_ERR_CERT_REVOKED: .revoked
+            case X509_V_ERR_APPLICATION_VERIFICATION: .notPinned
             default: .other(code: code, reason: unsafe String(cString: X509_verify_cert_error_string(code)))
             }
     }
@@ -55,6 +58,7 @@ extension TLSFailure.CertificateProblem {
         case .nameMismatch: "the certificate is for another name"
         case .unknownIssuer: "the certificate's issuer is not known"
         case .revoked: "the certificate is revoked"
+        case .notPinned: "the certificate has another public key than those that are pinned"
         case .other(_, let reason): reason
         }
     }

@@ -30,13 +30,13 @@ package enum TLSResult: Equatable, Sendable {
     /// The session whose bytes carry this one. Nil if a descriptor does.
     private let carrier: TLSSession?
     private var hasFailed = false
-    /// Whether the server has asked for a certificate (RFC 8446 §4.3.2). It got none.
+    /// Whether the server has asked for a certificate (RFC 8446 §4.3.2), and got none: there is none, or none of a kind that it accepts.
     package private(set) var isAskedForCertificate = false
 
     /// The client's side of a connection. Offers an earlier session for resumption, and `http/1.1` by ALPN (RFC 7301).
     ///
-    /// - Parameter serverName: a DNS name or an IP address without brackets. The certificate must have it. A name is also sent as SNI
-    ///   (RFC 6066 §3).
+    /// - Parameter serverName: a DNS name or an IP address without brackets. The certificate must have it, unless the context verifies
+    ///   nothing. A name is also sent as SNI (RFC 6066 §3).
     package convenience init(_ context: TLSClientContext, fd: CInt, serverName: String) throws(TLSContextError) {
         try self.init(context, serverName: serverName, inside: nil)
         unsafe SSL_set_fd(raw, fd)
@@ -102,6 +102,9 @@ package enum TLSResult: Equatable, Sendable {
         guard let client else { return }
         client.context.sessions.store(session, for: client.serverName)
     }
+
+    /// Whether the server has proved its name. False if the context does not ask for that.
+    package var isVerified: Bool { client.map { $0.context.verification == .required } ?? true }
 
     /// Called by OpenSSL within a handshake.
     func noteCertificateRequest() { isAskedForCertificate = true }

@@ -11,9 +11,11 @@ import TLS
     ///   - alternativeNames: as OpenSSL's configuration spells them: `DNS:a.test,IP:127.0.0.1`.
     ///   - validFrom: seconds from now; likewise `validUntil`.
     ///   - issuer: nil signs itself, as an authority.
+    ///   - mayIssue: whether it is that of an authority; nil if it has no issuer.
+    ///   - use: its extended key usage, such as `serverAuth`.
     init(
         _ commonName: String, _ alternativeNames: String? = nil, validFrom: Int = -3600, validUntil: Int = 3600,
-        issuer: TestCertificate? = nil
+        issuer: TestCertificate? = nil, mayIssue: Bool? = nil, use: String? = nil
     ) {
         unsafe key = TestCertificate.makeKey()
         unsafe certificate = X509_new()
@@ -26,7 +28,8 @@ import TLS
         unsafe X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, commonName, -1, -1, 0)
         unsafe X509_set_issuer_name(certificate, issuer.map { unsafe X509_get_subject_name($0.certificate) } ?? name)
         if let alternativeNames { add(NID_subject_alt_name, alternativeNames) }
-        if issuer == nil { add(NID_basic_constraints, "critical,CA:TRUE") }
+        if let use { add(NID_ext_key_usage, use) }
+        if mayIssue ?? (issuer == nil) { add(NID_basic_constraints, "critical,CA:TRUE") }
         unsafe X509_sign(certificate, issuer?.key ?? key, EVP_sha256())
     }
 
@@ -70,13 +73,18 @@ import TLS
     }
 
     /// A client that believes this certificate alone.
-    func clientContext() throws -> TLSClientContext {
+    ///
+    /// - Parameter change: what else it wants.
+    func clientContext(_ change: (inout TLSClientOptions) -> Void = { _ in }) throws -> TLSClientContext {
         let path = "/tmp/larder-test-\(getpid())-\(UInt64.random(in: 0...UInt64.max)).pem"
         let fd = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL, 0o600)
         let text = certificatePEM
         _ = unsafe write(fd, text, text.count)
         close(fd)
         defer { _ = unsafe unlink(path) }
-        return try TLSClientContext(authorities: .file(path))
+        var options = TLSClientOptions()
+        options.authorities = .file(path)
+        change(&options)
+        return try TLSClientContext(options)
     }
 }

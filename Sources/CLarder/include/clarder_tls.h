@@ -9,8 +9,9 @@ struct stack_st_X509;
 
 /* TLS 1.2 or later; buffers released when idle; as many bytes read at once as there are; partial writes from moving buffers; no renegotiation. */
 int clarder_ssl_ctx_prepare(struct ssl_ctx_st *context);
+/* TLS1_2_VERSION or TLS1_3_VERSION each. 1 if it succeeded. */
+int clarder_ssl_ctx_limit_versions(struct ssl_ctx_st *context, int minimum, int maximum);
 /* Sessions of servers are handed to the new-session callback and kept nowhere else. */
-int clarder_ssl_ctx_require_tls13(struct ssl_ctx_st *context);
 void clarder_ssl_ctx_external_client_sessions(struct ssl_ctx_st *context);
 /* For sessions that clients open: the server's order of ciphers, sessions by tickets for so many seconds, and records read
    several at once. 1 if all of it succeeded. */
@@ -18,6 +19,9 @@ int clarder_ssl_ctx_prepare_server(struct ssl_ctx_st *context, long ticket_secon
 /* Frees the buffers for records, which come back with the next use. 0, and nothing is freed, if they hold part of a record. */
 int clarder_ssl_free_idle_buffers(struct ssl_st *session);
 int clarder_ssl_set_chain(struct ssl_st *session, struct stack_st_X509 *chain);
+/* A stack and the references in it; NULL is none. */
+void clarder_free_certificates(struct stack_st_X509 *certificates);
+int clarder_ssl_ctx_set_chain(struct ssl_ctx_st *context, struct stack_st_X509 *chain);
 int clarder_ssl_set_server_name(struct ssl_st *session, const char *name);
 /* Lets a session read and write through another one (BIO_f_ssl(3)), which must outlive it. 1 if it succeeded. */
 int clarder_ssl_set_carrier(struct ssl_st *session, struct ssl_st *carrier);

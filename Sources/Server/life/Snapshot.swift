@@ -77,9 +77,10 @@ package final class Snapshot: Sendable {
                 retriesMax: configuration.retries.countMax))
         credentials = CredentialTable(configuration.credentials)
         self.secrets = secrets
-        tls = try TLSClientContext(
-            authorities: configuration.tls.caFile.map { .file($0) } ?? .system,
-            minimum: configuration.tls.minVersion == .v1_3 ? .tls13 : .tls12)
+        var options = TLSClientOptions()
+        options.authorities = configuration.tls.caFile.map { .file($0) } ?? .system
+        if configuration.tls.minVersion == .v1_3 { options.versions = .tls13 ... .tls13 }
+        tls = try TLSClientContext(options)
         authenticator = configuration.access.authentication.map {
             Authenticator([Basic(realm: $0.realm, users: users ?? HtpasswdFile())])
         }

@@ -26,7 +26,7 @@ enum AuthorityFiles {
             return try PrivateKey(pem: text)
         } catch {
             switch error {
-            case .encrypted: throw .keyEncrypted(path: path)
+            case .encrypted, .passphraseWrong: throw .keyEncrypted(path: path)
             case .unreadable(let reason): throw .keyUnreadable(path: path, reason: reason)
             }
         }

@@ -25,16 +25,7 @@ import Glibc
 
     // Encodings
 
-    var der: [UInt8] {
-        let count = unsafe i2d_X509(raw, nil)
-        precondition(count > 0, "a certificate has an encoding")
-        var bytes = [UInt8](repeating: 0, count: Int(count))
-        unsafe bytes.withUnsafeMutableBufferPointer { buffer in
-            var cursor = buffer.baseAddress
-            _ = unsafe i2d_X509(raw, &cursor)
-        }
-        return bytes
-    }
+    var der: [UInt8] { unsafe encoded { unsafe i2d_X509(raw, $0) } }
 
     var pem: [UInt8] { unsafe writtenToMemory { unsafe PEM_write_bio_X509($0, raw) } }
 
@@ -73,9 +64,13 @@ import Glibc
     }
 
     /// False if the certificate lists extended uses of its key, and servers are not among them.
-    var isForServers: Bool {
+    var isForServers: Bool { isFor(XKU_SSL_SERVER) }
+    /// Likewise for clients.
+    var isForClients: Bool { isFor(XKU_SSL_CLIENT) }
+
+    private func isFor(_ use: CInt) -> Bool {
         guard flags & UInt32(EXFLAG_XKUSAGE) != 0 else { return true }
-        return unsafe X509_get_extended_key_usage(raw) & UInt32(XKU_SSL_SERVER | XKU_ANYEKU) != 0
+        return unsafe X509_get_extended_key_usage(raw) & UInt32(use | XKU_ANYEKU) != 0
     }
 
     var isBasicConstraintsCritical: Bool {
@@ -97,6 +92,12 @@ import Glibc
         return digest
     }
 
+    /// Whether the public key is that of `key`.
+    func hasKey(_ key: PrivateKey) -> Bool {
+        defer { ErrorQueue.clear() }
+        return unsafe X509_check_private_key(raw, key.raw) == 1
+    }
+
     /// Whether `issuer` has signed this certificate.
     func isIssued(by issuer: Certificate) -> Bool {
         defer { ErrorQueue.clear() }
@@ -108,6 +109,20 @@ import Glibc
 /// The bytes of an ASN.1 string.
 @unsafe func octets(of string: UnsafePointer<ASN1_STRING>) -> [UInt8] {
     unsafe Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(string), count: Int(ASN1_STRING_length(string))))
+}
+
+/// What an `i2d` function of OpenSSL writes: DER.
+///
+/// - Parameter write: called twice. The first time it gets nil and returns the number of bytes.
+@unsafe func encoded(_ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> CInt) -> [UInt8] {
+    let count = write(nil)
+    precondition(count > 0, "what was read has an encoding")
+    var bytes = [UInt8](repeating: 0, count: Int(count))
+    unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+        var cursor = buffer.baseAddress
+        _ = unsafe write(&cursor)
+    }
+    return bytes
 }
 
 /// Lets OpenSSL read `bytes` where they are.

@@ -12,7 +12,34 @@ import COpenSSL
     }
 
     /// Why a PEM text gives no key.
-    enum Failure: Error { case encrypted, unreadable(reason: String) }
+    enum Failure: Error {
+        case unreadable(reason: String)
+        /// The key needs a passphrase, and there is none.
+        case encrypted
+        case passphraseWrong
+
+        var reason: String {
+            switch self {
+            case .unreadable(let reason): reason
+            case .encrypted: "it is encrypted with a passphrase"
+            case .passphraseWrong: "the passphrase is wrong"
+            }
+        }
+    }
+
+    /// What OpenSSL asks for while it reads an encrypted key.
+    private struct Question {
+        let passphrase: [UInt8]?
+        var wasAsked = false
+
+        /// Returns the number of bytes that were written to `answer`. -1 if there is no passphrase, or if it is too long.
+        mutating func answer(_ answer: UnsafeMutablePointer<CChar>?, _ room: CInt) -> CInt {
+            wasAsked = true
+            guard let passphrase, let answer = unsafe answer, passphrase.count <= Int(room) else { return -1 }
+            for (index, byte) in passphrase.enumerated() { unsafe answer[index] = CChar(bitPattern: byte) }
+            return CInt(passphrase.count)
+        }
+    }
 
     let raw: OpaquePointer
 
@@ -42,21 +69,25 @@ import COpenSSL
     }
 
     /// Reads a key from PEM. Never asks on the terminal.
-    init(pem: [UInt8]) throws(Failure) {
+    ///
+    /// - Parameter passphrase: nil if there is none. It is not used for a key that is not encrypted.
+    init(pem: [UInt8], passphrase: [UInt8]? = nil) throws(Failure) {
         ErrorQueue.clear()
-        var wasAsked = false
-        let key = unsafe withBIO(of: pem) { bio in
-            // OpenSSL calls the closure if the key is encrypted. There is no passphrase.
-            unsafe PEM_read_bio_PrivateKey(
-                bio, nil,
-                { _, _, _, asked in
-                    unsafe asked?.assumingMemoryBound(to: Bool.self).pointee = true
-                    return -1
-                }, &wasAsked)
+        var question = Question(passphrase: passphrase)
+        let key = unsafe withUnsafeMutablePointer(to: &question) { question in
+            unsafe withBIO(of: pem) { bio in
+                unsafe PEM_read_bio_PrivateKey(
+                    bio, nil,
+                    { answer, room, _, question in
+                        guard let question = unsafe question?.assumingMemoryBound(to: Question.self) else { return -1 }
+                        return unsafe question.pointee.answer(answer, room)
+                    }, question)
+            }
         }
         guard let key = unsafe key else {
             let reason = ErrorQueue.takeText()
-            throw wasAsked ? .encrypted : .unreadable(reason: reason)
+            guard question.wasAsked else { throw .unreadable(reason: reason) }
+            throw passphrase == nil ? .encrypted : .passphraseWrong
         }
         unsafe raw = unsafe key
     }

@@ -1,71 +1,6 @@
 import CLarder
 import COpenSSL
 import Glibc
-import Synchronization
-
-/// Why a context could not be made. The configuration has to be corrected.
-package enum TLSContextError: Error, Equatable {
-    case authoritiesUnreadable(reason: String)
-    case certificateUnusable(reason: String)
-    case privateKeyUnusable(reason: String)
-    case outOfMemory
-}
-
-/// The settings of TLS connections to servers: the trusted authorities, and the sessions to resume.
-///
-/// Certificates are always verified. All threads use the same context.
-@safe package final class TLSClientContext: @unchecked Sendable {
-    // Sendable: OpenSSL locks what it changes in a context, and `sessions` has a lock of its own.
-
-    /// The authorities that are trusted to certify servers.
-    package enum Authorities: Sendable, Equatable {
-        /// The system's bundle, as OpenSSL finds it.
-        case system
-        /// A PEM file of certificates, in place of the system's bundle.
-        case file(String)
-    }
-
-    /// The lowest version of TLS that is used.
-    package enum Version: Sendable { case tls12, tls13 }
-
-    let raw: OpaquePointer
-    let sessions = TLSSessionCache()
-
-    package init(authorities: Authorities = .system, minimum: Version = .tls12) throws(TLSContextError) {
-        ignoreBrokenPipes()
-        ErrorQueue.clear()
-        guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { throw .outOfMemory }
-        unsafe raw = unsafe context
-        guard unsafe clarder_ssl_ctx_prepare(raw) == 1 else { throw .outOfMemory }
-        if minimum == .tls13 {
-            guard unsafe clarder_ssl_ctx_require_tls13(raw) == 1 else { throw .outOfMemory }
-        }
-        unsafe SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nil)
-        let status =
-            switch authorities {
-            case .system: unsafe SSL_CTX_set_default_verify_paths(raw)
-            case .file(let path): unsafe SSL_CTX_load_verify_file(raw, path)
-            }
-        guard status == 1 else { throw .authoritiesUnreadable(reason: ErrorQueue.takeText()) }
-        unsafe clarder_ssl_ctx_external_client_sessions(raw)
-        unsafe SSL_CTX_sess_set_new_cb(raw) { session, resumable in
-            guard let session = unsafe session, let resumable = unsafe resumable,
-                let owner = unsafe SSL_get_ex_data(session, 0)
-            else { return 0 }
-            unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().remember(resumable)
-            return 1  // this code owns the reference from here on
-        }
-        // Called when a server asks for a certificate. There is none: the handshake goes on without it.
-        unsafe SSL_CTX_set_client_cert_cb(raw) { session, _, _ in
-            if let session = unsafe session, let owner = unsafe SSL_get_ex_data(session, 0) {
-                unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().noteCertificateRequest()
-            }
-            return 0
-        }
-    }
-
-    deinit { unsafe SSL_CTX_free(raw) }
-}
 
 /// The settings of TLS connections from clients.
 @safe package final class TLSServerContext: @unchecked Sendable {  // not changed after init; OpenSSL locks its own
@@ -133,13 +68,11 @@ package enum TLSContextError: Error, Equatable {
     }
 
     private func usePrivateKey(_ pem: [UInt8]) throws(TLSContextError) {
-        let bio = unsafe memoryBIO(pem)
-        defer { unsafe BIO_free(bio) }
-        guard let key = unsafe PEM_read_bio_PrivateKey(bio, nil, nil, nil) else {
-            throw .privateKeyUnusable(reason: ErrorQueue.takeText())
+        let key: PrivateKey
+        do throws(PrivateKey.Failure) { key = try PrivateKey(pem: pem) } catch {
+            throw .privateKeyUnusable(reason: error.reason)
         }
-        defer { unsafe EVP_PKEY_free(key) }
-        guard unsafe SSL_CTX_use_PrivateKey(raw, key) == 1, unsafe SSL_CTX_check_private_key(raw) == 1 else {
+        guard unsafe SSL_CTX_use_PrivateKey(raw, key.raw) == 1, unsafe SSL_CTX_check_private_key(raw) == 1 else {
             throw .privateKeyUnusable(reason: ErrorQueue.takeText())
         }
     }
@@ -153,7 +86,7 @@ package enum TLSContextError: Error, Equatable {
 }
 
 /// Ignores SIGPIPE, once for the process. OpenSSL writes with write(2), and a peer that is gone would end the process.
-private func ignoreBrokenPipes() { _ = brokenPipesIgnored }
+func ignoreBrokenPipes() { _ = brokenPipesIgnored }
 private let brokenPipesIgnored: Bool = {
     _ = signal(SIGPIPE, SIG_IGN)
     return true

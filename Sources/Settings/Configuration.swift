@@ -151,11 +151,6 @@ package struct RetrySettings: Sendable, Equatable {
     package var budgetPercent = 10
 }
 
-package enum TLSVersion: String, CaseIterable, Sendable {
-    case v1_2 = "1.2"
-    case v1_3 = "1.3"
-}
-
 package struct TLSSettings: Sendable, Equatable {
     /// The path of a PEM file with the authorities to trust. Nil stands for the system's.
     package var caFile: String?

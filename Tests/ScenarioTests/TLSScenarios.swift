@@ -1,3 +1,4 @@
+import Routing
 import Server
 import Settings
 import Testing

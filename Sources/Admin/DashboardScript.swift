@@ -153,6 +153,7 @@ let dashboardScript = #"""
       drawCertificateRefusals(s.certificate_refusals);
       drawCertificateRequests(s.certificate_requests.filter(r => r.required));
       drawNextProxies(s.next_proxies);
+      drawOriginsDown(s.origins_down);
       drawCredentials(s.credentials);
       drawTransfers(transfers);
     }
@@ -186,6 +187,12 @@ let dashboardScript = #"""
       byId("proxies-card").hidden = !proxies.length;
       byId("next-proxies").replaceChildren(row(["proxy", "state", "since"], "th"),
         ...proxies.map(p => row([p.url, p.works ? "works" : p.failure, p.failing_since || ""])));
+    }
+
+    function drawOriginsDown(origins) {
+      byId("origins-card").hidden = !origins.length;
+      byId("origins-down").replaceChildren(row(["origin", "since", "next attempt in"], "th"),
+        ...origins.map(o => row([o.origin, o.since, o.retry_after + " s"])));
     }
 
     function drawDisks(zones, off) {

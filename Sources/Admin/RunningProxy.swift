@@ -6,6 +6,7 @@ import Rules
 package import Server
 import Storage
 import Synchronization
+import Transaction
 
 /// Answers the admin server for a `Proxy`: adds up the counters of its workers, and works on its stores.
 package final class RunningProxy: AdministeredProxy {
@@ -72,9 +73,18 @@ package final class RunningProxy: AdministeredProxy {
             return Statistics.Credential(
                 name: rule.name, schemes: rule.means.schemeNames, refusals: refusals)
         }
+        let time = MonotonicTime.read().sinceStart
+        if let terms = proxy.snapshot.originCircuit {
+            let down = proxy.shared.originHealth.withLock { $0.down(now: time, terms) }
+            result.originsDown = down.prefix(RunningProxy.refusalsShownMax).map { endpoint, entry in
+                let outage = Outage(since: entry.since, pauseLeft: entry.pauseLeft)
+                return Statistics.OriginDown(
+                    origin: "\(endpoint)", since: outage.since.secondsSinceEpoch, retryAfter: outage.retryAfter)
+            }
+        }
         let health = proxy.shared.nextProxies.withLock { $0 }
         result.nextProxies = proxy.snapshot.routes.nextProxies.map { nextProxy in
-            let entry = health.entry(of: nextProxy)
+            let entry = health.entry(of: nextProxy, now: time, .nextProxy)
             return Statistics.NextProxy(
                 url: "\(nextProxy)", failure: entry.map { "\($0.failure)" },
                 failingSince: entry?.since.secondsSinceEpoch)

@@ -31,6 +31,9 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
             : .nanoseconds(-Int64(clamping: earlier.nanoseconds - nanoseconds))
     }
 
+    /// The time since the system started.
+    package var sinceStart: Duration { .nanoseconds(Int64(clamping: nanoseconds)) }
+
     /// The present time. It advances in steps of a scheduler tick (1 to 4 ms), and is cheap to read.
     package static func read() -> MonotonicTime {
         let time = readClock(CLOCK_MONOTONIC_COARSE)

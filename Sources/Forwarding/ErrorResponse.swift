@@ -15,6 +15,7 @@ package struct ErrorResponse {
     private var denial: Denial?
     private var withheld: Withheld?
     private var violation: FramingError?
+    private var outage: Outage?
     private var uri: String?
     private var accept: [UInt8]?
     private var challenge: [UInt8]?
@@ -25,15 +26,18 @@ package struct ErrorResponse {
     ///   - denial: the rule that denied the request, if one did.
     ///   - withheld: the release that is too young, if the refusal is about one.
     ///   - violation: the rule of HTTP/1.1 that the response of the origin broke, if it broke one.
+    ///   - outage: since when the origin has failed, if the refusal is about that.
     ///   - challenge: the value of `Proxy-Authenticate`. Sent only if the refusal asks for credentials.
     ///   - forwardReason: why the request was forwarded. Nil if it was not.
     package init(
         _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], denial: Denial?, withheld: Withheld? = nil,
-        violation: FramingError? = nil, challenge: [UInt8]?, forwardReason: CacheStatus.ForwardReason?
+        violation: FramingError? = nil, outage: Outage? = nil, challenge: [UInt8]?,
+        forwardReason: CacheStatus.ForwardReason?
     ) {
         self.init(refusal)
         self.denial = denial
         self.withheld = withheld
+        if refusal == .originUnavailable { self.outage = outage }
         if refusal == .responseInvalid, let violation {
             error = violation.proxyStatusError
             self.violation = violation
@@ -79,8 +83,10 @@ package struct ErrorResponse {
         out.append("\r\nProxy-Status: larder; error=")
         out.append(error)
         out.append("; details=")
-        appendStructuredString((denial?.text ?? withheld?.text ?? violation?.reason ?? name).utf8, to: &out)
+        appendStructuredString(
+            (denial?.text ?? withheld?.text ?? violation?.reason ?? outage?.text ?? name).utf8, to: &out)
         out.append("\r\nVia: 1.1 larder\r\n")
+        if let outage { HeadWriter.append(.retryAfter, outage.retryAfter, to: &out) }
         if let challenge { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
         HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)
         if !isHead { out.append(contentsOf: body.utf8) }
@@ -126,7 +132,7 @@ package struct ErrorResponse {
 
     /// The text of the rule, or of the default, that denied the request.
     private var detail: String? {
-        guard let denial else { return withheld?.text }
+        guard let denial else { return withheld?.text ?? outage?.text }
         guard let rule = denial.rule else { return denial.text }
         return denial.text.hasPrefix("rule \(rule) ") ? denial.text : "rule \(rule): \(denial.text)"
     }

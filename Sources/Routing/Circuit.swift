@@ -27,8 +27,6 @@ package struct Circuit: Equatable, Sendable {
     }
 
     private var failures = 0
-    /// When the first of these failures was.
-    package private(set) var since: Duration?
     private var until = Duration.zero
     private var pause = Duration.zero
     private var isTrying = false
@@ -45,8 +43,11 @@ package struct Circuit: Equatable, Sendable {
         return false
     }
 
-    /// The same question, without trying.
-    package func wouldBeOpen(now: Duration, _ terms: Terms) -> Bool { failures >= terms.failuresMax && now < until }
+    /// Whether it is open, or would be if nobody tried.
+    package func hasOpened(_ terms: Terms) -> Bool { failures >= terms.failuresMax }
+
+    /// How long until the next one tries. Zero: nothing is in the way.
+    package func pauseLeft(now: Duration) -> Duration { max(until - now, .zero) }
 
     /// - Returns: whether the circuit has opened with this.
     package mutating func failed(now: Duration, _ terms: Terms) -> Bool {
@@ -54,7 +55,6 @@ package struct Circuit: Equatable, Sendable {
         guard failures < terms.failuresMax || isTrying else { return false }
         let wasOpen = failures >= terms.failuresMax
         failures += 1
-        if since == nil { since = now }
         guard failures >= terms.failuresMax else { return false }
         pause = wasOpen ? min(pause * 2, terms.pauseMax) : terms.pause
         until = now + pause

@@ -23,6 +23,8 @@ package enum OpeningFailure: Error, Equatable, Sendable {
     /// No address may be dialled. The denial is that of the first one.
     case denied(Denial)
     case unreachable(ConnectFailure)
+    /// Nothing was tried: the origin has not accepted connections lately.
+    case unavailable
     case insecure(SecurityFailure)
     /// The next proxy, or the way to it, failed.
     case nextProxy(NextProxy, NextProxyFailure)
@@ -33,7 +35,7 @@ package enum OpeningFailure: Error, Equatable, Sendable {
         switch self {
         case .denied: false
         case .nextProxy(_, let failure): failure.isOfProxy
-        case .nameNotFound, .nameTimeout, .unreachable, .insecure: true
+        case .nameNotFound, .nameTimeout, .unreachable, .unavailable, .insecure: true
         }
     }
 }

@@ -19,6 +19,7 @@ package struct Configuration: Sendable, Equatable {
     package var log = LogSettings()
     package var timeouts = TimeoutSettings()
     package var retries = RetrySettings()
+    package var circuit = CircuitSettings()
     package var tls = TLSSettings()
     package var dns = DNSSettings()
     package var limits = Limits()
@@ -149,6 +150,19 @@ package struct RetrySettings: Sendable, Equatable {
     package var pause: Duration = .milliseconds(100)
     /// How many of a hundred requests may be repeated, on average.
     package var budgetPercent = 10
+}
+
+/// When origins that do not accept connections are not tried.
+package struct CircuitSettings: Sendable, Equatable {
+    /// After so many time-outs in a row. Zero: origins are always tried.
+    package var failuresMax = 3
+    package var pause: Duration = .seconds(5)
+    package var pauseMax: Duration = .seconds(30)
+
+    package var terms: Circuit.Terms? {
+        guard failuresMax > 0 else { return nil }
+        return Circuit.Terms(failuresMax: failuresMax, pause: pause, pauseMax: max(pause, pauseMax))
+    }
 }
 
 package struct TLSSettings: Sendable, Equatable {

@@ -16,7 +16,7 @@ enum Settings {
         let settings: [any SettingDeclaration]
     }
 
-    static let sections = [general, admin, cache, access, intercept, log, timeouts, retries, tls, dns, limits]
+    static let sections = [general, admin, cache, access, intercept, log, timeouts, retries, circuit, tls, dns, limits]
     static let all = sections.flatMap(\.settings)
 
     private static let general = Section(
@@ -302,6 +302,23 @@ enum Settings {
                 "retries.budget", \.retries.budgetPercent, .percent, reload: .live,
                 "How many requests are sent again at most, in percent of those that are sent to origins. A proxy with little traffic may repeat ten."
             ),
+        ])
+
+    private static let circuit = Section(
+        key: "circuit",
+        meaning:
+            "Origins that do not accept connections in time: after some time-outs in a row requests to them fail at once, and one tries from time to time.",
+        settings: [
+            Setting(
+                "circuit.failures", \.circuit.failuresMax, .count(0...100), reload: .live,
+                "After how many time-outs in a row an origin is not tried. With 0 it is always tried."),
+            Setting(
+                "circuit.pause", \.circuit.pause, .duration(.milliseconds(100) ... .hours(1)), reload: .live,
+                "How long requests fail at once before one tries the origin. If that fails as well, twice as long, and so on."
+            ),
+            Setting(
+                "circuit.pause_max", \.circuit.pauseMax, .duration(.milliseconds(100) ... .hours(1)), reload: .live,
+                "The longest such time."),
         ])
 
     private static let tls = Section(

@@ -34,6 +34,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case tlsProtocol
     case clientCertificateRequired
     case originQueueFull
+    case originUnavailable
     case nextProxyUnreachable
     case nextProxyRefused
     case nextProxyLogIn
@@ -211,6 +212,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "origin-queue-full", 503, "connection_limit_reached", .origin,
                 "Too many requests are already waiting for this origin. Wait a moment, then try again.")
+        case .originUnavailable:
+            Row(
+                "origin-unavailable", 503, "destination_unavailable", .origin,
+                """
+                The origin has not accepted connections lately, so the proxy does not try again for a moment. Wait as long as \
+                Retry-After says, then try again.
+                """)
         case .nextProxyUnreachable:
             Row(
                 "next-proxy-unreachable", 502, "destination_unavailable", .origin,

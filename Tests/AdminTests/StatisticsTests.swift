@@ -132,6 +132,14 @@ struct StatisticsJSONTests {
         #expect(list?[1]["failing_since"] == .string("2026-01-01T00:00:00Z"))
     }
 
+    @Test func `origins that do not accept connections are listed`() throws {
+        var statistics = Statistics()
+        statistics.originsDown = [.init(origin: "a.example:443", since: 1_767_225_600, retryAfter: 7)]
+        let list = try JSONValue(parsing: statistics.json())["origins_down"]?.elements
+        #expect(list?.count == 1 && list?[0]["origin"] == .string("a.example:443"))
+        #expect(list?[0]["since"] == .string("2026-01-01T00:00:00Z") && list?[0]["retry_after"] == .integer(7))
+    }
+
     @Test func `each recipe has its line, in all three forms`() throws {
         var statistics = Statistics()
         var counts = EcosystemCounts()

@@ -135,7 +135,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         case .unreachable(let failure): .nextProxy(proxy, .unreachable(failure))
         case .insecure(let failure): .nextProxy(proxy, .insecure(failure))
         case .nextProxy(_, let failure): .nextProxy(proxy, failure)
-        case .denied: failure
+        case .denied, .unavailable: failure
         }
     }
 
@@ -249,7 +249,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
 
     static let failures: [(OpeningFailure, Bool)] = [
         (.nameNotFound, true), (.nameTimeout, true), (.denied(denial), false), (.unreachable(.refused), true),
-        (.unreachable(.timedOut), true), (.insecure(.disagreement), true),
+        (.unreachable(.timedOut), true), (.unavailable, true), (.insecure(.disagreement), true),
         (.nextProxy(plainProxy, .unresolved(.notFound)), true), (.nextProxy(plainProxy, .unreachable(.refused)), true),
         (.nextProxy(plainProxy, .insecure(.certificate)), true), (.nextProxy(plainProxy, .unintelligible), true),
         (.nextProxy(plainProxy, .logIn), true), (.nextProxy(plainProxy, .refused(status: 403)), false),

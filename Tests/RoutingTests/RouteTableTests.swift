@@ -177,19 +177,4 @@ private func rule(_ number: Int, host: String?, via routes: Route...) -> RouteRu
             #expect(result == expected, "\(row.name): step \(index), \(step)")
         }
     }
-
-    @Test func `a proxy that failed has its reason and its first time, until it works`() {
-        let proxy = NextProxy(Endpoint(host: "p", port: 1))
-        var health = NextProxyHealth()
-        let (one, two) = (WallTime(ticks: 100), WallTime(ticks: 200))
-        let isNews = health.failed(proxy, .unreachable(.refused), now: .seconds(1), wallTime: one)
-        let isNewsAgain = health.failed(proxy, .logIn, now: .seconds(2), wallTime: two)
-        #expect(isNews && !isNewsAgain)
-        #expect(health.entry(of: proxy)?.failure == .logIn)
-        #expect(health.entry(of: proxy)?.since == one)
-        let wasDown = health.succeeded(proxy)
-        let wasDownBefore = health.succeeded(proxy)
-        #expect(wasDown && !wasDownBefore)
-        #expect(health.entry(of: proxy) == nil)
-    }
 }

@@ -76,6 +76,7 @@ extension Refusal {
         case .tlsProtocol: .tls(.speaksPlainly)
         case .clientCertificateRequired: .clientCertificateRequired
         case .originQueueFull: .originQueueFull
+        case .originUnavailable: .originUnavailable
         case .nextProxyUnreachable:
             .outside { s in
                 let closed = try Unanswering.ClosedPort()
@@ -226,6 +227,21 @@ extension Provocation {
         play: { s in
             let full = try Unanswering.FullListener()
             return try withExtendedLifetime(full) { try s.client().get("http://127.0.0.1:\(full.port)/") }
+        })
+
+    fileprivate static let originUnavailable = outside(
+        configure: { configuration, _ in
+            configuration.timeouts.connect = .milliseconds(300)
+            configuration.circuit.failuresMax = 1
+            configuration.circuit.pause = .seconds(60)
+        },
+        play: { s in
+            let full = try Unanswering.FullListener()
+            return try withExtendedLifetime(full) {
+                let client = try s.client()
+                try client.get("http://127.0.0.1:\(full.port)/")
+                return try client.get("http://127.0.0.1:\(full.port)/")
+            }
         })
 
     /// The origin sends this and closes. The request is one that is not sent again.

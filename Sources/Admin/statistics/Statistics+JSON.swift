@@ -25,8 +25,20 @@ extension Statistics {
             json.array { for credential in credentials { credential.write(to: &$0) } }
             json.key("next_proxies")
             json.array { for proxy in nextProxies { proxy.write(to: &$0) } }
+            json.key("origins_down")
+            json.array { for origin in originsDown { origin.write(to: &$0) } }
         }
         return writer.bytes
+    }
+}
+
+extension Statistics.OriginDown {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("origin", origin)
+            $0.member("since", rfc3339(secondsSinceEpoch: since))
+            $0.member("retry_after", UInt64(retryAfter))
+        }
     }
 }
 

@@ -24,6 +24,9 @@ package struct Statistics: Sendable, Equatable {
     /// The next proxies of `routes`, in their order there.
     package var nextProxies: [NextProxy] = []
 
+    /// The origins that are not tried because they do not accept connections, the one that failed first at the front.
+    package var originsDown: [OriginDown] = []
+
     package init() {}
 
     /// The memory tiers of all zones together.
@@ -94,6 +97,21 @@ extension Statistics {
             self.signal = signal
             self.count = count
             self.lastAt = lastAt
+        }
+    }
+
+    package struct OriginDown: Sendable, Equatable {
+        /// `a.example:443`.
+        package var origin: String
+        /// Seconds since 1970-01-01T00:00:00Z.
+        package var since: Int64
+        /// In seconds.
+        package var retryAfter: Int
+
+        package init(origin: String, since: Int64, retryAfter: Int) {
+            self.origin = origin
+            self.since = since
+            self.retryAfter = retryAfter
         }
     }
 

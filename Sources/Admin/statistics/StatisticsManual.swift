@@ -69,6 +69,17 @@ package func renderStatisticsManual() -> String {
                 ["`failure`", "Why it does not work. Absent if it does."],
                 ["`failing_since`", "When it failed first, without a success since. Absent if it works."],
             ])
+    text +=
+        heading(
+            3, "Origins that do not accept connections",
+            "each of `origins_down`, the one that failed first at the front")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`origin`", "The host and the port."],
+                ["`since`", "When the first of the attempts failed."],
+                ["`retry_after`", "The seconds after which the next request tries it."],
+            ])
     return text + outcomes + refusals + violations + closes
 }
 

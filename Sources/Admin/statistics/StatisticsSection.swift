@@ -179,6 +179,7 @@ extension StatisticsSection {
         Figure("retries", .counter("origin_retries"), .originRetries, shown: .detail),
         Figure("repeated", .counter("origin_repeated"), .retries, shown: .detail),
         Figure("repetitions_refused", .counter("origin_repetitions_refused"), .retriesRefused, shown: .detail),
+        Figure("not_tried", .counter("origin_connections_not_tried"), .originsUnavailable, shown: .trouble),
         Figure("queued", .counter("origin_queued"), .originQueued, shown: .detail),
         Figure("next_proxy_failures", .counter("next_proxy_failures"), .nextProxyFailures, shown: .trouble),
         Figure("credentials_sent", .counter("credentials_sent"), .credentialsSent, shown: .detail),

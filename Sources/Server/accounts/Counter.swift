@@ -10,7 +10,8 @@ package enum Counter: Int, CaseIterable, Sendable {
     case bytesTunnelledFromClients, bytesTunnelledToClients
     case clientConnectionsAccepted, clientConnectionsClosed, clientConnectionsRefused
     case originConnectionsOpened, originConnectionsReused, originConnectionsClosed, originConnectionsFailed
-    case originRequests, originRetries, retries, retriesRefused, originQueued, nextProxyFailures, routesFailedOver,
+    case originRequests, originRetries, retries, retriesRefused, originsUnavailable, originQueued, nextProxyFailures,
+        routesFailedOver,
         credentialsSent, credentialsRefused, resumed, collapseTimeouts
     case tunnelsClosed
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
@@ -55,6 +56,8 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .originRetries: "Requests sent again because the connection that was reused had been closed by the origin."
         case .retries: "Requests sent again, after a pause, because the origin had not answered: `retries.max`."
         case .retriesRefused: "Requests not sent again, because too many others had been: `retries.budget`."
+        case .originsUnavailable:
+            "Connections not tried, because the origin has not accepted connections lately: `circuit`."
         case .originQueued: "Requests that had to wait for a connection to their origin."
         case .credentialsSent: "Requests to origins that carried a credential of `credentials`."
         case .credentialsRefused: "Times that an origin refused a credential of `credentials`."

@@ -229,7 +229,9 @@ extension Exchange {
         if isRefusedTunnel { stream.closeAfterwards(.tunnelRefused) }
         let response = ErrorResponse(
             refusal, to: request, uri: request.uri, denial: denial, withheld: withheld,
-            violation: stream.account.violation, challenge: request.challenge ?? snapshot.authenticator?.challenge,
+            violation: stream.account.violation,
+            outage: refusal == .originUnavailable ? worker.outage(of: request.origin, snapshot) : nil,
+            challenge: request.challenge ?? snapshot.authenticator?.challenge,
             forwardReason: wasForwarded ? machine.forwardReason : nil)
         stream.begin {
             response.append(

@@ -241,6 +241,13 @@ struct Explainer {
         note("origin", "route", rule + plan.routes.map { "\($0)" }.joined(separator: ", then "))
         let terms = snapshot.origins.terms(for: request.access)
         if let rule = terms.rule { note("origin", "terms", "origins[\(rule)]: \(terms)") }
+        if case .direct = plan.current,
+            let outage = proxy.shared.outage(
+                of: request.origin, now: MonotonicTime.read().sinceStart, snapshot)
+        {
+            note("origin", "state", outage.text)
+            if outage.isPaused, !plan.hasChoice { return refused(.originUnavailable) }
+        }
         if let credential = request.credential {
             let rule = credential.rule
             let schemes = rule.means.schemeNames.joined(separator: " or ")

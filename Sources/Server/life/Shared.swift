@@ -34,6 +34,8 @@ package final class Shared: Sendable {
     let mismatches = Locked(ExpiringTable<StorageKey, Void>(lifetime: .seconds(60), countMax: 1024))
     /// Which next proxies have failed lately.
     package let nextProxies = Locked(NextProxyHealth())
+    /// Which origins have not accepted connections lately.
+    package let originHealth = Locked(OriginHealth())
     /// Which origins refuse the credentials of Larder.
     package let credentialLedger = Locked(CredentialLedger())
     /// Which clients have proven their access to signed addresses.

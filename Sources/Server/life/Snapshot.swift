@@ -24,6 +24,8 @@ package final class Snapshot: Sendable {
     package let limits: Limits
     package let routes: RouteTable
     package let origins: OriginTable
+    /// When requests to an origin fail without trying. Nil: never.
+    package let originCircuit: Circuit.Terms?
     package let credentials: CredentialTable
     /// Of `credentials`.
     package let secrets: SecretShelf
@@ -69,6 +71,7 @@ package final class Snapshot: Sendable {
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
         routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes)
+        originCircuit = configuration.circuit.terms
         let timeouts = configuration.timeouts
         origins = OriginTable(
             configuration.origins,

@@ -56,7 +56,11 @@ final class LinkOpener: TimedObject {
     func begin() -> OpeningFailure? {
         precondition(!isBeginning && ticket == nil && attempt == nil, "an opener begins once")
         isBeginning = true
-        perform(opening.on(.begin))
+        if worker.isUnavailable(opening.goal, snapshot) {
+            fail(.unavailable)
+        } else {
+            perform(opening.on(.begin))
+        }
         isBeginning = false
         return failedAtOnce
     }
@@ -262,7 +266,11 @@ final class LinkOpener: TimedObject {
         clearEvents()
         guard let ready = transport.take(), let address else { preconditionFailure("an open connection has a socket") }
         if ready.isAskedForCertificate { worker.noteCertificateRequest(by: opening.goal.destination.host) }
-        if let proxy = opening.goal.proxy { worker.noteSuccess(of: proxy) }
+        if let proxy = opening.goal.proxy {
+            worker.noteSuccess(of: proxy)
+        } else {
+            worker.noteSuccess(of: opening.goal, snapshot)
+        }
         owner.opened(ready, at: address, early: early)
     }
 
@@ -275,7 +283,11 @@ final class LinkOpener: TimedObject {
         becomeEnded()
         stop()
         switch failure {
-        case .unreachable, .insecure: worker.counters.add(.originConnectionsFailed)
+        case .unreachable(let failure):
+            worker.counters.add(.originConnectionsFailed)
+            worker.noteFailure(of: opening.goal, failure, snapshot)
+        case .insecure: worker.counters.add(.originConnectionsFailed)
+        case .unavailable: worker.counters.add(.originsUnavailable)
         case .nextProxy(let proxy, let failure):
             worker.counters.add(.originConnectionsFailed)
             if failure.isOfProxy { worker.noteFailure(of: proxy, failure) } else { worker.noteSuccess(of: proxy) }

@@ -29,6 +29,7 @@ extension Refusal {
         case .unreachable(.timedOut): self = .connectionTimeout
         case .unreachable(.unroutable): self = .destinationUnroutable
         case .unreachable(.terminated): self = .connectionTerminated
+        case .unavailable: self = .originUnavailable
         case .insecure(.certificate): self = .tlsCertificate
         case .insecure(.clientCertificate): self = .clientCertificateRequired
         case .insecure(.disagreement): self = .tlsProtocol

@@ -2,6 +2,7 @@ import Access
 import EventLoop
 import Message
 import Routing
+import Transaction
 
 extension Snapshot {
     /// The routes for a request, as the rules name them.
@@ -18,31 +19,72 @@ extension Worker {
     func routes(for request: OwnedRequest, _ snapshot: Snapshot) -> RoutePlan {
         let plan = snapshot.routes(for: request)
         guard plan.hasChoice else { return plan }
-        let now = Duration.nanoseconds(Int64(clamping: loop.now.nanoseconds))
+        let now = loop.now.sinceStart
         return shared.nextProxies.withLock { health in
             plan.deferring { route in
                 guard case .proxy(let proxy) = route else { return false }
-                return health.isDown(proxy, now: now)
+                return health.isDown(proxy, now: now, .nextProxy)
             }
         }
     }
 
     /// A next proxy did what it was asked.
     func noteSuccess(of proxy: NextProxy) {
-        guard shared.nextProxies.withLock({ $0.succeeded(proxy) }) else { return }
+        guard shared.nextProxies.withLock({ $0.succeeded(proxy, .nextProxy) }) else { return }
         Diagnostics.info("the next proxy \(proxy) works again")
     }
 
     /// A next proxy failed. Requests with another route take that one for a while.
     func noteFailure(of proxy: NextProxy, _ failure: NextProxyFailure) {
         counters.add(.nextProxyFailures)
-        let now = Duration.nanoseconds(Int64(clamping: loop.now.nanoseconds))
-        guard shared.nextProxies.withLock({ $0.failed(proxy, failure, now: now, wallTime: wallTime) }) else { return }
+        let (now, wallTime) = (loop.now.sinceStart, wallTime)
+        guard shared.nextProxies.withLock({ $0.failed(proxy, failure, now: now, wallTime: wallTime, .nextProxy) })
+        else { return }
         Diagnostics.warning("the next proxy \(proxy) does not work: \(failure)")
+    }
+
+    // MARK: origins
+
+    /// Whether nothing should be tried, because the origin has not accepted connections lately.
+    func isUnavailable(_ goal: OpeningGoal, _ snapshot: Snapshot) -> Bool {
+        guard case .direct = goal.route, let terms = snapshot.originCircuit else { return false }
+        let now = loop.now.sinceStart
+        return shared.originHealth.withLock { $0.isDown(goal.destination, now: now, terms) }
+    }
+
+    func noteSuccess(of goal: OpeningGoal, _ snapshot: Snapshot) {
+        guard case .direct = goal.route, let terms = snapshot.originCircuit,
+            shared.originHealth.withLock({ $0.succeeded(goal.destination, terms) })
+        else { return }
+        Diagnostics.info("\(goal.destination) accepts connections again")
+    }
+
+    /// A connection that is refused costs no time, so nothing is gained if it is not tried. One that does not come in time does.
+    func noteFailure(of goal: OpeningGoal, _ failure: ConnectFailure, _ snapshot: Snapshot) {
+        guard case .direct = goal.route, failure == .timedOut, let terms = snapshot.originCircuit else { return }
+        let (now, wallTime) = (loop.now.sinceStart, wallTime)
+        let isNews = shared.originHealth.withLock {
+            $0.failed(goal.destination, failure, now: now, wallTime: wallTime, terms)
+        }
+        guard isNews else { return }
+        Diagnostics.warning(
+            "\(goal.destination) does not accept connections in time: requests to it fail at once for a while")
+    }
+
+    /// Since when the origin of a request has not accepted connections. Nil if it has, as far as known.
+    func outage(of origin: Origin, _ snapshot: Snapshot) -> Outage? {
+        shared.outage(of: origin, now: loop.now.sinceStart, snapshot)
     }
 }
 
 extension Shared {
+    func outage(of origin: Origin, now: Duration, _ snapshot: Snapshot) -> Outage? {
+        guard let terms = snapshot.originCircuit,
+            let entry = originHealth.withLock({ $0.entry(of: origin.endpoint, now: now, terms) }), entry.isDown
+        else { return nil }
+        return Outage(since: entry.since, pauseLeft: entry.pauseLeft)
+    }
+
     /// Why a request must not get a connection to the address; nil if it may. The configuration itself names next proxies, so the rules for
     /// destinations do not apply to them.
     func objection(

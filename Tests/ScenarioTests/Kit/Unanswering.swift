@@ -29,6 +29,7 @@ enum Unanswering {
     final class FullListener {
         private let socket: Descriptor
         private var waiting: [Wire] = []
+        private var accepted: [Wire] = []
         let port: UInt16
 
         init() throws {
@@ -43,6 +44,16 @@ enum Unanswering {
                     unsafe Glibc.connect(client.fd, $0.assumingMemoryBound(to: sockaddr.self), $1)
                 }
                 waiting.append(client)
+            }
+        }
+
+        /// Makes room in the queue: connections are accepted again, and nobody answers.
+        func makeRoom() throws {
+            var entry = pollfd(fd: socket.rawValue, events: Int16(POLLIN), revents: 0)
+            while unsafe poll(&entry, 1, 0) == 1 {
+                let taken = accept(socket.rawValue, nil, nil)
+                guard taken >= 0 else { throw WireError("accept: \(systemErrorText(errno))") }
+                accepted.append(Wire(adopting: taken, "accepted"))
             }
         }
     }

@@ -16,13 +16,6 @@ extension Origin: CustomStringConvertible {
     package var description: String { "\(scheme == .https ? "https" : "http")://\(endpoint)" }
 }
 
-/// How Larder speaks TLS to an origin: which authorities it trusts, and which certificate it shows. Zero, the only profile today, is
-/// that of the configuration.
-package struct TLSProfile: Hashable, Sendable {
-    package let number: UInt16
-    package init(_ number: UInt16 = 0) { self.number = number }
-}
-
 /// The client to which a connection belongs after that client was authenticated for the whole connection (NTLM, Negotiate: RFC 4559 §6).
 /// Requests of other clients must not use it.
 package struct BoundIdentity: Hashable, Sendable {
@@ -39,19 +32,21 @@ package struct LinkKey: Hashable, Sendable {
     package let identity: BoundIdentity?
 
     package init(
-        _ origin: Origin, over route: Route = .direct, tlsProfile: TLSProfile = TLSProfile(),
+        _ origin: Origin, over route: Route = .direct, tlsProfile: TLSProfile = .general,
         identity: BoundIdentity? = nil
     ) {
         self.origin = origin
         self.route = route
-        self.tlsProfile = tlsProfile
+        self.tlsProfile = origin.scheme == .https ? tlsProfile : .general
         self.identity = identity
     }
 
     /// The connection to open. The origin's host is dialled, or named to a next proxy. With TLS it is sent as SNI, and the certificate must
-    /// name it.
+    /// name it, unless the profile has another name.
     package var goal: OpeningGoal {
-        let use: OpeningGoal.Use = origin.scheme == .https ? .secured(serverName: origin.endpoint.host) : .plain
+        let use: OpeningGoal.Use =
+            origin.scheme == .https
+            ? .secured(serverName: tlsProfile.serverName ?? origin.endpoint.host, tlsProfile) : .plain
         return OpeningGoal(origin.endpoint, for: use, over: route)
     }
 

@@ -7,7 +7,7 @@ package struct OpeningGoal: Equatable, Sendable {
         /// Requests in plain text.
         case plain
         /// Requests inside TLS. The certificate must have the name, which is sent as SNI (RFC 6066 §3).
-        case secured(serverName: String)
+        case secured(serverName: String, TLSProfile = .general)
         /// Bytes that a client chooses (CONNECT).
         case tunnel
     }
@@ -92,8 +92,8 @@ package struct Opening {
         case connect([IPAddress], port: UInt16)
         /// Connect to the origin inside this process: `connected` or `unreachable` follows. It needs no address, and no permission.
         case connectBuiltIn
-        /// Do a TLS handshake: `secured`, `insecure` or `closed` follows.
-        case secure(serverName: String)
+        /// Do a TLS handshake: `secured`, `insecure` or `closed` follows. The profiles of rules are for origins; a proxy gets the general one.
+        case secure(serverName: String, TLSProfile = .general)
         /// Ask the proxy for a tunnel to this endpoint: `tunnelOpened`, `tunnelRefused` or `closed` follows.
         case askProxy(NextProxy, Endpoint)
         /// The connection is open.
@@ -291,9 +291,9 @@ package struct Opening {
 
     /// The connection leads to the origin.
     private mutating func afterTunnel() -> Action {
-        guard case .secured(let serverName) = goal.use else { return becomeReady() }
+        guard case .secured(let serverName, let profile) = goal.use else { return becomeReady() }
         state = .securingOrigin
-        return .secure(serverName: serverName)
+        return .secure(serverName: serverName, profile)
     }
 
     private mutating func becomeReady() -> Action {

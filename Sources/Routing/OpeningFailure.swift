@@ -8,8 +8,12 @@ package enum ConnectFailure: Equatable, Sendable { case refused, timedOut, unrou
 package enum SecurityFailure: Equatable, Sendable {
     /// The certificate was not accepted.
     case certificate
+    /// No public key of the certificate is pinned.
+    case pin
     /// The peer asked for a certificate of the client, and refused the connection without one.
     case clientCertificate
+    /// The peer refused the certificate that it was shown.
+    case clientCertificateRefused
     /// There is no common version or cipher, or the peer does not speak TLS.
     case disagreement
     /// No session could be made, which is Larder's own fault.

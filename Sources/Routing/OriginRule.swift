@@ -15,17 +15,20 @@ package final class OriginTerms: Sendable {
     package let total: Duration?
     /// How often a request is sent again after it failed for a reason that may pass.
     package let retriesMax: Int
+    package let tls: TLSProfile
     /// The position in `origins`, from 1. Nil if no rule holds.
     package let rule: Int?
 
     package init(
-        connect: Duration, firstByte: Duration, idle: Duration, total: Duration?, retriesMax: Int, rule: Int? = nil
+        connect: Duration, firstByte: Duration, idle: Duration, total: Duration?, retriesMax: Int,
+        tls: TLSProfile = .general, rule: Int? = nil
     ) {
         self.connect = connect
         self.firstByte = firstByte
         self.idle = idle
         self.total = total
         self.retriesMax = retriesMax
+        self.tls = tls
         self.rule = rule
     }
 }
@@ -61,27 +64,29 @@ package struct OriginRule: Equatable, Sendable {
     package var conditions: RuleConditions
     package var timeouts: Timeouts
     package var retriesMax: Int?
+    package var tls: OriginTLS?
     /// The position in the list, from 1. `explain` names the rule by it.
     package var number: Int
     /// The line in the configuration file; 0 if it does not come from a file.
     package var line: Int
 
     package init(
-        _ conditions: RuleConditions, timeouts: Timeouts = Timeouts(), retriesMax: Int? = nil, number: Int,
-        line: Int = 0
+        _ conditions: RuleConditions, timeouts: Timeouts = Timeouts(), retriesMax: Int? = nil,
+        tls: OriginTLS? = nil, number: Int, line: Int = 0
     ) {
         self.conditions = conditions
         self.timeouts = timeouts
         self.retriesMax = retriesMax
+        self.tls = tls
         self.number = number
         self.line = line
     }
 
-    func terms(over general: OriginTerms) -> OriginTerms {
+    func terms(over general: OriginTerms, _ profile: TLSProfile?) -> OriginTerms {
         OriginTerms(
             connect: timeouts.connect ?? general.connect, firstByte: timeouts.firstByte ?? general.firstByte,
             idle: timeouts.idle ?? general.idle, total: timeouts.total ?? general.total,
-            retriesMax: retriesMax ?? general.retriesMax, rule: number)
+            retriesMax: retriesMax ?? general.retriesMax, tls: profile ?? general.tls, rule: number)
     }
 }
 
@@ -90,9 +95,10 @@ package struct OriginTable: Sendable {
     package let general: OriginTerms
     private let rules: [(conditions: RuleConditions, terms: OriginTerms)]
 
-    package init(_ rules: [OriginRule] = [], general: OriginTerms) {
+    /// - Parameter profiles: those of the rules that say something about TLS, by the number of the rule.
+    package init(_ rules: [OriginRule] = [], general: OriginTerms, profiles: [Int: TLSProfile] = [:]) {
         self.general = general
-        self.rules = rules.map { ($0.conditions, $0.terms(over: general)) }
+        self.rules = rules.map { ($0.conditions, $0.terms(over: general, profiles[$0.number])) }
     }
 
     /// - Parameter request: evaluated only if there are rules.

@@ -31,6 +31,24 @@ package struct OriginTLS: Hashable, Sendable {
     package init() {}
 }
 
+extension OriginTLS: CustomStringConvertible {
+    /// For `explain`: `authorities of /a/ca.pem, certificate of /a/own.pem, 1 pinned key`.
+    package var description: String {
+        var parts: [String] = []
+        if verification == .none { parts.append("the certificate of the origin is not verified") }
+        if let authorityFile { parts.append("authorities of \(authorityFile)") }
+        switch identity {
+        case .pem(let file, _)?, .pkcs12(let file)?: parts.append("certificate of \(file)")
+        case nil: break
+        }
+        if !pins.isEmpty { parts.append(pins.count == 1 ? "1 pinned key" : "\(pins.count) pinned keys") }
+        if let minVersion { parts.append("at least TLS \(minVersion.rawValue)") }
+        if let maxVersion { parts.append("at most TLS \(maxVersion.rawValue)") }
+        if let serverName { parts.append("by the name \(serverName)") }
+        return parts.isEmpty ? "as for all origins" : parts.joined(separator: ", ")
+    }
+}
+
 package enum TLSVersion: String, CaseIterable, Sendable, Comparable {
     case v1_2 = "1.2"
     case v1_3 = "1.3"

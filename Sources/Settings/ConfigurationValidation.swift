@@ -2,6 +2,7 @@ import Access
 import Caching
 import Interception
 import Message
+import Routing
 import Rules
 
 /// Checks settings that depend on each other.
@@ -10,7 +11,8 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
     return (
         listenerErrors(configuration, reader) + authenticationErrors(configuration, reader)
             + dnsErrors(configuration, reader) + cacheRuleErrors(configuration, reader)
-            + diskErrors(configuration.cache, reader) + interceptErrors(configuration, reader),
+            + diskErrors(configuration.cache, reader) + interceptErrors(configuration, reader)
+            + originErrors(configuration, reader),
         diskWarnings(configuration.cache, reader) + opennessWarnings(configuration, reader)
             + accessRuleWarnings(configuration, reader) + cacheRuleWarnings(configuration, reader)
     )
@@ -125,4 +127,17 @@ private func opennessWarnings(_ configuration: Configuration, _ reader: Configur
         warnings.append(reader.error("access.default", "deny without rules refuses every request"))
     }
     return warnings
+}
+
+/// A rule may allow older versions of TLS than all others, but only by name.
+private func originErrors(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    configuration.origins.compactMap { rule in
+        guard let tls = rule.tls, let maximum = tls.maxVersion, tls.minVersion == nil,
+            maximum < configuration.tls.minVersion
+        else { return nil }
+        return reader.error(
+            "origins[\(rule.number)].tls.max_version",
+            "\(maximum.rawValue) is below tls.min_version, which is \(configuration.tls.minVersion.rawValue)",
+            hint: "add min_version: \"\(maximum.rawValue)\"")
+    }
 }

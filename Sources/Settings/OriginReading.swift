@@ -4,7 +4,9 @@ import Rules
 /// `origins`: a list of `match: { conditions }` with what holds for the origins that match.
 extension SettingKind where Value == [OriginRule] {
     static var origins: SettingKind {
-        .elements("origins", allowed: "a list of match: { … } with timeouts: { … } or retries: N", read: readOrigin)
+        .elements(
+            "origins", allowed: "a list of match: { … } with timeouts: { … }, retries: N or tls: { … }",
+            read: readOrigin)
     }
 }
 
@@ -15,13 +17,16 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
     let conditions = reader.value("match", .conditions(of: .origin)) ?? RuleConditions()
     let timeouts = reader.value("timeouts", .originTimeouts)
     let retries = reader.value("retries", .count(0...10))
+    let tls = reader.value("tls", .originTLS)
+    if let tls { reader.requireNamedOrigins(of: conditions, for: tls, "tls") }
     guard reader.finish("key", into: &problems) else { return nil }
-    guard timeouts != nil || retries != nil else {
-        problems.append(SettingProblem(node, message: "the rule says nothing", hint: "add timeouts or retries"))
+    guard timeouts != nil || retries != nil || tls != nil else {
+        problems.append(SettingProblem(node, message: "the rule says nothing", hint: "add timeouts, retries or tls"))
         return nil
     }
     return OriginRule(
-        conditions, timeouts: timeouts ?? OriginRule.Timeouts(), retriesMax: retries, number: number, line: node.line)
+        conditions, timeouts: timeouts ?? OriginRule.Timeouts(), retriesMax: retries, tls: tls, number: number,
+        line: node.line)
 }
 
 extension SettingKind where Value == OriginRule.Timeouts {

@@ -54,15 +54,26 @@ private func readIdentity(_ reader: inout MappingReader) -> OriginTLS.Identity? 
 }
 
 extension MappingReader {
-    /// Verification may be off for named hosts only, so that nobody turns it off for more than the one that needs it.
+    /// Checks what a rule with `tls` may match.
     ///
     /// - Parameter key: of `tls` in this mapping.
-    mutating func requireNamedHosts(of conditions: RuleConditions, for tls: OriginTLS, _ key: String) {
-        let areNamed = !conditions.hosts.isEmpty && conditions.hosts.allSatisfy(\.isOneHost)
-        guard tls.verification == .none, !areNamed else { return }
-        refuse(
-            key, "verify: no is for named hosts only, not for patterns",
-            hint: "name each host in match, or trust the origin with ca_file or pin")
+    mutating func requireNamedOrigins(of conditions: RuleConditions, for tls: OriginTLS, _ key: String) {
+        // Verification is off for named hosts only, so that nobody turns it off for more than the one that needs it.
+        if tls.verification == .none, conditions.hosts.isEmpty || !conditions.hosts.allSatisfy(\.isOneHost) {
+            refuse(
+                key, "verify: no is for named hosts only, not for patterns",
+                hint: "name each host in match, or trust the origin with ca_file")
+        }
+        guard tls.identity != nil else { return }
+        if conditions.hosts.isEmpty || conditions.hosts.contains(.any) {
+            refuse(key, "names no host: every origin could ask for the certificate", hint: "add host: NAME to match")
+        }
+        // The cache does not know which certificate was shown.
+        if !conditions.users.isEmpty || !conditions.clients.isEmpty {
+            refuse(
+                key, "a certificate cannot depend on user or client: what it fetched is stored for everybody",
+                hint: "restrict the host in access.rules")
+        }
     }
 }
 

@@ -47,11 +47,12 @@ enum Settings {
                 ], defaultMeaning: "direct"),
             Setting(
                 "origins", \.origins, .origins, reload: .live,
-                "Time limits and retries for some origins. The first rule that matches a request counts. What it leaves out is as in timeouts and retries.",
+                "Time limits, retries and TLS for some origins. The first rule that matches a request counts. What it leaves out is as in timeouts, retries and tls.",
                 example: [
                     "origins:",
                     "  - { match: { host: models.example, path: /generate/* }, timeouts: { first_byte: 10m }, retries: 0 }",
                     "  - { match: { host: \"*.mirror.example\" }, timeouts: { connect: 2s, total: 1h }, retries: 3 }",
+                    "  - { match: { host: git.corp.example }, tls: { ca_file: /etc/larder/corp.pem, pkcs12: /etc/larder/larder.p12, password_file: /etc/larder/larder.p12.password } }",
                 ], defaultMeaning: "none"),
             Setting(
                 "credentials", \.credentials, .credentials, reload: .live,
@@ -322,7 +323,9 @@ enum Settings {
         ])
 
     private static let tls = Section(
-        key: "tls", meaning: "TLS connections to origins. Certificates are always verified.",
+        key: "tls",
+        meaning:
+            "TLS connections to origins and next proxies. Certificates are verified. Rules of origins can say more for some origins.",
         settings: [
             Setting(
                 "tls.ca_file", \.tls.caFile, SettingKind<String>.path("a PEM file").orLeftOut, reload: .restart,

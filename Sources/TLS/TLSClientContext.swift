@@ -9,6 +9,8 @@ package struct TLSClientOptions: Sendable {
         case system
         /// A PEM file of certificates, in place of the system's bundle.
         case file(String)
+        /// The content of such a file.
+        case pem([UInt8])
     }
 
     package enum Version: Sendable, Comparable { case tls12, tls13 }
@@ -69,11 +71,21 @@ package struct TLSClientOptions: Sendable {
     deinit { unsafe SSL_CTX_free(raw) }
 
     private func trust(_ authorities: TLSClientOptions.Authorities) throws(TLSContextError) {
-        let status =
-            switch authorities {
-            case .system: unsafe SSL_CTX_set_default_verify_paths(raw)
-            case .file(let path): unsafe SSL_CTX_load_verify_file(raw, path)
+        let status: CInt
+        switch authorities {
+        case .system: status = unsafe SSL_CTX_set_default_verify_paths(raw)
+        case .file(let path): status = unsafe SSL_CTX_load_verify_file(raw, path)
+        case .pem(let text):
+            guard let certificates = Certificate.all(inPEM: text) else {
+                throw .authoritiesUnreadable(reason: "a certificate cannot be read")
             }
+            guard !certificates.isEmpty else {
+                throw .authoritiesUnreadable(reason: "there is no certificate in PEM")
+            }
+            let store = unsafe SSL_CTX_get_cert_store(raw)
+            let isComplete = certificates.allSatisfy { unsafe X509_STORE_add_cert(store, $0.raw) == 1 }
+            status = isComplete ? 1 : 0
+        }
         guard status == 1 else { throw .authoritiesUnreadable(reason: ErrorQueue.takeText()) }
     }
 
@@ -107,10 +119,19 @@ package struct TLSClientOptions: Sendable {
             unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().remember(resumable)
             return 1  // this code owns the reference from here on
         }
-        // Called when a server asks for a certificate, and there is none that it accepts. The handshake goes on without it.
+        // Called when a server asks for a certificate.
+        unsafe SSL_CTX_set_cert_cb(
+            raw,
+            { session, _ in
+                if let session = unsafe session, let owner = unsafe SSL_get_ex_data(session, 0) {
+                    unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().noteCertificateRequest()
+                }
+                return 1
+            }, nil)
+        // Called then if there is none that the server accepts. The handshake goes on without it.
         unsafe SSL_CTX_set_client_cert_cb(raw) { session, _, _ in
             if let session = unsafe session, let owner = unsafe SSL_get_ex_data(session, 0) {
-                unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().noteCertificateRequest()
+                unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().noteMissingCertificate()
             }
             return 0
         }

@@ -12,6 +12,13 @@ package enum TLSFailure: Error, Equatable, Sendable {
     case truncated
     case connectionFailed(errno: CInt)
 
+    /// Whether the peer says that it does not accept a certificate: the alerts `bad_certificate` to `unknown_ca`, `access_denied` and
+    /// `certificate_required` (RFC 8446 §6.2).
+    var isAboutCertificate: Bool {
+        guard case .alertReceived(let code, _) = self else { return false }
+        return (42...46).contains(code) || [48, 49, 116].contains(code)
+    }
+
     /// What is wrong with a certificate.
     package enum CertificateProblem: Equatable, Sendable {
         case expired, notYetValid, selfSigned, nameMismatch, unknownIssuer, revoked

@@ -32,6 +32,10 @@ package enum TLSResult: Equatable, Sendable {
     private var hasFailed = false
     /// Whether the server has asked for a certificate (RFC 8446 §4.3.2), and got none: there is none, or none of a kind that it accepts.
     package private(set) var isAskedForCertificate = false
+    /// Whether the server has asked for a certificate, and was shown one.
+    private var hasShownCertificate = false
+    /// Whether the server ended the connection because of the certificate that it was shown. With TLS 1.3 it says so after the handshake.
+    package private(set) var isCertificateRefused = false
 
     /// The client's side of a connection. Offers an earlier session for resumption, and `http/1.1` by ALPN (RFC 7301).
     ///
@@ -106,8 +110,12 @@ package enum TLSResult: Equatable, Sendable {
     /// Whether the server has proved its name. False if the context does not ask for that.
     package var isVerified: Bool { client.map { $0.context.verification == .required } ?? true }
 
-    /// Called by OpenSSL within a handshake.
-    func noteCertificateRequest() { isAskedForCertificate = true }
+    /// Called by OpenSSL within a handshake: first when the server asks for a certificate, then if there is none to show.
+    func noteCertificateRequest() { hasShownCertificate = true }
+    func noteMissingCertificate() {
+        hasShownCertificate = false
+        isAskedForCertificate = true
+    }
 
     /// Goes on with the handshake. Nothing may be read or written before it has succeeded.
     package func handshake() -> TLSHandshake {
@@ -171,7 +179,10 @@ package enum TLSResult: Equatable, Sendable {
 
     private func outcome(of status: CInt) -> TLSResult {
         let result = unsafe Outcome.of(status, raw)
-        if case .failed = result { hasFailed = true }
+        if case .failed(let failure) = result {
+            hasFailed = true
+            isCertificateRefused = hasShownCertificate && failure.isAboutCertificate
+        }
         return result
     }
 }

@@ -31,8 +31,10 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case responseInvalid
     case digestMismatch
     case tlsCertificate
+    case tlsPin
     case tlsProtocol
     case clientCertificateRequired
+    case clientCertificateRefused
     case originQueueFull
     case originUnavailable
     case nextProxyUnreachable
@@ -197,6 +199,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "tls-certificate", 502, "tls_certificate_error", .origin,
                 "The proxy does not trust the certificate of the origin.")
+        case .tlsPin:
+            Row(
+                "tls-pin", 502, "tls_certificate_error", .origin,
+                """
+                The certificate of the origin has another public key than those that the administrator of the proxy has pinned. \
+                Either the origin has a new key, or somebody stands between it and the proxy.
+                """)
         case .tlsProtocol:
             Row(
                 "tls-protocol", 502, "tls_protocol_error", .origin,
@@ -207,6 +216,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 """
                 The origin wants a certificate of the client, and the proxy has none to show. Your client can show its own \
                 only through a tunnel that the proxy does not open: ask the administrator of the proxy for that.
+                """)
+        case .clientCertificateRefused:
+            Row(
+                "client-certificate-refused", 502, "tls_alert_received", .origin,
+                """
+                The origin refused the certificate that the proxy has shown. The administrator of the proxy can look whether it \
+                has expired, and whether it is the one that the origin expects.
                 """)
         case .originQueueFull:
             Row(

@@ -47,7 +47,8 @@ extension Refusal {
             .authenticationRequired, .authenticationBusy, .tooYoung, .releaseUndated, .loopDetected, .onlyIfCached,
             .malformedRequestBody, .requestTimeout, .misdirected, .nameNotFound, .destinationUnroutable,
             .connectionTerminated, .responseIncomplete, .responseInvalid, .digestMismatch, .tlsCertificate,
-            .tlsProtocol, .clientCertificateRequired, .originQueueFull, .originUnavailable, .nextProxyRefused,
+            .tlsPin, .tlsProtocol, .clientCertificateRequired, .clientCertificateRefused, .originQueueFull,
+            .originUnavailable, .nextProxyRefused,
             .nextProxyLogIn,
             .nextProxyInvalid, .credentialRefused, .credentialUnavailable, .tooManyRequests, .tooManyTunnels,
             .internalError:

@@ -12,6 +12,7 @@ func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     var reading = readConfiguration(arguments)
     reading.chooseDisk()
     reading.checkInterception()
+    reading.checkOriginTLS()
     reading.checkBreakGlass(now: WallTime(ticks: readWallTicks()))
     if arguments.has(.json) {
         console.print(String(decoding: json(reading), as: UTF8.self))

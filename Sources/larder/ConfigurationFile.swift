@@ -51,6 +51,18 @@ struct ConfigurationReading {
         }
     }
 
+    /// Reads the files of `tls` in `origins`, and adds what is wrong with them.
+    mutating func checkOriginTLS() {
+        guard let configuration else { return }
+        do throws(OriginTLSProblem) {
+            let remarks = try OriginTLSReading(configuration).remarks
+            warnings += remarks.map { problem($0.key, $0.message, hint: $0.hint) }
+        } catch {
+            errors.append(problem(error.key, error.message, hint: error.hint))
+            self.configuration = nil
+        }
+    }
+
     /// Warns of exceptions from a minimum age that have ended: they are left over, or the package waits again although somebody wanted it.
     mutating func checkBreakGlass(now: WallTime) {
         for (index, use) in (configuration?.recipes ?? []).enumerated() {

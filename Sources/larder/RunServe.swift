@@ -153,10 +153,15 @@ func makeSnapshot(
         }
     }
     let secrets = try readSecrets(configuration.credentials)
+    let originTLS: OriginTLSReading
+    do throws(OriginTLSProblem) { originTLS = try OriginTLSReading(configuration) } catch {
+        throw SnapshotFailure(description: "\(error.key): \(error.message)" + (error.hint.map { " (\($0))" } ?? ""))
+    }
+    for remark in originTLS.remarks { Diagnostics.warning("\(remark.key): \(remark.message)") }
     do throws(TLSContextError) {
         return try Snapshot(
             configuration: configuration, users: users, interceptor: interceptor, pages: readPages(interceptor),
-            secrets: secrets)
+            secrets: secrets, originTLS: originTLS.materials, after: earlier)
     } catch {
         throw SnapshotFailure(description: "tls: \(error)")
     }
@@ -164,7 +169,9 @@ func makeSnapshot(
 
 extension Configuration {
     /// Others could act in Larder's name with what it keeps in memory.
-    fileprivate var hasSecrets: Bool { intercept.isOn || !credentials.isEmpty }
+    fileprivate var hasSecrets: Bool {
+        intercept.isOn || !credentials.isEmpty || origins.contains { $0.tls?.identity != nil }
+    }
 }
 
 /// Keeps the authority's key and the secrets of `credentials` from core dumps and from other processes of the same user.

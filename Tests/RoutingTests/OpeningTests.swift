@@ -294,6 +294,30 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
 
     @Test func `equal keys share connections`() { #expect(Self.key == LinkKey(Origin(.https, origin))) }
 
+    @Test func `the profile names the server, of https alone`() {
+        let profile = TLSProfile(1, serverName: "other.example")
+        #expect(
+            LinkKey(Origin(.https, origin), tlsProfile: profile).goal.use
+                == .secured(serverName: "other.example", profile))
+        #expect(
+            LinkKey(Origin(.https, origin), tlsProfile: TLSProfile(1)).goal.use
+                == .secured(serverName: origin.host, TLSProfile(1)))
+        #expect(LinkKey(Origin(.http, origin), tlsProfile: profile) == LinkKey(Origin(.http, origin)))
+    }
+
+    @Test func `a rule's profile is for the origin, and not for the proxy before it`() {
+        let profile = TLSProfile(1, serverName: "other.example")
+        let goal = LinkKey(Origin(.https, origin), over: .proxy(securedProxy), tlsProfile: profile).goal
+        var opening = Opening(goal)
+        let address = IPAddress(v4: 0xC000_0201)
+        _ = opening.on(.begin)
+        _ = opening.on(.resolved([address]))
+        _ = opening.on(.judged([nil]))
+        #expect(opening.on(.connected) == .secure(serverName: securedProxy.endpoint.host, .general))
+        #expect(opening.on(.secured) == .askProxy(securedProxy, origin))
+        #expect(opening.on(.tunnelOpened(early: false)) == .secure(serverName: "other.example", profile))
+    }
+
     @Test(arguments: others) func `keys that differ in any part do not share connections`(_ key: LinkKey) {
         #expect(key != Self.key)
     }

@@ -45,6 +45,13 @@ import Testing
         #expect(terms.description == "connect 10s, first byte 60s, idle 30s, no limit for the whole, 3 retries")
     }
 
+    @Test func `a rule has its profile, and the general one without`() {
+        let rules = [Self.rule(1, host: "a.example") { _ in }, Self.rule(2, host: "b.example") { _ in }]
+        let table = OriginTable(rules, general: Self.general, profiles: [2: TLSProfile(7, serverName: "x.test")])
+        #expect(table.terms(for: Self.request(to: "a.example")).tls == .general)
+        #expect(table.terms(for: Self.request(to: "b.example")).tls.number == 7)
+    }
+
     @Test func `without a rule the general terms hold`() { #expect(terms(of: "c.test") === table.general) }
 
     @Test func `without rules nothing is looked at`() {

@@ -4,6 +4,7 @@ import Foundation
 import Framing
 import Message
 import Routing
+import Rules
 @testable import Server
 import Settings
 import Testing
@@ -73,8 +74,10 @@ extension Refusal {
         case .responseInvalid: .brokenAnswer("SSH-2.0-x\r\n\r\n")
         case .digestMismatch: .digestMismatch
         case .tlsCertificate: .tls(.answers("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+        case .tlsPin: .tlsPin
         case .tlsProtocol: .tls(.speaksPlainly)
         case .clientCertificateRequired: .clientCertificateRequired
+        case .clientCertificateRefused: .clientCertificateRefused
         case .originQueueFull: .originQueueFull
         case .originUnavailable: .originUnavailable
         case .nextProxyUnreachable:
@@ -275,6 +278,37 @@ extension Provocation {
         },
         play: { s in
             let origin = try AskingOrigin(askingCertificate.get(), .required, version: "-tls1_3")
+            defer { origin.end() }
+            return try s.client().get(origin.url("/a"))
+        })
+
+    /// The one that is pinned belongs to another certificate.
+    fileprivate static let tlsPin = outside(
+        configure: { configuration, files in
+            configuration.tls.caFile = try files.write("origin.pem", askingCertificate.get().certificate)
+            var tls = OriginTLS()
+            tls.pins = [try #require(PublicKeyPin("sha256/AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="))]
+            configuration.origins = [OriginRule(RuleConditions(), tls: tls, number: 1)]
+        },
+        play: { s in
+            let origin = try TLSOrigin(try askingCertificate.get(), .answers(TLSScenarios.stored))
+            defer { origin.end() }
+            return try s.client().get(origin.url("/a"))
+        })
+
+    /// The origin trusts another certificate.
+    fileprivate static let clientCertificateRefused = outside(
+        configure: { configuration, files in
+            let own = try askingCertificate.get()
+            configuration.tls.caFile = try files.write("origin.pem", own.certificate)
+            var tls = OriginTLS()
+            tls.identity = .pem(
+                certificate: try files.write("own.pem", own.certificate), key: try files.write("own.key", own.key))
+            configuration.origins = [OriginRule(RuleConditions(), tls: tls, number: 1)]
+        },
+        play: { s in
+            let other = try MadeCertificate(for: "DNS:other.test")
+            let origin = try AskingOrigin(askingCertificate.get(), .required, version: "-tls1_3", trusting: other)
             defer { origin.end() }
             return try s.client().get(origin.url("/a"))
         })

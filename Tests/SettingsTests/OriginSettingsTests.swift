@@ -27,11 +27,28 @@ import Testing
         #expect(rules.map(\.retriesMax) == [nil, 0, 10])
     }
 
+    @Test func `a rule may say how TLS is spoken`() throws {
+        let rules = try loaded(
+            """
+            origins:
+              - { match: { host: [ a.example, 192.0.2.1 ] }, tls: { verify: no } }
+              - { match: { host: "*.example" }, tls: { certificate: /a.pem, max_version: "1.2" }, retries: 3 }
+              - { retries: 1 }
+            """
+        ).origins
+        #expect(rules.map { $0.tls?.verification } == [OriginTLS.Verification.none, .required, nil])
+        #expect(rules[1].tls?.identity == .pem(certificate: "/a.pem", key: "/a.pem"))
+        #expect(
+            rules.map { $0.tls.map { "\($0)" } } == [
+                "the certificate of the origin is not verified", "certificate of /a.pem, at most TLS 1.2", nil,
+            ])
+    }
+
     static let mistakes: [(text: String, error: String)] = [
         ("origins: {}", "1: origins: found a mapping, expected a list of origins"),
         (
             "origins: [ { match: { host: a.example } } ]",
-            "1: origins[1]: the rule says nothing; add timeouts or retries"
+            "1: origins[1]: the rule says nothing; add timeouts, retries or tls"
         ),
         (
             "origins: [ { timeouts: { total: 1s }, retires: 1 } ]",
@@ -52,6 +69,30 @@ import Testing
         (
             "origins: [ { match: { type: text/html }, retries: 1 } ]",
             "1: origins[1].match.type: an origins rule has no type: it holds before there is a response; use path"
+        ),
+        (
+            "origins: [ { match: { host: a.example }, tls: { pin: x } } ]",
+            "1: origins[1].tls.pin: found \"x\", expected sha256/ and 44 characters of base 64; \(OriginTLSSettingsTests.command)"
+        ),
+        (
+            "origins: [ { match: { host: \"*.example\" }, tls: { verify: no } } ]",
+            "1: origins[1].tls: verify: no is for named hosts only, not for patterns; name each host in match, or trust the origin with ca_file"
+        ),
+        (
+            "origins: [ { tls: { verify: no } } ]",
+            "1: origins[1].tls: verify: no is for named hosts only, not for patterns; name each host in match, or trust the origin with ca_file"
+        ),
+        (
+            "origins: [ { tls: { pkcs12: /a } } ]",
+            "1: origins[1].tls: names no host: every origin could ask for the certificate; add host: NAME to match"
+        ),
+        (
+            "origins: [ { match: { host: a.example, client: 10.0.0.0/8 }, tls: { pkcs12: /a } } ]",
+            "1: origins[1].tls: a certificate cannot depend on user or client: what it fetched is stored for everybody; restrict the host in access.rules"
+        ),
+        (
+            "{ tls: { min_version: 1.3 }, origins: [ { match: { host: a.example }, tls: { max_version: 1.2 } } ] }",
+            "1: origins[1].tls.max_version: 1.2 is below tls.min_version, which is 1.3; add min_version: \"1.2\""
         ),
         ("retries: { max: 11 }", "1: retries.max: found \"11\", expected a number from 0 to 10"),
         (

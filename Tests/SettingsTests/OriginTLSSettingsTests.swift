@@ -51,7 +51,7 @@ import YAML
         #expect(try Self.read("{ server_name: \"::1\" }").tls?.serverName == "::1")
     }
 
-    private static let command =
+    static let command =
         "openssl x509 -in FILE -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64 prints it"
     static let mistakes: [(text: String, problem: String)] = [
         ("[]", ": found a list, expected keys such as ca_file, certificate, pin and server_name"),

@@ -240,7 +240,12 @@ struct Explainer {
         let rule = plan.rule.map { "routes[\($0)]: " } ?? ""
         note("origin", "route", rule + plan.routes.map { "\($0)" }.joined(separator: ", then "))
         let terms = snapshot.origins.terms(for: request.access)
-        if let rule = terms.rule { note("origin", "terms", "origins[\(rule)]: \(terms)") }
+        if let rule = terms.rule {
+            note("origin", "terms", "origins[\(rule)]: \(terms)")
+            if request.origin.scheme == .https, let tls = snapshot.configuration.origins[rule - 1].tls {
+                note("origin", "tls", "origins[\(rule)]: \(tls)")
+            }
+        }
         if case .direct = plan.current,
             let outage = proxy.shared.outage(
                 of: request.origin, now: MonotonicTime.read().sinceStart, snapshot)

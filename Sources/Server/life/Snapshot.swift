@@ -29,7 +29,8 @@ package final class Snapshot: Sendable {
     package let credentials: CredentialTable
     /// Of `credentials`.
     package let secrets: SecretShelf
-    package let tls: TLSClientContext
+    /// For connections to origins and next proxies.
+    let tls: TLSContexts
     /// The schemes of `access.authentication`; nil if clients need not prove who they are.
     package let authenticator: Authenticator?
     let interception: InterceptionPolicy
@@ -49,10 +50,12 @@ package final class Snapshot: Sendable {
     /// - Parameters:
     ///   - users: the users of `access.authentication.basic`. Nil: no user, so every password is wrong.
     ///   - secrets: those of `credentials`. A credential without one refuses its requests.
+    ///   - originTLS: what the files of `origins` gave.
+    ///   - earlier: the configuration in force. What did not change of its TLS goes on.
     ///   - interceptor: made with the authority of `intercept.ca`; nil without one.
     package init(
         configuration: Configuration, users: HtpasswdFile?, interceptor: Interceptor? = nil, pages: Pages = Pages(),
-        secrets: SecretShelf = SecretShelf()
+        secrets: SecretShelf = SecretShelf(), originTLS: [TLSMaterial] = [], after earlier: Snapshot? = nil
     ) throws(TLSContextError) {
         self.configuration = configuration
         self.interceptor = interceptor
@@ -72,18 +75,16 @@ package final class Snapshot: Sendable {
         limits = configuration.limits
         routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes)
         originCircuit = configuration.circuit.terms
+        tls = try TLSContexts(configuration.tls, originTLS, after: earlier?.tls)
         let timeouts = configuration.timeouts
         origins = OriginTable(
             configuration.origins,
             general: OriginTerms(
                 connect: timeouts.connect, firstByte: timeouts.firstByte, idle: timeouts.idle, total: timeouts.total,
-                retriesMax: configuration.retries.countMax))
+                retriesMax: configuration.retries.countMax),
+            profiles: tls.profiles)
         credentials = CredentialTable(configuration.credentials)
         self.secrets = secrets
-        var options = TLSClientOptions()
-        options.authorities = configuration.tls.caFile.map { .file($0) } ?? .system
-        if configuration.tls.minVersion == .v1_3 { options.versions = .tls13 ... .tls13 }
-        tls = try TLSClientContext(options)
         authenticator = configuration.access.authentication.map {
             Authenticator([Basic(realm: $0.realm, users: users ?? HtpasswdFile())])
         }

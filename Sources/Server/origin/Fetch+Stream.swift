@@ -201,10 +201,11 @@ extension Fetch {
 
     /// The connection ended or failed before a final head.
     private func headEnded() {
-        guard incoming.head.isEmpty, case .lent(let stream) = link, !stream.isReused, stream.isAskedForCertificate
-        else {
+        guard incoming.head.isEmpty, case .lent(let stream) = link, !stream.isReused else {
             return feed(.closed(headBegan: !incoming.head.isEmpty))
         }
+        if stream.isCertificateRefused { return feed(.notAnswered(.clientCertificateRefused)) }
+        guard stream.isAskedForCertificate else { return feed(.closed(headBegan: false)) }
         // With TLS 1.3 the handshake has ended for the client before the server judges its certificate. The alert may be lost behind a reset.
         worker.noteCertificateRefusal(by: request.host)
         feed(.notAnswered(.clientCertificateRequired))

@@ -88,8 +88,8 @@ final class LinkOpener: TimedObject {
             case .connectBuiltIn:
                 guard !connectBuiltIn() else { return }
                 action = opening.on(.unreachable(.terminated))
-            case .secure(let serverName):
-                guard let event = secure(serverName) else { return }
+            case .secure(let serverName, let profile):
+                guard let event = secure(serverName, profile) else { return }
                 action = opening.on(event)
             case .askProxy(let proxy, let destination):
                 guard let event = ask(proxy, for: destination) else { return }
@@ -163,12 +163,12 @@ final class LinkOpener: TimedObject {
     }
 
     /// Starts the TLS handshake. Returns its result if it is known at once, and nil if the handshake waits for the origin.
-    private func secure(_ serverName: String) -> Opening.Event? {
+    private func secure(_ serverName: String, _ profile: TLSProfile) -> Opening.Event? {
         guard let carrier = transport.take() else { preconditionFailure("a handshake has its connection") }
         // The events of the leg before are tied to the same socket.
         clearEvents()
         do {
-            transport = try Transport(securing: carrier, with: snapshot.tls, serverName: serverName)
+            transport = try Transport(securing: carrier, with: snapshot.tls[profile], serverName: serverName)
         } catch {
             return .insecure(.noSession)
         }
@@ -207,6 +207,7 @@ final class LinkOpener: TimedObject {
     private func event(for failure: TLSFailure) -> Opening.Event {
         let event = Opening.Event(failure)
         if case .certificate = failure { return event }
+        if transport?.isCertificateRefused == true { return .insecure(.clientCertificateRefused) }
         guard transport?.isAskedForCertificate == true else { return event }
         worker.noteCertificateRequest(by: opening.goal.destination.host)
         worker.noteCertificateRefusal(by: opening.goal.destination.host)
@@ -335,6 +336,7 @@ extension ConnectFailure {
 extension Opening.Event {
     init(_ failure: TLSFailure) {
         switch failure {
+        case .certificate(.notPinned): self = .insecure(.pin)
         case .certificate: self = .insecure(.certificate)
         case .protocolError, .alertReceived: self = .insecure(.disagreement)
         case .truncated, .connectionFailed: self = .closed

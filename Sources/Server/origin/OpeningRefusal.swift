@@ -31,7 +31,9 @@ extension Refusal {
         case .unreachable(.terminated): self = .connectionTerminated
         case .unavailable: self = .originUnavailable
         case .insecure(.certificate): self = .tlsCertificate
+        case .insecure(.pin): self = .tlsPin
         case .insecure(.clientCertificate): self = .clientCertificateRequired
+        case .insecure(.clientCertificateRefused): self = .clientCertificateRefused
         case .insecure(.disagreement): self = .tlsProtocol
         case .insecure(.noSession): self = .internalError
         case .nextProxy(_, let failure): self.init(failure)

@@ -152,6 +152,7 @@ final class OriginLink: TimedObject {
     }
 
     var isAskedForCertificate: Bool { unsafe transport?.isAskedForCertificate ?? false }
+    var isCertificateRefused: Bool { unsafe transport?.isCertificateRefused ?? false }
 
     func pauseReading() {
         precondition(owner != nil, "an idle link must see the origin close it")

@@ -38,7 +38,7 @@ final class OriginPools {
         owner: any OriginStreamOwner
     ) -> Loan {
         if mayReuse {
-            let pool = pool(for: LinkKey(request.origin, over: plan.current))
+            let pool = pool(for: LinkKey(request.origin, over: plan.current, tlsProfile: terms.tls))
             while let link = popIdle(of: pool) {
                 // The address was allowed for the client for which the link was opened. Ask again for this one.
                 if mayUse(link, for: request, snapshot) {

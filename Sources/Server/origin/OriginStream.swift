@@ -63,8 +63,10 @@ struct OriginStream {
     /// Whether bytes have been decrypted that `readable` will not announce: read until there are none.
     var mustBeDrained: Bool { lent.mustBeDrained }
 
-    /// Whether the origin has asked for a certificate of the client when the connection was made.
+    /// Whether the origin has asked for a certificate when the connection was made, and got none.
     var isAskedForCertificate: Bool { lent.isAskedForCertificate }
+    /// Whether the origin ended the connection because of the certificate that it was shown.
+    var isCertificateRefused: Bool { lent.isCertificateRefused }
 
     func pause() { lent.pauseReading() }
     func resume() { lent.resumeReading() }

@@ -43,7 +43,7 @@ final class StreamRequest: TimedObject {
         self.pools = pools
     }
 
-    var key: LinkKey { LinkKey(request.origin, over: plan.current) }
+    var key: LinkKey { LinkKey(request.origin, over: plan.current, tlsProfile: terms.tls) }
 
     var goal: OpeningGoal { key.goal }
 

@@ -194,7 +194,16 @@ package struct Transport: ~Copyable {
         }
     }
 
-    /// Whether an origin has asked for a certificate of the client. Larder has none.
+    /// Whether an origin ended the connection because of the certificate that it was shown.
+    var isCertificateRefused: Bool {
+        switch channel {
+        case .plain: false
+        case .secured(let secured): secured.session.isCertificateRefused
+        case .opened: false
+        }
+    }
+
+    /// Whether an origin has asked for a certificate, and Larder had none to show.
     var isAskedForCertificate: Bool {
         switch channel {
         case .plain: false

@@ -14,8 +14,12 @@ final class AskingOrigin {
     private let process = Process()
     private let directory: URL
 
-    /// - Parameter version: `-tls1_2` or `-tls1_3`. With TLS 1.3 the refusal comes when the handshake has ended for the client.
-    init(_ certificate: MadeCertificate, _ demand: Demand, version: String) throws {
+    /// - Parameters:
+    ///   - version: `-tls1_2` or `-tls1_3`. With TLS 1.3 the refusal comes when the handshake has ended for the client.
+    ///   - trusted: clients with another certificate are refused. Nil: every certificate will do.
+    init(
+        _ certificate: MadeCertificate, _ demand: Demand, version: String, trusting trusted: MadeCertificate? = nil
+    ) throws {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         try certificate.certificate.write(
@@ -27,6 +31,11 @@ final class AskingOrigin {
             "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", "c.pem", "-key", "k.pem", version,
             demand.rawValue, "1", "-www",
         ]
+        if let trusted {
+            try trusted.certificate.write(
+                to: directory.appendingPathComponent("t.pem"), atomically: true, encoding: .utf8)
+            process.arguments? += ["-CAfile", "t.pem", "-verify_return_error"]
+        }
         let output = Pipe()
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice

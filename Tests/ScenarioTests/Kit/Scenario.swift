@@ -7,6 +7,7 @@ import Routing
 import Server
 import Settings
 import Storage
+import TLS
 import Testing
 
 /// A scripted origin, Larder as it runs, and scripted clients on one page.
@@ -70,7 +71,7 @@ final class Scenario {
     }
 
     private static func snapshot(
-        in directory: URL, origin: ScriptedOrigin, pages: Pages = Pages(),
+        in directory: URL, origin: ScriptedOrigin, pages: Pages = Pages(), after earlier: Snapshot? = nil,
         _ configure: (inout Configuration, Files) throws -> Void
     ) throws -> Snapshot {
         var configuration = Configuration()
@@ -95,7 +96,21 @@ final class Scenario {
         }
         return try Snapshot(
             configuration: configuration, users: users, interceptor: try interceptor(configuration), pages: pages,
-            secrets: SecretShelf(secrets))
+            secrets: SecretShelf(secrets), originTLS: try materials(configuration), after: earlier)
+    }
+
+    /// What the program makes of the files that `origins` names.
+    private static func materials(_ configuration: Configuration) throws -> [TLSMaterial] {
+        try configuration.origins.compactMap { rule in
+            guard let tls = rule.tls else { return nil }
+            var options = TLSClientOptions(tls, over: configuration.tls)
+            if let path = tls.authorityFile { options.authorities = .file(path) }
+            if case .pem(let certificate, let key)? = tls.identity {
+                func bytes(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path))) }
+                options.identity = try ClientIdentity(certificates: bytes(certificate), key: bytes(key))
+            }
+            return TLSMaterial(rule: rule.number, tls, options, digest: [])
+        }
     }
 
     func client(receiveBuffer: CInt? = nil, from source: UInt32? = nil) throws -> ScriptedClient {
@@ -104,7 +119,7 @@ final class Scenario {
 
     /// A new configuration for requests that begin from now on.
     func adopt(_ configure: (inout Configuration, Files) throws -> Void) throws {
-        proxy.adopt(try Scenario.snapshot(in: directory, origin: origin, configure))
+        proxy.adopt(try Scenario.snapshot(in: directory, origin: origin, after: proxy.snapshot, configure))
     }
 
     func count(_ counter: Counter) -> UInt64 { proxy.counters.reduce(0) { $0 + $1[counter] } }

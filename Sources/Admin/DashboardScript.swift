@@ -154,6 +154,7 @@ let dashboardScript = #"""
       drawCertificateRequests(s.certificate_requests.filter(r => r.required));
       drawNextProxies(s.next_proxies);
       drawOriginsDown(s.origins_down);
+      drawUnverified(s.unverified_origins);
       drawCredentials(s.credentials);
       drawTransfers(transfers);
     }
@@ -187,6 +188,13 @@ let dashboardScript = #"""
       byId("proxies-card").hidden = !proxies.length;
       byId("next-proxies").replaceChildren(row(["proxy", "state", "since"], "th"),
         ...proxies.map(p => row([p.url, p.works ? "works" : p.failure, p.failing_since || ""])));
+    }
+
+    function drawUnverified(origins) {
+      byId("unverified-card").hidden = !origins.length;
+      byId("unverified-origins").replaceChildren(row(["host", "rule", "what anybody on the way can do"], "th"),
+        ...origins.map(o => row([o.host, `origins[${o.rule}]`,
+          o.pinned ? "nothing: its key is pinned" : "read and change everything"])));
     }
 
     function drawOriginsDown(origins) {

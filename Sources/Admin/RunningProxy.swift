@@ -73,6 +73,10 @@ package final class RunningProxy: AdministeredProxy {
             return Statistics.Credential(
                 name: rule.name, schemes: rule.means.schemeNames, refusals: refusals)
         }
+        result.unverifiedOrigins = proxy.snapshot.configuration.origins.flatMap { rule in
+            guard let tls = rule.tls, tls.verification == .none else { return [Statistics.UnverifiedOrigin]() }
+            return rule.conditions.hosts.map { .init(host: "\($0)", rule: rule.number, isPinned: !tls.pins.isEmpty) }
+        }
         let time = MonotonicTime.read().sinceStart
         if let terms = proxy.snapshot.originCircuit {
             let down = proxy.shared.originHealth.withLock { $0.down(now: time, terms) }

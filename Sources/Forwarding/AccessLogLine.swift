@@ -17,6 +17,8 @@ package struct AccessLogLine {
         package var outcome: StaticString = "none"
         /// The name of the refusal or violation; nil if the request was answered.
         package var reason: String?
+        /// Whether an origin was asked that did not prove who it is.
+        package var isUnverified = false
         /// Whether the answer broke off.
         package var isBroken = false
         /// Why the connection was closed before the answer was complete; nil if it was not.
@@ -64,6 +66,7 @@ package struct AccessLogLine {
             line.append(contentsOf: reason.utf8)
             line.append("\"")
         }
+        if facts.isUnverified { line.append(",\"tls\":\"unverified\"") }
         if facts.isBroken { line.append(",\"broken\":true") }
         if let reason = facts.closeReason {
             line.append(",\"close\":\"")

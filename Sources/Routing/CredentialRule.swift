@@ -54,7 +54,7 @@ package struct CredentialRule: Sendable, Equatable {
     package var conditions: RuleConditions
     package var secrets: [SecretPart: SecretSource]
     package var clientUse: ClientUse
-    /// Credentials may go out over `http`, where everybody on the way can read them.
+    /// Credentials may go out over `http`, and over TLS with an origin that proves nothing, where everybody on the way can read them.
     package var allowsPlainHTTP: Bool
     /// The position in the list, from 1.
     package var number: Int

@@ -23,12 +23,16 @@ package struct CredentialTable: Sendable {
     ///
     /// A tunnel that is not opened carries none, nor does a TRACE, which the origin would send back with all its fields (RFC 9110 §9.3.8).
     ///
-    /// - Parameter bringsOwn: the request of the client has `Authorization`.
-    package func credential(for request: AccessRequest, bringsOwn: Bool) -> Credential? {
+    /// - Parameters:
+    ///   - bringsOwn: the request of the client has `Authorization`.
+    ///   - provesOrigin: whether TLS with the origin proves who it is. If not, it protects no better than http. Asked of https alone.
+    package func credential(
+        for request: AccessRequest, bringsOwn: Bool, provesOrigin: @autoclosure () -> Bool = true
+    ) -> Credential? {
         guard !isEmpty, !request.isTunnel, request.method != .trace else { return nil }
         let found = credentials.first { credential in
-            (request.scheme == .https || credential.rule.allowsPlainHTTP)
-                && credential.rule.conditions.holdForRequest(request, paths: .asSent)
+            credential.rule.conditions.holdForRequest(request, paths: .asSent)
+                && (credential.rule.allowsPlainHTTP || (request.scheme == .https && provesOrigin()))
         }
         guard let found, !(bringsOwn && found.rule.clientUse == .pass) else { return nil }
         return found

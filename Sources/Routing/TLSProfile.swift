@@ -10,12 +10,20 @@ package struct TLSProfile: Hashable, Sendable {
     package let number: UInt32
     /// The name that is sent as SNI and that the certificate must have. Nil: the host of the origin.
     package let serverName: String?
-    package let verification: OriginTLS.Verification
+    /// Whether an origin proves who it is, by its certificate or by a pinned key. If not, whoever is on the way can read and change
+    /// everything, as with http.
+    package let provesOrigin: Bool
 
-    package init(_ number: UInt32, serverName: String? = nil, verification: OriginTLS.Verification = .required) {
+    package init(_ number: UInt32, serverName: String? = nil, provesOrigin: Bool = true) {
         self.number = number
         self.serverName = serverName
-        self.verification = verification
+        self.provesOrigin = provesOrigin
+    }
+
+    package init(_ number: UInt32, _ settings: OriginTLS) {
+        self.init(
+            number, serverName: settings.serverName,
+            provesOrigin: settings.verification == .required || !settings.pins.isEmpty)
     }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(number) }

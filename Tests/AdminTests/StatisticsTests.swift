@@ -132,6 +132,14 @@ struct StatisticsJSONTests {
         #expect(list?[1]["failing_since"] == .string("2026-01-01T00:00:00Z"))
     }
 
+    @Test func `origins that are not verified are listed`() throws {
+        var statistics = Statistics()
+        statistics.unverifiedOrigins = [.init(host: "a.example", rule: 2, isPinned: true)]
+        let list = try JSONValue(parsing: statistics.json())["unverified_origins"]?.elements
+        #expect(list?.count == 1 && list?[0]["host"] == .string("a.example"))
+        #expect(list?[0]["rule"] == .integer(2) && list?[0]["pinned"] == .bool(true))
+    }
+
     @Test func `origins that do not accept connections are listed`() throws {
         var statistics = Statistics()
         statistics.originsDown = [.init(origin: "a.example:443", since: 1_767_225_600, retryAfter: 7)]

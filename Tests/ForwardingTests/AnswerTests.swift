@@ -303,6 +303,7 @@ struct AccessLogLineTests {
         facts.bodyBytes = 12
         facts.outcome = "hit"
         facts.reason = "x"
+        facts.isUnverified = true
         facts.isBroken = true
         var (line, bytes) = (AccessLogLine(), [UInt8]())
         let (method, target) = (Array("GET".utf8), Array("http://h/?token=1\u{7F}\\".utf8))
@@ -311,7 +312,7 @@ struct AccessLogLineTests {
             text(bytes) == """
                 {"time":"1994-11-06T08:49:37.042Z","client":"unix","user":"a\\"b","method":"GET",\
                 "uri":"http://h/?token=***","status":200,"bytes":12,"duration_us":1500,"outcome":"hit",\
-                "reason":"x","broken":true}
+                "reason":"x","tls":"unverified","broken":true}
 
                 """)
     }

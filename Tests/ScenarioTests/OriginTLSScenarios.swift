@@ -99,6 +99,34 @@ struct OriginTLSScenarios {
             // The open connection is not used: nobody has verified it.
             #expect(try s.client().get(origin.url("/b")).cacheStatus.contains("tls-certificate"))
             #expect(origin.connectionCount == 2)
+            #expect(s.count(.originConnectionsUnverified) == 1)
+            let listed = try s.stats()["unverified_origins"]?.elements
+            #expect(listed?.map { $0["host"] } == [.string("127.0.0.1")])
+            let lines = try s.logLines()
+            // Each client has its worker, and each worker writes its lines when it likes.
+            #expect(lines.count == 2)
+            #expect(lines.allSatisfy { $0.contains("\"tls\":\"unverified\"") == $0.contains("/a\"") }, "\(lines)")
+        }
+    }
+
+    @Test(arguments: [false, true]) func `credentials are not sent to an origin that proves nothing`(_ isPinned: Bool)
+        throws
+    {
+        let pin = try Self.pin(try Self.named.get())
+        try play(Self.named) { _ in
+            [
+                Self.rule {
+                    $0.verification = .none
+                    $0.pins = isPinned ? [pin] : []
+                }
+            ]
+        } _: { (s: Scenario, origin: TLSOrigin) throws in
+            let rules = s.proxy.snapshot.configuration.origins
+            try s.adopt(credentials: s.credential(isUnasked: true, plainHTTP: false)) { $0.origins = rules }
+            #expect(try s.client().get(origin.url("/a")).text == "secret")
+            // The key proves the origin as well as a certificate would.
+            #expect(origin.heads.first?.contains("\r\nAuthorization: Basic ") == isPinned)
+            #expect(try s.logLines().map { $0.contains("unverified") } == [!isPinned])
         }
     }
 

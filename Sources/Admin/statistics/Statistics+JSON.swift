@@ -25,10 +25,22 @@ extension Statistics {
             json.array { for credential in credentials { credential.write(to: &$0) } }
             json.key("next_proxies")
             json.array { for proxy in nextProxies { proxy.write(to: &$0) } }
+            json.key("unverified_origins")
+            json.array { for origin in unverifiedOrigins { origin.write(to: &$0) } }
             json.key("origins_down")
             json.array { for origin in originsDown { origin.write(to: &$0) } }
         }
         return writer.bytes
+    }
+}
+
+extension Statistics.UnverifiedOrigin {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("host", host)
+            $0.member("rule", UInt64(rule))
+            $0.member("pinned", isPinned)
+        }
     }
 }
 

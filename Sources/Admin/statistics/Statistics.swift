@@ -24,6 +24,8 @@ package struct Statistics: Sendable, Equatable {
     /// The next proxies of `routes`, in their order there.
     package var nextProxies: [NextProxy] = []
 
+    /// The hosts for which a rule of `origins` says `verify: no`, in their order there.
+    package var unverifiedOrigins: [UnverifiedOrigin] = []
     /// The origins that are not tried because they do not accept connections, the one that failed first at the front.
     package var originsDown: [OriginDown] = []
 
@@ -97,6 +99,19 @@ extension Statistics {
             self.signal = signal
             self.count = count
             self.lastAt = lastAt
+        }
+    }
+
+    package struct UnverifiedOrigin: Sendable, Equatable {
+        package var host: String
+        /// The position of the rule, from 1.
+        package var rule: Int
+        package var isPinned: Bool
+
+        package init(host: String, rule: Int, isPinned: Bool) {
+            self.host = host
+            self.rule = rule
+            self.isPinned = isPinned
         }
     }
 

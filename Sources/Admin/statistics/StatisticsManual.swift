@@ -80,6 +80,17 @@ package func renderStatisticsManual() -> String {
                 ["`since`", "When the first of the attempts failed."],
                 ["`retry_after`", "The seconds after which the next request tries it."],
             ])
+    text +=
+        heading(
+            3, "Origins that are not verified",
+            "each of `unverified_origins`: the hosts for which a rule of `origins` says `verify: no`")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`host`", "As the rule names it."],
+                ["`rule`", "The position of the rule, from 1."],
+                ["`pinned`", "Whether the origin must have a pinned key, and so proves who it is after all."],
+            ])
     return text + outcomes + refusals + violations + closes
 }
 

@@ -175,6 +175,8 @@ extension StatisticsSection {
         Figure("reused", .counter("origin_connections_reused"), .originConnectionsReused),
         Figure("closed", .counter("origin_connections_closed"), .originConnectionsClosed, shown: .detail),
         Figure("failed", .counter("origin_connections_failed"), .originConnectionsFailed, shown: .trouble),
+        Figure(
+            "unverified", .counter("origin_connections_unverified"), .originConnectionsUnverified, shown: .trouble),
         Figure("requests", .counter("origin_requests"), .originRequests, shown: .detail),
         Figure("retries", .counter("origin_retries"), .originRetries, shown: .detail),
         Figure("repeated", .counter("origin_repeated"), .retries, shown: .detail),

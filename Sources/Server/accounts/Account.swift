@@ -12,6 +12,8 @@ struct Account {
     var outcome: RequestOutcome = .none
     var refusal: Refusal?
     var violation: FramingError?
+    /// An origin was asked over TLS that did not prove who it is.
+    var isUnverified = false
     /// The client did not get the whole answer.
     var isBroken = false
     /// Why the connection closed, if it closed within the request.

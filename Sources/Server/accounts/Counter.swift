@@ -10,6 +10,7 @@ package enum Counter: Int, CaseIterable, Sendable {
     case bytesTunnelledFromClients, bytesTunnelledToClients
     case clientConnectionsAccepted, clientConnectionsClosed, clientConnectionsRefused
     case originConnectionsOpened, originConnectionsReused, originConnectionsClosed, originConnectionsFailed
+    case originConnectionsUnverified
     case originRequests, originRetries, retries, retriesRefused, originsUnavailable, originQueued, nextProxyFailures,
         routesFailedOver,
         credentialsSent, credentialsRefused, resumed, collapseTimeouts
@@ -51,6 +52,8 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .originConnectionsOpened: "Connections to origins opened."
         case .originConnectionsReused: "Requests sent on a connection that had carried others before."
         case .originConnectionsClosed: "Connections to origins closed."
+        case .originConnectionsUnverified:
+            "Connections to origins that did not prove who they are: `verify: no` in a rule of `origins`."
         case .originConnectionsFailed: "Attempts to connect to an origin that failed."
         case .originRequests: "Requests sent to origins."
         case .originRetries: "Requests sent again because the connection that was reused had been closed by the origin."

@@ -375,6 +375,7 @@ final class Exchange: FetchListener {
     func listen(to fetch: Fetch) {
         detachFetch()
         precondition(mayListen, "what is waited for here would never be cancelled")
+        if fetch.isUnverified { stream.account.isUnverified = true }
         // Before the fetch begins: it may fail within `begin`, and tells this exchange so.
         waiting = .fetch(fetch.enrol())
         fetch.begin()

@@ -112,7 +112,10 @@ final class OwnedRequest: ReceivedRequest {
         let keyRules = rules.keyRules(for: handling)
         let bringsOwn = head.fields.present.contains(.authorization)
         credential =
-            snapshot.credentials.isEmpty ? nil : snapshot.credentials.credential(for: access, bringsOwn: bringsOwn)
+            snapshot.credentials.isEmpty
+            ? nil
+            : snapshot.credentials.credential(
+                for: access, bringsOwn: bringsOwn, provesOrigin: snapshot.origins.terms(for: access).tls.provesOrigin)
         credentialTag = tagForCredential(shared)
         // If the key is not the URI here, an earlier call made it.
         if keyRules == nil && credentialTag == nil && keyBytes == uri { return }

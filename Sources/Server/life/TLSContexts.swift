@@ -48,8 +48,7 @@ struct TLSContexts: Sendable {
                 entry = known
             } else {
                 let number = TLSContexts.lastNumber.add(1, ordering: .relaxed).newValue
-                let profile = TLSProfile(
-                    number, serverName: material.settings.serverName, verification: material.settings.verification)
+                let profile = TLSProfile(number, material.settings)
                 entry = Entry(profile: profile, context: try TLSClientContext(material.options))
             }
             entries[source] = entry

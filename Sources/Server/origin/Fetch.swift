@@ -53,6 +53,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     let snapshot: Snapshot
     let request: OwnedRequest
     let terms: OriginTerms
+    /// Whether the origin is asked over TLS that does not prove who it is.
+    var isUnverified: Bool { request.origin.scheme == .https && !terms.tls.provesOrigin }
     let reason: CacheStatus.ForwardReason
     /// The transfer that other requests follow. This fetch resolves it exactly once. Nil if this fetch does not lead.
     let transfer: Transfer?

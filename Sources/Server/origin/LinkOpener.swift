@@ -267,6 +267,9 @@ final class LinkOpener: TimedObject {
         clearEvents()
         guard let ready = transport.take(), let address else { preconditionFailure("an open connection has a socket") }
         if ready.isAskedForCertificate { worker.noteCertificateRequest(by: opening.goal.destination.host) }
+        if case .secured(_, let profile) = opening.goal.use, !profile.provesOrigin {
+            worker.noteUnverified(opening.goal.destination)
+        }
         if let proxy = opening.goal.proxy {
             worker.noteSuccess(of: proxy)
         } else {
@@ -345,6 +348,13 @@ extension Opening.Event {
 }
 
 extension Worker {
+    /// A connection was opened to an origin that did not prove who it is.
+    func noteUnverified(_ origin: Endpoint) {
+        counters.add(.originConnectionsUnverified)
+        guard shared.unverifiedOrigins.withLock({ $0.insert(origin).inserted }) else { return }
+        Diagnostics.warning("tls: the certificate of \(origin) is NOT VERIFIED, as its rule of origins says")
+    }
+
     /// An origin has asked for a certificate of the client.
     func noteCertificateRequest(by host: String) {
         shared.certificateRequests.withLock { $0.noteRequest(by: host, now: wallTime) }

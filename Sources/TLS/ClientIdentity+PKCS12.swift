@@ -65,7 +65,8 @@ private struct BundleContent {
         self.key = unsafe writtenToMemory { unsafe PEM_write_bio_PrivateKey($0, key, nil, nil, 0, nil, nil) }
         certificates = unsafe writtenToMemory { bio in
             _ = unsafe PEM_write_bio_X509(bio, own)
-            for index in 0..<(unsafe OPENSSL_sk_num(others)) {
+            // -1 if there are none.
+            for index in 0..<max(0, unsafe OPENSSL_sk_num(others)) {
                 _ = unsafe PEM_write_bio_X509(bio, OpaquePointer(OPENSSL_sk_value(others, index)))
             }
             return 1

@@ -77,7 +77,7 @@ extension ClientIdentityError: CustomStringConvertible {
         switch self {
         case .noCertificate: "there is no certificate in PEM"
         case .certificateUnreadable: "a certificate cannot be read"
-        case .keyUnreadable(let reason): "there is no private key in PEM: \(reason)"
+        case .keyUnreadable(let reason): "there is no private key in PEM that OpenSSL can read (\(reason))"
         case .passphraseMissing: "a password is needed"
         case .passphraseWrong: "the password is wrong"
         case .keyOfAnother(let subject): "the key does not belong to the first certificate (\(subject))"

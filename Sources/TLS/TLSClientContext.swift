@@ -153,7 +153,7 @@ package struct TLSClientOptions: Sendable {
 
     @unsafe private func verifiedKeys(_ chain: OpaquePointer) -> [[UInt8]] {
         let certificates = unsafe X509_STORE_CTX_get0_chain(chain)
-        return unsafe (0..<OPENSSL_sk_num(certificates)).map { index in
+        return unsafe (0..<max(0, OPENSSL_sk_num(certificates))).map { index in
             unsafe publicKey(OpaquePointer(OPENSSL_sk_value(certificates, index)))
         }
     }

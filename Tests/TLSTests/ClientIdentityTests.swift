@@ -101,9 +101,11 @@ struct ClientIdentityTests {
     // PKCS#12
 
     /// - Parameter options: of `openssl pkcs12 -export`.
-    private static func bundle(_ options: String, password: String = "sesame") -> [UInt8] {
+    private static func bundle(
+        _ options: String, password: String = "sesame", certificates content: [UInt8] = chain
+    ) -> [UInt8] {
         let files = Files()
-        let certificates = files.write("certificates.pem", chain)
+        let certificates = files.write("certificates.pem", content)
         let key = files.write("key.pem", own.keyPEM)
         let path = files.write("bundle.p12", [])
         let made = shell(
@@ -122,6 +124,12 @@ struct ClientIdentityTests {
         #expect(identity.issuers.map(\.subject) == ["CN=between"])
         let context = try Self.authority.clientContext { $0.identity = identity }
         #expect(try Meeting(context, try Self.demandingServer()).verdict == .bytes(1))
+    }
+
+    @Test func `a PKCS#12 file may have no issuers`() throws {
+        let identity = try ClientIdentity(
+            pkcs12: Self.bundle("", certificates: Self.own.certificatePEM), passphrase: Array("sesame".utf8))
+        #expect(identity.subject == "CN=larder.test" && identity.issuers.isEmpty)
     }
 
     @Test(arguments: [[UInt8]?.none, []]) func `a PKCS#12 file may have no password`(_ passphrase: [UInt8]?) throws {

@@ -109,8 +109,8 @@ private struct OriginTLSFiles {
             case .noCertificate, .certificateUnreadable, .bundleUnreadable, .bundleIncomplete, .bundleOutdated:
                 throw problem(identityKey, "\(certificate): \(error)", hint: error.hint)
             case .keyUnreadable, .keyOfAnother:
-                let name = key == certificate ? identityKey : "key"
-                throw problem(name, "\(key): \(error)", hint: error.hint)
+                guard key == certificate else { throw problem("key", "\(key): \(error)", hint: error.hint) }
+                throw problem(identityKey, "\(key): \(error)", hint: error.hint ?? "add key: FILE")
             case .passphraseMissing:
                 throw problem(
                     key == certificate ? identityKey : "key", "\(key): \(error)", hint: "add password_file: FILE")

@@ -1,6 +1,7 @@
 package import Message
 
-/// The origins that have asked for a certificate of the client. Larder has none, and the client's own does not pass an opened tunnel.
+/// The origins that have asked for a certificate of the client. Larder had none to show, and the client's own does not
+/// pass an opened tunnel.
 ///
 /// Bounded in number and in time. The owner locks it: all workers share one.
 package struct CertificateRequests: Sendable {

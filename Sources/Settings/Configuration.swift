@@ -165,7 +165,7 @@ package struct CircuitSettings: Sendable, Equatable {
     }
 }
 
-package struct TLSSettings: Sendable, Equatable {
+package struct TLSSettings: Sendable, Hashable {
     /// The path of a PEM file with the authorities to trust. Nil stands for the system's.
     package var caFile: String?
     package var minVersion: TLSVersion = .v1_2

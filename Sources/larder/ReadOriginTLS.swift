@@ -26,6 +26,7 @@ struct OriginTLSReading {
             var files = OriginTLSFiles(tls, key: "origins[\(rule.number)].tls")
             let options = try files.options(over: configuration.tls)
             materials.append(TLSMaterial(rule: rule.number, tls, options, digest: files.digest))
+            remarks += files.remarks
             if let identity = options.identity {
                 remarks += identity.remarks(at: Int64(time(nil))).map { files.problem(files.identityKey, $0) }
             }
@@ -48,6 +49,7 @@ private struct OriginTLSFiles {
     private let tls: OriginTLS
     private let key: String
     private var digests: [UInt8] = []
+    private(set) var remarks: [OriginTLSProblem] = []
 
     init(_ tls: OriginTLS, key: String) {
         self.tls = tls
@@ -68,7 +70,11 @@ private struct OriginTLSFiles {
 
     mutating func options(over general: TLSSettings) throws(OriginTLSProblem) -> TLSClientOptions {
         var options = TLSClientOptions(tls, over: general)
-        if let path = tls.authorityFile { options.authorities = .pem(try read(path, "ca_file")) }
+        if let path = tls.authorityFile {
+            options.authorities = .pem(try read(path, "ca_file"))
+        } else if let path = general.caFile {
+            options.authorities = .pem(try read(path, of: "tls.ca_file"))
+        }
         options.identity = try identity()
         do throws(TLSContextError) {
             // Tried here, where the rule is known. The snapshot makes its own.
@@ -76,7 +82,8 @@ private struct OriginTLSFiles {
         } catch {
             switch error {
             case .authoritiesUnreadable(let reason):
-                throw problem("ca_file", (tls.authorityFile.map { "\($0): " } ?? "") + reason)
+                guard let path = tls.authorityFile else { throw OriginTLSProblem(key: "tls.ca_file", message: reason) }
+                throw problem("ca_file", "\(path): \(reason)")
             case .certificateUnusable, .privateKeyUnusable, .outOfMemory: throw problem(identityKey, "\(error)")
             }
         }
@@ -90,11 +97,13 @@ private struct OriginTLSFiles {
         case .pem(let certificate, let key):
             let certificates = try read(certificate, "certificate")
             let keyBytes = key == certificate ? certificates : try read(key, "key")
+            remarkIfExposed(key, key == certificate ? "certificate" : "key")
             return try checked(certificate, key) { () throws(ClientIdentityError) in
                 try ClientIdentity(certificates: certificates, key: keyBytes, passphrase: password)
             }
         case .pkcs12(let path):
             let bytes = try read(path, "pkcs12")
+            remarkIfExposed(path, "pkcs12")
             return try checked(path, path) { () throws(ClientIdentityError) in
                 try ClientIdentity(pkcs12: bytes, passphrase: password)
             }
@@ -128,18 +137,31 @@ private struct OriginTLSFiles {
             line = try file.readIfChanged() ?? []
         } catch { throw problem("password_file", "\(source) cannot be read: \(error.text)") }
         digests += Digest.sha256(line)
+        remarkIfExposed(path, "password_file")
         do throws(SecretFault) { return try source.secret(in: line).bytes } catch {
             throw problem("password_file", error.text(of: source))
         }
     }
 
+    /// Remarks that a file with a secret is open to everybody.
+    private mutating func remarkIfExposed(_ path: String, _ name: String) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0, status.st_mode & 0o007 != 0 else { return }
+        remarks.append(
+            problem(name, "every user of this machine has access to \(path)", hint: "run: chmod o= \(path)"))
+    }
+
     private mutating func read(_ path: String, _ name: String) throws(OriginTLSProblem) -> [UInt8] {
+        try read(path, of: "\(key).\(name)")
+    }
+
+    private mutating func read(_ path: String, of key: String) throws(OriginTLSProblem) -> [UInt8] {
         do throws(FileError) {
             let bytes = try readFile(path)
             digests += Digest.sha256(bytes)
             return bytes
         } catch {
-            throw problem(name, "\(path) cannot be read: \(systemErrorText(error.code))")
+            throw OriginTLSProblem(key: key, message: "\(path) cannot be read: \(systemErrorText(error.code))")
         }
     }
 }

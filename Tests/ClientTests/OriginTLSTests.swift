@@ -56,7 +56,7 @@ struct OriginTLSTests {
                 """
         }
 
-        static let access = "access: { rules: [ allow: { host: localhost, address: 127.0.0.1, port: 1-65535 } ] }"
+        static let access = "access: { rules: [ allow: { host: [ localhost, 127.0.0.1, \"::1\" ], port: 1-65535 } ] }"
 
         func larder(_ tls: String?, more: String = "") async throws -> Larder {
             try await Larder.start(in: place, access: Self.access, more: configuration(tls, more: more))
@@ -241,7 +241,58 @@ struct OriginTLSTests {
         }
     }
 
+    /// The proxy is verified as `tls` says, with another authority than the origin.
+    @Test(.enabled(if: Squid.isInstalled, "package squid"), arguments: ["http", "https"])
+    func `behind a next proxy the rule is for the origin`(_ scheme: String) async throws {
+        try await Workplace.with { place in
+            let setting = try await Setting(in: place)
+            let own = try await setting.clients.issue("larder", for: "DNS:larder.test")
+            let nginx = try await setting.nginx("\(Setting.asksForCertificate) \(setting.clients.certificate);")
+            let proxy = try await setting.clients.issue("proxy", for: "IP:127.0.0.1")
+            let squid = try await Squid.start(in: place, tls: proxy, names: ["localhost"])
+            let port = scheme == "http" ? squid.port : squid.securePort
+            let larder = try await setting.larder(
+                "ca_file: \(setting.origins.certificate), certificate: \(own.certificate), key: \(own.key)",
+                more: """
+                    tls: { ca_file: \(setting.clients.certificate) }
+                    routes: [ { match: { host: localhost }, via: "\(scheme)://127.0.0.1:\(port)" } ]
+                    """)
+            let reply = try await setting.get(nginx, larder)
+            #expect(reply.fields["x-client"] == "CN=larder", "\(reply) \(larder.child.errors)")
+        }
+    }
+
     // What the operator sees
+
+    @Test func `a file with a key that everybody can read is a warning`() async throws {
+        try await Workplace.with { place in
+            let setting = try await Setting(in: place)
+            let own = try await setting.clients.issue("larder", for: "DNS:larder.test")
+            let file = try place.write(
+                "larder.yaml",
+                Larder.configuration(
+                    in: place, adminPort: 0, access: Setting.access,
+                    more: setting.configuration("certificate: \(own.certificate), key: \(own.key)")
+                ).utf8)
+            for (mode, isExposed) in [(0o640, false), (0o644, true)] {
+                #expect(unsafe chmod(own.key, mode_t(mode)) == 0)
+                let checked = try await place.run(Larder.executable, ["check", "--config", file])
+                let warning = "origins[1].tls.key: every user of this machine has access to \(own.key); run: chmod o= "
+                #expect(checked.status == 0 && checked.err.contains(warning) == isExposed, "\(checked)")
+            }
+        }
+    }
+
+    @Test func `the log says why a handshake failed`() async throws {
+        try await Workplace.with { place in
+            let setting = try await Setting(in: place)
+            let nginx = try await setting.nginx()
+            let larder = try await setting.larder("ca_file: \(setting.clients.certificate)")
+            for _ in 1...2 { #expect(try await setting.get(nginx, larder).status == 502) }
+            let line = "larder: info: tls: localhost: the certificate's issuer is not known"
+            #expect(larder.child.errors.components(separatedBy: line).count == 2, "\(larder.child.errors)")
+        }
+    }
 
     @Test func `without verification everything says so`() async throws {
         try await Workplace.with { place in
@@ -281,11 +332,12 @@ struct OriginTLSTests {
         Mistake(tls: "certificate: $/none", error: "certificate: $/none cannot be read: No such file or directory"),
         Mistake(
             tls: "certificate: $/larder.crt",
-            error: "certificate: $/larder.crt: there is no private key in PEM that OpenSSL can read (unsupported); add key: FILE"),
+            error: "certificate: $/larder.crt: there is no private key in PEM that OpenSSL can read (unsupported); "
+                + "add key: FILE"),
         Mistake(
             tls: "certificate: $/larder.crt, key: $/localhost.key",
-            error:
-                "key: $/localhost.key: the key does not belong to the first certificate (CN=larder); name the certificate of this key first, then those of its issuers"
+            error: "key: $/localhost.key: the key does not belong to the first certificate (CN=larder); "
+                + "name the certificate of this key first, then those of its issuers"
         ),
         Mistake(
             tls: "pkcs12: $/bundle.p12", error: "pkcs12: $/bundle.p12: a password is needed; add password_file: FILE"),

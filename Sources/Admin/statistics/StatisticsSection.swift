@@ -175,6 +175,9 @@ extension StatisticsSection {
         Figure("reused", .counter("origin_connections_reused"), .originConnectionsReused),
         Figure("closed", .counter("origin_connections_closed"), .originConnectionsClosed, shown: .detail),
         Figure("failed", .counter("origin_connections_failed"), .originConnectionsFailed, shown: .trouble),
+        Figure("handshakes", .counter("origin_handshakes"), .originHandshakes, shown: .detail),
+        Figure(
+            "handshakes_resumed", .counter("origin_handshakes_resumed"), .originHandshakesResumed, shown: .detail),
         Figure(
             "unverified", .counter("origin_connections_unverified"), .originConnectionsUnverified, shown: .trouble),
         Figure("requests", .counter("origin_requests"), .originRequests, shown: .detail),

@@ -11,6 +11,7 @@ package enum Counter: Int, CaseIterable, Sendable {
     case clientConnectionsAccepted, clientConnectionsClosed, clientConnectionsRefused
     case originConnectionsOpened, originConnectionsReused, originConnectionsClosed, originConnectionsFailed
     case originConnectionsUnverified
+    case originHandshakes, originHandshakesResumed
     case originRequests, originRetries, retries, retriesRefused, originsUnavailable, originQueued, nextProxyFailures,
         routesFailedOver,
         credentialsSent, credentialsRefused, resumed, collapseTimeouts
@@ -52,6 +53,8 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .originConnectionsOpened: "Connections to origins opened."
         case .originConnectionsReused: "Requests sent on a connection that had carried others before."
         case .originConnectionsClosed: "Connections to origins closed."
+        case .originHandshakes: "TLS handshakes with origins and next proxies."
+        case .originHandshakesResumed: "Those of them that resumed an earlier session."
         case .originConnectionsUnverified:
             "Connections to origins that did not prove who they are: `verify: no` in a rule of `origins`."
         case .originConnectionsFailed: "Attempts to connect to an origin that failed."

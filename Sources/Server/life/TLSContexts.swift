@@ -25,6 +25,8 @@ struct TLSContexts: Sendable {
     private struct Source: Hashable {
         let settings: OriginTLS
         let digest: [UInt8]
+        /// What a rule leaves out is as in `tls`.
+        let general: TLSSettings
     }
     private struct Entry {
         let profile: TLSProfile
@@ -42,7 +44,7 @@ struct TLSContexts: Sendable {
     init(_ settings: TLSSettings, _ materials: [TLSMaterial], after earlier: TLSContexts?) throws(TLSContextError) {
         general = try TLSClientContext(TLSClientOptions(settings))
         for material in materials {
-            let source = Source(settings: material.settings, digest: material.digest)
+            let source = Source(settings: material.settings, digest: material.digest, general: settings)
             let entry: Entry
             if let known = entries[source] ?? earlier?.entries[source] {
                 entry = known

@@ -32,6 +32,8 @@ final class LinkOpener: TimedObject {
     private var address: SocketAddress?
     private var readEvent = IOEvent()
     private var writeEvent = IOEvent()
+    /// The name of the present handshake, for the log.
+    private var serverName = ""
     private var talk: ProxyTalk?
     /// Bytes that came through a tunnel behind the answer of the proxy.
     private var early: [UInt8] = []
@@ -165,6 +167,7 @@ final class LinkOpener: TimedObject {
     /// Starts the TLS handshake. Returns its result if it is known at once, and nil if the handshake waits for the origin.
     private func secure(_ serverName: String, _ profile: TLSProfile) -> Opening.Event? {
         guard let carrier = transport.take() else { preconditionFailure("a handshake has its connection") }
+        self.serverName = serverName
         // The events of the leg before are tied to the same socket.
         clearEvents()
         do {
@@ -190,8 +193,13 @@ final class LinkOpener: TimedObject {
 
     private func continueHandshake() -> Opening.Event? {
         switch transport?.handshake() {
-        case .done: return .secured
-        case .failed(let failure): return event(for: failure)
+        case .done:
+            worker.noteHandshake(
+                with: serverName, version: transport?.version ?? "", isResumed: transport?.isResumed == true)
+            return .secured
+        case .failed(let failure):
+            worker.noteHandshakeFailure(with: serverName, failure)
+            return event(for: failure)
         case .wantRead:
             writeEvent.remove()
             readEvent.add()
@@ -344,27 +352,5 @@ extension Opening.Event {
         case .protocolError, .alertReceived: self = .insecure(.disagreement)
         case .truncated, .connectionFailed: self = .closed
         }
-    }
-}
-
-extension Worker {
-    /// A connection was opened to an origin that did not prove who it is.
-    func noteUnverified(_ origin: Endpoint) {
-        counters.add(.originConnectionsUnverified)
-        guard shared.unverifiedOrigins.withLock({ $0.insert(origin).inserted }) else { return }
-        Diagnostics.warning("tls: the certificate of \(origin) is NOT VERIFIED, as its rule of origins says")
-    }
-
-    /// An origin has asked for a certificate of the client.
-    func noteCertificateRequest(by host: String) {
-        shared.certificateRequests.withLock { $0.noteRequest(by: host, now: wallTime) }
-    }
-
-    /// It ended the connection because it got none.
-    func noteCertificateRefusal(by host: String) {
-        guard shared.certificateRequests.withLock({ $0.noteRefusal(by: host, now: wallTime) }) else { return }
-        Diagnostics.warning(
-            "\(host) wants a certificate of the client: Larder has none, and the client's own does not pass an opened tunnel. Leave the host out of intercept.hosts, or say intercept: no in its access rule"
-        )
     }
 }

@@ -185,11 +185,20 @@ package struct Transport: ~Copyable {
         }
     }
 
-    /// Whether a client resumed an earlier TLS session.
+    /// Of TLS with a server, for the log: `TLSv1.3`.
+    var version: String? {
+        switch channel {
+        case .plain: nil
+        case .secured(let secured): secured.session.version
+        case .opened: nil
+        }
+    }
+
+    /// Whether an earlier TLS session was resumed.
     var isResumed: Bool {
         switch channel {
         case .plain: false
-        case .secured: false
+        case .secured(let secured): secured.session.isResumed
         case .opened(let opened): opened.session.isResumed
         }
     }

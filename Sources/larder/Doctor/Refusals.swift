@@ -47,7 +47,7 @@ private func showRequired(_ requests: [JSONValue], _ console: Console) {
     show(requests.map { ["host", "last_at"].map($0.text) }, under: ["origin", "last"], console)
     console.print("")
     console.print(
-        "These origins want a certificate of the client. Larder has none, and the client's own does not pass an opened tunnel: leave them out of intercept.hosts, or say intercept: no in their access rules."
+        "These origins want a certificate of the client. Larder has none to show, and the client's own does not pass an opened tunnel: name one in tls of a rule of origins, or leave them out of intercept.hosts, or say intercept: no in their access rules."
     )
 }
 

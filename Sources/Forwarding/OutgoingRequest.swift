@@ -17,7 +17,7 @@ package struct OutgoingRequest: ~Copyable {
         case head
     }
 
-    /// A field that Larder adds. `spelling` is the field's name if `name` is `.other`, and empty otherwise.
+    /// A field that Larder adds. `spelling` is how its name is written; empty for the usual spelling of `name`.
     private struct AddedField: Sendable {
         let name: FieldName
         let spelling: [UInt8]
@@ -137,6 +137,13 @@ package struct OutgoingRequest: ~Copyable {
         added.append(AddedField(name: .other, spelling: spelling, value: value))
     }
 
+    /// Adds a line behind the others.
+    package mutating func add(spelling: [UInt8], _ value: [UInt8]) {
+        let name = FieldName(spelling: spelling)
+        precondition(name == .other || isChangeable(name), "Larder itself writes this field")
+        added.append(AddedField(name: name, spelling: spelling, value: value))
+    }
+
     /// False for fields that follow from the framing, the target or the connection.
     private func isChangeable(_ name: FieldName) -> Bool {
         switch name {
@@ -171,7 +178,7 @@ package struct OutgoingRequest: ~Copyable {
         appendFieldLines(fields, to: &out) { isKept($0, of: fields) }
         for (name, value) in conditions { appendLine(name.text, value, to: &out) }
         for field in added {
-            if field.name == .other {
+            if !field.spelling.isEmpty {
                 out.append(field.spelling)
                 appendLine("", field.value, to: &out)
             } else {

@@ -16,12 +16,14 @@ package final class OriginTerms: Sendable {
     /// How often a request is sent again after it failed for a reason that may pass.
     package let retriesMax: Int
     package let tls: TLSProfile
+    /// In the order in which they are made.
+    package let fields: [FieldChange]
     /// The position in `origins`, from 1. Nil if no rule holds.
     package let rule: Int?
 
     package init(
         connect: Duration, firstByte: Duration, idle: Duration, total: Duration?, retriesMax: Int,
-        tls: TLSProfile = .general, rule: Int? = nil
+        tls: TLSProfile = .general, fields: [FieldChange] = [], rule: Int? = nil
     ) {
         self.connect = connect
         self.firstByte = firstByte
@@ -29,6 +31,7 @@ package final class OriginTerms: Sendable {
         self.total = total
         self.retriesMax = retriesMax
         self.tls = tls
+        self.fields = fields
         self.rule = rule
     }
 }
@@ -39,6 +42,7 @@ extension OriginTerms: CustomStringConvertible {
         let whole = total.map { "whole \(seconds($0))" } ?? "no limit for the whole"
         return "connect \(seconds(connect)), first byte \(seconds(firstByte)), idle \(seconds(idle)), \(whole), "
             + (retriesMax == 1 ? "1 retry" : "\(retriesMax) retries")
+            + (fields.isEmpty ? "" : "; " + fields.map(\.description).joined(separator: ", "))
     }
 }
 
@@ -65,6 +69,7 @@ package struct OriginRule: Equatable, Sendable {
     package var timeouts: Timeouts
     package var retriesMax: Int?
     package var tls: OriginTLS?
+    package var fields: [FieldChange]
     /// The position in the list, from 1. `explain` names the rule by it.
     package var number: Int
     /// The line in the configuration file; 0 if it does not come from a file.
@@ -72,12 +77,13 @@ package struct OriginRule: Equatable, Sendable {
 
     package init(
         _ conditions: RuleConditions, timeouts: Timeouts = Timeouts(), retriesMax: Int? = nil,
-        tls: OriginTLS? = nil, number: Int, line: Int = 0
+        tls: OriginTLS? = nil, fields: [FieldChange] = [], number: Int, line: Int = 0
     ) {
         self.conditions = conditions
         self.timeouts = timeouts
         self.retriesMax = retriesMax
         self.tls = tls
+        self.fields = fields
         self.number = number
         self.line = line
     }
@@ -86,7 +92,7 @@ package struct OriginRule: Equatable, Sendable {
         OriginTerms(
             connect: timeouts.connect ?? general.connect, firstByte: timeouts.firstByte ?? general.firstByte,
             idle: timeouts.idle ?? general.idle, total: timeouts.total ?? general.total,
-            retriesMax: retriesMax ?? general.retriesMax, tls: profile ?? general.tls, rule: number)
+            retriesMax: retriesMax ?? general.retriesMax, tls: profile ?? general.tls, fields: fields, rule: number)
     }
 }
 

@@ -30,6 +30,9 @@ package enum PathReading: Sendable {
 }
 
 extension RuleConditions {
+    /// Whether the result depends on who asks, and not on the request alone.
+    package var dependOnClient: Bool { !users.isEmpty || !clients.isEmpty }
+
     /// All conditions but `address` and `type`.
     package func holdForRequest(_ request: RuleRequest, paths reading: PathReading) -> Bool {
         (ports.isEmpty || ports.contains { $0.contains(request.port) })

@@ -4,9 +4,26 @@ import Rules
 /// `origins`: a list of `match: { conditions }` with what holds for the origins that match.
 extension SettingKind where Value == [OriginRule] {
     static var origins: SettingKind {
-        .elements(
-            "origins", allowed: "a list of match: { … } with timeouts: { … }, retries: N or tls: { … }",
+        let kind = elements(
+            "origins", allowed: "a list of match: { … } with timeouts: { … }, retries: N, tls: { … } or fields: { … }",
             read: readOrigin)
+        return SettingKind(
+            allowed: kind.allowed,
+            read: { node, problems in
+                guard let rules = kind.read(node, &problems) else { return nil }
+                // Who is not the first client of a resource must get what the first was given.
+                guard let dependent = rules.first(where: { $0.conditions.dependOnClient }),
+                    let changing = rules.last(where: { !$0.fields.isEmpty || $0.tls?.identity != nil }),
+                    changing.number > dependent.number
+                else { return rules }
+                problems.append(
+                    SettingProblem(
+                        line: changing.line, place: "[\(changing.number)]",
+                        message:
+                            "a rule before it has user or client, so what is stored would depend on who asked first",
+                        hint: "move it before [\(dependent.number)]"))
+                return nil
+            }, render: kind.render)
     }
 }
 
@@ -19,13 +36,21 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
     let retries = reader.value("retries", .count(0...10))
     let tls = reader.value("tls", .originTLS)
     if let tls { reader.requireNamedOrigins(of: conditions, for: tls, "tls") }
+    let fields = reader.value("fields", .fieldChanges)
+    if fields != nil, conditions.dependOnClient {
+        reader.refuse(
+            "fields", "the rule has user or client, and what is stored would be what the first of them was given",
+            hint: "leave user and client out")
+    }
     guard reader.finish("key", into: &problems) else { return nil }
-    guard timeouts != nil || retries != nil || tls != nil else {
-        problems.append(SettingProblem(node, message: "the rule says nothing", hint: "add timeouts, retries or tls"))
+    guard timeouts != nil || retries != nil || tls != nil || fields != nil else {
+        problems.append(
+            SettingProblem(node, message: "the rule says nothing", hint: "add timeouts, retries, tls or fields"))
         return nil
     }
     return OriginRule(
-        conditions, timeouts: timeouts ?? OriginRule.Timeouts(), retriesMax: retries, tls: tls, number: number,
+        conditions, timeouts: timeouts ?? OriginRule.Timeouts(), retriesMax: retries, tls: tls, fields: fields ?? [],
+        number: number,
         line: node.line)
 }
 

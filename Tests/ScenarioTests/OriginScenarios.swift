@@ -183,6 +183,33 @@ private func rule(path: String, _ change: (inout OriginRule) -> Void) -> OriginR
         }
     }
 
+    @Test func `a rule changes the fields of requests, and nothing of others`() throws {
+        try scenario({ configuration, _ in
+            configuration.origins = [
+                rule(path: "/a") {
+                    $0.fields = [
+                        FieldChange(.remove, Array("referer".utf8)), FieldChange(.remove, Array("x-data".utf8)),
+                        FieldChange(.set, Array("user-Agent".utf8), Array("fleet/1".utf8)),
+                        FieldChange(.set, Array("X-Team".utf8), Array("build".utf8)),
+                        FieldChange(.add, Array("X-Also".utf8), Array("two".utf8)),
+                    ]
+                }
+            ]
+        }) { s in
+            for path in ["/a", "/b"] { s.origin.expects("GET \(path)").replies(200, body: path) }
+            let client = try s.client()
+            let own = ["Referer: r", "X-DATA: d", "User-Agent: curl", "x-team: own", "X-Also: one"]
+            for path in ["/a", "/b"] {
+                try client.ask("GET", path, own)
+                #expect(try client.response().text == path)
+            }
+            let sent = s.origin.requests.map { request in
+                request.message.head.lines.filter { !$0.hasPrefix("Host: ") && !$0.hasPrefix("Via: ") }
+            }
+            #expect(sent == [["X-Also: one", "user-Agent: fleet/1", "X-Team: build", "X-Also: two"], own])
+        }
+    }
+
     @Test func `a rule sets the time for a tunnel's connection`() throws {
         try scenario({ configuration, _ in
             configuration.access.connectPorts = [1...65535]

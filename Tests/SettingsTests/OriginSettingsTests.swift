@@ -44,11 +44,79 @@ import Testing
             ])
     }
 
+    @Test func `changes of fields have their order: removed, set, added`() throws {
+        let configuration = try loaded(
+            """
+            origins:
+              - match: { host: a.example }
+                fields:
+                  add: { X-Team: build, Via-Team: "a, b" }
+                  set: { user-agent: "fleet/1.0 (+https://a.example)" }
+                  remove: [ Referer, X-Client-Data ]
+            """)
+        let changes = configuration.origins[0].fields
+        #expect(
+            changes.map(\.description) == [
+                "remove Referer", "remove X-Client-Data", "set user-agent", "add X-Team", "add Via-Team",
+            ])
+        #expect(changes[2].name == .userAgent && changes[2].value == Array("fleet/1.0 (+https://a.example)".utf8))
+        #expect(changes[0].value == [] && changes[3].name == .other)
+    }
+
+    static let fieldMistakes: [(text: String, error: String)] = [
+        ("set: { Host: a }", ".set.Host: Larder itself writes Host"),
+        ("add: { proxy-x: a }", ".add.proxy-x: Larder itself writes proxy-x"),
+        ("remove: If-None-Match", ".remove: Larder itself writes If-None-Match"),
+        (
+            "set: { X-HTTP-Method-Override: PUT }",
+            ".set.X-HTTP-Method-Override: Larder itself writes X-HTTP-Method-Override"
+        ),
+        (
+            "set: { authorization: a }",
+            ".set.authorization: authorization is not set by a rule for origins; use credentials"
+        ),
+        (
+            "set: { Accept-Encoding: gzip }",
+            ".set.Accept-Encoding: clients differ in the codings that they understand; only remove: [ Accept-Encoding ] is possible"
+        ),
+        ("set: { \"a b\": c }", ".set.a b: a b is not the name of a field (RFC 9110 §5.1)"),
+        (
+            "set: { a: \"b\\r\\nc: d\" }",
+            ".set.a: found \"b\r\nc: d\", expected text of 1 to 4096 bytes without control characters"
+        ),
+        ("set: [ a ]", ".set: found a list, expected fields with their values"),
+        ("remove: { a: b }", ".remove: found a mapping, expected the name of a field"),
+        ("sets: { a: b }", ".sets: unknown key; did you mean set?"),
+    ]
+    @Test(arguments: fieldMistakes) func `a change that no rule may make is named`(text: String, error: String) throws {
+        let errors = try load("origins: [ { fields: { \(text) } } ]").errors.map(\.description)
+        #expect(errors == ["larder.yaml:1: origins[1].fields\(error)"])
+    }
+
+    @Test func `what is stored does not depend on who asked first`() throws {
+        let own = try load("origins: [ { match: { client: 10.0.0.0/8 }, fields: { remove: Referer } } ]").errors
+        #expect(
+            own.map(\.description) == [
+                "larder.yaml:1: origins[1].fields: the rule has user or client, and what is stored would be what the first of them was given; leave user and client out"
+            ])
+        let before = try load(
+            "origins: [ { match: { user: me }, retries: 1 }, { fields: { remove: Referer } } ]"
+        ).errors
+        #expect(
+            before.map(\.description) == [
+                "larder.yaml:1: origins[2]: a rule before it has user or client, so what is stored would depend on who asked first; move it before [1]"
+            ])
+        let behind = try load(
+            "origins: [ { fields: { remove: Referer } }, { match: { user: me }, retries: 1 } ]"
+        ).errors
+        #expect(behind.isEmpty)
+    }
+
     static let mistakes: [(text: String, error: String)] = [
         ("origins: {}", "1: origins: found a mapping, expected a list of origins"),
         (
             "origins: [ { match: { host: a.example } } ]",
-            "1: origins[1]: the rule says nothing; add timeouts, retries or tls"
+            "1: origins[1]: the rule says nothing; add timeouts, retries, tls or fields"
         ),
         (
             "origins: [ { timeouts: { total: 1s }, retires: 1 } ]",

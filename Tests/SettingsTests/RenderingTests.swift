@@ -53,7 +53,7 @@ struct RenderingTests {
         #expect(configuration.access.authentication != nil)
         #expect(configuration.recipes.map(\.name) == ["npm", "debian"])
         #expect(
-            configuration.routes.count == 2 && configuration.credentials.count == 2 && configuration.origins.count == 3)
+            configuration.routes.count == 2 && configuration.credentials.count == 2 && configuration.origins.count == 4)
         #expect(configuration.cache.writtenObjectSizeMax == 32 << 20)
         #expect(
             configuration.cache.zones.map(\.name) == ["packages", "layers"] && configuration.cache.rules.count == 3)

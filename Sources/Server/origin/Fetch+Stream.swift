@@ -83,6 +83,7 @@ extension Fetch {
         incoming.persists = false
         var outgoing = OutgoingRequest(
             request, conditions: retrieval.conditions, instance: worker.shared.instance)
+        for change in terms.fields { outgoing.apply(change) }
         if request.releaseRule?.kind.isIndex == true, hole == nil {
             outgoing.askForIndex(request.fields, hasConditions: !retrieval.conditions.isEmpty)
         }

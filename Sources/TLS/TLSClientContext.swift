@@ -7,7 +7,8 @@ package struct TLSClientOptions: Sendable {
     package enum Authorities: Sendable, Equatable {
         /// The system's bundle, as OpenSSL finds it.
         case system
-        /// A PEM file of certificates, in place of the system's bundle.
+        /// A PEM file of certificates, in place of the system's bundle. Each of them is trusted for itself: an authority in between,
+        /// or the server's own, without the one that signed it.
         case file(String)
         /// The content of such a file.
         case pem([UInt8])
@@ -87,6 +88,9 @@ package struct TLSClientOptions: Sendable {
             status = isComplete ? 1 : 0
         }
         guard status == 1 else { throw .authoritiesUnreadable(reason: ErrorQueue.takeText()) }
+        guard authorities != .system else { return }
+        let isSet = unsafe X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(raw), UInt(X509_V_FLAG_PARTIAL_CHAIN)) == 1
+        precondition(isSet, "OpenSSL knows partial chains")
     }
 
     private func show(_ identity: ClientIdentity) throws(TLSContextError) {

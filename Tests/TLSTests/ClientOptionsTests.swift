@@ -109,6 +109,33 @@ struct ClientOptionsTests {
         }
     }
 
+    private static let between = TestCertificate("between", issuer: authority, mayIssue: true)
+    private static let deep = TestCertificate("a.test", "DNS:a.test", issuer: between)
+
+    @Test func `each certificate of the file is trusted for itself`() throws {
+        let server = try TLSServerContext(
+            certificates: Self.deep.certificatePEM + Self.between.certificatePEM, privateKey: Self.deep.keyPEM)
+        for trusted in [Self.authority, Self.between, Self.deep] {
+            for (name, isRight) in [("a.test", true), ("b.test", false)] {
+                #expect(try Meeting(try trusted.clientContext(), server, name).isDone == isRight)
+            }
+        }
+        #expect(try !Meeting(try Self.stranger.clientContext(), server).isDone)
+    }
+
+    @Test func `the content of a file is as good as the file`() throws {
+        var options = TLSClientOptions()
+        options.authorities = .pem(Self.authority.certificatePEM)
+        #expect(try Meeting(try TLSClientContext(options), try Self.leaf.serverContext()).isDone)
+        for (text, reason) in [
+            ([], "there is no certificate in PEM"),
+            (Self.authority.certificatePEM.dropLast(60) + [], "a certificate cannot be read"),
+        ] {
+            options.authorities = .pem(text)
+            #expect(throws: TLSContextError.authoritiesUnreadable(reason: reason)) { try TLSClientContext(options) }
+        }
+    }
+
     private static let unverifiable = [
         TestCertificate("a.test", "DNS:a.test"),
         TestCertificate("a.test", "DNS:a.test", validUntil: -60, issuer: authority),

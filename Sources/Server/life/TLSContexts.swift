@@ -28,35 +28,30 @@ struct TLSContexts: Sendable {
         /// What a rule leaves out is as in `tls`.
         let general: TLSSettings
     }
-    private struct Entry {
-        let profile: TLSProfile
-        let context: TLSClientContext
-    }
     private static let lastNumber = Atomic<UInt32>(TLSProfile.general.number)
 
     private let general: TLSClientContext
-    private var entries: [Source: Entry] = [:]
+    private var sources: [Source: TLSProfile] = [:]
     private var contexts: [TLSProfile: TLSClientContext] = [:]
     /// By the number of the rule.
     private(set) var profiles: [Int: TLSProfile] = [:]
 
-    /// - Parameter earlier: the contexts in use. Those whose settings and files are the same go on, with their sessions.
+    /// Makes all contexts anew, so that they trust what the system trusts now.
+    ///
+    /// - Parameter earlier: the contexts in use. Where settings and files are the same, so is the profile, and its connections go on.
     init(_ settings: TLSSettings, _ materials: [TLSMaterial], after earlier: TLSContexts?) throws(TLSContextError) {
         general = try TLSClientContext(TLSClientOptions(settings))
         for material in materials {
             let source = Source(settings: material.settings, digest: material.digest, general: settings)
-            let entry: Entry
-            if let known = entries[source] ?? earlier?.entries[source] {
-                entry = known
-            } else {
-                let number = TLSContexts.lastNumber.add(1, ordering: .relaxed).newValue
-                let profile = TLSProfile(number, material.settings)
-                entry = Entry(profile: profile, context: try TLSClientContext(material.options))
-            }
-            entries[source] = entry
-            contexts[entry.profile] = entry.context
-            profiles[material.rule] = entry.profile
+            let profile = sources[source] ?? earlier?.sources[source] ?? TLSContexts.newProfile(material.settings)
+            sources[source] = profile
+            profiles[material.rule] = profile
+            if contexts[profile] == nil { contexts[profile] = try TLSClientContext(material.options) }
         }
+    }
+
+    private static func newProfile(_ settings: OriginTLS) -> TLSProfile {
+        TLSProfile(lastNumber.add(1, ordering: .relaxed).newValue, settings)
     }
 
     /// - Parameter profile: the general one, or one of the same configuration.

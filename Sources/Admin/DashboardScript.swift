@@ -154,6 +154,7 @@ let dashboardScript = #"""
       drawCertificateRequests(s.certificate_requests.filter(r => r.required));
       drawNextProxies(s.next_proxies);
       drawOriginsDown(s.origins_down);
+      drawBandwidthLimits(s.bandwidth_limits);
       drawUnverified(s.unverified_origins);
       drawCredentials(s.credentials);
       drawTransfers(transfers);
@@ -195,6 +196,12 @@ let dashboardScript = #"""
       byId("unverified-origins").replaceChildren(row(["host", "rule", "what anybody on the way can do"], "th"),
         ...origins.map(o => row([o.host, `origins[${o.rule}]`,
           o.pinned ? "nothing: its key is pinned" : "read and change everything"])));
+    }
+
+    function drawBandwidthLimits(limits) {
+      byId("limits-card").hidden = !limits.length;
+      byId("bandwidth-limits").replaceChildren(row(["limit", "rate", "last 5 s", "under way"], "th"),
+        ...limits.map(l => row([l.limit, size(l.rate) + "/s", size(l.average) + "/s", l.flows])));
     }
 
     function drawOriginsDown(origins) {

@@ -86,6 +86,13 @@ package final class RunningProxy: AdministeredProxy {
                     origin: "\(endpoint)", since: outage.since.secondsSinceEpoch, retryAfter: outage.retryAfter)
             }
         }
+        let (plan, origins) = (proxy.snapshot.bandwidth, proxy.snapshot.origins)
+        result.bandwidthLimits = proxy.shared.bandwidth.withLock { $0.usage(now: time) }.compactMap { usage in
+            plan.rate(of: usage.bound, origins).map {
+                Statistics.BandwidthLimit(
+                    limit: "\(usage.bound)", rate: $0, average: usage.average, flows: usage.flows)
+            }
+        }.sorted { ($1.average, $0.limit) < ($0.average, $1.limit) }.prefix(RunningProxy.refusalsShownMax).map { $0 }
         let health = proxy.shared.nextProxies.withLock { $0 }
         result.nextProxies = proxy.snapshot.routes.nextProxies.map { nextProxy in
             let entry = health.entry(of: nextProxy, now: time, .nextProxy)

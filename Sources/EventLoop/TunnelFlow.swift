@@ -36,14 +36,19 @@ struct TunnelFlow: ~Copyable {
     var wantsSource: Bool { !isBlocked && !isSourceAtEnd }
 
     /// The source is readable: reads once, and writes what the sink accepts.
-    mutating func sourceReady(_ buffer: UnsafeMutableRawBufferPointer, _ pipes: PipePool) -> Step {
+    ///
+    /// - Parameter room: at most so many bytes are read.
+    mutating func sourceReady(
+        _ buffer: UnsafeMutableRawBufferPointer, _ pipes: PipePool, room: Int
+    ) -> Step {
+        precondition(room > 0, "a flow that may move nothing is not read")
         guard wantsSource else { return .going }
         if canSplice && pipe == nil && count >= TunnelFlow.copiedMax {
             pipe = pipes.take()
             canSplice = pipe != nil
         }
-        if canSplice, let pipe { return spliceIn(pipe) }
-        return unsafe copy(buffer)
+        if canSplice, let pipe { return spliceIn(pipe, room: room) }
+        return unsafe copy(UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(room)))
     }
 
     /// The sink accepts bytes again.
@@ -105,8 +110,8 @@ struct TunnelFlow: ~Copyable {
         }
     }
 
-    private mutating func spliceIn(_ pipe: Pipe) -> Step {
-        let got = clarder_splice(source, pipe.writeEnd.rawValue, pipe.capacity, 0)
+    private mutating func spliceIn(_ pipe: Pipe, room: Int) -> Step {
+        let got = clarder_splice(source, pipe.writeEnd.rawValue, min(pipe.capacity, room), 0)
         if got > 0 {
             bytesInPipe = got
             return spliceOut(pipe)

@@ -20,6 +20,10 @@ package enum TunnelEnd: Equatable, Sendable {
     private let pipes: PipePool
     private let buffer: UnsafeMutableRawBufferPointer
     private let idle: Duration
+    /// Holds what `b` sends to a rate. Nil: without limit.
+    private let brake: FlowBrake?
+    /// How many of the bytes from `b` the brake knows.
+    private var noted: UInt64 = 0
     private var finished: ((TunnelEnd) -> Void)?
     private var keptAlive: TunnelRelay?
     private var a: Descriptor?
@@ -36,16 +40,19 @@ package enum TunnelEnd: Equatable, Sendable {
     ///   - aReadable: the event that waited for `a` until now, if any. Using it saves two system calls.
     ///   - initialAToB: bytes that were read from `a` before. They are sent first. `initialBToA` likewise.
     ///   - idle: the tunnel ends when no byte was moved for so long.
+    ///   - brake: holds the bytes from `b` to `a` to a rate. The relay starts and stops it.
     package init(
         loop: EventLoop, pipes: PipePool, buffer: UnsafeMutableRawBufferPointer,
         a: consuming Descriptor, aReadable: consuming IOEvent = IOEvent(), b: consuming Descriptor,
         initialAToB: [UInt8] = [], initialBToA: [UInt8] = [], idle: Duration,
+        brake: FlowBrake? = nil,
         finished: @escaping (TunnelEnd) -> Void
     ) {
         self.loop = loop
         self.pipes = pipes
         unsafe self.buffer = unsafe buffer
         self.idle = idle
+        self.brake = brake
         self.finished = finished
         forward = TunnelFlow(from: a.rawValue, to: b.rawValue, initial: initialAToB)
         backward = TunnelFlow(from: b.rawValue, to: a.rawValue, initial: initialBToA)
@@ -61,6 +68,7 @@ package enum TunnelEnd: Equatable, Sendable {
 
     package func start() {
         keptAlive = self
+        brake?.start { [unowned self] in released() }
         loop.timers.schedule(self, after: idle)
         watch()
         // A failure here occurs again in the callback of the event that is added for the rest.
@@ -71,7 +79,11 @@ package enum TunnelEnd: Equatable, Sendable {
 
     package func cancel() { end(.cancelled) }
 
-    override package func timerFired() { end(.idle) }
+    override package func timerFired() {
+        // Nothing was moved because the rate did not allow it.
+        if brake?.isHolding == true { return loop.timers.schedule(self, after: idle) }
+        end(.idle)
+    }
 
     private func watch() {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -92,11 +104,12 @@ package enum TunnelEnd: Equatable, Sendable {
         guard finished != nil else { return }
         let step =
             switch event {
-            case .aReadable: unsafe forward.sourceReady(buffer, pipes)
+            case .aReadable: unsafe forward.sourceReady(buffer, pipes, room: .max)
             case .aWritable: backward.sinkReady()
-            case .bReadable: unsafe backward.sourceReady(buffer, pipes)
+            case .bReadable: readBackward()
             case .bWritable: forward.sinkReady()
             }
+        noteBackward()
         if case .failed(let code) = step { return end(.failed(errno: code)) }
         forward.finishIfDrained()
         backward.finishIfDrained()
@@ -105,10 +118,31 @@ package enum TunnelEnd: Equatable, Sendable {
         updateInterest()
     }
 
+    private func readBackward() -> TunnelFlow.Step {
+        guard let brake else { return unsafe backward.sourceReady(buffer, pipes, room: .max) }
+        let room = brake.room()
+        guard room > 0 else { return .going }
+        return unsafe backward.sourceReady(buffer, pipes, room: room)
+    }
+
+    /// Tells the brake what `a` has accepted since the last call.
+    private func noteBackward() {
+        guard let brake else { return }
+        brake.note(Int(backward.count - noted))
+        noted = backward.count
+    }
+
+    /// Time has passed, so `b` may be read again.
+    private func released() {
+        guard finished != nil else { return }
+        loop.timers.schedule(self, after: idle)
+        updateInterest()
+    }
+
     private func updateInterest() {
         set(&aReadable, forward.wantsSource)
         set(&bWritable, forward.isBlocked)
-        set(&bReadable, backward.wantsSource)
+        set(&bReadable, backward.wantsSource && brake?.isHolding != true)
         set(&aWritable, backward.isBlocked)
     }
 
@@ -120,6 +154,8 @@ package enum TunnelEnd: Equatable, Sendable {
         guard let finished else { return }
         self.finished = nil
         loop.timers.cancel(self)
+        noteBackward()
+        brake?.stop()
         aReadable.clear()
         aWritable.clear()
         bReadable.clear()

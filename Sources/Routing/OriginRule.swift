@@ -15,6 +15,8 @@ package final class OriginTerms: Sendable {
     package let total: Duration?
     /// How often a request is sent again after it failed for a reason that may pass.
     package let retriesMax: Int
+    /// How fast bytes may come, in bytes per second, for all requests for which the rule holds together. Nil: without a limit of its own.
+    package let bandwidth: UInt64?
     package let tls: TLSProfile
     /// In the order in which they are made.
     package let fields: [FieldChange]
@@ -23,13 +25,14 @@ package final class OriginTerms: Sendable {
 
     package init(
         connect: Duration, firstByte: Duration, idle: Duration, total: Duration?, retriesMax: Int,
-        tls: TLSProfile = .general, fields: [FieldChange] = [], rule: Int? = nil
+        bandwidth: UInt64? = nil, tls: TLSProfile = .general, fields: [FieldChange] = [], rule: Int? = nil
     ) {
         self.connect = connect
         self.firstByte = firstByte
         self.idle = idle
         self.total = total
         self.retriesMax = retriesMax
+        self.bandwidth = bandwidth
         self.tls = tls
         self.fields = fields
         self.rule = rule
@@ -42,6 +45,7 @@ extension OriginTerms: CustomStringConvertible {
         let whole = total.map { "whole \(seconds($0))" } ?? "no limit for the whole"
         return "connect \(seconds(connect)), first byte \(seconds(firstByte)), idle \(seconds(idle)), \(whole), "
             + (retriesMax == 1 ? "1 retry" : "\(retriesMax) retries")
+            + (bandwidth == nil ? "" : "; a limit of the rate")
             + (fields.isEmpty ? "" : "; " + fields.map(\.description).joined(separator: ", "))
     }
 }
@@ -68,6 +72,8 @@ package struct OriginRule: Equatable, Sendable {
     package var conditions: RuleConditions
     package var timeouts: Timeouts
     package var retriesMax: Int?
+    /// In bytes per second.
+    package var bandwidth: UInt64?
     package var tls: OriginTLS?
     package var fields: [FieldChange]
     /// The position in the list, from 1. `explain` names the rule by it.
@@ -77,11 +83,12 @@ package struct OriginRule: Equatable, Sendable {
 
     package init(
         _ conditions: RuleConditions, timeouts: Timeouts = Timeouts(), retriesMax: Int? = nil,
-        tls: OriginTLS? = nil, fields: [FieldChange] = [], number: Int, line: Int = 0
+        bandwidth: UInt64? = nil, tls: OriginTLS? = nil, fields: [FieldChange] = [], number: Int, line: Int = 0
     ) {
         self.conditions = conditions
         self.timeouts = timeouts
         self.retriesMax = retriesMax
+        self.bandwidth = bandwidth
         self.tls = tls
         self.fields = fields
         self.number = number
@@ -92,7 +99,8 @@ package struct OriginRule: Equatable, Sendable {
         OriginTerms(
             connect: timeouts.connect ?? general.connect, firstByte: timeouts.firstByte ?? general.firstByte,
             idle: timeouts.idle ?? general.idle, total: timeouts.total ?? general.total,
-            retriesMax: retriesMax ?? general.retriesMax, tls: profile ?? general.tls, fields: fields, rule: number)
+            retriesMax: retriesMax ?? general.retriesMax, bandwidth: bandwidth, tls: profile ?? general.tls,
+            fields: fields, rule: number)
     }
 }
 
@@ -113,4 +121,7 @@ package struct OriginTable: Sendable {
         let request = request()
         return rules.first { $0.conditions.holdForRequest(request, paths: .asSent) }?.terms ?? general
     }
+
+    /// - Parameter number: its position, from 1.
+    package func terms(ofRule number: Int) -> OriginTerms? { rules.first { $0.terms.rule == number }?.terms }
 }

@@ -20,6 +20,7 @@ package struct Configuration: Sendable, Equatable {
     package var timeouts = TimeoutSettings()
     package var retries = RetrySettings()
     package var circuit = CircuitSettings()
+    package var bandwidth = BandwidthPlan()
     package var tls = TLSSettings()
     package var dns = DNSSettings()
     package var limits = Limits()

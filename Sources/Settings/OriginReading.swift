@@ -5,7 +5,9 @@ import Rules
 extension SettingKind where Value == [OriginRule] {
     static var origins: SettingKind {
         let kind = elements(
-            "origins", allowed: "a list of match: { … } with timeouts: { … }, retries: N, tls: { … } or fields: { … }",
+            "origins",
+            allowed:
+                "a list of match: { … } with timeouts: { … }, retries: N, bandwidth: RATE, tls: { … } or fields: { … }",
             read: readOrigin)
         return SettingKind(
             allowed: kind.allowed,
@@ -34,6 +36,7 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
     let conditions = reader.value("match", .conditions(of: .origin)) ?? RuleConditions()
     let timeouts = reader.value("timeouts", .originTimeouts)
     let retries = reader.value("retries", .count(0...10))
+    let bandwidth = reader.value("bandwidth", .rate)
     let tls = reader.value("tls", .originTLS)
     if let tls { reader.requireNamedOrigins(of: conditions, for: tls, "tls") }
     let fields = reader.value("fields", .fieldChanges)
@@ -43,13 +46,15 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
             hint: "leave user and client out")
     }
     guard reader.finish("key", into: &problems) else { return nil }
-    guard timeouts != nil || retries != nil || tls != nil || fields != nil else {
+    guard timeouts != nil || retries != nil || bandwidth != nil || tls != nil || fields != nil else {
         problems.append(
-            SettingProblem(node, message: "the rule says nothing", hint: "add timeouts, retries, tls or fields"))
+            SettingProblem(
+                node, message: "the rule says nothing", hint: "add timeouts, retries, bandwidth, tls or fields"))
         return nil
     }
     return OriginRule(
-        conditions, timeouts: timeouts ?? OriginRule.Timeouts(), retriesMax: retries, tls: tls, fields: fields ?? [],
+        conditions, timeouts: timeouts ?? OriginRule.Timeouts(), retriesMax: retries, bandwidth: bandwidth, tls: tls,
+        fields: fields ?? [],
         number: number,
         line: node.line)
 }

@@ -60,3 +60,32 @@ func parseCount(_ text: String, in bounds: ClosedRange<Int>) -> Int? {
     guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text) else { return nil }
     return bounds.contains(number) ? number : nil
 }
+
+/// Parses `10MiB/s`, `500kB/s`, `100Mbit/s`, in bytes per second. A unit is needed. Case is ignored.
+/// Returns nil if the text is not a rate.
+package func parseRate(_ text: String) -> UInt64? {
+    let lower = text.lowercased()
+    guard lower.hasSuffix("/s") else { return nil }
+    let quantity = String(lower.dropLast(2))
+    guard let (number, unit) = splitQuantity(quantity), !unit.isEmpty else { return nil }
+    guard let bits = bitUnits[unit] else { return parseSize(quantity) }
+    let (count, overflow) = number.multipliedReportingOverflow(by: bits)
+    return overflow ? nil : count / 8
+}
+
+/// Renders the rate in its shortest exact spelling.
+package func renderRate(_ bytesPerSecond: UInt64) -> String {
+    let size = renderSize(bytesPerSecond)
+    let bytes = size.last?.isLetter == true ? size : size + "B"
+    let (bits, overflow) = bytesPerSecond.multipliedReportingOverflow(by: 8)
+    for (unit, factor) in [("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1000)] as [(String, UInt64)]
+    where !overflow && bits > 0 && bits % factor == 0 {
+        let text = "\(bits / factor)\(unit)"
+        return (text.count < bytes.count + 2 ? text : bytes) + "/s"
+    }
+    return bytes + "/s"
+}
+
+private let bitUnits: [String: UInt64] = [
+    "bit": 1, "kbit": 1000, "mbit": 1_000_000, "gbit": 1_000_000_000,
+]

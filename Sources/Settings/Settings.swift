@@ -1,6 +1,7 @@
 import Access
 import Interception
 import Message
+import Routing
 import Rules
 
 /// Every setting of Larder, in the order of the sample file and the manual.
@@ -16,7 +17,9 @@ enum Settings {
         let settings: [any SettingDeclaration]
     }
 
-    static let sections = [general, admin, cache, access, intercept, log, timeouts, retries, circuit, tls, dns, limits]
+    static let sections = [
+        general, admin, cache, access, intercept, log, timeouts, retries, circuit, bandwidth, tls, dns, limits,
+    ]
     static let all = sections.flatMap(\.settings)
 
     private static let general = Section(
@@ -47,7 +50,7 @@ enum Settings {
                 ], defaultMeaning: "direct"),
             Setting(
                 "origins", \.origins, .origins, reload: .live,
-                "Time limits, retries, TLS and changes of request fields for some origins. The first rule that matches a request counts. What it leaves out is as in timeouts, retries and tls.",
+                "Time limits, retries, bandwidth, TLS and changes of request fields for some origins. The first rule that matches a request counts. What it leaves out is as in timeouts, retries, bandwidth and tls.",
                 example: [
                     "origins:",
                     "  - { match: { host: models.example, path: /generate/* }, timeouts: { first_byte: 10m }, retries: 0 }",
@@ -321,6 +324,27 @@ enum Settings {
             Setting(
                 "circuit.pause_max", \.circuit.pauseMax, .duration(.milliseconds(100) ... .hours(1)), reload: .live,
                 "The longest such time."),
+        ])
+
+    private static let bandwidth = Section(
+        key: "bandwidth",
+        meaning:
+            "How fast bytes come from origins and through tunnels. Of several limits all hold. What is stored is served without a limit.",
+        settings: [
+            Setting(
+                "bandwidth.total", \.bandwidth.total, SettingKind<UInt64>.rate.orLeftOut, reload: .live,
+                "For all clients together.", example: ["total: 800Mbit/s"], defaultMeaning: "no limit"),
+            Setting(
+                "bandwidth.client", \.bandwidth.client, SettingKind<UInt64>.rate.orLeftOut, reload: .live,
+                "For each client address.", example: ["client: 20MiB/s"], defaultMeaning: "no limit"),
+            Setting(
+                "bandwidth.classes", \.bandwidth.classes, .bandwidthClasses, reload: .live,
+                "For the requests of a class together. A request belongs to the first class that matches. A rule of origins can have a limit, too.",
+                example: [
+                    "classes:",
+                    "  - { name: nightly, match: { client: 10.2.0.0/16 }, rate: 5MiB/s }",
+                    "  - { name: models, match: { host: \"*.models.example\" }, rate: 100Mbit/s }",
+                ], defaultMeaning: "none"),
         ])
 
     private static let tls = Section(

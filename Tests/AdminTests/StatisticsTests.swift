@@ -148,6 +148,15 @@ struct StatisticsJSONTests {
         #expect(list?[0]["since"] == .string("2026-01-01T00:00:00Z") && list?[0]["retry_after"] == .integer(7))
     }
 
+    @Test func `limits of the rate are listed`() throws {
+        var statistics = Statistics()
+        statistics.bandwidthLimits = [.init(limit: "class nightly", rate: 1000, average: 990, flows: 3)]
+        let list = try JSONValue(parsing: statistics.json())["bandwidth_limits"]?.elements
+        #expect(list?.count == 1 && list?[0]["limit"] == .string("class nightly"))
+        #expect(list?[0]["rate"] == .integer(1000) && list?[0]["average"] == .integer(990))
+        #expect(list?[0]["flows"] == .integer(3))
+    }
+
     @Test func `each recipe has its line, in all three forms`() throws {
         var statistics = Statistics()
         var counts = EcosystemCounts()

@@ -116,7 +116,7 @@ import Testing
         ("origins: {}", "1: origins: found a mapping, expected a list of origins"),
         (
             "origins: [ { match: { host: a.example } } ]",
-            "1: origins[1]: the rule says nothing; add timeouts, retries, tls or fields"
+            "1: origins[1]: the rule says nothing; add timeouts, retries, bandwidth, tls or fields"
         ),
         (
             "origins: [ { timeouts: { total: 1s }, retires: 1 } ]",
@@ -175,5 +175,80 @@ import Testing
     ]
     @Test(arguments: mistakes) func `a mistake is named`(text: String, error: String) throws {
         #expect(try load(text).errors.map(\.description) == ["larder.yaml:\(error)"])
+    }
+}
+
+@Suite("bandwidth") struct BandwidthSettingsTests {
+    @Test func `limits have their rates`() throws {
+        let configuration = try loaded(
+            """
+            bandwidth:
+              total: 800Mbit/s
+              client: 20 MiB/s
+              classes:
+                - { name: nightly, match: { client: 10.2.0.0/16, path: /a/* }, rate: 5MB/s }
+                - { name: rest, rate: 1KiB/s }
+            origins:
+              - { match: { host: a.example }, bandwidth: 64kbit/s }
+            """)
+        let plan = configuration.bandwidth
+        #expect(plan.total == 100_000_000 && plan.client == 20 << 20)
+        #expect(plan.classes.map(\.name) == ["nightly", "rest"] && plan.classes.map(\.rate) == [5_000_000, 1024])
+        #expect(plan.classes[0].conditions.description == "path /a/*; client 10.2.0.0/16")
+        #expect(configuration.origins[0].bandwidth == 8000)
+        #expect(try loaded("workers: 1").bandwidth.isUnlimited)
+    }
+
+    @Test(
+        arguments: [
+            ("1KiB/s", 1024), ("10MiB/s", 10 << 20), ("100Mbit/s", 12_500_000), ("64kbit/s", 8000),
+            ("1Gbit/s", 125_000_000),
+            ("1500B/s", 1500),
+        ] as [(String, UInt64)])
+    func `a rate has one spelling that is read and written`(text: String, rate: UInt64) {
+        #expect(parseRate(text) == rate && parseRate(text.lowercased()) == rate)
+        #expect(parseRate(renderRate(rate)) == rate)
+    }
+
+    @Test(
+        arguments: [
+            (12_500_000, "100Mbit/s"), (10 << 20, "10MiB/s"), (1500, "12kbit/s"), (1501, "1501B/s"), (8000, "64kbit/s"),
+        ] as [(UInt64, String)])
+    func `a rate is written in its shortest spelling`(rate: UInt64, text: String) { #expect(renderRate(rate) == text) }
+
+    @Test(arguments: [
+        (
+            "bandwidth: { total: 10 }",
+            "1: bandwidth.total: found \"10\", expected a rate from 1KiB/s to 1TiB/s, such as 10MiB/s or 100Mbit/s; a rate needs a unit: 10KiB/s, 10kbit/s"
+        ),
+        (
+            "bandwidth: { client: 10MiB }",
+            "1: bandwidth.client: found \"10MiB\", expected a rate from 1KiB/s to 1TiB/s, such as 10MiB/s or 100Mbit/s; did you mean 10MiB/s?"
+        ),
+        (
+            "bandwidth: { client: 1000B/s }",
+            "1: bandwidth.client: found \"1000B/s\", expected a rate from 1KiB/s to 1TiB/s, such as 10MiB/s or 100Mbit/s"
+        ),
+        (
+            "bandwidth: { classes: [ { name: a } ] }", "1: bandwidth.classes[1]: rate is missing"
+        ),
+        (
+            "bandwidth: { classes: [ { rate: 1MiB/s } ] }", "1: bandwidth.classes[1]: name is missing"
+        ),
+        (
+            "bandwidth:\n  classes:\n    - { name: a, rate: 1MiB/s }\n    - { name: a, rate: 2MiB/s }",
+            "4: bandwidth.classes[2].name: the name a is used twice"
+        ),
+        (
+            "bandwidth: { classes: [ { name: a, rate: 1MiB/s, match: { type: text/html } } ] }",
+            "1: bandwidth.classes[1].match.type: a class of bandwidth has no type: it holds before there is a response; use path"
+        ),
+        (
+            "bandwidth: { classes: [ { name: a, rate: 1MiB/s, match: { address: 10.0.0.1 } } ] }",
+            "1: bandwidth.classes[1].match.address: a class of bandwidth has no address: it holds before the host is resolved; use host"
+        ),
+    ])
+    func `mistakes are named`(text: String, message: String) throws {
+        #expect(try load(text).errors.map { "\($0)" } == ["larder.yaml:" + message])
     }
 }

@@ -40,7 +40,7 @@ struct RenderingTests {
             "authentication",
             "basic",
             "realm", "users", "remember", "rules", "recipes", "routes", "origins", "credentials",
-            "default", "ca_file",
+            "default", "ca_file", "bandwidth", "total", "client", "classes",
         ]
         let uncommented = lines.map { line -> String in
             let indent = line.prefix { $0 == " " }
@@ -54,6 +54,8 @@ struct RenderingTests {
         #expect(configuration.recipes.map(\.name) == ["npm", "debian"])
         #expect(
             configuration.routes.count == 2 && configuration.credentials.count == 2 && configuration.origins.count == 4)
+        #expect(configuration.bandwidth.total != nil && configuration.bandwidth.client != nil)
+        #expect(configuration.bandwidth.classes.map(\.name) == ["nightly", "models"])
         #expect(configuration.cache.writtenObjectSizeMax == 32 << 20)
         #expect(
             configuration.cache.zones.map(\.name) == ["packages", "layers"] && configuration.cache.rules.count == 3)

@@ -27,6 +27,8 @@ extension Statistics {
             json.array { for proxy in nextProxies { proxy.write(to: &$0) } }
             json.key("unverified_origins")
             json.array { for origin in unverifiedOrigins { origin.write(to: &$0) } }
+            json.key("bandwidth_limits")
+            json.array { for limit in bandwidthLimits { limit.write(to: &$0) } }
             json.key("origins_down")
             json.array { for origin in originsDown { origin.write(to: &$0) } }
         }
@@ -40,6 +42,17 @@ extension Statistics.UnverifiedOrigin {
             $0.member("host", host)
             $0.member("rule", UInt64(rule))
             $0.member("pinned", isPinned)
+        }
+    }
+}
+
+extension Statistics.BandwidthLimit {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("limit", limit)
+            $0.member("rate", rate)
+            $0.member("average", average)
+            $0.member("flows", UInt64(flows))
         }
     }
 }

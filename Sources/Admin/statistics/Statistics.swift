@@ -26,6 +26,9 @@ package struct Statistics: Sendable, Equatable {
 
     /// The hosts for which a rule of `origins` says `verify: no`, in their order there.
     package var unverifiedOrigins: [UnverifiedOrigin] = []
+    /// The limits of the rate that are used, the one with most bytes at the front.
+    package var bandwidthLimits: [BandwidthLimit] = []
+
     /// The origins that are not tried because they do not accept connections, the one that failed first at the front.
     package var originsDown: [OriginDown] = []
 
@@ -112,6 +115,24 @@ extension Statistics {
             self.host = host
             self.rule = rule
             self.isPinned = isPinned
+        }
+    }
+
+    package struct BandwidthLimit: Sendable, Equatable {
+        /// `total`, `client 192.0.2.1`, `class nightly`, `origins[2]`.
+        package var limit: String
+        /// In bytes per second.
+        package var rate: UInt64
+        /// In bytes per second, over the last five seconds.
+        package var average: UInt64
+        /// Fetches and tunnels under way.
+        package var flows: Int
+
+        package init(limit: String, rate: UInt64, average: UInt64, flows: Int) {
+            self.limit = limit
+            self.rate = rate
+            self.average = average
+            self.flows = flows
         }
     }
 

@@ -71,6 +71,18 @@ package func renderStatisticsManual() -> String {
             ])
     text +=
         heading(
+            3, "Limits of the rate",
+            "each of `bandwidth_limits`: the limits in use, the one with most bytes at the front")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`limit`", "`total`, `client ADDRESS`, `class NAME`, or `origins[N]` for a rule."],
+                ["`rate`", "What is allowed, in bytes per second."],
+                ["`average`", "What came, in bytes per second, over the last five seconds."],
+                ["`flows`", "Responses and tunnels under way."],
+            ])
+    text +=
+        heading(
             3, "Origins that do not accept connections",
             "each of `origins_down`, the one that failed first at the front")
         + table(

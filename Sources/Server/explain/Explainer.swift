@@ -5,6 +5,7 @@ import Forwarding
 import Glibc
 import Message
 import Routing
+import Settings
 import Storage
 import Transaction
 
@@ -245,6 +246,10 @@ struct Explainer {
             if request.origin.scheme == .https, let tls = snapshot.configuration.origins[rule - 1].tls {
                 note("origin", "tls", "origins[\(rule)]: \(tls)")
             }
+        }
+        let shares = snapshot.bandwidth.shares(for: request.access, terms)
+        if !shares.isEmpty {
+            note("origin", "bandwidth", shares.map { "\($0.bound) \(renderRate($0.rate))" }.joined(separator: ", "))
         }
         if case .direct = plan.current,
             let outage = proxy.shared.outage(

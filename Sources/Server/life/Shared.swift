@@ -40,6 +40,8 @@ package final class Shared: Sendable {
     package let nextProxies = Locked(NextProxyHealth())
     /// Which origins have not accepted connections lately.
     package let originHealth = Locked(OriginHealth())
+    /// How the limits of `bandwidth` are used.
+    package let bandwidth = Locked(BandwidthLedger())
     /// Which origins refuse the credentials of Larder.
     package let credentialLedger = Locked(CredentialLedger())
     /// Which clients have proven their access to signed addresses.

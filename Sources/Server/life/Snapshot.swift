@@ -24,6 +24,7 @@ package final class Snapshot: Sendable {
     package let limits: Limits
     package let routes: RouteTable
     package let origins: OriginTable
+    package let bandwidth: BandwidthPlan
     /// When requests to an origin fail without trying. Nil: never.
     package let originCircuit: Circuit.Terms?
     package let credentials: CredentialTable
@@ -74,6 +75,7 @@ package final class Snapshot: Sendable {
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
         routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes)
+        bandwidth = configuration.bandwidth
         originCircuit = configuration.circuit.terms
         tls = try TLSContexts(configuration.tls, originTLS, after: earlier?.tls)
         let timeouts = configuration.timeouts

@@ -169,7 +169,7 @@ extension Fetch {
                 }
                 // The read may have returned the stream to its pool.
                 guard case .lent(let held) = link, held.mustBeDrained else { return }
-            } while !isPaused
+            } while !isPaused && brake?.isHolding != true
         }
     }
 
@@ -178,8 +178,11 @@ extension Fetch {
     /// The head is parsed where it was read, in the worker's read buffer. Nothing that runs while it is parsed reads from a socket of this
     /// worker, until the final head and what follows it have been used or copied.
     private func readHead(_ stream: OriginStream) -> Bool {
-        switch unsafe stream.read(into: worker.readBuffer) {
+        let room = unsafe roomToRead(stream, worker.readBuffer)
+        guard unsafe !room.isEmpty else { return false }
+        switch unsafe stream.read(into: room) {
         case .bytes(let count):
+            brake?.note(count)
             worker.counters.add(.bytesFromOrigins, count)
             precondition(count <= Worker.readBufferBytes, "more bytes were read than there is room for")
             let received = unsafe UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count])
@@ -349,8 +352,11 @@ extension Fetch {
 
     /// Returns the number of bytes read. Returns nil if there were none; the end of the connection has been reported by then.
     private func readPiece(_ stream: OriginStream, into room: UnsafeMutableRawBufferPointer) -> Int? {
+        let room = unsafe roomToRead(stream, room)
+        guard unsafe !room.isEmpty else { return nil }
         switch unsafe stream.read(into: room) {
         case .bytes(let count):
+            brake?.note(count)
             precondition(count <= room.count, "more bytes were read than there is room for")
             worker.counters.add(.bytesFromOrigins, count)
             wait(terms.idle)
@@ -366,6 +372,24 @@ extension Fetch {
             feed(.brokeOff)
             return nil
         }
+    }
+
+    /// As much of `buffer` as the rate allows to fill now. If that is nothing, the stream is not read until the brake calls `released`.
+    private func roomToRead(
+        _ stream: OriginStream, _ buffer: UnsafeMutableRawBufferPointer
+    ) -> UnsafeMutableRawBufferPointer {
+        guard let brake else { return unsafe buffer }
+        let room = brake.room()
+        if room == 0 { stream.pause() }
+        return unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(room))
+    }
+
+    /// The rate allows to go on.
+    func released() {
+        guard case .lent(let stream) = link, !isPaused else { return }
+        wait(isIn(.asked) ? terms.firstByte : terms.idle)
+        stream.resume()
+        if stream.mustBeDrained { readable() }
     }
 
     /// Room in the sink that the next read may fill directly, no longer than the content that is certain to follow. Returns nil if
@@ -535,6 +559,7 @@ extension Fetch {
     func resume() {
         guard isPaused, isIn(.receiving), case .lent(let stream) = link else { return }
         isPaused = false
+        guard brake?.isHolding != true else { return }
         stream.resume()
         if stream.mustBeDrained { readable() }
     }

@@ -95,6 +95,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     }
     @exclusivity(unchecked) private var uncheckedOutgoingBody = OutgoingBody(.none)
     var isPaused = false
+    /// Holds the response to the rates of `bandwidth`. Nil: without limit.
+    let brake: FlowBrake?
     /// What the request proves with a credential of Larder's own. Nil if it has none, and while nothing has been decided.
     var credentialUse: CredentialUse?
     /// The body of the request waits until the origin has shown that it accepts the credentials (RFC 9110 §10.1.1).
@@ -134,6 +136,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         invalidationsBefore = request.tier.invalidations
         startedAt = worker.loop.now
         terms = snapshot.origins.terms(for: request.access)
+        brake = worker.brake(for: request, terms, snapshot)
         lastMoment = terms.total.map { worker.loop.now.advanced(by: $0) }
         let listening: Retrieval.Client = client == nil ? .none : isAnswered ? .answered : .waiting
         let asked = request.forRetrieval(snapshot, terms)
@@ -158,6 +161,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
 
     func begin() {
         precondition(id != nil, "a fetch is enrolled before it begins")
+        brake?.start { [unowned self] in released() }
         worker.retryBudget.noteRequest(percent: snapshot.configuration.retries.budgetPercent)
         turn { feed(.start) }
     }
@@ -264,6 +268,10 @@ final class Fetch: TimedObject, OriginStreamOwner {
             worker.counters.add(.timeouts)
             return turn { feed(.outOfTime) }
         }
+        if brake?.isHolding == true, isIn(.asked) || isIn(.receiving) {
+            // Nothing was read because the rate did not allow it.
+            return wait(isIn(.asked) ? terms.firstByte : terms.idle)
+        }
         if isPaused, isIn(.receiving) {
             // The origin is paused because readers are behind, so the time limit does not apply to it.
             return wait(terms.idle)
@@ -289,6 +297,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         precondition(isIn(.finished), "the machine decides when a retrieval ends")
         precondition(hasNoLink, "a stream that nobody ends would be lent for ever")
         worker.loop.timers.cancel(self)
+        brake?.stop()
         if credentialUse != nil { settleCredentials() }
         if let id { _ = worker.fetches.remove(id) }
         id = nil

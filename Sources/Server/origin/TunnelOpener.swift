@@ -27,6 +27,8 @@ enum TunnelOpener {
         greeting: [UInt8], early: [UInt8], place: Occupancy.Place?, request: OwnedRequest
     ) {
         let idle = worker.snapshot.configuration.timeouts.tunnelIdle
+        let terms = worker.snapshot.origins.terms(for: request.access)
+        let brake = worker.brake(for: request, terms, worker.snapshot)
         let toOrigin = client.unread
         let toClient = greeting + early
         var identifier: ObjectIdentifier?
@@ -48,14 +50,14 @@ enum TunnelOpener {
         if client.transport.isSecured || origin.isSecured {
             relay = TransportRelay(
                 worker: worker, client: client.release(), origin: origin, toOrigin: toOrigin, toClient: toClient,
-                idle: idle, finished: ended)
+                idle: idle, brake: brake, finished: ended)
         } else {
             guard let a = client.release().surrender(), let b = origin.surrender() else {
                 preconditionFailure("neither connection has TLS")
             }
             relay = unsafe TunnelRelay(
                 loop: worker.loop, pipes: worker.pipes, buffer: worker.readBuffer, a: a, b: b, initialAToB: toOrigin,
-                initialBToA: toClient, idle: idle
+                initialBToA: toClient, idle: idle, brake: brake
             ) { _ in ended() }
         }
         identifier = ObjectIdentifier(relay)

@@ -44,6 +44,8 @@ final class TransportRelay: TimedObject, Relay {
 
     private let worker: Worker
     private let idle: Duration
+    /// Holds what the origin sends to a rate. Nil: without limit.
+    private let brake: FlowBrake?
     private var client: Side
     private var origin: Side
     private var finished: (() -> Void)?
@@ -54,12 +56,14 @@ final class TransportRelay: TimedObject, Relay {
     /// - Parameters:
     ///   - toOrigin: bytes that were read from the client before. They are sent first. `toClient` likewise.
     ///   - idle: the relay ends if no byte was moved for so long.
+    ///   - brake: holds the bytes from the origin to a rate. The relay starts and stops it.
     init(
         worker: Worker, client: consuming Transport, origin: consuming Transport, toOrigin: [UInt8], toClient: [UInt8],
-        idle: Duration, finished: @escaping () -> Void
+        idle: Duration, brake: FlowBrake?, finished: @escaping () -> Void
     ) {
         self.worker = worker
         self.idle = idle
+        self.brake = brake
         self.finished = finished
         self.client = Side(client, output: toClient)
         self.origin = Side(origin, output: toOrigin)
@@ -70,6 +74,7 @@ final class TransportRelay: TimedObject, Relay {
 
     func start() {
         keptAlive = self
+        brake?.start { [unowned self] in turn() }
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe client.assignEvents(on: worker.loop, context)
         unsafe origin.assignEvents(on: worker.loop, context)
@@ -78,7 +83,11 @@ final class TransportRelay: TimedObject, Relay {
 
     func cancel() { end() }
 
-    override func timerFired() { end() }
+    override func timerFired() {
+        // Nothing was moved because the rate did not allow it.
+        if brake?.isHolding == true { return worker.loop.timers.schedule(self, after: idle) }
+        end()
+    }
 
     /// Moves what can be moved, in both directions.
     fileprivate func turn() {
@@ -86,8 +95,8 @@ final class TransportRelay: TimedObject, Relay {
         worker.loop.timers.schedule(self, after: idle)
         var goesOn = false
         for _ in 0..<TransportRelay.movesPerTurnMax {
-            let forward = TransportRelay.move(from: &client, to: &origin, worker)
-            let backward = TransportRelay.move(from: &origin, to: &client, worker)
+            let forward = TransportRelay.move(from: &client, to: &origin, worker, nil)
+            let backward = TransportRelay.move(from: &origin, to: &client, worker, brake)
             if case .failed = forward { return end() }
             if case .failed = backward { return end() }
             switch (forward, backward) {
@@ -97,14 +106,16 @@ final class TransportRelay: TimedObject, Relay {
             guard goesOn else { break }
         }
         if client.hasOutputEnded && origin.hasOutputEnded { return end() }
-        TransportRelay.updateEvents(&client, other: origin)
-        TransportRelay.updateEvents(&origin, other: client)
+        TransportRelay.updateEvents(&client, other: origin, isHeld: false)
+        TransportRelay.updateEvents(&origin, other: client, isHeld: brake?.isHolding == true)
         // TLS may hold bytes that no event announces.
         if goesOn { worker.loop.afterTurn { [self] in turn() } }
     }
 
     /// Writes what waits for `sink`, then reads `source` once.
-    private static func move(from source: inout Side, to sink: inout Side, _ worker: Worker) -> Move {
+    private static func move(
+        from source: inout Side, to sink: inout Side, _ worker: Worker, _ brake: FlowBrake?
+    ) -> Move {
         switch write(&sink) {
         case .bytes: break
         case .wouldBlock: return .rests
@@ -115,8 +126,12 @@ final class TransportRelay: TimedObject, Relay {
             sink.hasOutputEnded = true
             return .rests
         }
-        switch unsafe source.transport.read(into: worker.readBuffer) {
+        let room = brake?.room() ?? .max
+        guard room > 0 else { return .rests }
+        let buffer = unsafe UnsafeMutableRawBufferPointer(rebasing: worker.readBuffer.prefix(room))
+        switch unsafe source.transport.read(into: buffer) {
         case .bytes(let count):
+            brake?.note(count)
             unsafe sink.output.append(UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count]))
             return .goesOn
         case .wouldBlock: return .rests
@@ -139,8 +154,8 @@ final class TransportRelay: TimedObject, Relay {
         }
     }
 
-    private static func updateEvents(_ side: inout Side, other: borrowing Side) {
-        let reads = !side.hasInputEnded && !other.isBlocked
+    private static func updateEvents(_ side: inout Side, other: borrowing Side, isHeld: Bool) {
+        let reads = !side.hasInputEnded && !other.isBlocked && !isHeld
         let writes = side.isBlocked
         if side.transport.awaits(.read, toRead: reads, toWrite: writes) {
             side.readEvent.add()
@@ -158,6 +173,7 @@ final class TransportRelay: TimedObject, Relay {
         guard let finished else { return }
         self.finished = nil
         worker.loop.timers.cancel(self)
+        brake?.stop()
         client.readEvent.clear()
         client.writeEvent.clear()
         origin.readEvent.clear()

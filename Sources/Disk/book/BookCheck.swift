@@ -84,7 +84,7 @@ package struct BookCheck: Sendable, Equatable {
 }
 
 /// Both meta pages, in the order of their age.
-private struct BookRoots: Equatable {
+struct BookRoots: Equatable {
     let newer, older: BookRoot
 
     init(_ pages: BookPages) throws(BookError) {

@@ -5,6 +5,7 @@ import Glibc
 @safe final class BookPages {
     let path: String
     private let descriptor: Descriptor
+    /// When it was opened.
     let fileBytes: UInt64
 
     /// Returns nil if the file does not exist or is empty.
@@ -35,7 +36,8 @@ import Glibc
 
     /// Fills the buffer from the file.
     func read(_ room: UnsafeMutableRawBufferPointer, at offset: UInt64, page: UInt64) throws(BookError) {
-        guard offset <= fileBytes, UInt64(room.count) <= fileBytes - offset else {
+        // The file may have grown since it was opened: a commit puts new pages behind all others, and then names them in a meta page.
+        guard offset <= UInt64(Int64.max) - UInt64(room.count) else {
             throw .damaged(BookDefect("it is beyond the end of the file", page: page))
         }
         var filled = 0

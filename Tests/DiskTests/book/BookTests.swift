@@ -379,6 +379,18 @@ struct BookTests {
         } while !isDone.load(ordering: .acquiring)
     }
 
+    @Test func `the check reads pages that were added after it opened the file`() throws {
+        let place = BookPlace()
+        let book = try place.open()
+        try book.commit([.forgetSegment(0)])
+        let pages = try #require(try BookPages(place.path))
+        try book.commit((0..<5000).map { .put(.sample($0, "http://example.org/\($0)")) })
+        let root = try BookRoots(pages).newer
+        #expect(root.lastPage * UInt64(root.pageBytes) > pages.fileBytes)
+        let walk = try BookWalk(pages, root)
+        for tree in try walk.databases().values { try walk.walk(tree) }
+    }
+
     @Test func `after an error of the medium the book is opened again and continues`() throws {
         let place = BookPlace()
         let book = try place.open()

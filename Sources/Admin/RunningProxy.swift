@@ -79,7 +79,7 @@ package final class RunningProxy: AdministeredProxy {
         }
         let time = MonotonicTime.read().sinceStart
         if let terms = proxy.snapshot.originCircuit {
-            let down = proxy.shared.originHealth.withLock { $0.down(now: time, terms) }
+            let down = proxy.shared.originHealth.snapshot.down(now: time, terms)
             result.originsDown = down.prefix(RunningProxy.refusalsShownMax).map { endpoint, entry in
                 let outage = Outage(since: entry.since, pauseLeft: entry.pauseLeft)
                 return Statistics.OriginDown(
@@ -93,7 +93,7 @@ package final class RunningProxy: AdministeredProxy {
                     limit: "\(usage.bound)", rate: $0, average: usage.average, flows: usage.flows)
             }
         }.sorted { ($1.average, $0.limit) < ($0.average, $1.limit) }.prefix(RunningProxy.refusalsShownMax).map { $0 }
-        let health = proxy.shared.nextProxies.withLock { $0 }
+        let health = proxy.shared.nextProxies.snapshot
         result.nextProxies = proxy.snapshot.routes.nextProxies.map { nextProxy in
             let entry = health.entry(of: nextProxy, now: time, .nextProxy)
             return Statistics.NextProxy(

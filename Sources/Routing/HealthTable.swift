@@ -25,6 +25,9 @@ package struct HealthTable<Subject: Hashable & Sendable, Failure: Equatable & Se
         self.countMax = countMax
     }
 
+    /// How many subjects have failed, without a success since.
+    package var count: Int { records.count }
+
     /// Whether a request should go elsewhere, or fail at once. False for all that never failed, which costs nothing. If it is false for
     /// one that failed, this request tries it for all others.
     package mutating func isDown(_ subject: Subject, now: Duration, _ terms: Circuit.Terms) -> Bool {
@@ -73,8 +76,3 @@ package struct HealthTable<Subject: Hashable & Sendable, Failure: Equatable & Se
         records.remove(at: index)
     }
 }
-
-/// Which next proxies have failed lately.
-package typealias NextProxyHealth = HealthTable<NextProxy, NextProxyFailure>
-/// Which origins have not accepted connections lately. Only what is dialled directly has an entry.
-package typealias OriginHealth = HealthTable<Endpoint, ConnectFailure>

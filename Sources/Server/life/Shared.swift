@@ -37,9 +37,9 @@ package final class Shared: Sendable {
     /// The keys of responses that did not have their digests, for a minute: the next request goes past the caches on the way.
     let mismatches = Locked(ExpiringTable<StorageKey, Void>(lifetime: .seconds(60), countMax: 1024))
     /// Which next proxies have failed lately.
-    package let nextProxies = Locked(NextProxyHealth())
+    package let nextProxies = SharedHealth<NextProxy, NextProxyFailure>()
     /// Which origins have not accepted connections lately.
-    package let originHealth = Locked(OriginHealth())
+    package let originHealth = SharedHealth<Endpoint, ConnectFailure>()
     /// How the limits of `bandwidth` are used.
     package let bandwidth = Locked(BandwidthLedger())
     /// Which origins refuse the credentials of Larder.

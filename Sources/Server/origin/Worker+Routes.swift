@@ -20,17 +20,15 @@ extension Worker {
         let plan = snapshot.routes(for: request)
         guard plan.hasChoice else { return plan }
         let now = loop.now.sinceStart
-        return shared.nextProxies.withLock { health in
-            plan.deferring { route in
-                guard case .proxy(let proxy) = route else { return false }
-                return health.isDown(proxy, now: now, .nextProxy)
-            }
+        return plan.deferring { route in
+            guard case .proxy(let proxy) = route else { return false }
+            return shared.nextProxies.isDown(proxy, now: now, .nextProxy)
         }
     }
 
     /// A next proxy did what it was asked.
     func noteSuccess(of proxy: NextProxy) {
-        guard shared.nextProxies.withLock({ $0.succeeded(proxy, .nextProxy) }) else { return }
+        guard shared.nextProxies.succeeded(proxy, .nextProxy) else { return }
         Diagnostics.info("the next proxy \(proxy) works again")
     }
 
@@ -38,8 +36,7 @@ extension Worker {
     func noteFailure(of proxy: NextProxy, _ failure: NextProxyFailure) {
         counters.add(.nextProxyFailures)
         let (now, wallTime) = (loop.now.sinceStart, wallTime)
-        guard shared.nextProxies.withLock({ $0.failed(proxy, failure, now: now, wallTime: wallTime, .nextProxy) })
-        else { return }
+        guard shared.nextProxies.failed(proxy, failure, now: now, wallTime: wallTime, .nextProxy) else { return }
         Diagnostics.warning("the next proxy \(proxy) does not work: \(failure)")
     }
 
@@ -49,12 +46,12 @@ extension Worker {
     func isUnavailable(_ goal: OpeningGoal, _ snapshot: Snapshot) -> Bool {
         guard case .direct = goal.route, let terms = snapshot.originCircuit else { return false }
         let now = loop.now.sinceStart
-        return shared.originHealth.withLock { $0.isDown(goal.destination, now: now, terms) }
+        return shared.originHealth.isDown(goal.destination, now: now, terms)
     }
 
     func noteSuccess(of goal: OpeningGoal, _ snapshot: Snapshot) {
         guard case .direct = goal.route, let terms = snapshot.originCircuit,
-            shared.originHealth.withLock({ $0.succeeded(goal.destination, terms) })
+            shared.originHealth.succeeded(goal.destination, terms)
         else { return }
         Diagnostics.info("\(goal.destination) accepts connections again")
     }
@@ -63,10 +60,7 @@ extension Worker {
     func noteFailure(of goal: OpeningGoal, _ failure: ConnectFailure, _ snapshot: Snapshot) {
         guard case .direct = goal.route, failure == .timedOut, let terms = snapshot.originCircuit else { return }
         let (now, wallTime) = (loop.now.sinceStart, wallTime)
-        let isNews = shared.originHealth.withLock {
-            $0.failed(goal.destination, failure, now: now, wallTime: wallTime, terms)
-        }
-        guard isNews else { return }
+        guard shared.originHealth.failed(goal.destination, failure, now: now, wallTime: wallTime, terms) else { return }
         Diagnostics.warning(
             "\(goal.destination) does not accept connections in time: requests to it fail at once for a while")
     }
@@ -80,7 +74,7 @@ extension Worker {
 extension Shared {
     func outage(of origin: Origin, now: Duration, _ snapshot: Snapshot) -> Outage? {
         guard let terms = snapshot.originCircuit,
-            let entry = originHealth.withLock({ $0.entry(of: origin.endpoint, now: now, terms) }), entry.isDown
+            let entry = originHealth.snapshot.entry(of: origin.endpoint, now: now, terms), entry.isDown
         else { return nil }
         return Outage(since: entry.since, pauseLeft: entry.pauseLeft)
     }

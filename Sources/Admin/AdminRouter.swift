@@ -23,10 +23,11 @@ package struct AdminRouter: Sendable {
         case clearSession = "/session/clear"
         case stats = "/stats"
         case transfers = "/transfers"
+        case cancelTransfer = "/transfers/cancel"
 
         var methods: [String] {
             switch self {
-            case .explain, .purge, .clearSession: ["POST"]
+            case .explain, .purge, .clearSession, .cancelTransfer: ["POST"]
             case .dashboard, .health, .metrics, .objects, .stats, .transfers: ["GET", "HEAD"]
             }
         }
@@ -41,7 +42,8 @@ package struct AdminRouter: Sendable {
             case .purge: "remove stored responses, or mark them stale"
             case .clearSession: "forget what is known about log-ins at origins"
             case .stats: "all numbers, as JSON"
-            case .transfers: "the downloads under way, as JSON"
+            case .transfers: "the fetches and tunnels under way, as JSON"
+            case .cancelTransfer: "end a fetch or a tunnel"
             }
         }
     }
@@ -71,7 +73,8 @@ package struct AdminRouter: Sendable {
         case .purge: return purge(request)
         case .clearSession: return clearSession(request)
         case .stats: return .json(proxy.statistics().json())
-        case .transfers: return .json(TransferDescription.json(proxy.transfers()))
+        case .transfers: return .json(TransferReport.json(proxy.transfers()))
+        case .cancelTransfer: return cancelTransfer(request)
         }
     }
 
@@ -102,6 +105,19 @@ package struct AdminRouter: Sendable {
         }
         var writer = JSONWriter()
         writer.object { $0.member("credentials", count) }
+        return .json(writer.bytes)
+    }
+
+    /// The body is the `id` of a transfer.
+    private func cancelTransfer(_ request: AdminRequest) -> AdminResponse {
+        if let refusal = authority.refusalOfChange(request) { return refusal }
+        let text = String(decoding: request.body, as: UTF8.self)
+        guard let id = TransferID(text) else {
+            return .problem(400, "the body is the id of a transfer, such as f0-12-3; /transfers has them")
+        }
+        guard proxy.cancelTransfer(id) else { return .problem(404, "the transfer \(id) is over") }
+        var writer = JSONWriter()
+        writer.object { $0.member("cancelled", "\(id)") }
         return .json(writer.bytes)
     }
 
@@ -140,7 +156,7 @@ package struct AdminRouter: Sendable {
     private static let notFound: AdminResponse = {
         let lines = Route.allCases.map { route in
             let method = route.methods[0]
-            let path = route.rawValue + String(repeating: " ", count: 16 - route.rawValue.utf8.count)
+            let path = route.rawValue + String(repeating: " ", count: 18 - route.rawValue.utf8.count)
             return "\(method)\(method.utf8.count == 3 ? "  " : " ")\(path)\(route.meaning)"
         }
         return .text((["There is no such page. There are:"] + lines).joined(separator: "\n"), status: 404)

@@ -1,6 +1,8 @@
-extension TransferDescription {
+package import Server
+
+extension TransferReport {
     /// The body of `GET /transfers`: `{"transfers": [...]}`.
-    package static func json(_ transfers: [TransferDescription]) -> [UInt8] {
+    package static func json(_ transfers: [TransferReport]) -> [UInt8] {
         var writer = JSONWriter()
         writer.object {
             $0.key("transfers")
@@ -11,11 +13,19 @@ extension TransferDescription {
 
     private func write(to json: inout JSONWriter) {
         json.object {
-            $0.member("url", url)
-            $0.member("age_milliseconds", ageMilliseconds)
-            $0.member("received_bytes", receivedBytes)
+            $0.member("id", "\(id)")
+            $0.member("kind", id.kind == .fetch ? "fetch" : "tunnel")
+            $0.member("method", method)
+            $0.member("url", String(decoding: uri, as: UTF8.self))
+            $0.key("client")
+            if let client { $0.string(client) } else { $0.null() }
+            $0.member("state", state.rawValue)
+            let (seconds, attoseconds) = age.components
+            $0.member("age_milliseconds", UInt64(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000))
+            $0.member("received_bytes", received)
             $0.key("expected_bytes")
-            if let expectedBytes { $0.integer(expectedBytes) } else { $0.null() }
+            if let expected { $0.integer(expected) } else { $0.null() }
+            $0.member("sent_bytes", sent)
             $0.member("readers", readers)
             $0.member("stored", isStored)
         }

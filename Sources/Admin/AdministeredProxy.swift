@@ -19,8 +19,12 @@ package protocol AdministeredProxy: Sendable {
     func objects(_ selection: Selection) -> @Sendable () -> [ObjectDescription]?
     /// Explains what would happen to a request. Sends nothing to an origin and changes nothing in the store.
     func explain(_ question: ExplainQuestion) throws(ExplainError) -> Explanation
-    /// The fetches that are running, in no particular order.
-    func transfers() -> [TransferDescription]
+    /// The fetches and tunnels that are under way, in no particular order.
+    func transfers() -> [TransferReport]
+    /// Ends a transfer.
+    ///
+    /// - Returns: false if it is over already.
+    func cancelTransfer(_ id: TransferID) -> Bool
     /// Whether the proxy accepts no more connections, and ends when the last one has closed.
     var isDraining: Bool { get }
     /// The disk tiers that are off: nothing is written to them. Does not block.
@@ -39,32 +43,5 @@ package struct PurgeResult: Sendable, Equatable {
     package init(records: Int, bytes: Int) {
         self.records = records
         self.bytes = bytes
-    }
-}
-
-/// One fetch that is running.
-package struct TransferDescription: Sendable, Equatable {
-    package var url: String
-    /// The time since the request was sent.
-    package var ageMilliseconds: UInt64
-    /// Bytes of the body that have arrived.
-    package var receivedBytes: UInt64
-    /// The length that the origin announced; nil if it is not known.
-    package var expectedBytes: UInt64?
-    /// The number of requests of clients that read it now.
-    package var readers: Int
-    /// Whether the body is stored for later requests.
-    package var isStored: Bool
-
-    package init(
-        url: String, ageMilliseconds: UInt64, receivedBytes: UInt64, expectedBytes: UInt64?, readers: Int,
-        isStored: Bool
-    ) {
-        self.url = url
-        self.ageMilliseconds = ageMilliseconds
-        self.receivedBytes = receivedBytes
-        self.expectedBytes = expectedBytes
-        self.readers = readers
-        self.isStored = isStored
     }
 }

@@ -223,18 +223,58 @@ let dashboardScript = #"""
         `${size(z.disk.used_bytes)} of ${size(z.disk.size_bytes)}`]) : [], loading));
     }
 
+    // The lines stay the same elements from one drawing to the next, so that bars move and buttons can be pressed.
+    const lines = new Map();
+    function transferLine(t) {
+      const bar = document.createElement("progress"), end = document.createElement("button");
+      end.textContent = "end";
+      end.title = "ends this transfer; what was stored of it is kept";
+      end.addEventListener("click", () => endTransfer(t.id));
+      const line = row([`${t.method} ${t.url}`, bar, "", "", "", "", end]);
+      line.firstChild.className = "url";
+      line.firstChild.title = `${t.method} ${t.url}` + (t.client ? ` for ${t.client}` : "");
+      return { line, bar, at: performance.now() - t.age_milliseconds, bytes: 0, rate: 0 };
+    }
     function drawTransfers(transfers) {
       text("transfer-count", transfers.length ? count(transfers.length) : "");
-      if (!transfers.length) return pairs("transfers", [["none", ""]]);
-      const lines = transfers.slice(0, 12).map(t => {
-        const done = t.expected_bytes ? ` of ${size(t.expected_bytes)}` : "";
-        const line = row([t.url, size(t.received_bytes) + done, count(t.readers),
-          span(Math.round(t.age_milliseconds / 1000))]);
-        line.firstChild.className = "url";
-        line.firstChild.title = t.url;
-        return line;
+      const shown = transfers.sort((a, b) => b.age_milliseconds - a.age_milliseconds).slice(0, 20);
+      for (const id of [...lines.keys()]) if (!shown.some(t => t.id === id)) lines.delete(id);
+      if (!shown.length) return pairs("transfers", [["none", ""]]);
+      const heading = row(["transfer", "", "received", "rate", "state", "readers", ""], "th");
+      const rows = shown.map(t => {
+        if (!lines.has(t.id)) lines.set(t.id, transferLine(t));
+        const l = lines.get(t.id), now = performance.now(), cells = l.line.children;
+        const total = t.received_bytes + t.sent_bytes;
+        if (now > l.at) l.rate = Math.max(0, total - l.bytes) / ((now - l.at) / 1000);
+        l.at = now;
+        l.bytes = total;
+        if (t.expected_bytes) { l.bar.max = t.expected_bytes; l.bar.value = t.received_bytes; }
+        l.bar.hidden = !t.expected_bytes;
+        const left = t.expected_bytes && l.rate ? ` · ${span(Math.round((t.expected_bytes - t.received_bytes) / l.rate))} left` : "";
+        cells[2].textContent = (t.expected_bytes ? `${size(t.received_bytes)} of ${size(t.expected_bytes)}` : size(t.received_bytes))
+          + (t.sent_bytes ? `, sent ${size(t.sent_bytes)}` : "");
+        cells[3].textContent = size(Math.round(l.rate)) + "/s" + left;
+        cells[4].textContent = `${t.state}, ${span(Math.round(t.age_milliseconds / 1000))}`;
+        cells[5].textContent = count(t.readers);
+        return l.line;
       });
-      byId("transfers").replaceChildren(row(["URL", "received", "readers", "for"], "th"), ...lines);
+      const table = byId("transfers");
+      // A line that stays where it is must not be taken out: that would end a press of its button.
+      [heading, ...rows].forEach((line, i) => {
+        const present = table.children[i];
+        if (present !== line && !(i === 0 && present && present.firstChild.nodeName === "TH")) table.insertBefore(line, present || null);
+      });
+      while (table.children.length > rows.length + 1) table.lastChild.remove();
+    }
+
+    let token = "";
+    async function endTransfer(id) {
+      token = token || prompt("The token of admin.token:") || "";
+      if (!token) return;
+      const answer = await fetch("/transfers/cancel", { method: "POST", body: id, headers: { Authorization: `Bearer ${token}` } });
+      if (answer.ok) return;
+      token = "";
+      alert((await answer.json()).error);
     }
 
     async function ask(path) {

@@ -48,6 +48,7 @@ let dashboardStyle = """
     .card { grid-column: span 2; }
     .card.wide { grid-column: span 3; }
     .card.most { grid-column: span 4; }
+    .card.all { grid-column: 1 / -1; }
     .stack { grid-column: span 2; display: flex; flex-direction: column; gap: 14px; min-width: 0; }
     .stack .card:last-child { flex: 1; }
     .ringed { display: flex; gap: 16px; align-items: center; }
@@ -77,6 +78,11 @@ let dashboardStyle = """
     th { color: var(--quiet); font-size: 12.5px; }
     td + td, th + th { text-align: right; padding-left: 12px; white-space: nowrap; }
     td.url { max-width: 0; width: 60%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+    progress { appearance: none; width: 90px; height: 8px; border: 0; border-radius: 4px; background: var(--track); overflow: hidden; }
+    progress::-webkit-progress-bar { background: var(--track); } progress::-webkit-progress-value { background: var(--a); transition: width .8s linear; }
+    progress::-moz-progress-bar { background: var(--a); }
+    button { font: inherit; font-size: 12.5px; color: var(--quiet); background: none; border: 1px solid var(--line); border-radius: 6px; padding: 1px 8px; cursor: pointer; }
+    button:hover { color: var(--bad); border-color: var(--bad); }
     .dot { display: inline-block; width: 9px; height: 9px; border-radius: 3px; margin-right: 8px; }
     .hit { background: var(--a); fill: var(--a); } .stale { background: var(--stale); fill: var(--stale); }
     .revalidated { background: var(--revalidated); fill: var(--revalidated); }

@@ -133,16 +133,9 @@ package final class RunningProxy: AdministeredProxy {
         try proxy.explain(question)
     }
 
-    package func transfers() -> [TransferDescription] {
-        proxy.fetches().map { fetch in
-            let (seconds, attoseconds) = fetch.age.components
-            return TransferDescription(
-                url: String(decoding: fetch.uri, as: UTF8.self),
-                ageMilliseconds: UInt64(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000),
-                receivedBytes: fetch.received, expectedBytes: fetch.expected, readers: fetch.readers,
-                isStored: fetch.isStored)
-        }
-    }
+    package func transfers() -> [TransferReport] { proxy.transfers() }
+
+    package func cancelTransfer(_ id: TransferID) -> Bool { proxy.cancelTransfer(id) }
 
     // MARK: bandwidth
 

@@ -46,6 +46,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     // Caused by Larder
     case tooManyRequests
     case tooManyTunnels
+    case transferCancelled
     case internalError
 
     /// Who caused an error. `larder stats` and the log count errors of origins separately.
@@ -290,6 +291,10 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "too-many-tunnels", 503, "http_request_denied", .larder,
                 "The proxy has as many tunnels open as it may have at once. Try again in a moment.")
+        case .transferCancelled:
+            Row(
+                "transfer-cancelled", 503, "http_request_denied", .larder,
+                "The administrator of this proxy has ended this transfer.")
         case .internalError:
             Row(
                 "internal-error", 500, "proxy_internal_error", .larder,

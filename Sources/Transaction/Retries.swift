@@ -51,7 +51,7 @@ extension Refusal {
             .originUnavailable, .nextProxyRefused,
             .nextProxyLogIn,
             .nextProxyInvalid, .credentialRefused, .credentialUnavailable, .tooManyRequests, .tooManyTunnels,
-            .internalError:
+            .transferCancelled, .internalError:
             false
         }
     }

@@ -29,6 +29,7 @@ extension Retrieval {
         case .timedOut: return timedOut(now(), staleMayServe)
         case .outOfTime: return outOfTime(now(), staleMayServe)
         case .retryRefused: return retryRefused(now(), staleMayServe)
+        case .stopped(let isShared): return stopped(keepsPart: !isShared)
         case .clientLeft(let isStillNeeded): return clientLeft(isStillNeeded)
         case .cancelled: return finish(.abandoned)
         }
@@ -185,6 +186,27 @@ extension Retrieval {
         case .receiving, .pausing: return finish(.brokenOff(keepsPart: true))
         case .finished: return .none
         case .ready, .storing: preconditionFailure("nothing is waited for")
+        }
+    }
+
+    private mutating func stopped(keepsPart: Bool) -> Action {
+        switch state {
+        case .opening(let question), .asked(let question, _), .retrying(let question, _):
+            return stopped(question, keepsPart)
+        case .receiving, .pausing: return finish(.brokenOff(keepsPart: keepsPart))
+        case .finished: return .none
+        case .ready, .storing: preconditionFailure("nothing is waited for")
+        }
+    }
+
+    /// Nothing stale stands in: whoever ends a transfer wants its client to see that.
+    private mutating func stopped(_ question: Question, _ keepsPart: Bool) -> Action {
+        switch question {
+        case .first: return finish(.failed(.transferCancelled))
+        case .hole:
+            let ending: Ending = isClientWaiting ? .failed(.transferCancelled) : .brokenOff(keepsPart: true)
+            return .abandonHole(removesStored: false, then: finish(ending))
+        case .rest: return finish(.brokenOff(keepsPart: keepsPart))
         }
     }
 

@@ -44,6 +44,9 @@ extension Retrieval {
         case clientLeft(isStillNeeded: Bool)
         /// The process stops.
         case cancelled
+        /// An administrator ends the retrieval. `isShared`: other clients read the body as well. It ends for them, too, so the part is not kept: they
+        /// would ask for its rest.
+        case stopped(isShared: Bool)
     }
 
     /// A final head, with what the driver derived from it.

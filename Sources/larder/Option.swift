@@ -8,7 +8,7 @@ enum Option: String, CaseIterable {
     case out, days, unconstrained, node, finish, undo
     case keepRootKey = "keep-root-key"
     case rootKey = "root-key"
-    case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals
+    case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals, watch, cancel
 
     /// Options that select stored responses. If several are given, all of them must hold.
     static let conditions: [Option] = [.prefix, .host, .tag, .type, .zone, .storage, .olderThan]
@@ -46,9 +46,10 @@ enum Option: String, CaseIterable {
         case .by: "WHAT"
         case .count, .jobs, .retries, .days: "N"
         case .header: "LINE"
+        case .cancel: "ID"
         case .client, .proxy: "ADDRESS"
         case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair, .server, .refusals, .unconstrained,
-            .finish, .undo:
+            .finish, .undo, .watch:
             nil
         }
     }
@@ -93,6 +94,8 @@ enum Option: String, CaseIterable {
         case .server: "examine the machine of the proxy: files, disks, descriptors, name servers, clock"
         case .jobs: "how many fetches run at a time (default: 4)"
         case .retries: "how often a failed fetch is tried again (default: 2)"
+        case .watch: "show the traffic and every transfer, once a second, until interrupted"
+        case .cancel: "end this transfer; --watch and /transfers show the IDs"
         case .user: "user name for the proxy; the password is read from the terminal or from standard input"
         }
     }

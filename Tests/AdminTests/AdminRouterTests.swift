@@ -59,13 +59,22 @@ final class ScriptedProxy: AdministeredProxy {
         return explanation
     }
 
-    func transfers() -> [TransferDescription] {
+    static let transfer = TransferID(.fetch, worker: 1, place: ConnectionID(slot: 12, generation: 3))
+    let cancelled = Locked<[TransferID]>([])
+
+    func transfers() -> [TransferReport] {
         [
-            TransferDescription(
-                url: "http://example.org/a\"<b>", ageMilliseconds: 1500, receivedBytes: 10, expectedBytes: nil,
-                readers: 2,
+            TransferReport(
+                id: Self.transfer, uri: Array("http://example.org/a\"<b>".utf8), method: "PUT", client: "192.0.2.1",
+                state: .held, age: .milliseconds(1500), received: 10, expected: nil, sent: 7, readers: 2,
                 isStored: true)
         ]
+    }
+
+    /// There is no other transfer than the one.
+    func cancelTransfer(_ id: TransferID) -> Bool {
+        cancelled.withLock { $0.append(id) }
+        return id == Self.transfer
     }
 }
 
@@ -156,7 +165,29 @@ struct AdminRouterTests {
         let first = value["transfers"]?.elements?.first
         #expect(first?["url"] == .string("http://example.org/a\"<b>"))
         #expect(first?["expected_bytes"] == .null)
-        #expect(first?["readers"] == .integer(2))
+        #expect(first?["readers"] == .integer(2) && first?["sent_bytes"] == .integer(7))
+        #expect(first?["id"] == .string("f1-12-3") && first?["kind"] == .string("fetch"))
+        #expect(first?["state"] == .string("held") && first?["client"] == .string("192.0.2.1"))
+        #expect(first?["age_milliseconds"] == .integer(1500) && first?["method"] == .string("PUT"))
+    }
+
+    @Test func `a transfer is ended by its ID`() throws {
+        let proxy = ScriptedProxy()
+        let answer = ask("POST", "/transfers/cancel", body: "f1-12-3", proxy: proxy)
+        #expect(answer.status == 200 && answer.text == #"{"cancelled":"f1-12-3"}"# + "\n")
+        #expect(proxy.cancelled.withLock { $0 } == [ScriptedProxy.transfer])
+        let late = ask("POST", "/transfers/cancel", body: "t0-12-3", proxy: proxy)
+        #expect(late.status == 404 && late.text.contains("the transfer t0-12-3 is over"))
+    }
+
+    @Test(arguments: [
+        "", "f1-12", "x1-12-3", "f1-12-3-4", "f01-12-3", "f-1-12-3", "f1-+2-3", "f1-12-99999999999", "f99999-1-1",
+    ])
+    func `what is no ID ends nothing`(id: String) {
+        let proxy = ScriptedProxy()
+        let answer = ask("POST", "/transfers/cancel", body: id, proxy: proxy)
+        #expect(answer.status == 400 && answer.text.contains("such as f0-12-3"))
+        #expect(proxy.cancelled.withLock { $0 }.isEmpty)
     }
 
     @Test(arguments: ["/", "/stats", "/nowhere", "/purge"]) func `no answer may be stored, framed or guessed at`(
@@ -374,7 +405,8 @@ struct ObjectsTests {
     }
 
     @Test(arguments: [
-        ("GET", "/objects", ""), ("POST", "/session/clear", ""), ("POST", "/explain", #"{"url":"http://a/"}"#),
+        ("GET", "/objects", ""), ("POST", "/session/clear", ""), ("POST", "/transfers/cancel", "f1-12-3"),
+        ("POST", "/explain", #"{"url":"http://a/"}"#),
     ])
     func `what tells of URLs and rules is not for everybody`(_ row: (method: String, path: String, body: String)) {
         #expect(ask(row.method, row.path, door: .tcp, body: row.body).status == 401)

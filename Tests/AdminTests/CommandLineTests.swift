@@ -31,6 +31,8 @@ struct CommandLineTests {
         (["stats", "extra"], "stats takes no \"extra\"", nil),
         (["stats", "--json", "--json"], "--json is given twice", nil),
         (["stats", "--json=yes"], "--json takes no value", nil),
+        (["stats", "--watch", "--cancel", "f0-1-1"], "--watch and --cancel cannot be given together", nil),
+        (["stats", "--cancel"], "--cancel needs a value: --cancel ID", nil),
         (["check", "--config"], "--config needs a value: --config FILE", nil),
         (["check", "--config="], "--config needs a value: --config FILE", nil),
         (["purge"], "purge needs a URL, a condition or --all", nil),
@@ -216,6 +218,80 @@ struct StatisticsTableTests {
         #expect(grouped(999) == "999")
         #expect(grouped(1_234_567) == "1,234,567")
         #expect(grouped(-1000) == "-1,000")
+    }
+}
+
+@Suite("larder stats --watch")
+struct WatchTests {
+    private func picture(
+        _ pictures: inout TrafficPictures, total: Int, transfers: String, columns: Int = 200, rows: Int = 50
+    ) throws -> [String] {
+        let stats = try JSONValue(
+            parsing: Array(
+                """
+                {"version":"1.2.3","uptime_seconds":61,"draining":false,"requests":{"total":\(total)},
+                 "bandwidth":{"to_clients":2048,"from_origins":1024},"hit_ratio":{"requests":0.5},
+                 "bandwidth_limits":[{"limit":"total","rate":2097152,"average":1048576,"flows":1}]}
+                """.utf8))
+        let list = try JSONValue(parsing: Array("{\"transfers\":[\(transfers)]}".utf8))
+        return pictures.next(stats, list, after: .seconds(2), columns: columns, rows: rows)
+            .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    private func fetch(_ id: String, received: Int, expected: String, sent: Int = 0, age: Int = 1000) -> String {
+        """
+        {"id":"\(id)","kind":"fetch","method":"GET","url":"http://a/","client":null,"state":"waiting",
+         "age_milliseconds":\(age),"received_bytes":\(received),"expected_bytes":\(expected),"sent_bytes":\(sent),
+         "readers":1,"stored":true}
+        """
+    }
+
+    @Test func `rates are those since the picture before`() throws {
+        var pictures = TrafficPictures()
+        let first = try picture(&pictures, total: 100, transfers: fetch("f0-1-1", received: 1024, expected: "8192"))
+        #expect(first[0] == "larder 1.2.3, up 1 min 1 s")
+        #expect(first[1] == "- requests/s, 2.0 KiB/s to clients, 1.0 KiB/s from origins, hit ratio 50.0 %")
+        #expect(first[2] == "total: 1.0 MiB/s of 2.0 MiB/s")
+        #expect(
+            first[4]
+                == "f0-1-1     [##------------------]  12 % 1.0 KiB of 8.0 KiB            1.0 KiB/s 7 s left         GET http://a/"
+        )
+        let second = try picture(&pictures, total: 125, transfers: fetch("f0-1-1", received: 5120, expected: "8192"))
+        #expect(second[1].hasPrefix("12.5 requests/s"))
+        #expect(second[4].contains("  62 % 5.0 KiB of 8.0 KiB            2.0 KiB/s 1 s left "))
+    }
+
+    @Test func `without a length there is no bar; uploads show what was sent`() throws {
+        var pictures = TrafficPictures()
+        let lines = try picture(
+            &pictures, total: 1, transfers: fetch("f0-1-1", received: 0, expected: "null", sent: 2048, age: 2000))
+        #expect(
+            lines[4]
+                == "f0-1-1     waiting                      0 B, sent 2.0 KiB             1.0 KiB/s 2 s              GET http://a/"
+        )
+    }
+
+    @Test func `a narrow terminal gets short lines, and sees the URL`() throws {
+        var pictures = TrafficPictures()
+        let list =
+            fetch("f0-1-1", received: 4096, expected: "8192") + ","
+            + fetch("f0-2-1", received: 1, expected: "null", age: 1)
+        let lines = try picture(&pictures, total: 1, transfers: list, columns: 81)
+        #expect(lines[4] == "f0-1-1     [####----]  50 % 4.0 KiB of 8.0 KiB            4.0 KiB/s GET http://a/")
+        #expect(lines[5].hasPrefix("f0-2-1     waiting          1 B "))
+    }
+
+    @Test func `the oldest come first, and what has no room is counted`() throws {
+        var pictures = TrafficPictures()
+        let list = (1...9).map { fetch("f0-\($0)-1", received: 0, expected: "null", age: $0 * 1000) }
+        let lines = try picture(&pictures, total: 1, transfers: list.joined(separator: ","), columns: 30, rows: 8)
+        #expect(lines.count == 7 && lines.allSatisfy { $0.count <= 30 })
+        #expect(lines[4].hasPrefix("f0-9-1 ") && lines[5].hasPrefix("f0-8-1 ") && lines[6] == "… and 7 more")
+    }
+
+    @Test func `without a transfer it says so`() throws {
+        var pictures = TrafficPictures()
+        #expect(try picture(&pictures, total: 1, transfers: "").last == "no transfer is under way")
     }
 }
 

@@ -166,7 +166,7 @@ struct FaultScenarios {
                 heads = try clients.map { try $0.head() }
             } else {
                 // A request is counted before it has joined the first one's fetch.
-                try s.eventually("all have joined") { s.proxy.fetches().first?.readers == 3 }
+                try s.eventually("all have joined") { s.proxy.transfers().first?.readers == 3 }
             }
             go.open()
             for (index, client) in clients.enumerated() {

@@ -112,7 +112,7 @@ private func rule(path: String, _ change: (inout OriginRule) -> Void) -> OriginR
             try client.ask("GET", "http://127.0.0.1:\(closed.port)/")
             try s.expect(.retries, 1)
             client.wire.reset()
-            try s.eventually("the end of the fetch") { s.proxy.fetches().isEmpty }
+            try s.eventually("the end of the fetch") { s.proxy.transfers().isEmpty }
         }
     }
 }

@@ -102,6 +102,7 @@ extension Refusal {
             }
         case .tooManyRequests: .tooManyRequests
         case .tooManyTunnels: .tooManyTunnels
+        case .transferCancelled: .transferCancelled
         case .tooYoung: .minimumAge("3650d", "Last-Modified: \(MinimumAgeScenarios.date(-60))")
         case .releaseUndated: .minimumAge("{ age: 1d, undated: refuse }")
         case .internalError:
@@ -336,6 +337,17 @@ extension Provocation {
                 s.origin.expects("GET /a").replies(200, fields, Array("body".utf8))
                 return try s.client().get("/a")
             })
+    }
+
+    fileprivate static let transferCancelled = outside { s in
+        let origin = try Unanswering.Listener()
+        return try withExtendedLifetime(origin) {
+            let client = try s.client()
+            try client.send("GET http://127.0.0.1:\(origin.port)/ HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\n\r\n")
+            try s.eventually("the origin has been asked") { s.proxy.transfers().first?.state == .waiting }
+            #expect(s.proxy.cancelTransfer(s.proxy.transfers()[0].id))
+            return try client.response()
+        }
     }
 
     fileprivate static let tooManyTunnels = outside(

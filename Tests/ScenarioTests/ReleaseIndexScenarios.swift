@@ -157,7 +157,7 @@ struct ReleaseIndexScenarios {
                 let leaving = try s.client()
                 try leaving.ask("GET", "/q")
                 // Before the head has come, a fetch that nobody waits for is given up.
-                try s.eventually("the body has begun") { s.proxy.fetches().contains { $0.received > 0 } }
+                try s.eventually("the body has begun") { s.proxy.transfers().contains { $0.received > 0 } }
                 leaving.wire.reset()
             }
             go.open()

@@ -47,6 +47,7 @@ enum Fact: Sendable {
     static let sinkFull = Fact.event(.sinkFull)
     static let timedOut = Fact.event(.timedOut)
     static let outOfTime = Fact.event(.outOfTime)
+    static let stopped = Fact.event(.stopped(isShared: false))
     static let retryRefused = Fact.event(.retryRefused)
     static let cancelled = Fact.event(.cancelled)
     static func opened(isReused: Bool) -> Fact { .event(.opened(isReused: isReused)) }
@@ -258,6 +259,27 @@ struct RetrievalTests {
             "while the rest of a body is asked for", miss(),
             open + [head(200, hundred, length: 100), .stored, .received(10), .brokeOff, .timedOut, .outOfTime],
             expect: opened + ["store", "none", "deliver", pause(0), "open", kept]),
+        Row(
+            "an administrator ends it while a connection is opened", miss(request(retries: 1)), [.start, .stopped],
+            expect: ["open", failed(.transferCancelled)]),
+        Row(
+            "an administrator ends it while the head is awaited: nothing stale", validation(retries: 1),
+            open + [.stopped], staleMayServe: true, expect: opened + [failed(.transferCancelled)]),
+        Row(
+            "an administrator ends it in the body: the part is kept", miss(),
+            open + [head(200, hundred, length: 100), .stored, .received(10), .stopped],
+            expect: opened + ["store", "none", "deliver", kept]),
+        Row(
+            "an administrator ends a body that others read: they do not ask for its rest", miss(),
+            open + [head(200, hundred, length: 100), .stored, .received(10), .event(.stopped(isShared: true))],
+            expect: opened + ["store", "none", "deliver", lost]),
+        Row(
+            "an administrator ends it before the rest is asked for", miss(),
+            open + [head(200, hundred, length: 100), .stored, .received(10), .brokeOff, .stopped],
+            expect: opened + ["store", "none", "deliver", pause(0), kept]),
+        Row(
+            "an administrator ends it before the next attempt", miss(request(retries: 1)), [.start, refused, .stopped],
+            expect: ["open", retry(1), failed(.transferCancelled)]),
         Row(
             "a stale response takes the place of the error", validation(retries: 1), open + [.outOfTime],
             staleMayServe: true, expect: opened + ["serveStale(status: 0)"]),

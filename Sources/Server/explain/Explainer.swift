@@ -226,8 +226,8 @@ struct Explainer {
 
     /// Whether a fetch for the URI is waiting for its response, which this request would follow.
     private var isUnderWay: Bool {
-        proxy.fetches().contains {
-            $0.uri == request.uri && !$0.isStored && $0.received == 0 && $0.expected == nil
+        proxy.transfers().contains {
+            $0.id.kind == .fetch && $0.uri == request.uri && !$0.isStored && $0.received == 0 && $0.expected == nil
         }
     }
 

@@ -224,26 +224,35 @@ package final class Proxy: Sendable {
     /// A worker for questions that every worker can answer. Nil after `join`.
     var anyWorker: WorkerHandle? { state.withLock { $0.workers.first } }
 
-    /// The present fetches of all workers. A worker that does not answer within `timeout` is left out. Blocks.
-    package func fetches(timeout: Duration = .milliseconds(500)) -> [FetchDescription] {
-        let gathering = Gathering()
+    /// The present transfers of all workers. A worker that does not answer within `timeout` is left out. Blocks.
+    package func transfers(timeout: Duration = .milliseconds(500)) -> [TransferReport] {
+        let gathering = Gathering<TransferReport>()
         let workers = state.withLock { $0.workers }
-        for worker in workers {
-            worker.inbox.post { gathering.add(worker.worker.value.fetches.occupants.map(\.description)) }
-        }
+        for worker in workers { worker.inbox.post { gathering.add(worker.worker.value.transfers) } }
         return gathering.wait(for: workers.count, timeout: timeout)
     }
 
-    private final class Gathering: Sendable {
-        private let found = Locked<[FetchDescription]>([])
+    /// Ends a transfer. Blocks.
+    ///
+    /// - Returns: false if it is over already.
+    package func cancelTransfer(_ id: TransferID, timeout: Duration = .milliseconds(500)) -> Bool {
+        let workers = state.withLock { $0.workers }
+        guard workers.indices.contains(id.worker) else { return false }
+        let (worker, gathering) = (workers[id.worker], Gathering<Bool>())
+        worker.inbox.post { gathering.add([worker.worker.value.cancel(id)]) }
+        return gathering.wait(for: 1, timeout: timeout) == [true]
+    }
+
+    private final class Gathering<Element: Sendable>: Sendable {
+        private let found = Locked<[Element]>([])
         private let signal = CountingSemaphore()
 
-        func add(_ descriptions: [FetchDescription]) {
-            found.withLock { $0 += descriptions }
+        func add(_ elements: [Element]) {
+            found.withLock { $0 += elements }
             signal.signal()
         }
 
-        func wait(for count: Int, timeout: Duration) -> [FetchDescription] {
+        func wait(for count: Int, timeout: Duration) -> [Element] {
             for _ in 0..<count where !signal.wait(timeout: timeout) { break }
             return found.withLock { $0 }
         }

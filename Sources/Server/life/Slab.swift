@@ -5,6 +5,11 @@
 package struct ConnectionID: Hashable, Sendable {
     package var slot: UInt32
     package var generation: UInt32
+
+    package init(slot: UInt32, generation: UInt32) {
+        self.slot = slot
+        self.generation = generation
+    }
 }
 
 /// Occupants by slot. A slot is used again with the next generation. A generation repeats after 2³² occupants of one slot; no job
@@ -75,6 +80,13 @@ final class Slab<Occupant: AnyObject> {
         unsafe free = []
         count = 0
         _ = consume left
+    }
+
+    /// The occupants with their numbers.
+    var entries: [(id: ConnectionID, occupant: Occupant)] {
+        unsafe slots.enumerated().compactMap { index, slot in
+            slot.occupant.map { (ConnectionID(slot: UInt32(index), generation: slot.generation), $0) }
+        }
     }
 
     var occupants: [Occupant] {

@@ -25,6 +25,8 @@ package final class Snapshot: Sendable {
     package let routes: RouteTable
     package let origins: OriginTable
     package let bandwidth: BandwidthPlan
+    /// Whether any request can have a limit of the rate.
+    let limitsBandwidth: Bool
     /// When requests to an origin fail without trying. Nil: never.
     package let originCircuit: Circuit.Terms?
     package let credentials: CredentialTable
@@ -76,6 +78,7 @@ package final class Snapshot: Sendable {
         limits = configuration.limits
         routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes)
         bandwidth = configuration.bandwidth
+        limitsBandwidth = !bandwidth.isUnlimited || configuration.origins.contains { $0.bandwidth != nil }
         originCircuit = configuration.circuit.terms
         tls = try TLSContexts(configuration.tls, originTLS, after: earlier?.tls)
         let timeouts = configuration.timeouts

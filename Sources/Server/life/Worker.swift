@@ -48,7 +48,7 @@ import Synchronization
     /// For TLS with clients.
     let records = RecordBuffer()
     let fetches = Slab<Fetch>()
-    var tunnels: [ObjectIdentifier: any Relay] = [:]
+    let tunnels = Slab<Tunnel>()
     private var closedClients: [ClientConnection] = []
     private var endedDoorsteps: [TunnelDoorstep] = []
     private(set) var isDraining = false
@@ -251,7 +251,7 @@ import Synchronization
 
     /// Ends the worker if it is draining and no connection and no tunnel is left.
     func stopIfDrained() {
-        guard isDraining, clients.count == 0, doorsteps.count == 0, tunnels.isEmpty else { return }
+        guard isDraining, clients.count == 0, doorsteps.count == 0, tunnels.count == 0 else { return }
         finish()
     }
 
@@ -264,8 +264,7 @@ import Synchronization
         // which close what is left. Closing the last client may call this again from `stopIfDrained`; every step may run twice.
         for doorstep in doorsteps.occupants { doorstep.close(.stopped) }
         for client in clients.occupants { client.close(.stopped) }
-        for tunnel in tunnels.values { tunnel.cancel() }
-        tunnels.removeAll()
+        for tunnel in tunnels.occupants { tunnel.relay.cancel() }
         for fetch in fetches.occupants { fetch.abort() }
         origins.closeAll()
         if let gaugeTimer { loop.timers.cancel(gaugeTimer) }
@@ -300,7 +299,7 @@ import Synchronization
 
     /// Breaks the reference cycles between the worker, its pools and its timers, so that everything is released.
     private func breakReferenceCycles() {
-        precondition(clients.count == 0 && tunnels.isEmpty, "no connection outlives its worker")
+        precondition(clients.count == 0 && tunnels.count == 0, "no connection outlives its worker")
         closedClients.removeAll()
         endedDoorsteps.removeAll()
         doorsteps.removeAll()

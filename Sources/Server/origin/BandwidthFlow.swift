@@ -24,7 +24,13 @@ private final class BandwidthFlow: FlowPacer {
 }
 
 extension Worker {
-    /// The brake for what an origin sends in answer to a request, or through a tunnel. Nil if no limit holds.
+    /// The brake for what an origin sends through a tunnel. Nil if no limit holds.
+    func brake(forTunnelOf request: OwnedRequest) -> FlowBrake? {
+        guard snapshot.limitsBandwidth else { return nil }
+        return brake(for: request, snapshot.origins.terms(for: request.access), snapshot)
+    }
+
+    /// The brake for what an origin sends in answer to a request. Nil if no limit holds.
     func brake(for request: OwnedRequest, _ terms: OriginTerms, _ snapshot: Snapshot) -> FlowBrake? {
         let shares = snapshot.bandwidth.shares(for: request.access, terms)
         guard !shares.isEmpty else { return nil }

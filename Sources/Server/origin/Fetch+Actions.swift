@@ -203,7 +203,8 @@ extension Fetch {
             forgetUnproven()
         case .failed(let refusal):
             precondition(hasNoSink, "a refusal takes the place of an answer that has not begun")
-            transfer?.resolve(refusal.isOfOrigin ? .failed(code: Int32(refusal.rawValue)) : .notShared)
+            let isForFollowers = refusal.isOfOrigin || refusal == .transferCancelled
+            transfer?.resolve(isForFollowers ? .failed(code: Int32(refusal.rawValue)) : .notShared)
             notify { $0.fetchFailed(refusal, denial: nil) }
         case .brokenOff(let keepsPart):
             // The body ends before the exchange is told. Whichever of the two the client meets first, its answer breaks off once: with a

@@ -134,6 +134,7 @@ extension Fetch {
     func sendBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard case .lent(let stream) = link else { return true }
         precondition(!requestIsSent, "bytes behind a request would be read as the next one")
+        sentBytes += UInt64(bytes.count)
         _ = unsafe outgoingBody.append(bytes) { unsafe stream.send($0) }
         wait(terms.firstByte)
         return stream.unsentBytes < snapshot.limits.relayBufferBytesMax

@@ -54,7 +54,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
     let request: OwnedRequest
     let terms: OriginTerms
     /// Whether the origin is asked over TLS that does not prove who it is.
-    var isUnverified: Bool { request.origin.scheme == .https && !terms.tls.provesOrigin }
+    var isUnverified: Bool { request.head.target.scheme == .https && !terms.tls.provesOrigin }
     let reason: CacheStatus.ForwardReason
     /// The transfer that other requests follow. This fetch resolves it exactly once. Nil if this fetch does not lead.
     let transfer: Transfer?
@@ -84,6 +84,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
         _modify { yield unsafe &uncheckedIncoming }
     }
     @exclusivity(unchecked) private var uncheckedIncoming: Incoming
+    /// Bytes of the request's body that have been sent or queued, over all connections.
+    var sentBytes: UInt64 = 0
     /// The whole request, with its body, has been sent or queued.
     var requestIsSent = false
     /// The framing of the request's body on the stream.
@@ -136,7 +138,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         invalidationsBefore = request.tier.invalidations
         startedAt = worker.loop.now
         terms = snapshot.origins.terms(for: request.access)
-        brake = worker.brake(for: request, terms, snapshot)
+        brake = snapshot.limitsBandwidth ? worker.brake(for: request, terms, snapshot) : nil
         lastMoment = terms.total.map { worker.loop.now.advanced(by: $0) }
         let listening: Retrieval.Client = client == nil ? .none : isAnswered ? .answered : .waiting
         let asked = request.forRetrieval(snapshot, terms)
@@ -237,18 +239,36 @@ final class Fetch: TimedObject, OriginStreamOwner {
     // MARK: seen from outside
 
     /// What the admin endpoint reports about this fetch.
-    var description: FetchDescription {
+    func report(_ id: TransferID) -> TransferReport {
         var readers = client == nil ? 0 : 1
         if let transfer { readers += transfer.followerCount }
         let progress = retrieval.progress
-        var result = FetchDescription(
-            uri: request.uri, age: worker.loop.now.duration(since: startedAt), received: progress.received,
-            expected: progress.total, readers: readers, isStored: false)
-        switch sink {
-        case .store, .fill: result.isStored = true
-        case .none, .pass, .discard: break
+        var result = TransferReport(
+            id: id, uri: request.uri, method: request.access.methodText, client: request.access.client.map { "\($0)" },
+            state: transferState, age: worker.loop.now.duration(since: startedAt), received: progress.received,
+            expected: progress.total, sent: sentBytes, readers: readers, isStored: false)
+        if let body = storedBody {
+            result.isStored = true
+            result.readers = max(result.readers, body.readerCount)
         }
         return result
+    }
+
+    /// The body that other requests can read as well.
+    private var storedBody: Body? {
+        switch sink {
+        case .store(let record), .fill(_, let record): record.body
+        case .none, .pass, .discard: nil
+        }
+    }
+
+    private var transferState: TransferReport.State {
+        switch retrieval.phase {
+        case .ready, .opening, .finished: .connecting
+        case .asked: brake?.isHolding == true ? .held : .waiting
+        case .storing, .receiving: isPaused || brake?.isHolding == true ? .held : .receiving
+        case .pausing, .retrying: .pausing
+        }
     }
 
     /// Sets the time limit of what is waited for now. The limit of the whole response may come first.
@@ -279,6 +299,13 @@ final class Fetch: TimedObject, OriginStreamOwner {
         if holdsBody, isIn(.asked) { return turn { releaseBody() } }
         if !isIn(.pausing), !isIn(.retrying) { worker.counters.add(.timeouts) }
         turn { feed(.timedOut) }
+    }
+
+    /// Ends the fetch because an administrator wants that.
+    func cancel() {
+        worker.counters.add(.transfersCancelled)
+        let isShared = (storedBody?.readerCount ?? 0) > 1
+        turn { feed(.stopped(isShared: isShared)) }
     }
 
     /// Ends the fetch because the worker stops.

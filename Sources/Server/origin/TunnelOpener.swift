@@ -27,13 +27,13 @@ enum TunnelOpener {
         greeting: [UInt8], early: [UInt8], place: Occupancy.Place?, request: OwnedRequest
     ) {
         let idle = worker.snapshot.configuration.timeouts.tunnelIdle
-        let terms = worker.snapshot.origins.terms(for: request.access)
-        let brake = worker.brake(for: request, terms, worker.snapshot)
+        let brake = worker.brake(forTunnelOf: request)
         let toOrigin = client.unread
         let toClient = greeting + early
-        var identifier: ObjectIdentifier?
+        let tunnel = Tunnel(request, startedAt: worker.loop.now)
+        let id = worker.tunnels.insert(tunnel)
         let ended = { [unowned worker] in
-            guard let id = identifier, let tunnel = worker.tunnels.removeValue(forKey: id) else { return }
+            guard let tunnel = worker.tunnels.remove(id)?.relay else { return }
             worker.counters.add(.tunnelsClosed)
             // This closure holds the place until here.
             _ = place
@@ -60,10 +60,29 @@ enum TunnelOpener {
                 initialBToA: toClient, idle: idle, brake: brake
             ) { _ in ended() }
         }
-        identifier = ObjectIdentifier(relay)
-        precondition(worker.tunnels[ObjectIdentifier(relay)] == nil, "a tunnel is started once")
-        worker.tunnels[ObjectIdentifier(relay)] = relay
+        tunnel.relay = relay
         relay.start()
+    }
+}
+
+/// A tunnel that is open.
+final class Tunnel {
+    let request: OwnedRequest
+    let startedAt: MonotonicTime
+    fileprivate(set) var relay: (any Relay)!
+
+    init(_ request: OwnedRequest, startedAt: MonotonicTime) {
+        self.request = request
+        self.startedAt = startedAt
+    }
+
+    func report(_ id: TransferID, now: MonotonicTime) -> TransferReport {
+        let isConnect = request.head.method == .connect
+        return TransferReport(
+            id: id, uri: isConnect ? Array(request.origin.endpoint.description.utf8) : request.uri,
+            method: request.access.methodText, client: request.access.client.map { "\($0)" }, state: .open,
+            age: now.duration(since: startedAt), received: relay.bToA, expected: nil, sent: relay.aToB, readers: 1,
+            isStored: false)
     }
 }
 

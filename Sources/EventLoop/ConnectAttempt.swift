@@ -40,6 +40,7 @@ package enum ConnectOutcome: ~Copyable {
 package final class ConnectAttempt: TimedObject {
     private let loop: EventLoop
     private let addresses: [SocketAddress]
+    private let options: ConnectOptions
     private let attemptDelay: Duration
     private let history: ConnectHistory
     private var done: ((consuming ConnectOutcome) -> Void)?
@@ -82,16 +83,18 @@ package final class ConnectAttempt: TimedObject {
     }
 
     /// - Parameters:
+    ///   - options: of the sockets. An address whose family has none of `sources` must not be among `addresses`.
     ///   - attemptDelay: how long each address is tried before the next one; RFC 8305 §8 recommends 250 ms.
     ///   - timeout: the time limit for all addresses together.
     ///   - history: which addresses failed lately. The attempt adds to it.
     ///   - done: gets the connected socket, or the reason why there is none.
     package static func start(
-        _ addresses: [SocketAddress], loop: EventLoop, attemptDelay: Duration, timeout: Duration,
+        _ addresses: [SocketAddress], _ options: ConnectOptions = ConnectOptions(), loop: EventLoop,
+        attemptDelay: Duration, timeout: Duration,
         history: ConnectHistory, done: @escaping (consuming ConnectOutcome) -> Void
     ) -> ConnectAttempt {
         let ordered = history.failed.ordered(interleaved(addresses), at: loop.now)
-        let attempt = ConnectAttempt(ordered, loop, attemptDelay, history, done)
+        let attempt = ConnectAttempt(ordered, options, loop, attemptDelay, history, done)
         attempt.keptAlive = attempt
         attempt.tryNext()
         if attempt.done != nil && !attempt.pending.isEmpty { loop.timers.schedule(attempt, after: timeout) }
@@ -99,11 +102,13 @@ package final class ConnectAttempt: TimedObject {
     }
 
     private init(
-        _ addresses: [SocketAddress], _ loop: EventLoop, _ attemptDelay: Duration, _ history: ConnectHistory,
+        _ addresses: [SocketAddress], _ options: ConnectOptions, _ loop: EventLoop, _ attemptDelay: Duration,
+        _ history: ConnectHistory,
         _ done: @escaping (consuming ConnectOutcome) -> Void
     ) {
         self.loop = loop
         self.addresses = addresses
+        self.options = options
         self.attemptDelay = max(attemptDelay, .milliseconds(10))
         self.history = history
         self.done = done
@@ -141,7 +146,7 @@ package final class ConnectAttempt: TimedObject {
             let address = addresses[nextIndex]
             nextIndex += 1
             do {
-                switch try Sockets.connect(address) {
+                switch try Sockets.connect(address, options) {
                 case .connected(let descriptor):
                     noteSuccess(of: address)
                     finishAfterTurn(descriptor, address)
@@ -204,9 +209,9 @@ package final class ConnectAttempt: TimedObject {
     }
 
     private func note(_ error: SocketError, of address: SocketAddress) {
-        guard case .failed(_, let code) = error else { return note(ConnectError.unreachable, of: address) }
-        // A descriptor or memory that this process lacks says nothing about the address.
-        guard code != EMFILE, code != ENFILE, code != ENOBUFS, code != ENOMEM else {
+        guard case .failed(let call, let code) = error else { return note(ConnectError.unreachable, of: address) }
+        // A descriptor, memory or an own address that this machine lacks says nothing about the other one.
+        guard call != .bind, call != .option, code != EMFILE, code != ENFILE, code != ENOBUFS, code != ENOMEM else {
             if failure == nil || failure == .unreachable { failure = ConnectError(errno: code) }
             return
         }

@@ -46,6 +46,27 @@ package enum ConnectStart: ~Copyable {
     case inProgress(Descriptor)
 }
 
+/// What is set on a socket before it connects.
+package struct ConnectOptions: Sendable {
+    /// Own addresses with port zero, at most one of each family. Empty: the kernel chooses.
+    package var sources: [SocketAddress] = []
+    /// The network interface. Nil: the kernel chooses.
+    package var device: String?
+    /// TCP Fast Open (RFC 7413). Without effect where the kernel lacks it.
+    package var fastOpen = false
+    /// After so much silence the kernel asks whether the peer is still there. Nil: never.
+    package var keepAlive: Duration?
+
+    package init() {}
+
+    package init(sources: [SocketAddress], device: String?, fastOpen: Bool, keepAlive: Duration?) {
+        self.sources = sources
+        self.device = device
+        self.fastOpen = fastOpen
+        self.keepAlive = keepAlive
+    }
+}
+
 /// Makes and changes sockets: non-blocking, and closed on exec.
 package enum Sockets {
     /// Makes a listening socket.
@@ -113,8 +134,11 @@ package enum Sockets {
     }
 
     /// Starts connecting. On loopback and Unix sockets the connection is often complete at once.
-    package static func connect(_ address: SocketAddress) throws(SocketError) -> ConnectStart {
+    package static func connect(
+        _ address: SocketAddress, _ options: ConnectOptions = ConnectOptions()
+    ) throws(SocketError) -> ConnectStart {
         let socket = try open(address)
+        try apply(options, to: socket.rawValue, for: address)
         var isAskingAgain = false
         while true {
             let status = unsafe address.withSockaddr { address, length in
@@ -133,6 +157,34 @@ package enum Sockets {
             // A Unix socket whose backlog is full returns EAGAIN and never becomes writable, so this is a failure.
             if errno == EINPROGRESS { return .inProgress(socket) }
             throw .failed(.connect, errno: errno)
+        }
+    }
+
+    private static func apply(
+        _ options: ConnectOptions, to fd: CInt, for address: SocketAddress
+    ) throws(SocketError) {
+        guard address.family != .unix else { return }
+        if let device = options.device {
+            let name = Array(device.utf8)
+            let status = unsafe name.withUnsafeBytes {
+                unsafe setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, $0.baseAddress, socklen_t($0.count))
+            }
+            guard status == 0 else { throw .failed(.option, errno: errno) }
+        }
+        if let source = options.sources.first(where: { $0.family == address.family }) {
+            // The port is chosen when the socket connects, so that one port can lead to several peers.
+            setIgnoring(fd, CInt(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT, 1)
+            let status = unsafe source.withSockaddr { address, length in
+                unsafe bind(fd, address.assumingMemoryBound(to: sockaddr.self), length)
+            }
+            guard status == 0 else { throw .failed(.bind, errno: errno) }
+        }
+        if options.fastOpen { setIgnoring(fd, CInt(IPPROTO_TCP), TCP_FASTOPEN_CONNECT, 1) }
+        if let silence = options.keepAlive {
+            setIgnoring(fd, SOL_SOCKET, SO_KEEPALIVE, 1)
+            setIgnoring(fd, CInt(IPPROTO_TCP), TCP_KEEPIDLE, CInt(clamping: max(1, silence.components.seconds)))
+            setIgnoring(fd, CInt(IPPROTO_TCP), TCP_KEEPINTVL, 15)
+            setIgnoring(fd, CInt(IPPROTO_TCP), TCP_KEEPCNT, 4)
         }
     }
 

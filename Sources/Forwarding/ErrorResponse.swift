@@ -16,6 +16,7 @@ package struct ErrorResponse {
     private var withheld: Withheld?
     private var violation: FramingError?
     private var outage: Outage?
+    private var retryAfter: Int?
     private var uri: String?
     private var accept: [UInt8]?
     private var challenge: [UInt8]?
@@ -54,6 +55,7 @@ package struct ErrorResponse {
         error = refusal.proxyStatusError
         name = refusal.name
         explanation = refusal.explanation
+        retryAfter = refusal.retryAfter
     }
 
     /// The answer to a request whose head violates HTTP/1.1.
@@ -86,7 +88,7 @@ package struct ErrorResponse {
         appendStructuredString(
             (denial?.text ?? withheld?.text ?? violation?.reason ?? outage?.text ?? name).utf8, to: &out)
         out.append("\r\nVia: 1.1 larder\r\n")
-        if let outage { HeadWriter.append(.retryAfter, outage.retryAfter, to: &out) }
+        if let seconds = outage?.retryAfter ?? retryAfter { HeadWriter.append(.retryAfter, seconds, to: &out) }
         if let challenge { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
         HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)
         if !isHead { out.append(contentsOf: body.utf8) }

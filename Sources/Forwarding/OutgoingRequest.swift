@@ -36,6 +36,8 @@ package struct OutgoingRequest: ~Copyable {
     private var ownTarget: [UInt8]?
     private var ownAuthority: [UInt8]?
     private var isForProxy = false
+    private var minorVersion: UInt8 = 1
+    private var closes = false
 
     /// How the content is framed on the connection to the origin.
     package let framing: BodyLength
@@ -102,6 +104,16 @@ package struct OutgoingRequest: ~Copyable {
         if let authorization { set(.proxyAuthorization, authorization) }
     }
 
+    /// Sends the request as HTTP/1.0. The origin closes the connection behind its response then.
+    package mutating func useHTTP10() {
+        if case .chunked = framing { preconditionFailure("HTTP/1.0 has no chunks") }
+        minorVersion = 0
+        dropped.insert(.expect)
+    }
+
+    /// Asks the origin to close the connection behind its response (RFC 9112 §9.6).
+    package mutating func closeAfterwards() { closes = true }
+
     /// Replaces the target: its path and query.
     package mutating func setTarget(_ target: [UInt8]) {
         precondition(!target.isEmpty, "the target is empty")
@@ -166,7 +178,7 @@ package struct OutgoingRequest: ~Copyable {
         out.append(received.bytes, received.head.methodRange)
         out.append(0x20)
         appendTarget(to: &out)
-        out.append(" HTTP/1.1\r\nHost: ")
+        out.append(minorVersion == 0 ? " HTTP/1.0\r\nHost: " : " HTTP/1.1\r\nHost: ")
         appendFields(to: &out)
     }
 
@@ -190,7 +202,11 @@ package struct OutgoingRequest: ~Copyable {
         if fields.contains(.via) { appendFieldLines(fields, to: &out) { $0.name == .via } }
         out.append(viaLine)
         // WebSocket is the only protocol that Larder passes on (`ForwardedHead.isUpgrade`).
-        if isUpgrade { out.append("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
+        if isUpgrade, minorVersion > 0 {
+            out.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
+        } else if closes {
+            out.append("Connection: close\r\n")
+        }
         switch framing {
         case .length(let count): ForwardedHead.appendFraming(.length(count), to: &out)
         case .chunked: ForwardedHead.appendFraming(.chunked, to: &out)

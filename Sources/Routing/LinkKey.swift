@@ -28,16 +28,18 @@ package struct LinkKey: Hashable, Sendable {
     package let origin: Origin
     package let route: Route
     package let tlsProfile: TLSProfile
+    package let dialling: Dialling
     /// Nil for a connection that may carry requests of every client.
     package let identity: BoundIdentity?
 
     package init(
         _ origin: Origin, over route: Route = .direct, tlsProfile: TLSProfile = .general,
-        identity: BoundIdentity? = nil
+        dialling: Dialling = .general, identity: BoundIdentity? = nil
     ) {
         self.origin = origin
         self.route = route
         self.tlsProfile = origin.scheme == .https ? tlsProfile : .general
+        self.dialling = dialling
         self.identity = identity
     }
 

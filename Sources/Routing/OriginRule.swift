@@ -15,6 +15,7 @@ package final class OriginTerms: Sendable {
     package let total: Duration?
     /// How often a request is sent again after it failed for a reason that may pass.
     package let retriesMax: Int
+    package let connections: ConnectionTerms
     /// How fast bytes may come, in bytes per second, for all requests for which the rule holds together. Nil: without a limit of its own.
     package let bandwidth: UInt64?
     package let tls: TLSProfile
@@ -25,13 +26,15 @@ package final class OriginTerms: Sendable {
 
     package init(
         connect: Duration, firstByte: Duration, idle: Duration, total: Duration?, retriesMax: Int,
-        bandwidth: UInt64? = nil, tls: TLSProfile = .general, fields: [FieldChange] = [], rule: Int? = nil
+        connections: ConnectionTerms = ConnectionTerms(countMax: 256, idle: .seconds(60)), bandwidth: UInt64? = nil,
+        tls: TLSProfile = .general, fields: [FieldChange] = [], rule: Int? = nil
     ) {
         self.connect = connect
         self.firstByte = firstByte
         self.idle = idle
         self.total = total
         self.retriesMax = retriesMax
+        self.connections = connections
         self.bandwidth = bandwidth
         self.tls = tls
         self.fields = fields
@@ -45,8 +48,21 @@ extension OriginTerms: CustomStringConvertible {
         let whole = total.map { "whole \(seconds($0))" } ?? "no limit for the whole"
         return "connect \(seconds(connect)), first byte \(seconds(firstByte)), idle \(seconds(idle)), \(whole), "
             + (retriesMax == 1 ? "1 retry" : "\(retriesMax) retries")
+            + "; connections: \(connections.described)"
             + (bandwidth == nil ? "" : "; a limit of the rate")
             + (fields.isEmpty ? "" : "; " + fields.map(\.description).joined(separator: ", "))
+    }
+}
+
+extension ConnectionTerms {
+    /// `at most 256, kept for 60s`.
+    fileprivate var described: String {
+        let parts: [String?] = [
+            "at most \(countMax)",
+            isHTTP10 ? "HTTP/1.0" : persists ? "kept for \(seconds(idle))" : "for one request each",
+            carriesBodies && mayPersist ? "used again for bodies" : nil, "\(dialling)",
+        ]
+        return parts.compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: ", ")
     }
 }
 
@@ -69,8 +85,32 @@ package struct OriginRule: Equatable, Sendable {
         package init() {}
     }
 
+    /// What replaces parts of `ConnectionTerms`.
+    package struct Connections: Equatable, Sendable {
+        package var countMax: Int?
+        package var persists: Bool?
+        package var idle: Duration?
+        package var carriesBodies: Bool?
+        package var isHTTP10: Bool?
+        package var dialling: Dialling?
+
+        package init() {}
+
+        func terms(over general: ConnectionTerms) -> ConnectionTerms {
+            var terms = general
+            terms.countMax = countMax ?? general.countMax
+            terms.persists = persists ?? general.persists
+            terms.idle = idle ?? general.idle
+            terms.carriesBodies = carriesBodies ?? general.carriesBodies
+            terms.isHTTP10 = isHTTP10 ?? general.isHTTP10
+            terms.dialling = dialling ?? general.dialling
+            return terms
+        }
+    }
+
     package var conditions: RuleConditions
     package var timeouts: Timeouts
+    package var connections: Connections
     package var retriesMax: Int?
     /// In bytes per second.
     package var bandwidth: UInt64?
@@ -82,11 +122,13 @@ package struct OriginRule: Equatable, Sendable {
     package var line: Int
 
     package init(
-        _ conditions: RuleConditions, timeouts: Timeouts = Timeouts(), retriesMax: Int? = nil,
-        bandwidth: UInt64? = nil, tls: OriginTLS? = nil, fields: [FieldChange] = [], number: Int, line: Int = 0
+        _ conditions: RuleConditions, timeouts: Timeouts = Timeouts(), connections: Connections = Connections(),
+        retriesMax: Int? = nil, bandwidth: UInt64? = nil, tls: OriginTLS? = nil, fields: [FieldChange] = [],
+        number: Int, line: Int = 0
     ) {
         self.conditions = conditions
         self.timeouts = timeouts
+        self.connections = connections
         self.retriesMax = retriesMax
         self.bandwidth = bandwidth
         self.tls = tls
@@ -99,7 +141,8 @@ package struct OriginRule: Equatable, Sendable {
         OriginTerms(
             connect: timeouts.connect ?? general.connect, firstByte: timeouts.firstByte ?? general.firstByte,
             idle: timeouts.idle ?? general.idle, total: timeouts.total ?? general.total,
-            retriesMax: retriesMax ?? general.retriesMax, bandwidth: bandwidth, tls: profile ?? general.tls,
+            retriesMax: retriesMax ?? general.retriesMax, connections: connections.terms(over: general.connections),
+            bandwidth: bandwidth, tls: profile ?? general.tls,
             fields: fields, rule: number)
     }
 }

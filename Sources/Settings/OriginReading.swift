@@ -7,7 +7,7 @@ extension SettingKind where Value == [OriginRule] {
         let kind = elements(
             "origins",
             allowed:
-                "a list of match: { … } with timeouts: { … }, retries: N, bandwidth: RATE, tls: { … } or fields: { … }",
+                "a list of match: { … } with timeouts: { … }, connections: { … }, retries: N, bandwidth: RATE, tls: { … } or fields: { … }",
             read: readOrigin)
         return SettingKind(
             allowed: kind.allowed,
@@ -35,6 +35,7 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
     guard var reader = MappingReader(node, expected: expected, problems: &problems) else { return nil }
     let conditions = reader.value("match", .conditions(of: .origin)) ?? RuleConditions()
     let timeouts = reader.value("timeouts", .originTimeouts)
+    let connections = reader.value("connections", .connections)
     let retries = reader.value("retries", .count(0...10))
     let bandwidth = reader.value("bandwidth", .rate)
     let tls = reader.value("tls", .originTLS)
@@ -46,14 +47,17 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
             hint: "leave user and client out")
     }
     guard reader.finish("key", into: &problems) else { return nil }
-    guard timeouts != nil || retries != nil || bandwidth != nil || tls != nil || fields != nil else {
+    guard timeouts != nil || connections != nil || retries != nil || bandwidth != nil || tls != nil || fields != nil
+    else {
         problems.append(
             SettingProblem(
-                node, message: "the rule says nothing", hint: "add timeouts, retries, bandwidth, tls or fields"))
+                node, message: "the rule says nothing",
+                hint: "add timeouts, connections, retries, bandwidth, tls or fields"))
         return nil
     }
     return OriginRule(
-        conditions, timeouts: timeouts ?? OriginRule.Timeouts(), retriesMax: retries, bandwidth: bandwidth, tls: tls,
+        conditions, timeouts: timeouts ?? OriginRule.Timeouts(),
+        connections: connections ?? OriginRule.Connections(), retriesMax: retries, bandwidth: bandwidth, tls: tls,
         fields: fields ?? [],
         number: number,
         line: node.line)

@@ -50,11 +50,12 @@ enum Settings {
                 ], defaultMeaning: "direct"),
             Setting(
                 "origins", \.origins, .origins, reload: .live,
-                "Time limits, retries, bandwidth, TLS and changes of request fields for some origins. The first rule that matches a request counts. What it leaves out is as in timeouts, retries, bandwidth and tls.",
+                "Time limits, connections, retries, bandwidth, TLS and changes of request fields for some origins. The first rule that matches a request counts. What it leaves out is as in timeouts, limits, retries, bandwidth and tls.",
                 example: [
                     "origins:",
                     "  - { match: { host: models.example, path: /generate/* }, timeouts: { first_byte: 10m }, retries: 0 }",
                     "  - { match: { host: \"*.mirror.example\" }, timeouts: { connect: 2s, total: 1h }, retries: 3 }",
+                    "  - { match: { host: old.example }, connections: { max: 4, http: \"1.0\", family: ipv4 } }",
                     "  - { match: { host: git.corp.example }, tls: { ca_file: /etc/larder/corp.pem, pkcs12: /etc/larder/larder.p12, password_file: /etc/larder/larder.p12.password } }",
                     "  - { match: { host: tracker.example }, fields: { set: { User-Agent: fleet/1.0 }, remove: [ Referer ] } }",
                 ], defaultMeaning: "none"),

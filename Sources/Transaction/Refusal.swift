@@ -17,6 +17,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case loopDetected
     case onlyIfCached
     case malformedRequestBody
+    case lengthRequired
     case requestTimeout
     case misdirected
     // Caused by the origin, or by the connection to it (RFC 9209 §2.3)
@@ -152,6 +153,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "malformed-request-body", 400, "http_request_error", .client,
                 "The body of the request breaks the rules of HTTP/1.1. The client that sent it has a fault.")
+        case .lengthRequired:
+            Row(
+                "length-required", 411, "http_request_error", .client,
+                """
+                The origin is asked in HTTP/1.0, where a request needs Content-Length, and this one does not say how long its \
+                body is. The administrator of this proxy has set that for this origin.
+                """)
         case .requestTimeout:
             Row(
                 "request-timeout", 408, "http_request_error", .client,
@@ -315,6 +323,14 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
 
     /// Whether the origin or the connection to it failed. The request counts as failed then, and not as refused.
     package var isOfOrigin: Bool { row.cause == .origin }
+
+    /// The value of `Retry-After` in seconds, for what is over as soon as others are done (RFC 9110 §10.2.3). Nil: none.
+    package var retryAfter: Int? {
+        switch self {
+        case .originQueueFull, .tooManyRequests, .tooManyTunnels: 1
+        default: nil
+        }
+    }
 
     /// What happened and what to do, for the person who reads the error page.
     package var explanation: StaticString { row.explanation }

@@ -45,7 +45,8 @@ extension Refusal {
         case .nameTimeout, .connectionRefused, .connectionTimeout, .responseTimeout, .nextProxyUnreachable: true
         case .notAProxyRequest, .hostInvalid, .accessDenied, .destinationForbidden, .tunnelPortForbidden,
             .authenticationRequired, .authenticationBusy, .tooYoung, .releaseUndated, .loopDetected, .onlyIfCached,
-            .malformedRequestBody, .requestTimeout, .misdirected, .nameNotFound, .destinationUnroutable,
+            .malformedRequestBody, .lengthRequired, .requestTimeout, .misdirected, .nameNotFound,
+            .destinationUnroutable,
             .connectionTerminated, .responseIncomplete, .responseInvalid, .digestMismatch, .tlsCertificate,
             .tlsPin, .tlsProtocol, .clientCertificateRequired, .clientCertificateRefused, .originQueueFull,
             .originUnavailable, .nextProxyRefused,

@@ -30,13 +30,16 @@ package struct Retrieval: ~Copyable {
         let interimResponsesMax: Int
         let deadConnectionRetriesMax: Int
         let retriesMax: Int
+        let reusesForBodies: Bool
 
         /// - Parameters:
         ///   - deadConnectionRetriesMax: how often it is sent again because a pooled connection was dead.
         ///   - retriesMax: how often it is sent again because the origin did not answer.
+        ///   - reusesForBodies: a request that cannot be sent again may go out on a pooled connection as well.
         package init(
             cache: CacheRequest, isUpgrade: Bool, postTarget: TargetURI?, policy: CachePolicy,
-            interimResponsesMax: Int, deadConnectionRetriesMax: Int, retriesMax: Int
+            interimResponsesMax: Int, deadConnectionRetriesMax: Int, retriesMax: Int,
+            reusesForBodies: Bool = false
         ) {
             self.cache = cache
             self.isUpgrade = isUpgrade
@@ -45,6 +48,7 @@ package struct Retrieval: ~Copyable {
             self.interimResponsesMax = interimResponsesMax
             self.deadConnectionRetriesMax = deadConnectionRetriesMax
             self.retriesMax = retriesMax
+            self.reusesForBodies = reusesForBodies
         }
 
         /// Whether the request may be sent again after its connection turned out to be dead (RFC 9110 §9.2.2).
@@ -227,8 +231,10 @@ extension Retrieval {
     }
 
     /// Whether the request may go out on a pooled connection. Such a connection may be dead already, so the request must be one that can
-    /// be sent again.
-    package var mayReuseConnection: Bool { request.isReplayable && deadConnections == 0 && !request.isUpgrade }
+    /// be sent again, unless a rule accepts that it fails.
+    package var mayReuseConnection: Bool {
+        (request.isReplayable || request.reusesForBodies) && deadConnections == 0 && !request.isUpgrade
+    }
 
     func conditions(of question: Question) -> [(FieldName, [UInt8])] {
         switch question {

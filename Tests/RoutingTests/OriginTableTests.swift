@@ -42,7 +42,10 @@ import Testing
         let terms = terms(of: "b.example")
         #expect(terms.rule == 2 && terms.connect == .seconds(10) && terms.firstByte == .seconds(60))
         #expect(terms.total == nil && terms.retriesMax == 3)
-        #expect(terms.description == "connect 10s, first byte 60s, idle 30s, no limit for the whole, 3 retries")
+        #expect(
+            terms.description
+                == "connect 10s, first byte 60s, idle 30s, no limit for the whole, 3 retries; connections: at most 256, kept for 60s"
+        )
     }
 
     @Test func `a rule has its profile, and the general one without`() {

@@ -46,6 +46,7 @@ extension Refusal {
             .outside { s in try s.client().get("http://127.0.0.1:\(s.proxy.addresses[0].port)/") }
         case .onlyIfCached: .outside { try $0.client().get("/a", "Cache-Control: only-if-cached") }
         case .malformedRequestBody: .malformedRequestBody
+        case .lengthRequired: .lengthRequired
         case .requestTimeout:
             .outside(
                 configure: { configuration, _ in configuration.timeouts.clientHead = .milliseconds(200) },
@@ -127,6 +128,7 @@ struct RefusalScenarios {
                 let isTyped = answer["Proxy-Status"]?.hasPrefix("larder; error=\(refusal.proxyStatusError); details=")
                 #expect(isTyped == true, "\(answer)")
                 #expect(answer.cacheStatus.contains("detail=\(refusal.name)"), "\(answer)")
+                if let seconds = refusal.retryAfter { #expect(answer["Retry-After"] == "\(seconds)") }
                 if refusal.isOfOrigin {
                     #expect(try s.stat(.errors, "\(refusal.proxyStatusError)") == 1)
                 } else {
@@ -204,6 +206,18 @@ extension Provocation {
                 let answer = try client.get("/a", "Proxy-Authorization: Basic \(guess)")
                 if answer.status != 407 || number > 1000 { return answer }
             }
+        })
+
+    fileprivate static let lengthRequired = outside(
+        configure: { configuration, _ in
+            var connections = OriginRule.Connections()
+            connections.isHTTP10 = true
+            configuration.origins = [OriginRule(RuleConditions(), connections: connections, number: 1)]
+        },
+        play: { s in
+            try s.answer(
+                to: "POST \(s.origin.url("/a")) HTTP/1.1\r\nHost: \(s.origin.authority)\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n")
         })
 
     fileprivate static let malformedRequestBody = outside { s in

@@ -116,7 +116,7 @@ import Testing
         ("origins: {}", "1: origins: found a mapping, expected a list of origins"),
         (
             "origins: [ { match: { host: a.example } } ]",
-            "1: origins[1]: the rule says nothing; add timeouts, retries, bandwidth, tls or fields"
+            "1: origins[1]: the rule says nothing; add timeouts, connections, retries, bandwidth, tls or fields"
         ),
         (
             "origins: [ { timeouts: { total: 1s }, retires: 1 } ]",
@@ -175,6 +175,61 @@ import Testing
     ]
     @Test(arguments: mistakes) func `a mistake is named`(text: String, error: String) throws {
         #expect(try load(text).errors.map(\.description) == ["larder.yaml:\(error)"])
+    }
+}
+
+@Suite("origins: connections") struct ConnectionSettingsTests {
+    @Test func `a rule says how connections are made and used`() throws {
+        let rules = try loaded(
+            """
+            origins:
+              - { match: { host: a.example }, connections: { max: 4, persistent: no, idle: 5s, reuse_for_bodies: yes } }
+              - match: { host: b.example }
+                connections: { http: "1.0", family: prefer-ipv6, source: [ 192.0.2.1, "2001:db8::1" ], interface: eth0 }
+              - { connections: { fast_open: yes, tcp_keepalive: 60s } }
+            """
+        ).origins
+        let first = rules[0].connections
+        #expect(first.countMax == 4 && first.persists == false && first.idle == .seconds(5))
+        #expect(first.carriesBodies == true && first.dialling == nil && first.isHTTP10 == nil)
+        #expect(rules[1].connections.isHTTP10 == true)
+        #expect(
+            rules[1].connections.dialling.map { "\($0)" } == "from 192.0.2.1, 2001:db8::1, through eth0, prefer-ipv6")
+        #expect(rules[2].connections.dialling.map { "\($0)" } == "TCP Fast Open, TCP keep-alive 60s")
+    }
+
+    @Test(arguments: [
+        (
+            "max: 0", "origins[1].connections.max: found \"0\", expected a number from 1 to 65535"
+        ),
+        (
+            "http: \"2\"", "origins[1].connections.http: found \"2\", expected 1.0 or 1.1"
+        ),
+        (
+            "source: [ 192.0.2.1, 192.0.2.2 ]",
+            "origins[1].connections.source: there are two addresses of one family; name one of each at most"
+        ),
+        (
+            "source: 192.0.2.1, family: ipv6", "origins[1].connections.family: no address of source is of this family"
+        ),
+        (
+            "source: eth0", "origins[1].connections.source: found \"eth0\", expected an address of this machine"
+        ),
+        (
+            "interface: an/interface",
+            "origins[1].connections.interface: found \"an/interface\", expected the name of a network interface"
+        ),
+        (
+            "http: \"1.0\", idle: 5s",
+            "origins[1].connections.idle: with HTTP/1.0 each request has a connection of its own; leave it out"
+        ),
+        (
+            "presistent: no", "origins[1].connections.presistent: unknown key; did you mean persistent?"
+        ),
+    ])
+    func `mistakes are named`(text: String, message: String) throws {
+        let errors = try load("origins: [ { connections: { \(text) } } ]").errors.map { "\($0)" }
+        #expect(errors == ["larder.yaml:1: " + message])
     }
 }
 

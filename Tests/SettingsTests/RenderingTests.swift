@@ -53,7 +53,7 @@ struct RenderingTests {
         #expect(configuration.access.authentication != nil)
         #expect(configuration.recipes.map(\.name) == ["npm", "debian"])
         #expect(
-            configuration.routes.count == 2 && configuration.credentials.count == 2 && configuration.origins.count == 4)
+            configuration.routes.count == 2 && configuration.credentials.count == 2 && configuration.origins.count == 5)
         #expect(configuration.bandwidth.total != nil && configuration.bandwidth.client != nil)
         #expect(configuration.bandwidth.classes.map(\.name) == ["nightly", "models"])
         #expect(configuration.cache.writtenObjectSizeMax == 32 << 20)

@@ -232,9 +232,11 @@ final class OwnedRequest: ReceivedRequest {
     /// What the request's retrieval needs to know.
     func forRetrieval(_ snapshot: Snapshot, _ terms: OriginTerms) -> Retrieval.Request {
         Retrieval.Request(
-            cache: cache, isUpgrade: isUpgrade, postTarget: method == .post ? TargetURI(uri) : nil,
+            cache: cache, isUpgrade: isUpgrade && !terms.connections.isHTTP10,
+            postTarget: method == .post ? TargetURI(uri) : nil,
             policy: snapshot.cachePolicy, interimResponsesMax: snapshot.limits.interimResponsesMax,
-            deadConnectionRetriesMax: snapshot.limits.deadConnectionRetriesMax, retriesMax: terms.retriesMax)
+            deadConnectionRetriesMax: snapshot.limits.deadConnectionRetriesMax, retriesMax: terms.retriesMax,
+            reusesForBodies: terms.connections.carriesBodies)
     }
 
     /// Whether the request asks for a protocol that Larder passes on (RFC 9110 §7.8).

@@ -86,7 +86,9 @@ package final class Snapshot: Sendable {
             configuration.origins,
             general: OriginTerms(
                 connect: timeouts.connect, firstByte: timeouts.firstByte, idle: timeouts.idle, total: timeouts.total,
-                retriesMax: configuration.retries.countMax),
+                retriesMax: configuration.retries.countMax,
+                connections: ConnectionTerms(
+                    countMax: configuration.limits.originConnectionsMax, idle: timeouts.originKeepAlive)),
             profiles: tls.profiles)
         credentials = CredentialTable(configuration.credentials)
         self.secrets = secrets

@@ -22,6 +22,8 @@ extension Fetch {
     func acquire(mayReuse: Bool) {
         precondition(isIn(.opening), "a stream is asked for once")
         precondition(hasNoLink, "the stream before has not been ended")
+        // Without chunks, only a length can say where the body of a request ends (RFC 1945 §7.2.2).
+        if terms.connections.isHTTP10, case .chunked = request.bodyLength { return openingFailed(.lengthRequired, nil) }
         if request.credential != nil {
             switch prepareCredentials() {
             case nil: break
@@ -31,7 +33,8 @@ extension Fetch {
         }
         let plan = worker.routes(for: request, snapshot)
         let loan = worker.origins.borrow(
-            over: plan, for: request, terms, snapshot: snapshot, mayReuse: mayReuse && !bindsConnection, owner: self)
+            over: plan, for: request, terms, snapshot: snapshot,
+            mayReuse: mayReuse && !bindsConnection && terms.connections.mayPersist, owner: self)
         switch loan {
         case .lent(let stream): opened(stream, isReused: true)
         case .waiting(let request):
@@ -83,6 +86,11 @@ extension Fetch {
         incoming.persists = false
         var outgoing = OutgoingRequest(
             request, conditions: retrieval.conditions, instance: worker.shared.instance)
+        if terms.connections.isHTTP10 {
+            outgoing.useHTTP10()
+        } else if !terms.connections.persists {
+            outgoing.closeAfterwards()
+        }
         for change in terms.fields { outgoing.apply(change) }
         if request.releaseRule?.kind.isIndex == true, hole == nil {
             outgoing.askForIndex(request.fields, hasConditions: !retrieval.conditions.isEmpty)
@@ -332,9 +340,10 @@ extension Fetch {
     private func notePersistence(of response: ReceivedResponse) {
         incoming.persists =
             Framing.persists(minorVersion: response.minorVersion, response.options) && !bindsConnection
+            && terms.connections.mayPersist
             && !(response.fields.contains(.wwwAuthenticate)
                 && response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding))
-        incoming.keepAlive = snapshot.configuration.timeouts.originKeepAlive
+        incoming.keepAlive = terms.connections.idle
         // One second less: a request that is sent just before the limit is still on its way when the origin closes.
         if let announced = keepAliveTimeout(response.fields) {
             incoming.keepAlive = min(incoming.keepAlive, .seconds(max(0, announced.count - 1)))

@@ -22,6 +22,7 @@ final class LinkOpener: TimedObject {
     private let snapshot: Snapshot
     /// For each leg: all addresses together, each TLS handshake, and the answer of a next proxy.
     private let timeout: Duration
+    private let dialling: Dialling
     /// The request for which the connection is opened. The access rules decide on it.
     private let request: AccessRequest
     private unowned let owner: any LinkOpenerOwner
@@ -43,12 +44,14 @@ final class LinkOpener: TimedObject {
     private var hasEnded = false
 
     init(
-        worker: Worker, snapshot: Snapshot, goal: OpeningGoal, timeout: Duration, for request: AccessRequest,
+        worker: Worker, snapshot: Snapshot, goal: OpeningGoal, timeout: Duration, dialling: Dialling,
+        for request: AccessRequest,
         owner: any LinkOpenerOwner
     ) {
         self.worker = worker
         self.snapshot = snapshot
         self.timeout = timeout
+        self.dialling = dialling
         self.request = request
         self.owner = owner
         opening = Opening(goal)
@@ -122,7 +125,7 @@ final class LinkOpener: TimedObject {
 
     private func event(for result: Result<[SocketAddress], NameFailure>) -> Opening.Event {
         switch result {
-        case .success(let addresses): .resolved(addresses.compactMap(IPAddress.init))
+        case .success(let addresses): .resolved(dialling.select(addresses.compactMap(IPAddress.init)))
         case .failure(let failure): .unresolved(failure)
         }
     }
@@ -135,7 +138,7 @@ final class LinkOpener: TimedObject {
     private func connect(_ addresses: [SocketAddress]) {
         precondition(attempt == nil && transport == nil, "a connection is dialled once for each leg")
         attempt = ConnectAttempt.start(
-            addresses, loop: worker.loop, attemptDelay: .milliseconds(250),
+            addresses, ConnectOptions(dialling), loop: worker.loop, attemptDelay: .milliseconds(250),
             timeout: timeout, history: worker.connectHistory
         ) { [weak self] outcome in
             // If the opener is gone, the socket in `outcome` closes here.
@@ -331,6 +334,18 @@ final class LinkOpener: TimedObject {
 
 private func opener(_ context: UnsafeMutableRawPointer?) -> LinkOpener {
     unsafe Unmanaged<LinkOpener>.fromOpaque(context!).takeUnretainedValue()
+}
+
+extension ConnectOptions {
+    fileprivate init(_ dialling: Dialling) {
+        guard dialling !== Dialling.general else {
+            self.init()
+            return
+        }
+        self.init(
+            sources: dialling.sources.map { SocketAddress($0, port: 0) }, device: dialling.device,
+            fastOpen: dialling.fastOpen, keepAlive: dialling.keepAlive)
+    }
 }
 
 extension ConnectFailure {

@@ -7,12 +7,12 @@ final class OriginPool {
     var idle: [OriginLink] { unsafe uncheckedIdle }
     /// Links that are idle, in use or being opened.
     private(set) var openCount = 0
-    /// Requests in the order in which they came. Bounded by `Limits.originQueueMax`.
-    var queue: [StreamRequest] { unsafe uncheckedQueue }
+    /// Bounded by `Limits.originQueueMax`.
+    var queue: FairQueue<StreamRequest> { unsafe uncheckedQueue }
 
     // Nothing is called, and nothing is released, while one of the two changes: the unchecked access is exclusive.
     @exclusivity(unchecked) private var uncheckedIdle: [OriginLink] = []
-    @exclusivity(unchecked) private var uncheckedQueue: [StreamRequest] = []
+    @exclusivity(unchecked) private var uncheckedQueue = FairQueue<StreamRequest>()
 
     init(key: LinkKey) { self.key = key }
 
@@ -50,14 +50,16 @@ final class OriginPool {
 
     // MARK: the queue
 
-    func enqueue(_ request: StreamRequest) { unsafe uncheckedQueue.append(request) }
+    /// - Returns: the request that has no place.
+    func enqueue(_ request: StreamRequest, countMax: Int) -> StreamRequest? {
+        unsafe uncheckedQueue.append(request, from: request.request.access.client, countMax: countMax)
+    }
 
-    func dequeue() -> StreamRequest? { queue.isEmpty ? nil : unsafe uncheckedQueue.removeFirst() }
+    func dequeue() -> StreamRequest? { unsafe uncheckedQueue.next() }
 
-    /// Removes and returns the first request in the queue that satisfies the condition.
+    /// Removes and returns the next request in the queue that satisfies the condition.
     func dequeue(where isSuitable: (StreamRequest) -> Bool) -> StreamRequest? {
-        guard let index = queue.firstIndex(where: isSuitable) else { return nil }
-        return unsafe uncheckedQueue.remove(at: index)
+        unsafe uncheckedQueue.next(where: isSuitable)
     }
 
     func leaveQueue(_ request: StreamRequest) { _ = dequeue { $0 === request } }

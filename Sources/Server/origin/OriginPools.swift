@@ -38,7 +38,9 @@ final class OriginPools {
         owner: any OriginStreamOwner
     ) -> Loan {
         if mayReuse {
-            let pool = pool(for: LinkKey(request.origin, over: plan.current, tlsProfile: terms.tls))
+            let pool = pool(
+                for: LinkKey(
+                    request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.connections.dialling))
             while let link = popIdle(of: pool) {
                 // The address was allowed for the client for which the link was opened. Ask again for this one.
                 if mayUse(link, for: request, snapshot) {
@@ -76,21 +78,23 @@ final class OriginPools {
     /// Opens a link for the request, or queues the request. Returns nil if the request now waits, and otherwise why it cannot.
     private func place(_ streamRequest: StreamRequest) -> OpeningRefusal? {
         let pool = pool(for: streamRequest.key)
-        if isFull(pool), let oldest = pool.idle.first {
+        if isFull(pool, for: streamRequest), let oldest = pool.idle.first {
             // The request may not use the idle links. Close one to make room for one that it may use.
             drop(oldest)
         }
-        guard isFull(pool) else { return open(for: streamRequest, in: pool) }
-        guard pool.queue.count < worker.snapshot.limits.originQueueMax else {
-            return OpeningRefusal(.originQueueFull)
-        }
+        guard isFull(pool, for: streamRequest) else { return open(for: streamRequest, in: pool) }
+        let displaced = pool.enqueue(streamRequest, countMax: worker.snapshot.limits.originQueueMax)
+        guard displaced !== streamRequest else { return OpeningRefusal(.originQueueFull) }
         worker.counters.add(.originQueued)
-        pool.enqueue(streamRequest)
         streamRequest.becomeQueued(in: pool, on: worker.loop)
+        if let displaced { displace(displaced) }
         return nil
     }
 
-    private func isFull(_ pool: OriginPool) -> Bool { pool.openCount >= worker.snapshot.limits.originConnectionsMax }
+    /// Requests under several rules of `origins` may share a pool. Each sees its own bound.
+    private func isFull(_ pool: OriginPool, for streamRequest: StreamRequest) -> Bool {
+        pool.openCount >= streamRequest.terms.connections.countMax
+    }
 
     // MARK: opening
 
@@ -102,7 +106,8 @@ final class OriginPools {
         openCount += 1
         let opener = LinkOpener(
             worker: worker, snapshot: streamRequest.snapshot, goal: streamRequest.goal,
-            timeout: streamRequest.terms.connect, for: streamRequest.request.access, owner: streamRequest)
+            timeout: streamRequest.terms.connect, dialling: streamRequest.terms.connections.dialling,
+            for: streamRequest.request.access, owner: streamRequest)
         streamRequest.becomeOpening(in: pool, opener, on: worker.loop)
         guard let failure = opener.begin() else { return nil }
         discountOpen(in: pool)
@@ -195,6 +200,15 @@ final class OriginPools {
         forgetIfUnused(pool)
     }
 
+    /// Fails a queued request whose place another client's request has taken. In the next turn: this is called while that one asks.
+    private func displace(_ streamRequest: StreamRequest) {
+        streamRequest.becomeDisplaced(on: worker.loop)
+        worker.loop.afterTurn {
+            guard streamRequest.endIfDisplaced() else { return }
+            streamRequest.owner.openingFailed(.originQueueFull, nil)
+        }
+    }
+
     /// Fails a request that was queued for longer than `timeouts.connect`.
     func queueingTimedOut(_ streamRequest: StreamRequest, queuedIn pool: OriginPool) {
         forget(streamRequest, queuedIn: pool)
@@ -204,7 +218,7 @@ final class OriginPools {
 
     /// Opens links for queued requests while there is room.
     private func serveQueue(of pool: OriginPool) {
-        while !isFull(pool), let next = pool.dequeue() {
+        while let next = pool.dequeue(where: { !isFull(pool, for: $0) }) {
             if let refusal = open(for: next, in: pool) { next.owner.openingFailed(refusal.refusal, refusal.denial) }
         }
         forgetIfUnused(pool)

@@ -6,6 +6,7 @@ import Transaction
 ///
 /// ```
 /// waiting ─▶ queued ─▶ opening ─▶ ended
+///    │          └─▶ displaced ──▲
 ///    └──────────────────▲
 /// ```
 ///
@@ -26,6 +27,8 @@ final class StreamRequest: TimedObject {
         case waiting
         case queued(OriginPool)
         case opening(OriginPool, LinkOpener)
+        /// Another client's request has taken its place in the queue. The owner is about to be told.
+        case displaced
         case ended
     }
     private var state = State.waiting
@@ -43,7 +46,10 @@ final class StreamRequest: TimedObject {
         self.pools = pools
     }
 
-    var key: LinkKey { LinkKey(request.origin, over: plan.current, tlsProfile: terms.tls) }
+    var key: LinkKey {
+        LinkKey(
+            request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.connections.dialling)
+    }
 
     var goal: OpeningGoal { key.goal }
 
@@ -59,7 +65,8 @@ final class StreamRequest: TimedObject {
         switch state {
         case .waiting: break
         case .queued: loop.timers.cancel(self)
-        case .opening, .ended: preconditionFailure("a link is being opened for the request, or it has ended")
+        case .opening, .displaced, .ended:
+            preconditionFailure("a link is being opened for the request, or it has ended")
         }
         state = .opening(pool, opener)
     }
@@ -73,10 +80,23 @@ final class StreamRequest: TimedObject {
     func becomeEnded(on loop: EventLoop) {
         switch state {
         case .queued, .opening: break
-        case .waiting, .ended: preconditionFailure("a request that ends was queued or being served")
+        case .waiting, .displaced, .ended: preconditionFailure("a request that ends was queued or being served")
         }
         loop.timers.cancel(self)
         state = .ended
+    }
+
+    func becomeDisplaced(on loop: EventLoop) {
+        guard case .queued = state else { preconditionFailure("only a queued request has a place to lose") }
+        loop.timers.cancel(self)
+        state = .displaced
+    }
+
+    /// - Returns: false if the owner has cancelled meanwhile. It may be gone then.
+    func endIfDisplaced() -> Bool {
+        guard case .displaced = state else { return false }
+        state = .ended
+        return true
     }
 
     /// Ends the request. The owner is not called afterwards.
@@ -85,7 +105,7 @@ final class StreamRequest: TimedObject {
         let was = state
         state = .ended
         switch was {
-        case .waiting, .ended: return
+        case .waiting, .displaced, .ended: return
         case .queued(let pool): pools.forget(self, queuedIn: pool)
         case .opening(let pool, let opener):
             opener.cancel()

@@ -27,7 +27,8 @@ final class TunnelDialler: LinkOpenerOwner {
         while true {
             let goal = OpeningGoal(request.origin.endpoint, for: .tunnel, over: plan.current)
             let opener = LinkOpener(
-                worker: worker, snapshot: snapshot, goal: goal, timeout: terms.connect, for: request.access, owner: self
+                worker: worker, snapshot: snapshot, goal: goal, timeout: terms.connect,
+                dialling: terms.connections.dialling, for: request.access, owner: self
             )
             self.opener = opener
             guard let failure = opener.begin() else { return nil }

@@ -85,6 +85,7 @@ final class ScriptedOrigin: Sendable {
         var received: [Received] = []
         var problems: [String] = []
         var wires: [Wire] = []
+        var peers: [String] = []
         var isEnding = false
     }
 
@@ -106,6 +107,8 @@ final class ScriptedOrigin: Sendable {
     }
 
     var requests: [Received] { state.withLock { $0.received } }
+    /// The address of the other side of each connection.
+    var peers: [String] { state.withLock { $0.peers } }
     var connectionCount: Int { state.withLock { $0.wires.count } }
 
     /// What did not go by the script, expectations that nobody met among it.
@@ -139,10 +142,11 @@ final class ScriptedOrigin: Sendable {
             var entry = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
             if unsafe poll(&entry, 1, -1) < 0, errno == EINTR { continue }
             guard entry.revents & Int16(POLLHUP) == 0 else { return }
-            guard case .accepted(let descriptor, _) = Sockets.accept(listener) else { continue }
+            guard case .accepted(let descriptor, let peer) = Sockets.accept(listener) else { continue }
             let wire = Wire(adopting: descriptor.release(), "origin")
             let number = state.withLock { state in
                 state.wires.append(wire)
+                state.peers.append("\(peer)")
                 return state.wires.count
             }
             Thread.detachNewThread { [self] in serve(wire, number) }

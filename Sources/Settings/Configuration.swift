@@ -111,6 +111,8 @@ package struct CompressionSettings: Sendable, Equatable {
 package struct LogSettings: Sendable, Equatable {
     package var access: AccessLogTarget = .stdout
     package var level: LogLevel = .info
+    /// What is logged at the level `debug`.
+    package var debug: [LogCategory] = LogCategory.allCases
 }
 
 package enum AccessLogTarget: Sendable, Equatable {
@@ -120,6 +122,23 @@ package enum AccessLogTarget: Sendable, Equatable {
 }
 
 package enum LogLevel: String, CaseIterable, Sendable { case error, warning, info, debug }
+
+/// What a line of the level `debug` is about.
+package enum LogCategory: String, CaseIterable, Sendable {
+    /// Connections to origins: opened, used again, waited for, closed.
+    case connections
+    /// Addresses of names, as far as connections need them.
+    case dns
+    /// Requests to origins, their answers, and attempts that are repeated.
+    case requests
+    /// Log-ins at origins and next proxies.
+    case authentication
+    case tls
+    /// Which way requests go.
+    case routes
+    /// Bodies that break off, are resumed or ended.
+    case transfers
+}
 
 package struct TimeoutSettings: Sendable, Equatable {
     package var clientHead: Duration = .seconds(30)

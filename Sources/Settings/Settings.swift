@@ -249,6 +249,9 @@ enum Settings {
             Setting(
                 "log.level", \.log.level, .choice, reload: .live,
                 "The least important level of messages that are logged."),
+            Setting(
+                "log.debug", \.log.debug, SettingKind<LogCategory>.choice.list(), reload: .live,
+                "With level: debug, what is logged of each request to an origin. Every line names its category."),
         ])
 
     private static let timeouts = Section(

@@ -18,7 +18,7 @@ func runServe(
 ) -> Int32 {
     guard let configuration = reading.configuration else { preconditionFailure("serve runs with a configuration") }
     SignalWatcher.block([SIGTERM, SIGINT, SIGHUP])
-    Diagnostics.setLevel(configuration.log.level)
+    Diagnostics.configure(configuration.log)
     DescriptorLimit.raise()
     if configuration.hasSecrets { hideMemory(console) }
     do {
@@ -278,7 +278,7 @@ private final class Control {
                 console.error("larder: warning: \(change) changed, which takes effect at the next start")
             }
             proxy.adopt(snapshot)
-            Diagnostics.setLevel(configuration.log.level)
+            Diagnostics.configure(configuration.log)
             Diagnostics.info("the configuration of \(reading.name) is in force")
         } catch {
             console.error("larder: \(error); the old configuration stays in force")

@@ -402,3 +402,60 @@ struct SignalTests {
         }
     }
 }
+
+@Suite("log.debug", .enabled(if: Nginx.isInstalled && installed("curl") != nil, "packages nginx-light, curl"))
+struct DebugLogTests {
+    /// What the lines of each category begin with, behind the URL or origin that they name.
+    private static let said = [
+        ("connections", ": opened to 127.0.0.1:"), ("connections", ": used again, 1 open, 0 idle, 0 waiting"),
+        ("connections", ": idle, 1 open, 1 idle, 0 waiting"), ("dns", "localhost: 127.0.0.1"),
+        ("requests", "/a?token=***: sent"), ("requests", "/a?token=***: answered with 404"),
+        ("routes", "routes[1], direct"),
+    ]
+
+    private func run(_ log: String, in place: Workplace) async throws -> [Substring] {
+        let nginx = try await Nginx.start(in: place)
+        let adminPort = FreePort.take()
+        let text = Larder.configuration(
+            in: place, adminPort: adminPort,
+            access: "access: { rules: [ allow: { host: localhost, address: [ 127.0.0.1 ], port: [ 1-65535 ] } ] }",
+            more:
+                "workers: 1\nroutes: [ { match: { host: localhost }, via: direct } ]\ndns: { hosts: { localhost: 127.0.0.1 } }"
+        )
+        .replacing("level: info", with: log)
+        let larder = try await Larder.start(in: place, text: text, adminPort: adminPort)
+        for path in ["a?token=abcdef", "b"] {
+            _ = try await place.curl("http://localhost:\(nginx.port)/\(path)", through: larder)
+        }
+        larder.child.signal(SIGTERM)
+        #expect(try await larder.child.end(within: .seconds(60)) == 0)
+        return larder.child.errors.split(separator: "\n").filter { $0.contains(" debug: ") }
+    }
+
+    @Test func `each category says what happens to a request, without its secrets`() async throws {
+        try await Workplace.with { place in
+            let lines = try await run("level: debug", in: place)
+            for (category, text) in Self.said {
+                let isThere = lines.contains { $0.hasPrefix("larder: debug: \(category): ") && $0.contains(text) }
+                #expect(isThere, "\(category): \(text) is not in \(lines.joined(separator: "\n"))")
+            }
+            #expect(!lines.contains { $0.contains("abcdef") })
+        }
+    }
+
+    @Test func `log.debug chooses the categories`() async throws {
+        try await Workplace.with { place in
+            let lines = try await run("level: debug, debug: [ dns, routes ]", in: place)
+            let categories = Set(lines.compactMap { $0.split(separator: " ").dropFirst(2).first })
+            #expect(
+                categories.isSubset(of: ["dns:", "routes:", "the"]) && categories.isSuperset(of: ["dns:", "routes:"]))
+        }
+    }
+
+    @Test func `without the level debug there are no such lines`() async throws {
+        try await Workplace.with { place in
+            let lines = try await run("level: info, debug: [ dns ]", in: place)
+            #expect(lines.isEmpty)
+        }
+    }
+}

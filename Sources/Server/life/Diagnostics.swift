@@ -1,3 +1,4 @@
+import Forwarding
 import Glibc
 package import Settings
 import Synchronization
@@ -5,12 +6,46 @@ import Synchronization
 /// Messages for the operator: one line each, on standard error. Any thread may write one.
 package enum Diagnostics {
     private static let threshold = Atomic<Int>(level(.info))
+    /// A bit for each category that is logged.
+    private static let categories = Atomic<UInt32>(0)
 
-    package static func setLevel(_ level: LogLevel) { threshold.store(self.level(level), ordering: .relaxed) }
+    package static func configure(_ log: LogSettings) {
+        threshold.store(level(log.level), ordering: .relaxed)
+        let logged = log.level == .debug ? log.debug : []
+        categories.store(logged.reduce(0) { $0 | bit($1) }, ordering: .relaxed)
+    }
+
     package static func error(_ text: @autoclosure () -> String) { write(.error, text) }
     package static func warning(_ text: @autoclosure () -> String) { write(.warning, text) }
     package static func info(_ text: @autoclosure () -> String) { write(.info, text) }
     package static func debug(_ text: @autoclosure () -> String) { write(.debug, text) }
+
+    /// Logs what happens to a request or a connection. Costs a load and a comparison if the category is off.
+    @inline(__always)
+    static func debug(_ category: LogCategory, _ text: @autoclosure () -> String) {
+        guard categories.load(ordering: .relaxed) & bit(category) != 0 else { return }
+        print(.debug, "\(category.rawValue): \(text())")
+    }
+
+    /// The URI without secrets in its query.
+    static func scrubbed(_ uri: [UInt8]) -> String {
+        var bytes: [UInt8] = []
+        LogScrubbing.append(uri.span) { bytes.append($0) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @inline(__always)
+    private static func bit(_ category: LogCategory) -> UInt32 {
+        switch category {
+        case .connections: 1
+        case .dns: 2
+        case .requests: 4
+        case .authentication: 8
+        case .tls: 16
+        case .routes: 32
+        case .transfers: 64
+        }
+    }
 
     private static func level(_ level: LogLevel) -> Int {
         switch level {
@@ -23,7 +58,11 @@ package enum Diagnostics {
 
     private static func write(_ level: LogLevel, _ text: () -> String) {
         guard self.level(level) <= threshold.load(ordering: .relaxed) else { return }
-        let line = Array("larder: \(level.rawValue): \(text())\n".utf8)
+        print(level, text())
+    }
+
+    private static func print(_ level: LogLevel, _ text: String) {
+        let line = Array("larder: \(level.rawValue): \(text)\n".utf8)
         _ = unsafe line.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress!, $0.count) }
     }
 }

@@ -71,6 +71,7 @@ extension Fetch {
     /// Asks again on a new connection: the pooled one was dead, and others may be as well, or its answer was of no use.
     private func reopen() {
         worker.counters.add(.originRetries)
+        Diagnostics.debug(.requests, "\(subject): its connection had been closed, sent again on another one")
         releaseStream(isComplete: false)
         acquire(mayReuse: false)
     }
@@ -84,6 +85,9 @@ extension Fetch {
     private func pauseBeforeResuming(_ milliseconds: Int) {
         releaseStream(isComplete: false)
         worker.counters.add(.resumed)
+        Diagnostics.debug(
+            .transfers,
+            "\(subject): broke off after \(retrieval.progress.received) bytes, asks for the rest in \(milliseconds) ms")
         guard milliseconds > 0 else { return feed(.timedOut) }
         wait(.milliseconds(milliseconds))
     }
@@ -92,9 +96,11 @@ extension Fetch {
         releaseStream(isComplete: false)
         guard worker.retryBudget.take() else {
             worker.counters.add(.retriesRefused)
+            Diagnostics.debug(.requests, "\(subject): not repeated, the budget for that is used up")
             return feed(.retryRefused)
         }
         worker.counters.add(.retries)
+        Diagnostics.debug(.requests, "\(subject): repeated, attempt \(attempt)")
         wait(retryPause(snapshot.configuration.retries.pause, attempt: attempt, random: .random(in: 0 ... .max)))
     }
 
@@ -202,6 +208,7 @@ extension Fetch {
             finishSink(ForwardedHead.trailers(trailers))
             forgetUnproven()
         case .failed(let refusal):
+            Diagnostics.debug(.requests, "\(subject): failed: \(refusal.name)")
             precondition(hasNoSink, "a refusal takes the place of an answer that has not begun")
             let isForFollowers = refusal.isOfOrigin || refusal == .transferCancelled
             transfer?.resolve(isForFollowers ? .failed(code: Int32(refusal.rawValue)) : .notShared)
@@ -209,6 +216,9 @@ extension Fetch {
         case .brokenOff(let keepsPart):
             // The body ends before the exchange is told. Whichever of the two the client meets first, its answer breaks off once: with a
             // reset if it has bytes of the answer (RFC 9112 §8), and with an error response if it has none.
+            Diagnostics.debug(
+                .transfers,
+                "\(subject): ended after \(retrieval.progress.received) bytes\(keepsPart ? ", which are kept" : "")")
             breakOffSink(keepsPart: keepsPart && proof == nil)
             notify { $0.fetchFailed(.responseIncomplete, denial: nil) }
         case .abandoned:

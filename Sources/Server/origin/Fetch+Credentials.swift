@@ -68,6 +68,9 @@ extension Fetch {
         case .wait:
             guard let id else { preconditionFailure("a fetch is enrolled before it asks") }
             worker.credentialDesk.wait(id, at: key)
+            Diagnostics.debug(
+                .authentication,
+                "credential \(rule.name): \(subject) waits, because another request tries it at \(request.origin)")
             return .undecided
         case .passOn, .accepted, .askAgain, .refused, .nothing: preconditionFailure("a request is sent or waits")
         }
@@ -84,6 +87,7 @@ extension Fetch {
         do {
             try prove(use, number: number, in: &outgoing)
             worker.counters.add(.credentialsSent)
+            Diagnostics.debug(.authentication, "credential \(use.rule.name): sent with \(subject)")
         } catch {
             Diagnostics.warning(
                 "credential \(use.rule.name): \(request.origin.endpoint): nothing can be sent: \(error)")
@@ -154,6 +158,8 @@ extension Fetch {
         let answerable = strongestChallenge(challenges, among: use.rule.means.challengeSchemes)
         switch tell(.challenged(answerable, use.proof), of: use) {
         case .askAgain:
+            Diagnostics.debug(
+                .authentication, "credential \(use.rule.name): \(request.origin) asks for it: \(subject) is sent again")
             // A body that has left is not kept.
             return request.hasBody && !holdsBody ? nil : .challenged
         case .refused:
@@ -186,6 +192,7 @@ extension Fetch {
     private func noteAcceptance(_ use: CredentialUse, _ response: ReceivedResponse) {
         guard let number = use.proof else { return }
         if case .accepted = tell(.answered(number), of: use) {
+            Diagnostics.debug(.authentication, "credential \(use.rule.name): accepted by \(request.origin)")
             worker.shared.credentialLedger.withLock { $0.accepted(use.key) }
         }
         guard let sent = use.authorization, let information = response.fields.authenticationInfo else { return }

@@ -105,6 +105,7 @@ extension Fetch {
         }
         if case .failed = send(outgoing, on: stream) { return headEnded() }
         outgoingBody = OutgoingBody(outgoing.framing)
+        Diagnostics.debug(.requests, "\(subject): sent\(retrieval.conditions.isEmpty ? "" : ", with conditions")")
         requestIsSent = !request.hasBody
         wait(terms.firstByte)
         // Last: the exchange may send its whole body within this call, which needs `outgoingBody` and the time limit.
@@ -291,6 +292,7 @@ extension Fetch {
             unsafe skipBody(rest)
             return feed(event)
         }
+        Diagnostics.debug(.requests, "\(subject): answered with \(response.status)")
         let arrived = unsafe Arrived(response, length, rest)
         noteAccess(response)
         let now = worker.wallTime

@@ -254,6 +254,9 @@ final class Fetch: TimedObject, OriginStreamOwner {
         return result
     }
 
+    /// For the log: `GET http://a.example/`.
+    var subject: String { "\(request.access.methodText) \(Diagnostics.scrubbed(request.uri))" }
+
     /// The body that other requests can read as well.
     private var storedBody: Body? {
         switch sink {

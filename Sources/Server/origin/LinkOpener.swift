@@ -124,7 +124,8 @@ final class LinkOpener: TimedObject {
     }
 
     private func event(for result: Result<[SocketAddress], NameFailure>) -> Opening.Event {
-        switch result {
+        Diagnostics.debug(.dns, "\(opening.goal.dialled.host): \(result.described)")
+        return switch result {
         case .success(let addresses): .resolved(dialling.select(addresses.compactMap(IPAddress.init)))
         case .failure(let failure): .unresolved(failure)
         }
@@ -334,6 +335,15 @@ final class LinkOpener: TimedObject {
 
 private func opener(_ context: UnsafeMutableRawPointer?) -> LinkOpener {
     unsafe Unmanaged<LinkOpener>.fromOpaque(context!).takeUnretainedValue()
+}
+
+extension Result<[SocketAddress], NameFailure> {
+    fileprivate var described: String {
+        switch self {
+        case .success(let addresses): addresses.map(\.numericHost).joined(separator: ", ")
+        case .failure(let failure): "\(failure)"
+        }
+    }
 }
 
 extension ConnectOptions {

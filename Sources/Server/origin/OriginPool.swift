@@ -64,3 +64,15 @@ final class OriginPool {
 
     func leaveQueue(_ request: StreamRequest) { _ = dequeue { $0 === request } }
 }
+
+// For the log.
+extension OriginPool: CustomStringConvertible {
+    /// `http://a.example:80`, and the next proxy if there is one.
+    var description: String {
+        guard case .proxy(let proxy) = key.route else { return "\(key.origin)" }
+        return "\(key.origin) through \(proxy)"
+    }
+
+    /// `2 open, 1 idle, 0 waiting`.
+    var counts: String { "\(openCount) open, \(idle.count) idle, \(queue.count) waiting" }
+}

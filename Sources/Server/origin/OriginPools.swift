@@ -45,6 +45,7 @@ final class OriginPools {
                 // The address was allowed for the client for which the link was opened. Ask again for this one.
                 if mayUse(link, for: request, snapshot) {
                     worker.counters.add(.originConnectionsReused)
+                    Diagnostics.debug(.connections, "\(pool): used again, \(pool.counts)")
                     return .lent(link.lend(to: owner))
                 }
                 close(link)
@@ -86,6 +87,7 @@ final class OriginPools {
         let displaced = pool.enqueue(streamRequest, countMax: worker.snapshot.limits.originQueueMax)
         guard displaced !== streamRequest else { return OpeningRefusal(.originQueueFull) }
         worker.counters.add(.originQueued)
+        Diagnostics.debug(.connections, "\(pool): a request waits for one, \(pool.counts)")
         streamRequest.becomeQueued(in: pool, on: worker.loop)
         if let displaced { displace(displaced) }
         return nil
@@ -122,6 +124,8 @@ final class OriginPools {
             return OpeningRefusal(failure)
         }
         worker.counters.add(.routesFailedOver)
+        Diagnostics.debug(
+            .routes, "\(streamRequest.request.origin): \(failure), next \(streamRequest.plan.current)")
         streamRequest.becomeWaiting()
         return place(streamRequest)
     }
@@ -132,6 +136,7 @@ final class OriginPools {
         for streamRequest: StreamRequest
     ) {
         streamRequest.becomeEnded(on: worker.loop)
+        Diagnostics.debug(.connections, "\(pool): opened to \(address), \(pool.counts)")
         precondition(pool.openCount > pool.idle.count, "a link that opens is counted, and not idle")
         let link = OriginLink(
             worker: worker, pools: self, pool: pool, address: address, transport: transport,
@@ -143,6 +148,7 @@ final class OriginPools {
     func openingFailed(_ failure: OpeningFailure, in pool: OriginPool, for streamRequest: StreamRequest) {
         // The owner comes last: within that call it may ask for another stream to the same origin.
         discountOpen(in: pool)
+        Diagnostics.debug(.connections, "\(pool): not opened: \(failure), \(pool.counts)")
         let refusal = failOver(streamRequest, after: failure)
         serveQueue(of: pool)
         if let refusal { streamRequest.owner.openingFailed(refusal.refusal, refusal.denial) }
@@ -165,12 +171,14 @@ final class OriginPools {
         if let next = pool.dequeue(where: { $0.mayReuse && mayUse(link, for: $0.request, $0.snapshot) }) {
             next.becomeEnded(on: worker.loop)
             worker.counters.add(.originConnectionsReused)
+            Diagnostics.debug(.connections, "\(pool): used again for a request that waited, \(pool.counts)")
             return next.owner.opened(link.lend(to: next.owner), isReused: true)
         }
         // Requests in the queue that may not use this link get its place.
         guard pool.queue.isEmpty, !worker.isDraining, time > .zero else { return close(link) }
         pool.addIdle(link)
         idleCount += 1
+        Diagnostics.debug(.connections, "\(pool): idle, \(pool.counts)")
         worker.loop.timers.schedule(link, after: time)
     }
 
@@ -188,6 +196,7 @@ final class OriginPools {
         // The place is free before the queue is served. Serving it may call other owners, never the one whose link this was.
         link.close()
         discountOpen(in: link.pool)
+        Diagnostics.debug(.connections, "\(link.pool): closed, \(link.pool.counts)")
         serveQueue(of: link.pool)
     }
 

@@ -44,12 +44,15 @@ final class TunnelDialler: LinkOpenerOwner {
     }
 
     func opened(_ transport: consuming Transport, at address: SocketAddress, early: [UInt8]) {
+        Diagnostics.debug(.connections, "tunnel to \(request.origin.endpoint): opened to \(address)")
         owner.opened(transport, at: address, early: early)
     }
 
     func openingFailed(_ failure: OpeningFailure) {
+        Diagnostics.debug(.connections, "tunnel to \(request.origin.endpoint): not opened: \(failure)")
         guard plan.failOver(after: failure) else { return owner.openingFailed(failure) }
         worker.counters.add(.routesFailedOver)
+        Diagnostics.debug(.routes, "tunnel to \(request.origin.endpoint): \(failure), next \(plan.current)")
         if let failure = begin() { owner.openingFailed(failure) }
     }
 }

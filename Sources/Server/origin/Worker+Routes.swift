@@ -18,6 +18,7 @@ extension Worker {
     /// The routes for a request. Proxies that failed a moment ago come last.
     func routes(for request: OwnedRequest, _ snapshot: Snapshot) -> RoutePlan {
         let plan = snapshot.routes(for: request)
+        if plan.rule != nil { Diagnostics.debug(.routes, "\(request.origin): routes[\(plan.rule!)], \(plan.current)") }
         guard plan.hasChoice else { return plan }
         let now = loop.now.sinceStart
         return plan.deferring { route in

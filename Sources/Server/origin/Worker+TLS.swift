@@ -8,7 +8,7 @@ extension Worker {
     func noteHandshake(with name: String, version: String, isResumed: Bool) {
         counters.add(.originHandshakes)
         if isResumed { counters.add(.originHandshakesResumed) }
-        Diagnostics.debug("tls: \(name): \(version)\(isResumed ? ", resumed" : "")")
+        Diagnostics.debug(.tls, "\(name): \(version)\(isResumed ? ", resumed" : "")")
     }
 
     /// The client learns the kind of failure alone, so the log says what it was: once a minute for each server.
@@ -19,7 +19,7 @@ extension Worker {
             failures.set(text, (), now: now)
             return true
         }
-        if isNews { Diagnostics.info(text) } else { Diagnostics.debug(text) }
+        if isNews { Diagnostics.info(text) } else { Diagnostics.debug(.tls, "\(name): \(failure.details)") }
     }
 
     /// A connection was opened to an origin that did not prove who it is.

@@ -61,14 +61,17 @@ import CZlib
 extension Deflator {
     /// Appends the compressed form of `bytes` to `output`. It is never longer than the bytes by more than a thousandth and 64 bytes.
     package mutating func compress(_ bytes: [UInt8], into output: inout [UInt8], _ flush: Flush = .no) {
-        unsafe bytes.span.bytes.withUnsafeBytes { input in
-            var rest = unsafe input
-            var made = StreamStep()
-            repeat {
-                made = unsafe appendStep(to: &output, room: chunkBytes) { room in unsafe step(rest, into: room, flush) }
-                unsafe rest = UnsafeRawBufferPointer(rebasing: rest[made.consumed...])
-            } while made.needsRoom
-        }
+        unsafe bytes.withUnsafeBytes { unsafe compress($0, into: &output, flush) }
+    }
+
+    /// As above.
+    package mutating func compress(_ bytes: UnsafeRawBufferPointer, into output: inout [UInt8], _ flush: Flush) {
+        var rest = unsafe bytes
+        var made = StreamStep()
+        repeat {
+            made = unsafe appendStep(to: &output, room: chunkBytes) { room in unsafe step(rest, into: room, flush) }
+            unsafe rest = UnsafeRawBufferPointer(rebasing: rest[made.consumed...])
+        } while made.needsRoom
     }
 }
 

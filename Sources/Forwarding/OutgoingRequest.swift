@@ -40,7 +40,7 @@ package struct OutgoingRequest: ~Copyable {
     private var closes = false
 
     /// How the content is framed on the connection to the origin.
-    package let framing: BodyLength
+    package private(set) var framing: BodyLength
 
     /// - Parameters:
     ///   - conditions: validators of a stored response, a missing range, and the coding of the stored response. They replace the client's
@@ -113,6 +113,13 @@ package struct OutgoingRequest: ~Copyable {
 
     /// Asks the origin to close the connection behind its response (RFC 9112 §9.6).
     package mutating func closeAfterwards() { closes = true }
+
+    /// Announces content in another coding, whose length is not known before it has been made (RFC 9110 §8.4). The caller encodes it.
+    package mutating func encodeContent(_ coding: StaticString) {
+        precondition(minorVersion > 0, "content without a length needs chunks")
+        set(.contentEncoding, Array("\(coding)".utf8))
+        framing = .chunked
+    }
 
     /// Replaces the target: its path and query.
     package mutating func setTarget(_ target: [UInt8]) {

@@ -21,13 +21,16 @@ package final class OriginTerms: Sendable {
     package let tls: TLSProfile
     /// In the order in which they are made.
     package let fields: [FieldChange]
+    /// Content of requests is sent with gzip where that is possible.
+    package let encodesRequests: Bool
     /// The position in `origins`, from 1. Nil if no rule holds.
     package let rule: Int?
 
     package init(
         connect: Duration, firstByte: Duration, idle: Duration, total: Duration?, retriesMax: Int,
         connections: ConnectionTerms = ConnectionTerms(countMax: 256, idle: .seconds(60)), bandwidth: UInt64? = nil,
-        tls: TLSProfile = .general, fields: [FieldChange] = [], rule: Int? = nil
+        tls: TLSProfile = .general, fields: [FieldChange] = [], encodesRequests: Bool = false,
+        rule: Int? = nil
     ) {
         self.connect = connect
         self.firstByte = firstByte
@@ -38,6 +41,7 @@ package final class OriginTerms: Sendable {
         self.bandwidth = bandwidth
         self.tls = tls
         self.fields = fields
+        self.encodesRequests = encodesRequests
         self.rule = rule
     }
 }
@@ -50,6 +54,7 @@ extension OriginTerms: CustomStringConvertible {
             + (retriesMax == 1 ? "1 retry" : "\(retriesMax) retries")
             + "; connections: \(connections.described)"
             + (bandwidth == nil ? "" : "; a limit of the rate")
+            + (encodesRequests ? "; requests with gzip" : "")
             + (fields.isEmpty ? "" : "; " + fields.map(\.description).joined(separator: ", "))
     }
 }
@@ -116,6 +121,7 @@ package struct OriginRule: Equatable, Sendable {
     package var bandwidth: UInt64?
     package var tls: OriginTLS?
     package var fields: [FieldChange]
+    package var encodesRequests: Bool
     /// The position in the list, from 1. `explain` names the rule by it.
     package var number: Int
     /// The line in the configuration file; 0 if it does not come from a file.
@@ -124,7 +130,7 @@ package struct OriginRule: Equatable, Sendable {
     package init(
         _ conditions: RuleConditions, timeouts: Timeouts = Timeouts(), connections: Connections = Connections(),
         retriesMax: Int? = nil, bandwidth: UInt64? = nil, tls: OriginTLS? = nil, fields: [FieldChange] = [],
-        number: Int, line: Int = 0
+        encodesRequests: Bool = false, number: Int, line: Int = 0
     ) {
         self.conditions = conditions
         self.timeouts = timeouts
@@ -133,6 +139,7 @@ package struct OriginRule: Equatable, Sendable {
         self.bandwidth = bandwidth
         self.tls = tls
         self.fields = fields
+        self.encodesRequests = encodesRequests
         self.number = number
         self.line = line
     }
@@ -143,7 +150,8 @@ package struct OriginRule: Equatable, Sendable {
             idle: timeouts.idle ?? general.idle, total: timeouts.total ?? general.total,
             retriesMax: retriesMax ?? general.retriesMax, connections: connections.terms(over: general.connections),
             bandwidth: bandwidth, tls: profile ?? general.tls,
-            fields: fields, rule: number)
+            fields: fields,
+            encodesRequests: encodesRequests, rule: number)
     }
 }
 

@@ -7,7 +7,7 @@ extension SettingKind where Value == [OriginRule] {
         let kind = elements(
             "origins",
             allowed:
-                "a list of match: { … } with timeouts: { … }, connections: { … }, retries: N, bandwidth: RATE, tls: { … } or fields: { … }",
+                "a list of match: { … } with timeouts: { … }, connections: { … }, retries: N, bandwidth: RATE, tls: { … }, fields: { … } or request_coding: gzip",
             read: readOrigin)
         return SettingKind(
             allowed: kind.allowed,
@@ -46,22 +46,35 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
             "fields", "the rule has user or client, and what is stored would be what the first of them was given",
             hint: "leave user and client out")
     }
+    let coding = reader.value("request_coding", SettingKind<RequestCodingName>.choice)
+    let isHTTP10 = connections?.isHTTP10 == true
+    if coding == .gzip, isHTTP10 {
+        reader.refuse(
+            "request_coding", "HTTP/1.0 has no chunks, which content of unknown length needs",
+            hint: "leave one of the two out")
+    }
     guard reader.finish("key", into: &problems) else { return nil }
-    guard timeouts != nil || connections != nil || retries != nil || bandwidth != nil || tls != nil || fields != nil
+    guard
+        timeouts != nil || connections != nil || retries != nil || bandwidth != nil || tls != nil || fields != nil
+            || coding != nil
     else {
         problems.append(
             SettingProblem(
                 node, message: "the rule says nothing",
-                hint: "add timeouts, connections, retries, bandwidth, tls or fields"))
+                hint: "add timeouts, connections, retries, bandwidth, tls, fields or request_coding"))
         return nil
     }
     return OriginRule(
         conditions, timeouts: timeouts ?? OriginRule.Timeouts(),
         connections: connections ?? OriginRule.Connections(), retriesMax: retries, bandwidth: bandwidth, tls: tls,
         fields: fields ?? [],
+        encodesRequests: coding == .gzip,
         number: number,
         line: node.line)
 }
+
+/// `request_coding`.
+private enum RequestCodingName: String, CaseIterable, Sendable { case gzip, none }
 
 extension SettingKind where Value == OriginRule.Timeouts {
     fileprivate static var originTimeouts: SettingKind {

@@ -116,7 +116,7 @@ import Testing
         ("origins: {}", "1: origins: found a mapping, expected a list of origins"),
         (
             "origins: [ { match: { host: a.example } } ]",
-            "1: origins[1]: the rule says nothing; add timeouts, connections, retries, bandwidth, tls or fields"
+            "1: origins[1]: the rule says nothing; add timeouts, connections, retries, bandwidth, tls, fields or request_coding"
         ),
         (
             "origins: [ { timeouts: { total: 1s }, retires: 1 } ]",
@@ -230,6 +230,24 @@ import Testing
     func `mistakes are named`(text: String, message: String) throws {
         let errors = try load("origins: [ { connections: { \(text) } } ]").errors.map { "\($0)" }
         #expect(errors == ["larder.yaml:1: " + message])
+    }
+}
+
+@Suite("origins: request_coding") struct RequestCodingSettingsTests {
+    @Test func `a rule encodes requests`() throws {
+        let rules = try loaded("origins: [ { request_coding: gzip }, { request_coding: none } ]").origins
+        #expect(rules.map(\.encodesRequests) == [true, false])
+    }
+
+    @Test(arguments: [
+        ("request_coding: br", "origins[1].request_coding: found \"br\", expected gzip or none"),
+        (
+            "request_coding: gzip, connections: { http: \"1.0\" }",
+            "origins[1].request_coding: HTTP/1.0 has no chunks, which content of unknown length needs; leave one of the two out"
+        ),
+    ])
+    func `mistakes are named`(text: String, message: String) throws {
+        #expect(try load("origins: [ { \(text) } ]").errors.map { "\($0)" } == ["larder.yaml:1: " + message])
     }
 }
 

@@ -14,7 +14,7 @@ package enum Counter: Int, CaseIterable, Sendable {
     case originHandshakes, originHandshakesResumed
     case originRequests, originRetries, retries, retriesRefused, originsUnavailable, originQueued, nextProxyFailures,
         routesFailedOver,
-        credentialsSent, credentialsRefused, resumed, collapseTimeouts
+        credentialsSent, credentialsRefused, requestsEncoded, resumed, collapseTimeouts
     case tunnelsClosed, transfersCancelled
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
     case stored, partsStored, keptPartial, storingRefused, storingFailed, digestMismatches, digestsPromised,
@@ -74,6 +74,7 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .collapseTimeouts:
             "Requests that waited too long for the fetch of another request, and were sent themselves."
         case .tunnelsClosed: "Tunnels that ended."
+        case .requestsEncoded: "Requests whose body was sent with gzip, as `request_coding` says."
         case .transfersCancelled: "Fetches and tunnels that an administrator ended."
         case .tunnelsOpened: "Tunnels to hosts of `intercept.hosts` in which requests were read."
         case .handshakes: "TLS handshakes with clients in such tunnels."

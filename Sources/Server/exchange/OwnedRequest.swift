@@ -239,6 +239,9 @@ final class OwnedRequest: ReceivedRequest {
             reusesForBodies: terms.connections.carriesBodies)
     }
 
+    /// Whether the request has a body that ends when its client says so.
+    var isLengthUnknown: Bool { if case .chunked = bodyLength { true } else { false } }
+
     /// Whether the request asks for a protocol that Larder passes on (RFC 9110 §7.8).
     private var isUpgrade: Bool {
         options.upgrade && method == .get && head.minorVersion >= 1 && ForwardedHead.isUpgrade(options, fields)

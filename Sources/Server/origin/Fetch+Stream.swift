@@ -92,6 +92,12 @@ extension Fetch {
             outgoing.closeAfterwards()
         }
         for change in terms.fields { outgoing.apply(change) }
+        encoder = nil
+        if terms.encodesRequests, mayEncodeBody {
+            outgoing.encodeContent("gzip")
+            encoder = ContentEncoder(isPrompt: request.isLengthUnknown)
+            worker.counters.add(.requestsEncoded)
+        }
         if request.releaseRule?.kind.isIndex == true, hole == nil {
             outgoing.askForIndex(request.fields, hasConditions: !retrieval.conditions.isEmpty)
         }
@@ -144,9 +150,25 @@ extension Fetch {
         guard case .lent(let stream) = link else { return true }
         precondition(!requestIsSent, "bytes behind a request would be read as the next one")
         sentBytes += UInt64(bytes.count)
-        _ = unsafe outgoingBody.append(bytes) { unsafe stream.send($0) }
+        if let encoder {
+            sendEncoded(unsafe encoder.encode(bytes), on: stream)
+        } else {
+            _ = unsafe outgoingBody.append(bytes) { unsafe stream.send($0) }
+        }
         wait(terms.firstByte)
         return stream.unsentBytes < snapshot.limits.relayBufferBytesMax
+    }
+
+    private func sendEncoded(_ bytes: [UInt8], on stream: OriginStream) {
+        guard !bytes.isEmpty else { return }
+        _ = unsafe bytes.withUnsafeBytes { unsafe outgoingBody.append($0) { unsafe stream.send($0) } }
+    }
+
+    /// A signature of Larder's own covers the request as it is.
+    private var mayEncodeBody: Bool {
+        guard request.hasBody, !terms.connections.isHTTP10 else { return false }
+        if case .sigv4? = request.credential?.rule.means { return false }
+        return mayEncodeContent(of: request, request.cache.directives)
     }
 
     /// Ends the request's body. From here on the connection may be reused after the response; before, an answer that is complete leaves it
@@ -155,6 +177,7 @@ extension Fetch {
         precondition(!requestIsSent, "a request ends once")
         requestIsSent = true
         guard case .lent(let stream) = link else { return }
+        if let encoder { sendEncoded(encoder.finish(), on: stream) }
         let last = outgoingBody.end(trailers: trailers)
         if !last.isEmpty { _ = unsafe last.withUnsafeBytes { unsafe stream.send($0) } }
     }

@@ -84,6 +84,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
         _modify { yield unsafe &uncheckedIncoming }
     }
     @exclusivity(unchecked) private var uncheckedIncoming: Incoming
+    /// Encodes the body of the request. Nil: it is sent as it is.
+    var encoder: ContentEncoder?
     /// Bytes of the request's body that have been sent or queued, over all connections.
     var sentBytes: UInt64 = 0
     /// The whole request, with its body, has been sent or queued.

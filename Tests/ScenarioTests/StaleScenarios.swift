@@ -21,6 +21,29 @@ struct StaleScenarios {
         ("max-age=10, stale-while-revalidate=100", 20, "min-fresh=5", false),
     ]
 
+    @Test(arguments: [(503, "60", true), (429, "60", true), (503, "0", false), (503, "soon", false), (500, "60", false)])
+    func `an origin that says Retry-After is not asked in the background until then`(
+        status: Int, value: String, isHeeded: Bool
+    ) throws {
+        try scenario { s in
+            s.origin.expects("GET /a").replies(
+                200, "Cache-Control: max-age=10, stale-while-revalidate=1000", "Age: 11", "ETag: \"a\"", body: "old")
+            let client = try s.client()
+            try client.get("/a")
+            s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(status, "Retry-After: \(value)")
+            #expect(try client.get("/a").text == "old")
+            try s.expect(.originRequests, 2)
+            try s.eventually("the validation is over") { s.proxy.transfers().isEmpty }
+            if !isHeeded { s.origin.expects("GET /a", "If-None-Match: \"a\"").replies(status) }
+            #expect(try client.get("/a").text == "old")
+            try s.expect(.originRequests, isHeeded ? 2 : 3)
+            try s.eventually("the next one is over") { s.proxy.transfers().isEmpty }
+            // A client that waits is not kept from asking.
+            s.origin.expects("GET /b").replies(200, body: "b")
+            #expect(try client.get("/b").text == "b")
+        }
+    }
+
     @Test(arguments: whileRevalidating)
     func `stale-while-revalidate, at once inside the window, not after (RFC 5861 §3)`(
         _ row: (stored: String, age: Int, request: String?, isServed: Bool)

@@ -404,8 +404,10 @@ final class Exchange: FetchListener {
     }
 
     /// Validates the selected response without a client, after it was served stale (RFC 5861 §3). Does nothing if a transfer for
-    /// the key is already under way.
+    /// the key is already under way, or if the origin has asked not to be asked for a while.
     private func revalidateInBackground() {
+        let (origin, now) = (request.origin.endpoint, worker.loop.now.sinceStart)
+        guard !worker.shared.originPauses.withLock({ $0.isPaused(origin, now: now) }) else { return }
         let led = request.zone.lead(request.key, request.keyBytes, knownNewest: lookUp.newest)
         guard case .lead(let transfer) = led else { return }
         let selected = lookUp.selected

@@ -40,6 +40,8 @@ package final class Shared: Sendable {
     package let nextProxies = SharedHealth<NextProxy, NextProxyFailure>()
     /// Which origins have not accepted connections lately.
     package let originHealth = SharedHealth<Endpoint, ConnectFailure>()
+    /// Which origins have asked not to be asked for a while.
+    let originPauses = Locked(OriginPauses())
     /// How the limits of `bandwidth` are used.
     package let bandwidth = Locked(BandwidthLedger())
     /// Which origins refuse the credentials of Larder.

@@ -319,6 +319,7 @@ extension Fetch {
         let arrived = unsafe Arrived(response, length, rest)
         noteAccess(response)
         let now = worker.wallTime
+        if OriginPauses.concerns(status: response.status) { notePause(response, now) }
         let isRange = response.status == 206 && request.cache.hasRange
         let handling = request.handling(of: response.fields, by: snapshot)
         let judged = Retrieval.Head(
@@ -339,6 +340,14 @@ extension Fetch {
         // Until here the time limit for the head applies. Most short bodies arrive together with their head.
         if isIn(.receiving) { wait(terms.idle) }
         endOfRead()
+    }
+
+    /// The origin asks not to be asked for a while (RFC 9110 §10.2.3).
+    private func notePause(_ response: ReceivedResponse, _ now: WallTime) {
+        guard let value = response.fields.first(.retryAfter), let pause = parseRetryAfter(value, now: now) else { return }
+        Diagnostics.debug(.requests, "\(request.origin) wants no requests for \(pause.components.seconds) s")
+        let time = worker.loop.now.sinceStart
+        worker.shared.originPauses.withLock { $0.pause(request.origin.endpoint, for: pause, now: time) }
     }
 
     /// Reads over a body that nobody needs, as far as it has come. The connection can be reused if that is all of it.

@@ -6,6 +6,8 @@ import Message
 /// Fetches one URL after another, follows redirects, and repeats failed attempts. Used by one thread.
 final class WarmFetcher {
     static let redirectsMax = 10
+    /// How long an origin may ask to wait before it is asked again (RFC 9110 §10.2.3). If it is longer, the URL counts as failed.
+    static let announcedPauseMax: Duration = .seconds(60)
     /// How many bytes of a page or stylesheet are scanned, before and after decompressing.
     static let scannedBytesMax = 8 << 20
 
@@ -49,17 +51,24 @@ final class WarmFetcher {
     /// Returns nil if there is no answer. `result` then says why.
     private func ask(_ place: TargetURI, keeping: Int, _ result: inout WarmResult) -> ProxyClient.Answer? {
         var pause = plan.pause
+        // What the origin asks for with `Retry-After`.
+        var announced = Duration.zero
         for attempt in 0...plan.retries {
             if attempt > 0 {
-                sleep(pause)
+                sleep(max(pause, announced))
                 pause = min(pause * 2, .seconds(10))
             }
+            announced = .zero
             result.attempts += 1
             do throws(ProxyClient.Failure) {
                 let answer = try client.get(place, keeping: keeping)
                 result.status = answer.status
                 result.bytes += answer.bodyBytes
                 if !mayPass(answer.status) || attempt == plan.retries { return answer }
+                let now = WallTime(secondsSinceEpoch: Int64(time(nil)))
+                announced = answer.fields.first(.retryAfter).flatMap { parseRetryAfter($0, now: now) } ?? .zero
+                // Others of the list need not wait for this one.
+                if announced > Self.announcedPauseMax { return answer }
             } catch {
                 result.status = nil
                 result.outcome = .failed(reason: error.text)
@@ -68,10 +77,10 @@ final class WarmFetcher {
         return nil
     }
 
-    /// Statuses that may change soon (RFC 9110 §15.5.9, §15.6; RFC 6585 §4). 501 and 505 will not.
+    /// Statuses that may change soon (RFC 9110 §15.5.9, §15.6; RFC 6585 §4; RFC 8470 §5.2). 501 and 505 will not.
     private func mayPass(_ status: UInt16) -> Bool {
         switch status {
-        case 408, 429, 500, 502, 503, 504: true
+        case 408, 425, 429, 500, 502, 503, 504: true
         default: false
         }
     }

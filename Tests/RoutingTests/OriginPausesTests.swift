@@ -1,0 +1,44 @@
+import Message
+import Routing
+import Testing
+
+@Suite("Retry-After: origins that want no requests for a while (RFC 9110 §10.2.3)") struct OriginPausesTests {
+    private func origin(_ number: Int) -> Endpoint { Endpoint(host: "\(number).example", port: 80) }
+
+    @Test func `an origin is paused until the time is over, and others are not`() {
+        var pauses = OriginPauses()
+        pauses.pause(origin(1), for: .seconds(5), now: .seconds(10))
+        #expect(pauses.isPaused(origin(1), now: .seconds(14)) && !pauses.isPaused(origin(2), now: .seconds(14)))
+        #expect(!pauses.isPaused(origin(1), now: .seconds(15)))
+        pauses.pause(origin(1), for: .zero, now: .seconds(20))
+        #expect(!pauses.isPaused(origin(1), now: .seconds(20)))
+    }
+
+    @Test func `nobody is paused for longer than an hour`() {
+        var pauses = OriginPauses()
+        pauses.pause(origin(1), for: .seconds(1 << 31), now: .zero)
+        #expect(pauses.isPaused(origin(1), now: .seconds(3599)) && !pauses.isPaused(origin(1), now: .seconds(3600)))
+    }
+
+    @Test func `the table is bounded, and forgets what is over`() {
+        var pauses = OriginPauses(countMax: 2)
+        for number in 1...3 { pauses.pause(origin(number), for: .seconds(5), now: .zero) }
+        #expect(pauses.isPaused(origin(2), now: .seconds(1)) && !pauses.isPaused(origin(3), now: .seconds(1)))
+        pauses.pause(origin(3), for: .seconds(5), now: .seconds(5))
+        #expect(pauses.isPaused(origin(3), now: .seconds(6)))
+    }
+
+    @Test(arguments: [
+        ("0", 0), ("120", 120), ("99999999999", 1 << 31), ("Sat, 01 Jan 2000 00:01:00 GMT", 60),
+        ("Fri, 31 Dec 1999 23:59:59 GMT", 0), ("-1", nil), ("soon", nil), ("", nil), ("1.5", nil),
+    ] as [(String, Int?)])
+    func `the value is seconds or a date`(text: String, seconds: Int?) {
+        let now = WallTime(secondsSinceEpoch: 946_684_800)
+        #expect(parseRetryAfter(Array(text.utf8)[...], now: now) == seconds.map { .seconds($0) })
+    }
+
+    @Test func `it counts with the statuses that may come with it`() {
+        let statuses = [408, 425, 429, 503, 200, 301, 404, 413, 500, 502, 504] as [UInt16]
+        #expect(statuses.filter(OriginPauses.concerns) == [408, 425, 429, 503])
+    }
+}

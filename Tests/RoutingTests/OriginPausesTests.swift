@@ -28,10 +28,11 @@ import Testing
         #expect(pauses.isPaused(origin(3), now: .seconds(6)))
     }
 
-    @Test(arguments: [
-        ("0", 0), ("120", 120), ("99999999999", 1 << 31), ("Sat, 01 Jan 2000 00:01:00 GMT", 60),
-        ("Fri, 31 Dec 1999 23:59:59 GMT", 0), ("-1", nil), ("soon", nil), ("", nil), ("1.5", nil),
-    ] as [(String, Int?)])
+    @Test(
+        arguments: [
+            ("0", 0), ("120", 120), ("99999999999", 1 << 31), ("Sat, 01 Jan 2000 00:01:00 GMT", 60),
+            ("Fri, 31 Dec 1999 23:59:59 GMT", 0), ("-1", nil), ("soon", nil), ("", nil), ("1.5", nil),
+        ] as [(String, Int?)])
     func `the value is seconds or a date`(text: String, seconds: Int?) {
         let now = WallTime(secondsSinceEpoch: 946_684_800)
         #expect(parseRetryAfter(Array(text.utf8)[...], now: now) == seconds.map { .seconds($0) })

@@ -21,7 +21,9 @@ struct StaleScenarios {
         ("max-age=10, stale-while-revalidate=100", 20, "min-fresh=5", false),
     ]
 
-    @Test(arguments: [(503, "60", true), (429, "60", true), (503, "0", false), (503, "soon", false), (500, "60", false)])
+    @Test(arguments: [
+        (503, "60", true), (429, "60", true), (503, "0", false), (503, "soon", false), (500, "60", false),
+    ])
     func `an origin that says Retry-After is not asked in the background until then`(
         status: Int, value: String, isHeeded: Bool
     ) throws {

@@ -344,7 +344,9 @@ extension Fetch {
 
     /// The origin asks not to be asked for a while (RFC 9110 §10.2.3).
     private func notePause(_ response: ReceivedResponse, _ now: WallTime) {
-        guard let value = response.fields.first(.retryAfter), let pause = parseRetryAfter(value, now: now) else { return }
+        guard let value = response.fields.first(.retryAfter), let pause = parseRetryAfter(value, now: now) else {
+            return
+        }
         Diagnostics.debug(.requests, "\(request.origin) wants no requests for \(pause.components.seconds) s")
         let time = worker.loop.now.sinceStart
         worker.shared.originPauses.withLock { $0.pause(request.origin.endpoint, for: pause, now: time) }

@@ -16,6 +16,13 @@ package final class OriginTerms: Sendable {
     /// How often a request is sent again after it failed for a reason that may pass.
     package let retriesMax: Int
     package let connections: ConnectionTerms
+    // Of `connections`, each by itself: most requests read them, and reading one through the structure copies all of it.
+    package let dialling: Dialling
+    package let mayPersist: Bool
+    package let isHTTP10: Bool
+    package let carriesBodies: Bool
+    /// How long a connection that is not used is kept.
+    package let keptFor: Duration
     /// How fast bytes may come, in bytes per second, for all requests for which the rule holds together. Nil: without a limit of its own.
     package let bandwidth: UInt64?
     package let tls: TLSProfile
@@ -38,6 +45,11 @@ package final class OriginTerms: Sendable {
         self.total = total
         self.retriesMax = retriesMax
         self.connections = connections
+        dialling = connections.dialling
+        mayPersist = connections.mayPersist
+        isHTTP10 = connections.isHTTP10
+        carriesBodies = connections.carriesBodies
+        keptFor = connections.idle
         self.bandwidth = bandwidth
         self.tls = tls
         self.fields = fields

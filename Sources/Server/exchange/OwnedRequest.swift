@@ -232,11 +232,11 @@ final class OwnedRequest: ReceivedRequest {
     /// What the request's retrieval needs to know.
     func forRetrieval(_ snapshot: Snapshot, _ terms: OriginTerms) -> Retrieval.Request {
         Retrieval.Request(
-            cache: cache, isUpgrade: isUpgrade && !terms.connections.isHTTP10,
+            cache: cache, isUpgrade: isUpgrade && !terms.isHTTP10,
             postTarget: method == .post ? TargetURI(uri) : nil,
             policy: snapshot.cachePolicy, interimResponsesMax: snapshot.limits.interimResponsesMax,
             deadConnectionRetriesMax: snapshot.limits.deadConnectionRetriesMax, retriesMax: terms.retriesMax,
-            reusesForBodies: terms.connections.carriesBodies)
+            reusesForBodies: terms.carriesBodies)
     }
 
     /// Whether the request has a body that ends when its client says so.

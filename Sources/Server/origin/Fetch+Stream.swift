@@ -23,7 +23,7 @@ extension Fetch {
         precondition(isIn(.opening), "a stream is asked for once")
         precondition(hasNoLink, "the stream before has not been ended")
         // Without chunks, only a length can say where the body of a request ends (RFC 1945 §7.2.2).
-        if terms.connections.isHTTP10, case .chunked = request.bodyLength { return openingFailed(.lengthRequired, nil) }
+        if terms.isHTTP10, case .chunked = request.bodyLength { return openingFailed(.lengthRequired, nil) }
         if request.credential != nil {
             switch prepareCredentials() {
             case nil: break
@@ -34,7 +34,7 @@ extension Fetch {
         let plan = worker.routes(for: request, snapshot)
         let loan = worker.origins.borrow(
             over: plan, for: request, terms, snapshot: snapshot,
-            mayReuse: mayReuse && !bindsConnection && terms.connections.mayPersist, owner: self)
+            mayReuse: mayReuse && !bindsConnection && terms.mayPersist, owner: self)
         switch loan {
         case .lent(let stream): opened(stream, isReused: true)
         case .waiting(let request):
@@ -86,9 +86,9 @@ extension Fetch {
         incoming.persists = false
         var outgoing = OutgoingRequest(
             request, conditions: retrieval.conditions, instance: worker.shared.instance)
-        if terms.connections.isHTTP10 {
+        if terms.isHTTP10 {
             outgoing.useHTTP10()
-        } else if !terms.connections.persists {
+        } else if !terms.mayPersist {
             outgoing.closeAfterwards()
         }
         for change in terms.fields { outgoing.apply(change) }
@@ -166,7 +166,7 @@ extension Fetch {
 
     /// A signature of Larder's own covers the request as it is.
     private var mayEncodeBody: Bool {
-        guard request.hasBody, !terms.connections.isHTTP10 else { return false }
+        guard request.hasBody, !terms.isHTTP10 else { return false }
         if case .sigv4? = request.credential?.rule.means { return false }
         return mayEncodeContent(of: request, request.cache.directives)
     }
@@ -376,10 +376,10 @@ extension Fetch {
     private func notePersistence(of response: ReceivedResponse) {
         incoming.persists =
             Framing.persists(minorVersion: response.minorVersion, response.options) && !bindsConnection
-            && terms.connections.mayPersist
+            && terms.mayPersist
             && !(response.fields.contains(.wwwAuthenticate)
                 && response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding))
-        incoming.keepAlive = terms.connections.idle
+        incoming.keepAlive = terms.keptFor
         // One second less: a request that is sent just before the limit is still on its way when the origin closes.
         if let announced = keepAliveTimeout(response.fields) {
             incoming.keepAlive = min(incoming.keepAlive, .seconds(max(0, announced.count - 1)))

@@ -7,17 +7,18 @@ final class OriginPool {
     var idle: [OriginLink] { unsafe uncheckedIdle }
     /// Links that are idle, in use or being opened.
     private(set) var openCount = 0
-    /// Bounded by `Limits.originQueueMax`.
-    var queue: FairQueue<StreamRequest> { unsafe uncheckedQueue }
+    /// How many requests wait for a link. Bounded by `Limits.originQueueMax`.
+    private(set) var waitingCount = 0
 
     // Nothing is called, and nothing is released, while one of the two changes: the unchecked access is exclusive.
     @exclusivity(unchecked) private var uncheckedIdle: [OriginLink] = []
+    // Touched only if requests wait: the queue is another module's generic type, and every use of it is a call through its metadata.
     @exclusivity(unchecked) private var uncheckedQueue = FairQueue<StreamRequest>()
 
     init(key: LinkKey) { self.key = key }
 
     /// Whether the pool has neither links nor waiting requests.
-    var isUnused: Bool { openCount == 0 && queue.isEmpty }
+    var isUnused: Bool { openCount == 0 && waitingCount == 0 }
 
     func countOpen() { openCount += 1 }
 
@@ -52,14 +53,17 @@ final class OriginPool {
 
     /// - Returns: the request that has no place.
     func enqueue(_ request: StreamRequest, countMax: Int) -> StreamRequest? {
-        unsafe uncheckedQueue.append(request, from: request.request.access.client, countMax: countMax)
+        let displaced = unsafe uncheckedQueue.append(
+            request, from: request.request.access.client, countMax: countMax)
+        if displaced == nil { waitingCount += 1 }
+        return displaced
     }
-
-    func dequeue() -> StreamRequest? { unsafe uncheckedQueue.next() }
 
     /// Removes and returns the next request in the queue that satisfies the condition.
     func dequeue(where isSuitable: (StreamRequest) -> Bool) -> StreamRequest? {
-        unsafe uncheckedQueue.next(where: isSuitable)
+        guard waitingCount > 0, let next = unsafe uncheckedQueue.next(where: isSuitable) else { return nil }
+        waitingCount -= 1
+        return next
     }
 
     func leaveQueue(_ request: StreamRequest) { _ = dequeue { $0 === request } }
@@ -74,5 +78,5 @@ extension OriginPool: CustomStringConvertible {
     }
 
     /// `2 open, 1 idle, 0 waiting`.
-    var counts: String { "\(openCount) open, \(idle.count) idle, \(queue.count) waiting" }
+    var counts: String { "\(openCount) open, \(idle.count) idle, \(waitingCount) waiting" }
 }

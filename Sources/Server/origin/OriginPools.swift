@@ -40,7 +40,7 @@ final class OriginPools {
         if mayReuse {
             let pool = pool(
                 for: LinkKey(
-                    request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.connections.dialling))
+                    request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.dialling))
             while let link = popIdle(of: pool) {
                 // The address was allowed for the client for which the link was opened. Ask again for this one.
                 if mayUse(link, for: request, snapshot) {
@@ -108,7 +108,7 @@ final class OriginPools {
         openCount += 1
         let opener = LinkOpener(
             worker: worker, snapshot: streamRequest.snapshot, goal: streamRequest.goal,
-            timeout: streamRequest.terms.connect, dialling: streamRequest.terms.connections.dialling,
+            timeout: streamRequest.terms.connect, dialling: streamRequest.terms.dialling,
             for: streamRequest.request.access, owner: streamRequest)
         streamRequest.becomeOpening(in: pool, opener, on: worker.loop)
         guard let failure = opener.begin() else { return nil }
@@ -175,7 +175,7 @@ final class OriginPools {
             return next.owner.opened(link.lend(to: next.owner), isReused: true)
         }
         // Requests in the queue that may not use this link get its place.
-        guard pool.queue.isEmpty, !worker.isDraining, time > .zero else { return close(link) }
+        guard pool.waitingCount == 0, !worker.isDraining, time > .zero else { return close(link) }
         pool.addIdle(link)
         idleCount += 1
         Diagnostics.debug(.connections, "\(pool): idle, \(pool.counts)")

@@ -48,7 +48,7 @@ final class StreamRequest: TimedObject {
 
     var key: LinkKey {
         LinkKey(
-            request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.connections.dialling)
+            request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.dialling)
     }
 
     var goal: OpeningGoal { key.goal }

@@ -28,7 +28,7 @@ final class TunnelDialler: LinkOpenerOwner {
             let goal = OpeningGoal(request.origin.endpoint, for: .tunnel, over: plan.current)
             let opener = LinkOpener(
                 worker: worker, snapshot: snapshot, goal: goal, timeout: terms.connect,
-                dialling: terms.connections.dialling, for: request.access, owner: self
+                dialling: terms.dialling, for: request.access, owner: self
             )
             self.opener = opener
             guard let failure = opener.begin() else { return nil }

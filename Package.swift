@@ -60,7 +60,7 @@ let package = Package(
         .target(name: "Framing", dependencies: ["Message"], swiftSettings: parserSettings),
         .target(name: "JSON", dependencies: ["Message"], swiftSettings: parserSettings),
         .target(name: "Releases", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
-        .target(name: "Credentials", dependencies: ["Message"], swiftSettings: parserSettings),
+        .target(name: "Credentials", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
         core("Rules", ["Message"]),
         core("Caching", ["Message", "Rules", "Releases"]),
         core("Access", ["Message", "Rules"]),
@@ -97,8 +97,8 @@ let package = Package(
         .target(
             name: "Admin",
             dependencies: [
-                "Message", "JSON", "Framing", "Rules", "Caching", "Access", "Routing", "Interception", "Settings",
-                "Transaction", "EventLoop", "Compression", "Storage", "Server", "CLarder",
+                "Message", "JSON", "Framing", "Rules", "Caching", "Access", "Credentials", "Routing", "Interception",
+                "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "CLarder",
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -161,7 +161,8 @@ let package = Package(
         tests(
             "AdminTests",
             [
-                "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "EventLoop", "Settings", "Disk",
+                "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Credentials", "EventLoop",
+                "Settings", "Disk",
                 "DiskTools", "DiskTier",
                 "Storage", "Server", "TLS", "CLarder", "larder",
             ]),

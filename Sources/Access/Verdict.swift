@@ -41,4 +41,6 @@ package enum DenialReason: String, CaseIterable, Sendable {
     case client
     /// A tunnel to a host of `intercept.hosts` that Larder cannot open, while rules ask for what is inside.
     case notOpened = "not-opened"
+    /// A placeholder of `credentials` stands where it is not replaced, or a credential of the client's own stands in its place.
+    case credential
 }

@@ -1,3 +1,5 @@
+import Credentials
+import Message
 import Server
 
 /// Answers one admin request: which paths there are, their methods, who can use them, and what they answer.
@@ -16,6 +18,9 @@ package struct AdminRouter: Sendable {
     enum Route: String, CaseIterable {
         case dashboard = "/"
         case health = "/health"
+        case credentials = "/credentials"
+        case issueCredential = "/credentials/issue"
+        case revokeCredential = "/credentials/revoke"
         case explain = "/explain"
         case metrics = "/metrics"
         case objects = "/objects"
@@ -27,8 +32,8 @@ package struct AdminRouter: Sendable {
 
         var methods: [String] {
             switch self {
-            case .explain, .purge, .clearSession, .cancelTransfer: ["POST"]
-            case .dashboard, .health, .metrics, .objects, .stats, .transfers: ["GET", "HEAD"]
+            case .explain, .purge, .clearSession, .cancelTransfer, .issueCredential, .revokeCredential: ["POST"]
+            case .dashboard, .health, .metrics, .objects, .stats, .transfers, .credentials: ["GET", "HEAD"]
             }
         }
 
@@ -37,6 +42,9 @@ package struct AdminRouter: Sendable {
             case .dashboard: "the dashboard, for people"
             case .health: "200 ok, 200 degraded while a disk is off, or 503 while draining"
             case .metrics: "all numbers, for Prometheus"
+            case .credentials: "the placeholders that clients hold, without their texts"
+            case .issueCredential: "make a placeholder for a credential"
+            case .revokeCredential: "end placeholders"
             case .explain: "what would become of a request, and why"
             case .objects: "what is stored, as JSON lines"
             case .purge: "remove stored responses, or mark them stale"
@@ -68,6 +76,9 @@ package struct AdminRouter: Sendable {
             return AdminResponse(
                 status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8",
                 body: proxy.statistics().prometheus())
+        case .credentials: return placeholders(request)
+        case .issueCredential: return issue(request)
+        case .revokeCredential: return revoke(request)
         case .explain: return explain(request)
         case .objects: return objects(request)
         case .purge: return purge(request)
@@ -106,6 +117,38 @@ package struct AdminRouter: Sendable {
         var writer = JSONWriter()
         writer.object { $0.member("credentials", count) }
         return .json(writer.bytes)
+    }
+
+    private func placeholders(_ request: AdminRequest) -> AdminResponse {
+        if let refusal = authority.refusalOfChange(request) { return refusal }
+        return .json(Placeholder.json(proxy.placeholders(), now: proxy.now))
+    }
+
+    private func issue(_ request: AdminRequest) -> AdminResponse {
+        if let refusal = authority.refusalOfChange(request) { return refusal }
+        let wanted: IssueRequest
+        do throws(SelectionError) {
+            wanted = try IssueRequest(request.body)
+        } catch {
+            return .problem(400, error.message)
+        }
+        do throws(PlaceholderProblem) {
+            let placeholder = try proxy.issuePlaceholder(
+                of: wanted.credential, job: wanted.job, lifetime: wanted.lifetime)
+            return .json(placeholder.issuedJSON(now: proxy.now))
+        } catch {
+            return .problem(error == .full ? 503 : 400, error.text(of: wanted.credential))
+        }
+    }
+
+    private func revoke(_ request: AdminRequest) -> AdminResponse {
+        if let refusal = authority.refusalOfChange(request) { return refusal }
+        do throws(SelectionError) {
+            let wanted = try RevokeRequest(request.body)
+            return .json(Placeholder.json(proxy.revokePlaceholders(wanted.which, job: wanted.job), now: proxy.now))
+        } catch {
+            return .problem(400, error.message)
+        }
     }
 
     /// The body is the `id` of a transfer.
@@ -154,9 +197,10 @@ package struct AdminRouter: Sendable {
 
     /// 404 with a list of the paths.
     private static let notFound: AdminResponse = {
+        let width = 2 + (Route.allCases.map(\.rawValue.utf8.count).max() ?? 0)
         let lines = Route.allCases.map { route in
             let method = route.methods[0]
-            let path = route.rawValue + String(repeating: " ", count: 18 - route.rawValue.utf8.count)
+            let path = route.rawValue + String(repeating: " ", count: width - route.rawValue.utf8.count)
             return "\(method)\(method.utf8.count == 3 ? "  " : " ")\(path)\(route.meaning)"
         }
         return .text((["There is no such page. There are:"] + lines).joined(separator: "\n"), status: 404)

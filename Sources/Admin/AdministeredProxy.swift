@@ -1,3 +1,5 @@
+package import Credentials
+package import Message
 package import Server
 
 /// The proxy as the admin server sees it: what it can ask of it, and what it can tell it to do.
@@ -13,6 +15,22 @@ package protocol AdministeredProxy: Sendable {
     ///
     /// - Returns: the number of credentials; nil if there is none with that name.
     func clearSession(of credential: String?) -> Int?
+    /// Makes a placeholder for a credential.
+    ///
+    /// - Parameter lifetime: nil until it is revoked.
+    func issuePlaceholder(
+        of credential: String, job: String?, lifetime: Seconds?
+    ) throws(PlaceholderProblem) -> Placeholder
+    /// Ends placeholders.
+    ///
+    /// - Parameters:
+    ///   - which: the id of one, its text, or the name of a credential. Nil: all of the job.
+    ///   - job: if there is one, of this job alone.
+    /// - Returns: those that held until now.
+    func revokePlaceholders(_ which: String?, job: String?) -> [Placeholder]
+    /// Those that hold, and those that have ended within the last day.
+    func placeholders() -> [Placeholder]
+    var now: WallTime { get }
     /// Lists stored responses, one page at a time. Each call returns the next page, which can be empty, and nil at the end.
     ///
     /// Nothing is locked between two pages, so responses that are stored or removed meanwhile can be missing.

@@ -1,6 +1,7 @@
+package import Credentials
+package import Message
 package import EventLoop
 import Interception
-import Message
 import Routing
 import Rules
 package import Server
@@ -149,6 +150,35 @@ package final class RunningProxy: AdministeredProxy {
         proxy.shared.credentialLedger.withLock { $0.clear(names) }
         return names.count
     }
+
+    package func issuePlaceholder(
+        of credential: String, job: String?, lifetime: Seconds?
+    ) throws(PlaceholderProblem) -> Placeholder {
+        let rules = proxy.snapshot.configuration.credentials.filter { $0.means.placeholderPlaces != nil }
+        guard let rule = rules.first(where: { $0.name == credential }), let places = rule.means.placeholderPlaces else {
+            throw .unknownCredential(rules.map(\.name))
+        }
+        guard let secret = proxy.snapshot.secrets.secret(.token, of: credential) else { throw .noSecret }
+        do throws(PlaceholderBook.Failure) {
+            return try proxy.shared.placeholders.issue(
+                credential, like: secret, prefix: places.prefix, job: job, lifetime: lifetime, now: now)
+        } catch {
+            throw .full
+        }
+    }
+
+    package func revokePlaceholders(_ which: String?, job: String?) -> [Placeholder] {
+        let shelf = proxy.shared.placeholders
+        guard let which else { return job.map { shelf.revoke(.job($0), now: now) } ?? [] }
+        let isCredential = proxy.snapshot.configuration.credentials.contains { $0.name == which }
+        if isCredential { return shelf.revoke(.credential(which, job: job), now: now) }
+        let byID = shelf.revoke(.id(which), now: now)
+        return byID.isEmpty ? shelf.revoke(.text(Array(which.utf8)), now: now) : byID
+    }
+
+    package func placeholders() -> [Placeholder] { proxy.shared.placeholders.placeholders }
+
+    package var now: WallTime { WallTime(ticks: readWallTicks()) }
 
     package func startSampling(on loop: EventLoop) {
         let box = SamplerBox(loop: loop) { [unowned self] in sample() }

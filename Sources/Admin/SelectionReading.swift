@@ -78,13 +78,18 @@ private func storagePolicy(_ text: String) throws(SelectionError) -> StoragePoli
 }
 
 /// Reads `90s`, `30m`, `12h`, `7d` or `2w`. A number without unit is seconds.
-private func age(_ text: String) throws(SelectionError) -> Seconds {
+func span(_ text: String) -> Seconds? {
     let digits = text.prefix { ("0"..."9").contains($0) }
     let factors: [Substring: Int64] = ["": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
     guard let count = Int64(digits), let factor = factors[text.dropFirst(digits.count)],
         case let (seconds, overflow) = count.multipliedReportingOverflow(by: factor), !overflow
-    else {
+    else { return nil }
+    return Seconds(seconds)
+}
+
+private func age(_ text: String) throws(SelectionError) -> Seconds {
+    guard let span = span(text) else {
         throw SelectionError(message: "\"older_than\" must be a span of time such as 90s, 30m, 12h or 7d")
     }
-    return Seconds(seconds)
+    return span
 }

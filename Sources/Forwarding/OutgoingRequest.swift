@@ -121,6 +121,13 @@ package struct OutgoingRequest: ~Copyable {
         framing = .chunked
     }
 
+    /// Announces content of another length.
+    package mutating func resizeContent(to count: Int) {
+        if case .length = framing { framing = .length(UInt64(count)) }
+        // It is here already, whatever the client waits for.
+        dropped.insert(.expect)
+    }
+
     /// Replaces the target: its path and query.
     package mutating func setTarget(_ target: [UInt8]) {
         precondition(!target.isEmpty, "the target is empty")

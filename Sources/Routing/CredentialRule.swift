@@ -13,6 +13,8 @@ package enum CredentialMeans: Sendable, Equatable {
     case oauth1(clientKey: String, OAuth1.SignatureMethod, realm: String?)
     /// With a signature over each request (AWS Signature Version 4), for a region and a service.
     case sigv4(region: String, service: String)
+    /// With the secret in place of a placeholder that the client sends.
+    case placeholder(PlaceholderPlaces)
 
     /// The schemes by the names that the configuration has for them.
     package var schemeNames: [String] {
@@ -21,6 +23,7 @@ package enum CredentialMeans: Sendable, Equatable {
         case .bearer: ["bearer"]
         case .oauth1: ["oauth1"]
         case .sigv4: ["sigv4"]
+        case .placeholder: ["placeholder"]
         }
     }
 
@@ -29,12 +32,17 @@ package enum CredentialMeans: Sendable, Equatable {
         if case .password(_, let schemes, _) = self { schemes } else { [] }
     }
 
+    /// Nil if clients hold no placeholders.
+    package var placeholderPlaces: PlaceholderPlaces? {
+        if case .placeholder(let places) = self { places } else { nil }
+    }
+
     /// A log-in that has learnt nothing yet.
     package var logIn: LogIn {
         switch self {
         case .password(_, let schemes, let isUnasked):
             LogIn(needsChallenge: schemes.contains(.digest), isUnasked: isUnasked)
-        case .bearer, .oauth1, .sigv4: LogIn(needsChallenge: false, isUnasked: true)
+        case .bearer, .oauth1, .sigv4, .placeholder: LogIn(needsChallenge: false, isUnasked: true)
         }
     }
 }

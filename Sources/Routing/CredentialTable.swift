@@ -1,5 +1,6 @@
 package import Access
-import Message
+package import Credentials
+package import Message
 import Rules
 
 /// A rule as requests refer to it: one word.
@@ -12,14 +13,23 @@ package final class Credential: Sendable {
 /// Which credential goes with a request.
 package struct CredentialTable: Sendable {
     package let credentials: [Credential]
+    /// Those for which clients hold placeholders.
+    private let withPlaceholders: [Credential]
+    private let others: [Credential]
 
-    package init(_ rules: [CredentialRule] = []) { credentials = rules.map { Credential($0) } }
+    package init(_ rules: [CredentialRule] = []) {
+        credentials = rules.map { Credential($0) }
+        withPlaceholders = credentials.filter { $0.rule.means.placeholderPlaces != nil }
+        others = credentials.filter { $0.rule.means.placeholderPlaces == nil }
+    }
 
     package var isEmpty: Bool { credentials.isEmpty }
 
+    package var hasPlaceholders: Bool { !withPlaceholders.isEmpty }
+
     package var dependsOnUser: Bool { credentials.contains { !$0.rule.conditions.users.isEmpty } }
 
-    /// The first credential whose conditions hold. Nil: Larder proves nothing.
+    /// The first credential whose conditions hold, of those that Larder sends by itself. Nil: Larder proves nothing.
     ///
     /// A tunnel that is not opened carries none, nor does a TRACE, which the origin would send back with all its fields (RFC 9110 §9.3.8).
     ///
@@ -29,12 +39,44 @@ package struct CredentialTable: Sendable {
     package func credential(
         for request: AccessRequest, bringsOwn: Bool, provesOrigin: @autoclosure () -> Bool = true
     ) -> Credential? {
-        guard !isEmpty, !request.isTunnel, request.method != .trace else { return nil }
-        let found = credentials.first { credential in
+        guard !others.isEmpty, mayCarry(request) else { return nil }
+        let found = others.first { credential in
             credential.rule.conditions.holdForRequest(request, paths: .asSent)
                 && (credential.rule.allowsPlainHTTP || (request.scheme == .https && provesOrigin()))
         }
         guard let found, !(bringsOwn && found.rule.clientUse == .pass) else { return nil }
         return found
     }
+
+    /// What becomes of the placeholder in the head of a request. Nil if there is none.
+    ///
+    /// - Parameter candidates: what `placeholders` has returned for the request.
+    package func use(
+        _ examination: PlaceholderExamination, among candidates: [Credential], for request: AccessRequest, now: WallTime
+    ) throws(PlaceholderFault) -> (use: PlaceholderUse, credential: Credential)? {
+        guard let placeholder = examination.placeholder else {
+            for credential in withPlaceholders where credential.rule.conditions.holdForHost(of: request) {
+                guard let places = credential.rule.means.placeholderPlaces else { continue }
+                try examination.requirePlaceholder(places, credential: credential.rule.name)
+            }
+            return nil
+        }
+        let credential = candidates.first { $0.rule.name == placeholder.credential }
+        guard let use = try examination.use(credential?.rule.means.placeholderPlaces, now: now), let credential else {
+            return nil
+        }
+        return (use, credential)
+    }
+
+    /// The credentials whose placeholders are replaced in the request. A path must match in every reading: the client chooses it.
+    package func placeholders(for request: AccessRequest, provesOrigin: @autoclosure () -> Bool = true) -> [Credential]
+    {
+        guard !withPlaceholders.isEmpty, mayCarry(request) else { return [] }
+        return withPlaceholders.filter { credential in
+            credential.rule.conditions.holdForRequest(request, paths: .everySpelling)
+                && (credential.rule.allowsPlainHTTP || (request.scheme == .https && provesOrigin()))
+        }
+    }
+
+    private func mayCarry(_ request: AccessRequest) -> Bool { !request.isTunnel && request.method != .trace }
 }

@@ -43,6 +43,14 @@ extension RuleConditions {
             && (clients.isEmpty || request.client.map { client in clients.contains { $0.contains(client) } } ?? false)
     }
 
+    /// Host, port and who asks: whether the rule may concern other requests of this client to this host.
+    package func holdForHost(of request: RuleRequest) -> Bool {
+        (ports.isEmpty || ports.contains { $0.contains(request.port) })
+            && (hosts.isEmpty || hosts.contains { $0.matches(request.destination) })
+            && (users.isEmpty || request.identity.map { users.contains($0.name) } ?? false)
+            && (clients.isEmpty || request.client.map { client in clients.contains { $0.contains(client) } } ?? false)
+    }
+
     /// - Parameter address: the address that is dialled. Nil if it is not known yet.
     /// - Returns: nil if the result depends on an address that is not known yet.
     package func hold(_ request: RuleRequest, address: IPAddress?, paths reading: PathReading) -> Bool? {

@@ -27,14 +27,14 @@ extension SettingKind where Value == [CredentialRule] {
 
 /// `scheme`.
 private enum SchemeName: String, CaseIterable, Sendable {
-    case basic, digest, bearer, oauth1, sigv4
+    case basic, digest, bearer, oauth1, sigv4, placeholder
 
     /// Nil for a scheme that answers no challenge.
     var challengeScheme: ChallengeScheme? {
         switch self {
         case .basic: .basic
         case .digest: .digest
-        case .bearer, .oauth1, .sigv4: nil
+        case .bearer, .oauth1, .sigv4, .placeholder: nil
         }
     }
 
@@ -45,6 +45,8 @@ private enum SchemeName: String, CaseIterable, Sendable {
         case .bearer: (["token"], [])
         case .oauth1: (["client_key", "client_secret"], ["token", "token_secret", "signature", "realm"])
         case .sigv4: (["access_key", "secret_key", "region"], ["session_token", "service"])
+        case .placeholder:
+            (["token"], ["prefix", "fields", "query", "path_segment", "json", "form", "require"])
         }
     }
 }
@@ -78,6 +80,7 @@ private struct CredentialValues {
     let sending: SendingName?
     let signature: OAuth1.SignatureMethod?
     private(set) var secrets: [SecretPart: SecretSource] = [:]
+    private(set) var places = PlaceholderPlaces()
 
     init(_ reader: inout MappingReader) {
         user = reader.value("user", .userName)
@@ -91,6 +94,13 @@ private struct CredentialValues {
         realm = reader.value("realm", .text(255))
         region = reader.value("region", .scopeName)
         service = reader.value("service", .scopeName)
+        places.prefix = reader.value("prefix", .placeholderPrefix)
+        places.fields = reader.value("fields", SettingKind<String>.placeholderField.list()) ?? []
+        places.query = reader.value("query", SettingKind<String>.text(255).list()) ?? []
+        places.path = reader.value("path_segment", .flag) ?? false
+        places.json = reader.value("json", SettingKind<[String]>.memberPath.list()) ?? []
+        places.form = reader.value("form", SettingKind<String>.text(255).list()) ?? []
+        places.isRequired = reader.value("require", .flag) ?? false
     }
 }
 
@@ -128,6 +138,9 @@ private func readMeans(
         }
         guard let clientKey = values.clientKey else { return nil }
         return .oauth1(clientKey: clientKey, values.signature ?? .hmacSHA1, realm: values.realm)
+    case .placeholder:
+        reader.refuse("client", "placeholder replaces what clients send, and nothing else", hint: "leave client out")
+        return .placeholder(values.places)
     case .sigv4:
         guard let region = values.region else { return nil }
         return .sigv4(region: region, service: values.service ?? "s3")
@@ -177,6 +190,28 @@ extension SettingKind where Value == String {
             }, render: { $0 })
     }
 
+    fileprivate static var placeholderPrefix: SettingKind {
+        scalar(
+            "a text of 1 to 24 letters, digits, \"-\", \"_\" and \".\"",
+            parse: { text in
+                let isPrefix = text.utf8.allSatisfy {
+                    ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || (0x2D...0x2E).contains($0) || (0x30...0x39).contains($0)
+                        || $0 == 0x5F
+                }
+                return isPrefix && (1...24).contains(text.utf8.count) ? text : nil
+            }, render: { $0 })
+    }
+
+    fileprivate static var placeholderField: SettingKind {
+        scalar(
+            "the name of a field that servers neither show nor log, such as X-Api-Key",
+            parse: { text in
+                !text.isEmpty && text.utf8.allSatisfy(isTchar) && !PlaceholderPlaces.isExcluded(field: text)
+                    ? text : nil
+            }, render: { $0 },
+            hint: { $0.lowercased() == "authorization" ? "Authorization needs not be listed" : nil })
+    }
+
     /// Of a region or a service.
     fileprivate static var scopeName: SettingKind {
         scalar(
@@ -196,6 +231,18 @@ extension SettingKind where Value == String {
                 let isUser = text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != 0x3A }
                 return isUser && (1...255).contains(text.utf8.count) ? text : nil
             }, render: { $0 })
+    }
+}
+
+extension SettingKind where Value == [String] {
+    /// The names that lead to a member of a JSON text.
+    fileprivate static var memberPath: SettingKind {
+        scalar(
+            "the name of a member, or names with \".\" between them, such as auth.token",
+            parse: { text in
+                let names = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+                return text.utf8.count <= 255 && names.allSatisfy { !$0.isEmpty } ? names : nil
+            }, render: { $0.joined(separator: ".") })
     }
 }
 

@@ -16,6 +16,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case releaseUndated
     case loopDetected
     case onlyIfCached
+    case credentialMisplaced
     case malformedRequestBody
     case lengthRequired
     case requestTimeout
@@ -44,6 +45,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case nextProxyInvalid
     case credentialRefused
     case credentialUnavailable
+    case credentialHidden
     // Caused by Larder
     case tooManyRequests
     case tooManyTunnels
@@ -148,6 +150,14 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 """
                 The cache holds no response that this request may get, and the request or a rule does not let the \
                 proxy ask the origin.
+                """)
+        case .credentialMisplaced:
+            Row(
+                "credential-misplaced", 403, "http_request_denied", .policy,
+                """
+                This proxy replaces placeholders by credentials, and only where the administrator of the proxy has said so. Here \
+                a placeholder stands in another place or goes to another host, it has ended, or the request has a credential \
+                of its own.
                 """)
         case .malformedRequestBody:
             Row(
@@ -291,6 +301,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "misdirected", 421, "http_request_error", .client,
                 "This connection leads to one origin, and the request names another one.")
+        case .credentialHidden:
+            Row(
+                "credential-hidden", 502, "http_protocol_error", .origin,
+                """
+                The origin compressed its response although it was asked not to. The proxy cannot see whether the response \
+                contains the credential that it has sent for you, and does not pass it on.
+                """)
         case .tooManyRequests:
             Row(
                 "too-many-requests", 503, "http_request_denied", .larder,
@@ -341,6 +358,7 @@ extension Refusal {
         switch denial.reason {
         case .privateDestination: self = .destinationForbidden
         case .connectPort: self = .tunnelPortForbidden
+        case .credential: self = .credentialMisplaced
         case .rule, .noRule, .client, .notOpened: self = .accessDenied
         }
     }

@@ -51,7 +51,8 @@ extension Refusal {
             .tlsPin, .tlsProtocol, .clientCertificateRequired, .clientCertificateRefused, .originQueueFull,
             .originUnavailable, .nextProxyRefused,
             .nextProxyLogIn,
-            .nextProxyInvalid, .credentialRefused, .credentialUnavailable, .tooManyRequests, .tooManyTunnels,
+            .nextProxyInvalid, .credentialRefused, .credentialUnavailable, .credentialHidden,
+            .credentialMisplaced, .tooManyRequests, .tooManyTunnels,
             .transferCancelled, .internalError:
             false
         }

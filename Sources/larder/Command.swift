@@ -1,7 +1,7 @@
 /// The commands of `larder`.
 enum Command: String, CaseIterable {
     case serve, check, purge, stats, ls, du, top, explain, warm, verify, export, `import`, passwd, recipe, ca, doctor,
-        session, version
+        session, credential, version
 
     static var names: [String] { allCases.map(\.rawValue) }
 
@@ -17,6 +17,7 @@ enum Command: String, CaseIterable {
         case .explain: "[METHOD] URL"
         case .warm: "[URL]... [--from FILE] [--page URL]..."
         case .session: "clear [CREDENTIAL]"
+        case .credential: "issue NAME | list | revoke [NAME|ID|PLACEHOLDER]"
         case .recipe: "list | show NAME | test URL | hosts"
         }
     }
@@ -40,6 +41,7 @@ enum Command: String, CaseIterable {
         case .ca: "create, show and replace the certificate authority for opened hosts"
         case .doctor: "test what this machine downloads with through the proxy, or (--server) the proxy's own machine"
         case .session: "make the running proxy forget how it logged in to origins, and what they refused"
+        case .credential: "give clients placeholders for the credentials of the running proxy, and end them"
         case .version: "show the version"
         }
     }
@@ -51,6 +53,7 @@ enum Command: String, CaseIterable {
         case .check: [.verbose, .config, .json, .help]
         case .purge: Option.conditions + [.all, .soft, .dryRun, .socket, .config, .json, .help]
         case .stats: [.watch, .cancel, .socket, .config, .json, .help]
+        case .credential: [.job, .for, .socket, .config, .json, .help]
         case .session: [.socket, .config, .json, .help]
         case .ls, .du: [.url] + Option.conditions + [.socket, .config, .json, .help]
         case .top: [.by, .count, .url] + Option.conditions + [.socket, .config, .json, .help]

@@ -8,7 +8,8 @@ enum Option: String, CaseIterable {
     case out, days, unconstrained, node, finish, undo
     case keepRootKey = "keep-root-key"
     case rootKey = "root-key"
-    case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals, watch, cancel
+    case by, count, header, `as`, client, from, page, proxy, jobs, retries, user, server, refusals, watch, cancel, job
+    case `for`
 
     /// Options that select stored responses. If several are given, all of them must hold.
     static let conditions: [Option] = [.prefix, .host, .tag, .type, .zone, .storage, .olderThan]
@@ -42,11 +43,12 @@ enum Option: String, CaseIterable {
         case .type: "TYPE"
         case .zone, .user, .as, .node: "NAME"
         case .storage: "POLICY"
-        case .olderThan: "AGE"
+        case .olderThan, .for: "AGE"
         case .by: "WHAT"
         case .count, .jobs, .retries, .days: "N"
         case .header: "LINE"
         case .cancel: "ID"
+        case .job: "JOB"
         case .client, .proxy: "ADDRESS"
         case .json, .help, .verbose, .all, .delete, .dryRun, .soft, .repair, .server, .refusals, .unconstrained,
             .finish, .undo, .watch:
@@ -96,6 +98,8 @@ enum Option: String, CaseIterable {
         case .retries: "how often a failed fetch is tried again (default: 2)"
         case .watch: "show the traffic and every transfer, once a second, until interrupted"
         case .cancel: "end this transfer; --watch and /transfers show the IDs"
+        case .job: "who or what the placeholder is for; revoke: those of this job"
+        case .for: "how long the placeholder holds (90s, 30m, 12h, 7d; default: until it is revoked)"
         case .user: "user name for the proxy; the password is read from the terminal or from standard input"
         }
     }

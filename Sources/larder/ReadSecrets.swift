@@ -64,6 +64,11 @@ private func check(
     } catch {
         throw SecretFailure(error.text(of: source))
     }
+    if part == .token, rule.means.placeholderPlaces != nil, secret.bytes.count < SecretMask.bytesMin {
+        throw SecretFailure(
+            "the secret from \(source) is shorter than \(SecretMask.bytesMin) bytes: in what comes back, it cannot be told from other text"
+        )
+    }
     do throws(CredentialFault) {
         switch part {
         case .password: _ = try basicAuthorization(user: "", password: secret)

@@ -1,4 +1,5 @@
 import Admin
+import Credentials
 import EventLoop
 import Message
 import Server
@@ -22,6 +23,30 @@ final class ScriptedProxy: AdministeredProxy {
         purges.withLock { $0.append(request) }
         return PurgeResult(records: 3, bytes: 4096)
     }
+
+    /// Of the credential forge alone.
+    func issuePlaceholder(
+        of credential: String, job: String?, lifetime: Seconds?
+    ) throws(PlaceholderProblem) -> Placeholder {
+        guard credential == "forge" else { throw .unknownCredential(["forge"]) }
+        return Placeholder(
+            id: "1f2e3d4c", text: Array("ghp_x".utf8), credential: credential, job: job, issuedAt: now,
+            endsAt: lifetime.map { now + $0 })
+    }
+
+    func revokePlaceholders(_ which: String?, job: String?) -> [Placeholder] {
+        placeholders().filter { $0.id == which || (which == nil && $0.job == job) }
+    }
+
+    func placeholders() -> [Placeholder] {
+        [
+            Placeholder(
+                id: "1f2e3d4c", text: Array("ghp_x".utf8), credential: "forge", job: "nightly", issuedAt: now,
+                endsAt: now)
+        ]
+    }
+
+    var now: WallTime { WallTime(secondsSinceEpoch: 1_000_000_000) }
 
     let cleared = Locked<[String?]>([])
 
@@ -368,6 +393,59 @@ struct SessionRouteTests {
     }
 }
 
+@Suite("/credentials")
+struct CredentialRouteTests {
+    static let rows: [(method: String, path: String, body: String, status: Int, answer: String)] = [
+        (
+            "POST", "/credentials/issue", #"{"credential":"forge","job":"j","for":"1h"}"#, 200,
+            #"{"id":"1f2e3d4c","credential":"forge","job":"j","placeholder":"ghp_x","state":"holds","issued":"2001-09-09T01:46:40Z","ends":"2001-09-09T02:46:40Z"}"#
+        ),
+        (
+            "POST", "/credentials/issue", #"{"credential":"forge"}"#, 200,
+            #"{"id":"1f2e3d4c","credential":"forge","job":null,"placeholder":"ghp_x","state":"holds","issued":"2001-09-09T01:46:40Z","ends":null}"#
+        ),
+        (
+            "POST", "/credentials/issue", #"{"credential":"x"}"#, 400,
+            #"{"error":"there is no credential x with the scheme placeholder; there is forge"}"#
+        ),
+        ("POST", "/credentials/issue", "forge", 400, #"{"error":"the body must be a JSON object"}"#),
+        ("POST", "/credentials/issue", "{}", 400, #"{"error":"\"credential\" is missing"}"#),
+        (
+            "POST", "/credentials/issue", #"{"credential":"forge","for":"soon"}"#, 400,
+            #"{"error":"\"for\" must be a span of time such as 90s, 30m, 12h or 7d"}"#
+        ),
+        (
+            "POST", "/credentials/issue", #"{"credential":"forge","for":"0s"}"#, 400,
+            #"{"error":"\"for\" must be a span of time such as 90s, 30m, 12h or 7d"}"#
+        ),
+        (
+            "POST", "/credentials/issue", #"{"credential":"forge","job":"a b"}"#, 400,
+            #"{"error":"\"job\" must have 1 to 128 bytes without spaces and control characters"}"#
+        ),
+        (
+            "POST", "/credentials/issue", #"{"name":"forge"}"#, 400,
+            #"{"error":"\"name\" is not one of credential, job, for, or is not a text"}"#
+        ),
+        (
+            "POST", "/credentials/revoke", #"{"which":"1f2e3d4c"}"#, 200,
+            #"{"placeholders":[{"id":"1f2e3d4c","credential":"forge","job":"nightly","state":"expired","issued":"2001-09-09T01:46:40Z","ends":"2001-09-09T01:46:40Z"}]}"#
+        ),
+        ("POST", "/credentials/revoke", #"{"which":"x"}"#, 200, #"{"placeholders":[]}"#),
+        ("POST", "/credentials/revoke", "{}", 400, #"{"error":"\"which\" or \"job\" is missing"}"#),
+        (
+            "GET", "/credentials", "", 200,
+            #"{"placeholders":[{"id":"1f2e3d4c","credential":"forge","job":"nightly","state":"expired","issued":"2001-09-09T01:46:40Z","ends":"2001-09-09T01:46:40Z"}]}"#
+        ),
+    ]
+    @Test(arguments: rows) func `placeholders are issued, listed and revoked`(
+        _ row: (method: String, path: String, body: String, status: Int, answer: String)
+    ) {
+        let response = ask(row.method, row.path, body: row.body)
+        #expect(response.status == row.status)
+        #expect(String(decoding: response.body, as: UTF8.self) == row.answer + "\n")
+    }
+}
+
 @Suite("GET /objects and POST /explain")
 struct ObjectsTests {
     @Test func `objects come as JSON lines, page by page`() throws {
@@ -405,7 +483,9 @@ struct ObjectsTests {
     }
 
     @Test(arguments: [
-        ("GET", "/objects", ""), ("POST", "/session/clear", ""), ("POST", "/transfers/cancel", "f1-12-3"),
+        ("GET", "/objects", ""), ("POST", "/session/clear", ""), ("GET", "/credentials", ""),
+        ("POST", "/credentials/issue", #"{"credential":"forge"}"#), ("POST", "/credentials/revoke", #"{"job":"a"}"#),
+        ("POST", "/transfers/cancel", "f1-12-3"),
         ("POST", "/explain", #"{"url":"http://a/"}"#),
     ])
     func `what tells of URLs and rules is not for everybody`(_ row: (method: String, path: String, body: String)) {

@@ -101,6 +101,17 @@ extension Refusal {
                 try s.adopt(credentials: s.credential(secret: .file("/nowhere")))
                 return try s.client().get("/a")
             }
+        case .credentialMisplaced:
+            .outside { s in
+                let text = try s.placeholder()
+                return try s.client().get("/a", "User-Agent: \(text)")
+            }
+        case .credentialHidden:
+            .outside { s in
+                let text = try s.placeholder()
+                s.origin.expects("GET /a").replies(200, "Content-Encoding: br", body: "x")
+                return try s.client().get("/a", "Authorization: Bearer \(text)")
+            }
         case .tooManyRequests: .tooManyRequests
         case .tooManyTunnels: .tooManyTunnels
         case .transferCancelled: .transferCancelled

@@ -48,6 +48,36 @@ import Testing
         #expect(rules[0].conditions.description == "host *.corp.example; path /a/*")
     }
 
+    @Test func `a placeholder has places`() throws {
+        let rules = try loaded(
+            """
+            credentials:
+              - { name: a, scheme: placeholder, match: { host: a.example }, token: secret }
+              - name: b
+                scheme: placeholder
+                match: { host: b.example }
+                token: { file: /etc/token }
+                prefix: tok_
+                fields: [ X-Api-Key, Private-Token ]
+                query: [ key ]
+                path_segment: yes
+                json: [ auth.token, key ]
+                form: client_secret
+                require: yes
+            """
+        ).credentials
+        var places = PlaceholderPlaces()
+        #expect(rules[0].means == .placeholder(places))
+        places.prefix = "tok_"
+        places.fields = ["X-Api-Key", "Private-Token"]
+        places.query = ["key"]
+        places.path = true
+        places.json = [["auth", "token"], ["key"]]
+        places.form = ["client_secret"]
+        places.isRequired = true
+        #expect(rules[1].means == .placeholder(places))
+    }
+
     @Test func `a description of a source never shows a secret`() {
         #expect("\(SecretSource.text(Secret("sesame")))" == "the configuration")
         #expect("\(SecretSource.file("/etc/secret"))" == "the file /etc/secret")
@@ -64,7 +94,7 @@ import Testing
         ),
         (
             "{ name: a, scheme: basik, match: { host: a.example }, user: me, password: x }",
-            "2: credentials[1].scheme: found \"basik\", expected one of basic, digest, bearer, oauth1, sigv4; did you mean basic?"
+            "2: credentials[1].scheme: found \"basik\", expected one of basic, digest, bearer, oauth1, sigv4, placeholder; did you mean basic?"
         ),
         (
             "{ name: a, scheme: basic, match: {}, user: me, password: x }",
@@ -107,6 +137,33 @@ import Testing
         (
             "{ name: a, scheme: oauth1, match: { host: a.example }, client_key: k, client_secret: x, signature: hmac-sha265 }",
             "2: credentials[1].signature: found \"hmac-sha265\", expected hmac-sha1 or hmac-sha256; did you mean hmac-sha256?"
+        ),
+        (
+            "{ name: a, scheme: placeholder, match: { host: a.example } }", "2: credentials[1]: token is missing"
+        ),
+        (
+            "{ name: a, scheme: placeholder, match: { host: a.example }, token: x, fields: [ User-Agent ] }",
+            "2: credentials[1].fields[1]: found \"User-Agent\", expected the name of a field that servers neither show nor log, such as X-Api-Key"
+        ),
+        (
+            "{ name: a, scheme: placeholder, match: { host: a.example }, token: x, fields: [ authorization ] }",
+            "2: credentials[1].fields[1]: found \"authorization\", expected the name of a field that servers neither show nor log, such as X-Api-Key; Authorization needs not be listed"
+        ),
+        (
+            "{ name: a, scheme: placeholder, match: { host: a.example }, token: x, json: [ a..b ] }",
+            "2: credentials[1].json[1]: found \"a..b\", expected the name of a member, or names with \".\" between them, such as auth.token"
+        ),
+        (
+            "{ name: a, scheme: placeholder, match: { host: a.example }, token: x, prefix: \"a b\" }",
+            "2: credentials[1].prefix: found \"a b\", expected a text of 1 to 24 letters, digits, \"-\", \"_\" and \".\""
+        ),
+        (
+            "{ name: a, scheme: placeholder, match: { host: a.example }, token: x, client: pass }",
+            "2: credentials[1].client: placeholder replaces what clients send, and nothing else; leave client out"
+        ),
+        (
+            "{ name: a, scheme: bearer, match: { host: a.example }, token: x, require: yes }",
+            "2: credentials[1].require: bearer has no require; its keys are token"
         ),
         (
             "{ name: a, scheme: sigv4, match: { host: a.example }, access_key: k, secret_key: x }",

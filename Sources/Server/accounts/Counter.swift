@@ -14,7 +14,8 @@ package enum Counter: Int, CaseIterable, Sendable {
     case originHandshakes, originHandshakesResumed
     case originRequests, originRetries, retries, retriesRefused, originsUnavailable, originQueued, nextProxyFailures,
         routesFailedOver,
-        credentialsSent, credentialsRefused, requestsEncoded, resumed, collapseTimeouts
+        credentialsSent, credentialsRefused, placeholdersReplaced, placeholdersMisplaced, requestsEncoded, resumed,
+        collapseTimeouts
     case tunnelsClosed, transfersCancelled
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
     case stored, partsStored, keptPartial, storingRefused, storingFailed, digestMismatches, digestsPromised,
@@ -66,6 +67,9 @@ package enum Counter: Int, CaseIterable, Sendable {
             "Connections not tried, because the origin has not accepted connections lately: `circuit`."
         case .originQueued: "Requests that had to wait for a connection to their origin."
         case .credentialsSent: "Requests to origins that carried a credential of `credentials`."
+        case .placeholdersReplaced: "Requests to origins in which a placeholder was replaced by its secret."
+        case .placeholdersMisplaced:
+            "Requests that were refused because of a placeholder in the wrong place, or a credential of the client's own."
         case .credentialsRefused: "Times that an origin refused a credential of `credentials`."
         case .nextProxyFailures: "Connections that a next proxy of `routes` did not open because it failed itself."
         case .routesFailedOver:

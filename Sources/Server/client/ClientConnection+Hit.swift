@@ -121,7 +121,7 @@ extension ClientConnection {
             keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, identity: context.identity,
             destination: destination, zone: worker.zones[0], handling: snapshot.defaultHandling)
         if !snapshot.cacheRulesAreTrivial {
-            request.applyRules(by: snapshot, zones: worker.zones, worker.shared)
+            request.applyRules(by: snapshot, zones: worker.zones, worker.shared, now: worker.wallTime)
         }
         phase = .answering
         unsafe worker.loop.timers.schedule(self, afterNanoseconds: scratch.pointee.clientIdleNanoseconds)

@@ -15,6 +15,15 @@ extension Exchange {
         stream.uploadSoon()
     }
 
+    /// Begins, before the origin has seen anything of the request. A client that waits for a 100 gets it from Larder (RFC 9110 §10.1.1).
+    func uploadAtOnce(to fetch: Fetch) {
+        if awaitsContinue {
+            awaitsContinue = false
+            stream.interim { $0 += Array("HTTP/1.1 100 Continue\r\n\r\n".utf8) }
+        }
+        upload(to: fetch)
+    }
+
     /// Whether the client must send more of its body now. False while it may still be waiting for 100.
     var owesBody: Bool { isUploading && !awaitsContinue && stream.body?.isWhole == false }
 

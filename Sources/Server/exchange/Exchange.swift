@@ -177,7 +177,7 @@ final class Exchange: FetchListener {
             lookUp.newest == nil && !lookUp.hasAskedDisk, "the key of a request changes only before the look-up")
         request.identity = identity
         guard snapshot.cacheRulesDependOnUser else { return }
-        request.applyRules(by: snapshot, zones: zones, worker.shared)
+        request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.wallTime)
         machine.apply(
             use: request.handling.use, storesParts: request.handling.storesParts,
             collapses: request.collapses(snapshot), asksForOriginState: request.asksForOriginState)
@@ -187,7 +187,7 @@ final class Exchange: FetchListener {
         // Rules and closed networks do not concern the origin inside this process.
         if snapshot.routes.isBuiltIn(request.origin) { return machine.on(.verdict(.allow(rule: nil))) }
         // The ports of CONNECT are restricted even if no rules are configured, and before any name is resolved.
-        if snapshot.access.isOpen && request.method != .connect { return machine.on(.verdict(.allow(rule: nil))) }
+        if snapshot.access.isOpen && request.method != .connect { return note(.allow(rule: nil)) }
         guard resolved else { return note(snapshot.access.decide(request.access, address: nil)) }
         switch HostAddresses.known(of: request.host, worker: worker) {
         case .success(let addresses): return note(verdict(addresses))
@@ -220,7 +220,12 @@ final class Exchange: FetchListener {
     private func note(_ verdict: Verdict) -> RequestMachine.Action {
         switch verdict {
         case .deny(let reason): denial = reason
-        case .allow(let rule): allowedBy = rule
+        case .allow(let rule):
+            allowedBy = rule
+            if let fault = request.placeholderFault {
+                worker.notePlaceholderFault(fault, request)
+                return note(.deny(Denial(reason: .credential, text: fault.text)))
+            }
         case .needsAddress: break
         }
         return machine.on(.verdict(verdict))

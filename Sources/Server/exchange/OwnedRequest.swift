@@ -1,5 +1,6 @@
 import Access
 import Caching
+import Credentials
 import Forwarding
 import Framing
 import Message
@@ -48,6 +49,10 @@ final class OwnedRequest: ReceivedRequest {
     private(set) var sharedDigest: ExpectedDigest?
     /// What Larder itself proves to the origin. Nil: nothing.
     private(set) var credential: Credential?
+    /// The placeholder in the head, which is replaced by `credential`.
+    private(set) var placeholderUse: PlaceholderUse?
+    /// Why the request is refused for what it has as a credential.
+    private(set) var placeholderFault: PlaceholderFault?
     /// The end of the key if responses are stored for each credential. Nil otherwise, and if the request has no credentials.
     private(set) var credentialTag: [UInt8]?
     /// An answer to this request did not have the digest that it should have.
@@ -99,7 +104,7 @@ final class OwnedRequest: ReceivedRequest {
     /// depends on the user. Not called after a look-up, because the look-up used the key.
     ///
     /// - Parameter zones: the zones that belong to `snapshot`.
-    func applyRules(by snapshot: Snapshot, zones: [Zone], _ shared: Shared) {
+    func applyRules(by snapshot: Snapshot, zones: [Zone], _ shared: Shared, now: WallTime) {
         guard destination != nil, method != .connect else { return }
         let rules = snapshot.cacheRules
         handling = rules.handling(of: access, clientPolicy: clientPolicy(rules))
@@ -110,12 +115,7 @@ final class OwnedRequest: ReceivedRequest {
         let compresses = handling.compression != .no || rules.dependOnType
         compressionSettings = compresses ? snapshot.configuration.cache.compression : nil
         let keyRules = rules.keyRules(for: handling)
-        let bringsOwn = head.fields.present.contains(.authorization)
-        credential =
-            snapshot.credentials.isEmpty
-            ? nil
-            : snapshot.credentials.credential(
-                for: access, bringsOwn: bringsOwn, provesOrigin: snapshot.origins.terms(for: access).tls.provesOrigin)
+        chooseCredential(snapshot, shared, now: now)
         credentialTag = tagForCredential(shared)
         // If the key is not the URI here, an earlier call made it.
         if keyRules == nil && credentialTag == nil && keyBytes == uri { return }
@@ -127,6 +127,40 @@ final class OwnedRequest: ReceivedRequest {
         if let digestKey { made = digestKey.bytes }
         key = shared.key(of: made)
         keyBytes = made
+    }
+
+    private func chooseCredential(_ snapshot: Snapshot, _ shared: Shared, now: WallTime) {
+        let table = snapshot.credentials
+        credential = nil
+        guard !table.isEmpty else { return }
+        if table.hasPlaceholders { examinePlaceholders(snapshot, shared, now: now) }
+        guard credential == nil, placeholderFault == nil else { return }
+        let bringsOwn = head.fields.present.contains(.authorization)
+        credential = table.credential(
+            for: access, bringsOwn: bringsOwn, provesOrigin: snapshot.origins.terms(for: access).tls.provesOrigin)
+    }
+
+    private func examinePlaceholders(_ snapshot: Snapshot, _ shared: Shared, now: WallTime) {
+        placeholderUse = nil
+        placeholderFault = nil
+        let examination = PlaceholderExamination(
+            fields, target: bytes[head.target.pathRange], shared.placeholders.index)
+        let candidates =
+            examination.placeholder == nil
+            ? []
+            : snapshot.credentials.placeholders(
+                for: access, provesOrigin: snapshot.origins.terms(for: access).tls.provesOrigin)
+        do throws(PlaceholderFault) {
+            guard let found = try snapshot.credentials.use(examination, among: candidates, for: access, now: now) else {
+                return
+            }
+            placeholderUse = found.use
+            credential = found.credential
+            // Of a part of a response, the secret might show a part.
+            handling.ranges = .pass
+        } catch {
+            placeholderFault = error
+        }
     }
 
     /// What Larder fetches with a credential of its own is for the requests that this credential matches: it has a key of its own as well.

@@ -1,4 +1,5 @@
 import Caching
+import EventLoop
 import Forwarding
 import Framing
 import Message
@@ -33,7 +34,7 @@ func explainedRequest(
         client: question.client ?? IPAddress(v4: 0x7F00_0001),
         destination: destinations.destination(bytes[head.target.hostRange]), zone: zones[0],
         handling: snapshot.cacheRules.defaultHandling)
-    request.applyRules(by: snapshot, zones: zones, shared)
+    request.applyRules(by: snapshot, zones: zones, shared, now: WallTime(ticks: readWallTicks()))
     return request
 }
 

@@ -111,7 +111,7 @@ struct Explainer {
         guard let user else { return .refused(.authenticationRequired) }
         request.identity = Identity(name: user, scheme: .basic)
         if snapshot.cacheRulesDependOnUser {
-            request.applyRules(by: snapshot, zones: zones, proxy.shared)
+            request.applyRules(by: snapshot, zones: zones, proxy.shared, now: now)
         }
         return .identified
     }
@@ -119,7 +119,7 @@ struct Explainer {
     private mutating func access(resolved: Bool) -> RequestMachine.Event {
         if snapshot.access.isOpen && request.method != .connect {
             note("access", "rules", "no rules and no authentication: every request is allowed")
-            return .verdict(.allow(rule: nil))
+            return .verdict(examined(.allow(rule: nil)))
         }
         guard resolved else { return .verdict(noted(snapshot.access.decide(request.access, address: nil))) }
         switch knownAddresses() {
@@ -136,13 +136,24 @@ struct Explainer {
 
     private mutating func noted(_ verdict: Verdict) -> Verdict {
         switch verdict {
-        case .allow(let rule): note("access", "verdict", "allowed by \(rule.map { "rule \($0)" } ?? "default")")
+        case .allow(let rule):
+            note("access", "verdict", "allowed by \(rule.map { "rule \($0)" } ?? "default")")
+            return examined(verdict)
         case .deny(let denial):
             self.denial = denial
             note("access", "verdict", "denied by \(denial.rule.map { "rule \($0)" } ?? denial.reason.rawValue)")
         case .needsAddress: note("access", "verdict", "depends on the address")
         }
         return verdict
+    }
+
+    /// What placeholders make of a request that the rules allow.
+    private mutating func examined(_ verdict: Verdict) -> Verdict {
+        guard let fault = request.placeholderFault else { return verdict }
+        let denial = Denial(reason: .credential, text: fault.text)
+        self.denial = denial
+        note("access", "placeholder", fault.text)
+        return .deny(denial)
     }
 
     private mutating func lookUp() -> RequestMachine.Event {
@@ -263,11 +274,20 @@ struct Explainer {
             let schemes = rule.means.schemeNames.joined(separator: " or ")
             let time = rule.means.logIn.isUnasked ? "with every request" : "once the origin has asked for it"
             let key = CredentialLedger.Key(credential: rule.name, origin: request.origin)
+            guard rule.means.placeholderPlaces == nil else {
+                let id = request.placeholderUse?.placeholder.id ?? ""
+                note("origin", "credential", "\(rule.name), in place of the placeholder \(id)")
+                return refusalToReach(plan)
+            }
             let refusals = proxy.shared.credentialLedger.withLock { $0.entry(of: key)?.refusals ?? 0 }
             note(
                 "origin", "credential",
                 "\(rule.name) (\(schemes)), sent \(time)" + (refusals > 0 ? "; refused \(refusals) times" : ""))
         }
+        return refusalToReach(plan)
+    }
+
+    private mutating func refusalToReach(_ plan: RoutePlan) -> (Explanation.Decision, String)? {
         let goal = OpeningGoal(request.origin.endpoint, for: .tunnel, over: plan.current)
         guard goal.proxy == nil else { return refusalBehindProxy(goal) }
         guard case .success(let addresses) = knownAddresses() else {

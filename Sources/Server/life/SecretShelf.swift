@@ -36,6 +36,11 @@ package final class SecretShelf: Sendable {
     /// Gives the secrets of a credential a new number, so that nothing that was learnt with them holds.
     package func renew(_ name: String) { versions.withLock { $0[name]?.number = SecretShelf.nextNumber() } }
 
+    /// Nil if it could not be read.
+    package func secret(_ part: SecretPart, of name: String) -> Secret? {
+        versions.withLock { $0[name]?.parts[part] }
+    }
+
     func version(of name: String) -> Version? { versions.withLock { $0[name] } }
 
     private static func nextNumber() -> UInt64 { lastNumber.add(1, ordering: .relaxed).newValue }

@@ -46,6 +46,8 @@ package final class Shared: Sendable {
     package let bandwidth = Locked(BandwidthLedger())
     /// Which origins refuse the credentials of Larder.
     package let credentialLedger = Locked(CredentialLedger())
+    /// What clients hold in place of secrets.
+    package let placeholders = PlaceholderShelf()
     /// Which clients have proven their access to signed addresses.
     let provenAccess: SharedProofs
     /// What the cache did for each package ecosystem.
@@ -84,7 +86,7 @@ package final class Shared: Sendable {
         instance = Instance(Shared.random(6).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] })
     }
 
-    private static func random(_ count: Int) -> [UInt8] {
+    static func random(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let status = unsafe bytes.withUnsafeMutableBytes { unsafe clarder_random($0.baseAddress, count) }
         precondition(status == 0, "the system returned no random numbers")

@@ -194,7 +194,8 @@ extension Fetch {
     private func finish(_ ending: Retrieval.Ending) {
         precondition(isIn(.finished), "the machine decides when a retrieval ends")
         // Returning the stream may lend it to the next fetch at once, which reads into the same buffers: take what is needed before.
-        let trailers = incoming.body.trailers
+        // Those of a request with a secret are left out: nothing looks for it there.
+        let trailers = substitution?.secrets == nil ? incoming.body.trailers : nil
         if case .whole = ending {
             releaseStream(isComplete: true)
         } else {
@@ -219,7 +220,7 @@ extension Fetch {
             Diagnostics.debug(
                 .transfers,
                 "\(subject): ended after \(retrieval.progress.received) bytes\(keepsPart ? ", which are kept" : "")")
-            breakOffSink(keepsPart: keepsPart && proof == nil)
+            breakOffSink(keepsPart: keepsPart && proof == nil && substitution?.secrets == nil)
             notify { $0.fetchFailed(.responseIncomplete, denial: nil) }
         case .abandoned:
             transfer?.resolve(.notShared)

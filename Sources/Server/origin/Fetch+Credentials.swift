@@ -48,7 +48,8 @@ extension Fetch {
 
     /// Asks the desk what the request proves. Nil: it may go out.
     func prepareCredentials() -> CredentialHindrance? {
-        guard let rule = request.credential?.rule else { return nil }
+        if let hindrance = prepareSubstitution() { return hindrance }
+        guard let rule = request.credential?.rule, rule.means.placeholderPlaces == nil else { return nil }
         settleCredentials()
         let key = CredentialLedger.Key(credential: rule.name, origin: request.origin)
         guard rule.means.canSign(request) else {
@@ -135,6 +136,7 @@ extension Fetch {
             for field in try signer.sign(covered, at: worker.wallTime, using: OpenSSLHashing()) {
                 outgoing.set(field)
             }
+        case .placeholder: preconditionFailure("a placeholder is replaced, and nothing is added")
         }
     }
 
@@ -249,7 +251,7 @@ extension CredentialMeans {
     fileprivate func canSign(_ request: OwnedRequest) -> Bool {
         guard request.hasBody else { return true }
         switch self {
-        case .password, .bearer: return true
+        case .password, .bearer, .placeholder: return true
         // The members of a form are signed, and nothing else of a body (RFC 5849 §3.4.1.3.1).
         case .oauth1: return !(request.fields.first(.contentType).map(isForm) ?? false)
         // Object stores accept a body that is not covered, if TLS protects it.

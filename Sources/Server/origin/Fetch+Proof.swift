@@ -45,7 +45,10 @@ extension Fetch {
 
     /// Whether the body that has arrived is the right one. If so, its last bytes go into the sink; if not, both digests are logged.
     func isProven() -> Bool {
-        guard let proof else { return true }
+        guard let proof else {
+            flushMask()
+            return true
+        }
         let found = proof.conclude()
         guard found == proof.expected.digits || proof.isCoded else {
             let (wanted, found) = (
@@ -58,7 +61,8 @@ extension Fetch {
             worker.shared.mismatches.withLock { $0.set(key, (), now: now) }
             return false
         }
-        unsafe proof.release { unsafe fillSink($0, isAll: true) }
+        unsafe proof.release { unsafe fillMasked($0, isAll: true) }
+        flushMask()
         // The disk may have stopped accepting blocks at the very end.
         if case .fill(let fill, _) = sink { return fill.position == fill.range.upperBound }
         return true

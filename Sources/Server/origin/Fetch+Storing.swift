@@ -70,7 +70,8 @@ extension Fetch {
                 expectedLength: expected, lengthMax: mayMove ? min(inMemoryMax, Tiers.wholeBytesMax) : inMemoryMax)
         else { return nil }
         // A body that came whole together with its head, as most small ones do: nobody has to wait for it.
-        if let expected, expected > 0, proof == nil, unsafe expected <= arrived.rest.count {
+        if let expected, expected > 0, proof == nil, substitution?.secrets == nil, unsafe expected <= arrived.rest.count
+        {
             let whole = unsafe UnsafeRawBufferPointer(rebasing: arrived.rest[..<expected])
             if case .appended = unsafe body.append(whole) { _ = body.finish() }
         }

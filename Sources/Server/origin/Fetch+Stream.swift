@@ -24,7 +24,7 @@ extension Fetch {
         precondition(hasNoLink, "the stream before has not been ended")
         // Without chunks, only a length can say where the body of a request ends (RFC 1945 §7.2.2).
         if terms.isHTTP10, case .chunked = request.bodyLength { return openingFailed(.lengthRequired, nil) }
-        if request.credential != nil {
+        if snapshot.credentials.hasPlaceholders || request.credential != nil {
             switch prepareCredentials() {
             case nil: break
             case .undecided: return wait(terms.firstByte)
@@ -78,8 +78,24 @@ extension Fetch {
 
     /// Sends the request's head with the conditions that the machine sets, then lets the client's body follow.
     func send() {
-        guard case .lent(let stream) = link else { preconditionFailure("a request goes out on a stream") }
         worker.counters.add(.originRequests)
+        if holdBodyForPlaceholders() {
+            wait(terms.firstByte)
+            return notify { $0.uploadAtOnce(to: self) }
+        }
+        guard sendHead(contentLength: nil) else { return }
+        // Last: the exchange may send its whole body within this call, which needs `outgoingBody` and the time limit.
+        if request.hasBody {
+            if holdsBody { return wait(Fetch.continueTimeout) }
+            notify { $0.upload(to: self) }
+        }
+    }
+
+    /// Sends the head. Returns false if the connection failed: the machine has been told.
+    ///
+    /// - Parameter contentLength: that of another body than the client's. Nil: the body is the client's.
+    func sendHead(contentLength: Int?) -> Bool {
+        guard case .lent(let stream) = link else { preconditionFailure("a request goes out on a stream") }
         // What an earlier connection left behind belongs to another message.
         incoming.head = []
         incoming.progress = HeadProgress()
@@ -106,19 +122,20 @@ extension Fetch {
             outgoing.set(.pragma, Array("no-cache".utf8))
         }
         if credentialUse != nil { addCredentials(to: &outgoing) }
+        if substitution != nil { substitute(in: &outgoing) }
+        if let contentLength { outgoing.resizeContent(to: contentLength) }
         if let proxy = forwardingProxy(of: stream) {
             outgoing.addressToProxy(authorization: proxy.logIn?.basic)
         }
-        if case .failed = send(outgoing, on: stream) { return headEnded() }
+        if case .failed = send(outgoing, on: stream) {
+            headEnded()
+            return false
+        }
         outgoingBody = OutgoingBody(outgoing.framing)
         Diagnostics.debug(.requests, "\(subject): sent\(retrieval.conditions.isEmpty ? "" : ", with conditions")")
         requestIsSent = !request.hasBody
         wait(terms.firstByte)
-        // Last: the exchange may send its whole body within this call, which needs `outgoingBody` and the time limit.
-        if request.hasBody {
-            if holdsBody { return wait(Fetch.continueTimeout) }
-            notify { $0.upload(to: self) }
-        }
+        return true
     }
 
     /// The next proxy that reads this request itself. Nil if there is none, or if it has opened a tunnel.
@@ -147,6 +164,14 @@ extension Fetch {
 
     /// Sends a piece of the request's body. Returns false if the client is to be paused until `Exchange.mayUploadMore`.
     func sendBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if substitution != nil {
+            if unsafe takeHeldBody(bytes) { return true }
+            guard unsafe examineBody(bytes) else { return false }
+        }
+        return unsafe sendContent(bytes)
+    }
+
+    func sendContent(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard case .lent(let stream) = link else { return true }
         precondition(!requestIsSent, "bytes behind a request would be read as the next one")
         sentBytes += UInt64(bytes.count)
@@ -175,6 +200,7 @@ extension Fetch {
     /// in the middle of a request (RFC 9112 §9.3).
     func endBody(trailers: Fields?) {
         precondition(!requestIsSent, "a request ends once")
+        if substitution != nil, !endHeldBody() { return }
         requestIsSent = true
         guard case .lent(let stream) = link else { return }
         if let encoder { sendEncoded(encoder.finish(), on: stream) }
@@ -280,7 +306,9 @@ extension Fetch {
     /// Takes the head that was just parsed into the worker's scratch. Returns true if another head follows it.
     private func receive(_ headBytes: UnsafeRawBufferPointer, rest: UnsafeRawBufferPointer) -> Bool {
         let response = unsafe ReceivedResponse(
-            worker.scratch.pointee.responseHead, bytes: Array(headBytes), scheme: request.head.target.scheme)
+            worker.scratch.pointee.responseHead,
+            bytes: substitution == nil ? Array(headBytes) : maskedHead(Array(headBytes)),
+            scheme: request.head.target.scheme)
         guard response.status < 200 else {
             unsafe receiveFinal(response, rest: rest)
             return false
@@ -315,6 +343,9 @@ extension Fetch {
             unsafe skipBody(rest)
             return feed(event)
         }
+        if substitution != nil, hidesSecret(response), request.method != .head {
+            return feed(.notAnswered(.credentialHidden))
+        }
         Diagnostics.debug(.requests, "\(subject): answered with \(response.status)")
         let arrived = unsafe Arrived(response, length, rest)
         noteAccess(response)
@@ -336,6 +367,7 @@ extension Fetch {
         precondition(holdsStream, "a body is read from the stream on which its head came")
         precondition(
             incoming.takenWithHead >= 0 && incoming.takenWithHead <= rest.count, "a sink took more than was read")
+        if substitution != nil { maskBody() }
         unsafe consume(UnsafeRawBufferPointer(rebasing: rest[incoming.takenWithHead...]))
         // Until here the time limit for the head applies. Most short bodies arrive together with their head.
         if isIn(.receiving) { wait(terms.idle) }
@@ -442,7 +474,7 @@ extension Fetch {
     /// framing comes next, if the sink has no pages of its own, or if it has no room.
     private var writablePage: UnsafeMutableRawBufferPointer? {
         let limit = Int(clamping: min(incoming.body.readableDirectly, retrieval.roomLeft))
-        guard limit > 0, proof == nil else { return nil }
+        guard limit > 0, proof == nil, substitution?.mask == nil else { return nil }
         let hint = min(Worker.readBufferBytes, limit)
         let page =
             switch sink {
@@ -510,8 +542,10 @@ extension Fetch {
     private func deliver(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {
         let action = retrieval.on(.received(bytes.count), now: worker.wallTime)
         guard case .deliver = action else { return perform(action) }
-        guard let proof else { return unsafe fillSink(bytes, isAll: isAll) }
-        unsafe proof.take(bytes) { unsafe fillSink($0, isAll: isAll) }
+        guard let proof else {
+            return unsafe substitution == nil ? fillSink(bytes, isAll: isAll) : fillMasked(bytes, isAll: isAll)
+        }
+        unsafe proof.take(bytes) { unsafe fillMasked($0, isAll: isAll) }
     }
 
     func fillSink(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {

@@ -105,6 +105,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     var credentialUse: CredentialUse?
     /// The body of the request waits until the origin has shown that it accepts the credentials (RFC 9110 §10.1.1).
     var holdsBody = false
+    /// Replaces placeholders by secrets. Nil if no credential has placeholders, or if there is nothing to look at.
+    var substitution: Substitution?
     /// Proves the body that is being stored. Nil if no rule asks for that.
     var proof: BodyProof?
     /// The tier's count of invalidations when the fetch began. If the count has grown, the response may be older than what

@@ -1,0 +1,298 @@
+import Credentials
+import Foundation
+import JSON
+import Message
+import Routing
+import Rules
+import Server
+import Settings
+import Testing
+
+/// As long as the placeholders that are made for it.
+private let secret = "ghp_R3alS3cretR3alS3cretR3alS3cretR3al01"
+
+extension Scenario {
+    /// A credential for the scripted origin, and a placeholder for it.
+    func placeholder(
+        requires: Bool = false, plainHTTP: Bool = true, lifetime: Seconds? = nil,
+        _ change: (inout PlaceholderPlaces) -> Void = { _ in }, limit: (inout RuleConditions) -> Void = { _ in }
+    ) throws -> String {
+        var places = PlaceholderPlaces()
+        places.isRequired = requires
+        change(&places)
+        try adopt(
+            credentials: credential(
+                "forge", .placeholder(places), secrets: [.token: .text(Secret(secret))], plainHTTP: plainHTTP, limit))
+        return try issue(lifetime: lifetime)
+    }
+
+    fileprivate func issue(job: String? = nil, lifetime: Seconds? = nil) throws -> String {
+        let made = try proxy.shared.placeholders.issue(
+            "forge", like: Secret(secret), prefix: nil, job: job, lifetime: lifetime,
+            now: WallTime(secondsSinceEpoch: 0))
+        return String(decoding: made.text, as: UTF8.self)
+    }
+
+    fileprivate func refusals() throws -> Int64 { try stat(.origins, "placeholders_misplaced") }
+}
+
+private func expectMisplaced(_ answer: SeenMessage, _ sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(answer.status == 403, "\(answer)", sourceLocation: sourceLocation)
+    #expect(
+        answer["Proxy-Status"]?.contains("http_request_denied") == true
+            && answer.text.contains("credential-misplaced"), "\(answer)", sourceLocation: sourceLocation)
+}
+
+@Suite("Placeholders")
+struct PlaceholderScenarios {
+    @Test func `at its host a placeholder becomes the secret, and elsewhere nothing goes out`() throws {
+        try scenario { s in
+            let text = try s.placeholder()
+            s.origin.expects("GET /a", "Authorization: Bearer \(secret)", "Accept-Encoding: identity").replies(
+                200, body: "in")
+            let client = try s.client()
+            #expect(try client.get("/a", "Authorization: Bearer \(text)", "Accept-Encoding: gzip").text == "in")
+            expectMisplaced(try client.get("/b", "User-Agent: \(text)"))
+            expectMisplaced(try client.get("/b?x=\(text)"))
+            expectMisplaced(try client.get("/b", "Authorization: Bearer \(text)", "X-Other: \(text)"))
+            expectMisplaced(try client.get("http://localhost:\(s.origin.port)/b", "Authorization: Bearer \(text)"))
+            expectMisplaced(try client.request("TRACE", "/b", "Authorization: Bearer \(text)"))
+            #expect(try s.refusals() == 5)
+            #expect(try s.stat(.origins, "placeholders_replaced") == 1)
+            // A text that was never issued is nobody's placeholder.
+            s.origin.expects("GET /c", "Authorization: Bearer ghp_other").replies(200, body: "own")
+            #expect(try client.get("/c", "Authorization: Bearer ghp_other").text == "own")
+        }
+    }
+
+    @Test func `Basic is taken apart and put together again, as git sends it`() throws {
+        try scenario { s in
+            let text = try s.placeholder()
+            let sent = String(decoding: encodeBase64(Array("x-access-token:\(secret)".utf8)), as: UTF8.self)
+            let own = String(decoding: encodeBase64(Array("x-access-token:\(text)".utf8)), as: UTF8.self)
+            s.origin.expects("GET /r.git/info/refs?service=git-upload-pack", "Authorization: Basic \(sent)")
+                .replies(200, body: "you sent \(sent)")
+            #expect(
+                try s.client().get("/r.git/info/refs?service=git-upload-pack", "Authorization: Basic \(own)").text
+                    == "you sent \(own)")
+        }
+    }
+
+    @Test func `fields, members of the query and segments of the path are replaced where they are listed`() throws {
+        try scenario { s in
+            let text = try s.placeholder {
+                $0.fields = ["X-Api-Key"]
+                $0.query = ["key"]
+                $0.path = true
+            }
+            s.origin.expects("GET /a", "x-api-key: \(secret)").replies(200, body: "field")
+            s.origin.expects("GET /b?a=1&key=\(secret)").replies(200, body: "query")
+            s.origin.expects("GET /\(secret)/c").replies(200, body: "path")
+            let client = try s.client()
+            #expect(try client.get("/a", "x-api-key: \(text)").text == "field")
+            #expect(try client.get("/b?a=1&key=\(text)").text == "query")
+            #expect(try client.get("/\(text)/c").text == "path")
+        }
+    }
+
+    @Test func `the method and the path of the credential count, in every spelling`() throws {
+        try scenario { s in
+            let text = try s.placeholder(limit: {
+                $0.methods = ["GET"]
+                $0.paths = [PathPattern("/repos/*")!]
+            })
+            s.origin.expects("GET /repos/a", "Authorization: Bearer \(secret)").replies(200, body: "in")
+            let client = try s.client()
+            #expect(try client.get("/repos/a", "Authorization: Bearer \(text)").text == "in")
+            for path in ["/admin", "/repos/../admin", "/repos/%2e%2e/admin"] {
+                expectMisplaced(try client.get(path, "Authorization: Bearer \(text)"))
+            }
+            expectMisplaced(try client.request("DELETE", "/repos/a", "Authorization: Bearer \(text)"))
+        }
+    }
+
+    @Test func `over http nothing is replaced unless the rule allows it`() throws {
+        try scenario { s in
+            let text = try s.placeholder(plainHTTP: false)
+            expectMisplaced(try s.client().get("/a", "Authorization: Bearer \(text)"))
+        }
+    }
+
+    @Test func `a revoked or expired placeholder is refused by name`() throws {
+        try scenario { s in
+            let expired = try s.placeholder(lifetime: Seconds(1))
+            let answer = try s.client().get("/a", "Authorization: Bearer \(expired)")
+            expectMisplaced(answer)
+            #expect(answer.text.contains("has expired"))
+            let revoked = try s.issue(job: "nightly")
+            #expect(s.proxy.shared.placeholders.revoke(.job("nightly"), now: WallTime(secondsSinceEpoch: 1)).count == 1)
+            let other = try s.client().get("/a", "Authorization: Bearer \(revoked)")
+            expectMisplaced(other)
+            #expect(other.text.contains("was revoked"))
+        }
+    }
+
+    @Test func `a credential of the client's own is refused where a placeholder is required`() throws {
+        try scenario { s in
+            let text = try s.placeholder(requires: true)
+            let client = try s.client()
+            expectMisplaced(try client.get("/a", "Authorization: Bearer attacker"))
+            expectMisplaced(try client.get("/a", "Cookie: session=attacker"))
+            expectMisplaced(try client.get("/a?access_token=attacker"))
+            s.origin.expects("GET /a", "!Authorization").replies(200, body: "open")
+            #expect(try client.get("/a").text == "open")
+            s.origin.expects("GET /b", "Authorization: Bearer \(secret)").replies(200, body: "in")
+            #expect(try client.get("/b", "Authorization: Bearer \(text)").text == "in")
+        }
+    }
+
+    @Test func `what is stored is for requests with a placeholder of that credential alone, and shows none`() throws {
+        try scenario { s in
+            let text = try s.placeholder()
+            s.origin.expects("GET /a", "Authorization: Bearer \(secret)")
+                .replies(200, "Cache-Control: max-age=60", "X-Echo: \(secret)", body: "<\(secret)>")
+            s.origin.expects("GET /a", "!Authorization").replies(200, body: "open")
+            let stars = String(repeating: "*", count: secret.utf8.count)
+            let client = try s.client()
+            let first = try client.get("/a", "Authorization: Bearer \(text)")
+            #expect(first.text == "<\(stars)>" && first["X-Echo"] == stars)
+            let other = try s.issue(job: "another")
+            let second = try client.get("/a", "Authorization: token \(other)")
+            #expect(second.cacheStatus.contains("hit") && second.text == "<\(stars)>")
+            #expect(try client.get("/a").text == "open")
+        }
+    }
+
+    @Test(arguments: [1, 7, 40, 1000]) func `an echo of the secret shows the placeholder, however it is cut`(size: Int)
+        throws
+    {
+        try scenario { s in
+            let text = try s.placeholder()
+            let body = Array("a \(secret) b {\"t\":\"\(secret)\"} \(secret.prefix(20))".utf8)
+            var chunks = ""
+            var rest = body[...]
+            while !rest.isEmpty {
+                let piece = rest.prefix(size)
+                rest = rest.dropFirst(size)
+                chunks += "\(String(piece.count, radix: 16))\r\n\(String(decoding: piece, as: UTF8.self))\r\n"
+            }
+            s.origin.expects("GET /a").sends(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nCache-Control: no-store\r\n\r\n\(chunks)0\r\nX-Trailer: \(secret)\r\n\r\n"
+            )
+            let answer = try s.client().get("/a", "Authorization: Bearer \(text)")
+            #expect(answer.isWhole)
+            #expect(answer.text == String(decoding: body, as: UTF8.self).replacing(secret, with: text))
+        }
+    }
+
+    @Test func `an echo with a length, until the end of the connection, in an error, and in an interim head`() throws {
+        try scenario { s in
+            let text = try s.placeholder()
+            s.origin.expects("GET /a").replies(200, "Cache-Control: no-store", body: "<\(secret)>")
+            s.origin.expects("GET /b").sends(
+                "HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: no-store\r\n\r\n<\(secret)"
+            ).closes()
+            s.origin.expects("GET /c").replies(500, "Cache-Control: no-store", body: secret)
+            s.origin.expects("GET /d").sends(
+                "HTTP/1.1 103 Early Hints\r\nLink: <\(secret)>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            let client = try s.client()
+            #expect(try client.get("/a", "Authorization: Bearer \(text)").text == "<\(text)>")
+            #expect(try client.get("/b", "Authorization: Bearer \(text)").text == "<\(text)")
+            let other = try s.client()
+            #expect(try other.get("/c", "Authorization: Bearer \(text)").text == text)
+            let hint = try other.get("/d", "Authorization: Bearer \(text)")
+            #expect(hint.status == 103 && hint["Link"]?.contains("R3al") == false)
+        }
+    }
+
+    @Test func `ranges are not asked for, because a part of the secret would not be seen`() throws {
+        try scenario { s in
+            let text = try s.placeholder()
+            s.origin.expects("GET /a", "!Range", "!If-Range").replies(
+                200, "Cache-Control: no-store", body: "<\(secret)>")
+            let answer = try s.client().get(
+                "/a", "Authorization: Bearer \(text)", "Range: bytes=0-5", "If-Range: \"x\"")
+            #expect(answer.status == 200 && answer.text == "<\(text)>")
+        }
+    }
+
+    @Test func `an answer that is compressed all the same is not passed on`() throws {
+        try scenario { s in
+            let text = try s.placeholder()
+            s.origin.expects("GET /a").replies(200, "Content-Encoding: gzip", body: "x")
+            let answer = try s.client().get("/a", "Authorization: Bearer \(text)")
+            #expect(answer.status == 502 && answer.text.contains("credential-hidden"), "\(answer)")
+        }
+    }
+
+    @Test func `a body with the placeholder is not sent to its end`() throws {
+        try scenario { s in
+            let text = try s.placeholder()
+            let gate = Gate()
+            s.origin.expects("POST /a").opens(gate).readsBody()
+            let client = try s.client()
+            try client.ask("POST", "/a", ["Transfer-Encoding: chunked"])
+            try client.send("5\r\nhello\r\n")
+            try gate.wait()
+            let pieces = [text.prefix(10), text.dropFirst(10)]
+            for piece in pieces { try client.send("\(String(piece.utf8.count, radix: 16))\r\n\(piece)\r\n") }
+            try client.send("0\r\n\r\n")
+            expectMisplaced(try client.response())
+            #expect(s.origin.requests.allSatisfy { !$0.message.isWhole })
+        }
+    }
+
+    @Test func `members of bodies are replaced where they are listed`() throws {
+        try scenario { s in
+            let text = try s.placeholder {
+                $0.json = [["auth", "token"]]
+                $0.form = ["client_secret"]
+            }
+            s.origin.expects("POST /j").replies(200, body: "json")
+            s.origin.expects("POST /f").replies(200, body: "form")
+            s.origin.expects("POST /n").replies(200, body: "none")
+            let client = try s.client()
+            let json = "{\"a\": 1, \"auth\": {\"token\": \"\(text)\"}}"
+            #expect(try client.request("POST", "/j", "Content-Type: application/json", body: json).text == "json")
+            try client.ask(
+                "POST", "/f",
+                [
+                    "Content-Type: application/x-www-form-urlencoded", "Expect: 100-continue",
+                    "Content-Length: \(text.utf8.count + 18)",
+                ])
+            #expect(try client.head().startLine == "HTTP/1.1 100 Continue")
+            try client.send("a=b&client_secret=\(text)")
+            #expect(try client.response().text == "form")
+            #expect(try client.request("POST", "/n", "Content-Type: application/json", body: "{}").text == "none")
+            let bodies = s.origin.requests.map(\.message.text)
+            #expect(bodies == [json.replacing(text, with: secret), "a=b&client_secret=\(secret)", "{}"])
+            expectMisplaced(
+                try client.request("POST", "/x", "Content-Type: application/json", body: "{\"x\": \"\(text)\"}"))
+        }
+    }
+
+    @Test func `a request that only looks at the store is refused as well`() throws {
+        try scenario { s in
+            let text = try s.placeholder()
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "x")
+            let client = try s.client()
+            try client.get("/a")
+            expectMisplaced(try client.get("/a", "User-Agent: \(text)"))
+        }
+    }
+
+    @Test func `requests that follow each other on one connection are each examined`() throws {
+        try scenario { s in
+            let text = try s.placeholder()
+            s.origin.expects("GET /a", "Authorization: Bearer \(secret)").replies(200, body: "1")
+            s.origin.expects("GET /c", "Authorization: Bearer \(secret)").replies(200, body: "3")
+            let client = try s.client()
+            try client.ask("GET", "/a", ["Authorization: Bearer \(text)"])
+            try client.ask("GET", "/b", ["Referer: http://x/?\(text)"])
+            try client.ask("GET", "/c", ["Authorization: Bearer \(text)"])
+            #expect(try client.response().text == "1")
+            expectMisplaced(try client.response())
+            #expect(try client.response().text == "3")
+        }
+    }
+}

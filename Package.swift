@@ -187,9 +187,13 @@ if isFuzzing {
         fuzzTarget("FuzzReleaseIndex", of: ["Releases", "Message"]),
         fuzzTarget("FuzzChallenges", of: ["Credentials"]),
         fuzzTarget("FuzzNTLM", of: ["Credentials", "Message"]),
+        fuzzTarget("FuzzPlaceholders", of: ["Credentials", "Message"]),
+        fuzzTarget("FuzzSocks", of: ["Routing", "Message"]),
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
     ]
     package.targets.first { $0.name == "Disk" }?.swiftSettings = strict + [.unsafeFlags(fuzzFlags)]
-    package.targets.first { $0.name == "Rules" }?.swiftSettings = parserSettings
+    for name in ["Rules", "Routing"] {
+        package.targets.first { $0.name == name }?.swiftSettings = parserSettings
+    }
 }

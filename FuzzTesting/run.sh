@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM FuzzPlaceholders FuzzSocks
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -35,6 +35,11 @@ seed FuzzReleaseIndex page '1<a href="../a?b&amp;c#sha256=ca978112ca1bbdcafac231
 seed FuzzChallenges several 'Digest realm="a, b", nonce="n", algorithm=SHA-256, qop="auth,auth-int" , ,Basic realm="\\"x"\nNegotiate YQ==\nNTLM'
 seed FuzzNTLM example 'NTLMSSP\000\002\000\000\000\014\000\014\000\070\000\000\000\063\202\212\342\001#Eg\211\253\315\357\000\000\000\000\000\000\000\000$\000$\000D\000\000\000\006\000p\027\000\000\000\017S\000e\000r\000v\000e\000r\000\002\000\014\000D\000o\000m\000a\000i\000n\000\001\000\014\000S\000e\000r\000v\000e\000r\000\000\000\000\000'
 seed FuzzNTLM time 'NTLMSSP\000\002\000\000\000\000\000\000\000\000\000\000\000\063\202\212\342\001#Eg\211\253\315\357\000\000\000\000\000\000\000\000\030\000\030\000\060\000\000\000\007\000\010\000\000\021"\063DUfw\006\000\004\000\001\000\000\000\000\000\000\000'
+seed FuzzPlaceholders json '{"a": {"b": "\001"}, "x": "%%67hp_\\u0051"}'
+seed FuzzPlaceholders form 'k=\001&x=\002 abab%%2F%%2B'
+seed FuzzPlaceholders target '/a/\001?k=\001'
+seed FuzzSocks plain '\005\000\005\000\000\001\001\002\003\004\000\120'
+seed FuzzSocks named '\005\002\001\000\005\000\000\003\001a\000\120rest'
 # Way, then what it makes a head part of: see FuzzDiskRecord.swift.
 seed FuzzDiskRecord object '\002\001\001\000\003\001abc\000\000\000\000\000\000\000\000\310\000\001a\001\000\000\000\003tagHEAD'
 seed FuzzDiskRecord large '\002\003\002\000\003\001abc\000\000\000\000\000\000\000\000\310\000\000\000\000\000\000HEAD'

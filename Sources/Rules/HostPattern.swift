@@ -11,6 +11,15 @@ package enum HostPattern: Sendable, Hashable, CustomStringConvertible {
     case below(String)
     case address(IPAddress)
 
+    /// Whether every host that matches `other` matches this one.
+    package func covers(_ other: HostPattern) -> Bool {
+        switch (self, other) {
+        case (.any, _): true
+        case (.below(let suffix), .exact(let name)), (.below(let suffix), .below(let name)): name.hasSuffix(suffix)
+        case (.exact, _), (.address, _), (.below, _): self == other
+        }
+    }
+
     /// Returns nil if the text has none of these forms.
     package init?(_ text: String) {
         if text == "*" {

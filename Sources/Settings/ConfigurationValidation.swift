@@ -15,6 +15,7 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
             + originErrors(configuration, reader),
         diskWarnings(configuration.cache, reader) + opennessWarnings(configuration, reader)
             + accessRuleWarnings(configuration, reader) + cacheRuleWarnings(configuration, reader)
+            + credentialWarnings(configuration, reader)
     )
 }
 
@@ -127,6 +128,23 @@ private func opennessWarnings(_ configuration: Configuration, _ reader: Configur
         warnings.append(reader.error("access.default", "deny without rules refuses every request"))
     }
     return warnings
+}
+
+/// Inside a tunnel that stays closed no credential is sent and no placeholder is replaced.
+private func credentialWarnings(
+    _ configuration: Configuration, _ reader: ConfigurationReader
+) -> [ConfigurationError] {
+    // A rule that opens tunnels may concern any host.
+    guard !configuration.access.rules.contains(where: { $0.intercept == true }) else { return [] }
+    let opened = configuration.intercept.isOn ? configuration.intercept.hosts : []
+    return configuration.credentials.filter { !$0.allowsPlainHTTP }.flatMap { credential in
+        credential.conditions.hosts.filter { host in !opened.contains { $0.covers(host) } }.map { host in
+            reader.error(
+                "credentials[\(credential.number)].match.host",
+                "tunnels to \(host) are not opened, so the credential \(credential.name) cannot be used in them",
+                hint: "add \(host) to intercept.hosts")
+        }
+    }
 }
 
 /// A rule may allow older versions of TLS than all others, but only by name.

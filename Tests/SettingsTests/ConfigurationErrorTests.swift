@@ -293,11 +293,35 @@ struct ConfigurationErrorTests {
         ("access: { clients: [ 10.0.0.0/8, \"::/0\" ] }", "access.clients"),
         ("admin: { address: 0.0.0.0:3129 }", "admin.address"),
         ("access: { default: deny }", "access.default"),
+        (
+            "credentials: [ { name: a, scheme: bearer, match: { host: a.example }, token: t } ]",
+            "credentials[1].match.host"
+        ),
     ]
     @Test(arguments: warnings) func `a warning does not prevent a start`(_ text: String, _ key: String) throws {
         let (configuration, errors, warnings) = try load(text)
         #expect(configuration != nil && errors.isEmpty)
         #expect(warnings.map(\.key) == [key])
         #expect(warnings.allSatisfy { $0.line == 1 })
+    }
+
+    @Test(arguments: [
+        ("[ a.example ]", ""), ("[ \"*.b.example\", a.example ]", ""), ("[ \"*\" ]", ""),
+        ("[ b.example ]", "a.example"),
+        ("[ \"*.a.example\" ]", "a.example"),
+    ])
+    func `a credential for tunnels that stay closed is warned of`(opened: String, host: String) throws {
+        let warnings = try load(
+            """
+            intercept: { ca: { certificate: c, key: k }, hosts: \(opened) }
+            credentials:
+              - { name: a, scheme: bearer, match: { host: a.example }, token: t }
+              - { name: b, scheme: bearer, match: { host: b.other }, token: t, plain_http: yes }
+            """
+        ).warnings
+        #expect(
+            warnings.map(\.message)
+                == (host.isEmpty
+                    ? [] : ["tunnels to \(host) are not opened, so the credential a cannot be used in them"]))
     }
 }

@@ -12,6 +12,8 @@ package struct PlaceholderPlaces: Sendable, Equatable {
     package var json: [[String]] = []
     /// Names of members of a form.
     package var form: [String] = []
+    /// Members of answers that are new secrets.
+    package var renewals: [PlaceholderRenewal] = []
     /// Requests with other credentials are refused: those of an account of the client's own would be a way out.
     package var isRequired = false
     /// What placeholders begin with. Nil: what the secret begins with.

@@ -15,8 +15,8 @@ package struct PlaceholderShape: Equatable, Sendable {
         let random = secret.bytes.dropFirst(min(self.prefix.count, secret.bytes.count))
         alphabet = PlaceholderShape.alphabet(of: random)
         // 4 bits in a hexadecimal digit, 5 and more in a letter or digit.
-        let needed = PlaceholderShape.bitsMin / (alphabet.count == 16 ? 4 : 5) + 1
-        randomCount = max(random.count, needed)
+        let bits = alphabet.count == 16 ? 4 : 5
+        randomCount = max(random.count, (PlaceholderShape.bitsMin + bits - 1) / bits)
     }
 
     /// A new placeholder.

@@ -20,8 +20,23 @@ extension SettingKind where Value == [CredentialRule] {
                             line: rule.line, place: "[\(rule.number)].name",
                             message: "the name \(rule.name) is used twice"))
                 }
-                return names.count == rules.count ? rules : nil
+                let strays = strayRenewals(rules)
+                problems += strays
+                return names.count == rules.count && strays.isEmpty ? rules : nil
             }, render: kind.render)
+    }
+}
+
+/// Renewals of credentials that clients hold no placeholders of.
+private func strayRenewals(_ rules: [CredentialRule]) -> [SettingProblem] {
+    let known = rules.filter { $0.means.placeholderPlaces != nil }.map(\.name)
+    return rules.flatMap { rule in
+        (rule.means.placeholderPlaces?.renewals ?? []).filter { !known.contains($0.credential) }.map { renewal in
+            SettingProblem(
+                line: rule.line, place: "[\(rule.number)].renews.\(renewal.member.joined(separator: "."))",
+                message: "\(renewal.credential) is no credential with the scheme placeholder",
+                hint: nearestName(to: renewal.credential, among: known).map { "did you mean \($0)?" })
+        }
     }
 }
 
@@ -46,7 +61,7 @@ private enum SchemeName: String, CaseIterable, Sendable {
         case .oauth1: (["client_key", "client_secret"], ["token", "token_secret", "signature", "realm"])
         case .sigv4: (["access_key", "secret_key", "region"], ["session_token", "service"])
         case .placeholder:
-            (["token"], ["prefix", "fields", "query", "path_segment", "json", "form", "require"])
+            (["token"], ["prefix", "fields", "query", "path_segment", "json", "form", "require", "renews"])
         }
     }
 }
@@ -101,6 +116,7 @@ private struct CredentialValues {
         places.json = reader.value("json", SettingKind<[String]>.memberPath.list()) ?? []
         places.form = reader.value("form", SettingKind<String>.text(255).list()) ?? []
         places.isRequired = reader.value("require", .flag) ?? false
+        places.renewals = reader.value("renews", .renewals) ?? []
     }
 }
 
@@ -239,10 +255,43 @@ extension SettingKind where Value == [String] {
     fileprivate static var memberPath: SettingKind {
         scalar(
             "the name of a member, or names with \".\" between them, such as auth.token",
-            parse: { text in
-                let names = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-                return text.utf8.count <= 255 && names.allSatisfy { !$0.isEmpty } ? names : nil
-            }, render: { $0.joined(separator: ".") })
+            parse: memberNames, render: { $0.joined(separator: ".") })
+    }
+}
+
+@Sendable
+private func memberNames(_ text: String) -> [String]? {
+    let names = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    return text.utf8.count <= 255 && names.allSatisfy { !$0.isEmpty } ? names : nil
+}
+
+extension SettingKind where Value == [PlaceholderRenewal] {
+    /// `{ MEMBER: CREDENTIAL }`.
+    fileprivate static var renewals: SettingKind {
+        let allowed = "members of answers with the names of their credentials, such as { refresh_token: NAME }"
+        return SettingKind(
+            allowed: allowed,
+            read: { node, problems in
+                guard case .mapping(let entries) = node.value, !entries.isEmpty else {
+                    problems.append(SettingProblem(node, message: "found \(node.found), expected \(allowed)"))
+                    return nil
+                }
+                let before = problems.count
+                let renewals = entries.compactMap { entry -> PlaceholderRenewal? in
+                    guard let member = memberNames(entry.key) else {
+                        problems.append(
+                            SettingProblem(
+                                line: entry.keyLine, place: ".\(entry.key)",
+                                message: "\(entry.key) is not \(SettingKind<[String]>.memberPath.allowed)"))
+                        return nil
+                    }
+                    var own: [SettingProblem] = []
+                    let credential = SettingKind<String>.credentialName.read(entry.value, &own)
+                    problems += own.map { $0.inside(".\(entry.key)") }
+                    return credential.map { PlaceholderRenewal(member: member, credential: $0) }
+                }
+                return problems.count == before ? renewals : nil
+            }, render: { $0.map { "\($0.member.joined(separator: ".")): \($0.credential)" }.joined(separator: ", ") })
     }
 }
 

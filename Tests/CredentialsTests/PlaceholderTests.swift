@@ -36,7 +36,7 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
         ("sk-ant-api03-Ab3dEf6hIj9LmN0pQrStAb3dEf6hIj9LmN0pQrSt", "sk-ant-api03-", 40, 62),
         // The first word might be a part of the secret.
         ("aB3-dE6hIj9LmN0pQrStUvWxYz", "", 26, 62),
-        ("3f9c2b7a1e5d8046aa17c3e9b2f4d681", "", 33, 16),
+        ("3f9c2b7a1e5d8046aa17c3e9b2f4d681", "", 32, 16),
         ("AKIAIOSFODNN7EXAMPLE", "", 26, 36),
         ("short", "", 26, 36),
         ("--x", "", 26, 36),
@@ -374,7 +374,7 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
         return places
     }()
 
-    private func replaced(_ body: String, _ form: PlaceholderBody.Form, secret: String = "re\"al &\\") -> String {
+    private func replaced(_ body: String, _ form: MemberSyntax, secret: String = "re\"al &\\") -> String {
         do throws(PlaceholderFault) {
             let found = try PlaceholderBody(
                 Array(body.utf8), form, Self.places, credential: "forge", index, now: now)
@@ -425,12 +425,12 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
 
     @Test(
         arguments: [
-            ("application/json", PlaceholderBody.Form.json), ("application/problem+json; charset=utf-8", .json),
+            ("application/json", MemberSyntax.json), ("application/problem+json; charset=utf-8", .json),
             ("Application/X-WWW-Form-Urlencoded;charset=utf-8", .form), ("text/plain", nil), (nil, nil),
-        ] as [(String?, PlaceholderBody.Form?)])
-    func byType(type: String?, form: PlaceholderBody.Form?) {
-        #expect(PlaceholderBody.form(type: type.map { Array($0.utf8)[...] }, Self.places) == form)
-        #expect(PlaceholderBody.form(type: type.map { Array($0.utf8)[...] }, PlaceholderPlaces()) == nil)
+        ] as [(String?, MemberSyntax?)])
+    func byType(type: String?, syntax: MemberSyntax?) {
+        #expect(PlaceholderBody.syntax(type: type.map { Array($0.utf8)[...] }, Self.places) == syntax)
+        #expect(PlaceholderBody.syntax(type: type.map { Array($0.utf8)[...] }, PlaceholderPlaces()) == nil)
     }
 }
 
@@ -494,5 +494,76 @@ private func makeFields(_ lines: [(String, String)]) -> Fields {
         guard let use, case .authorization(let sent) = use.change(to: Self.secret) else { Issue.record(); return }
         var mask = use.mask(Self.secret, showsPlaceholder: true)
         #expect(mask.apply(to: sent.bytes) == Array("Basic ".utf8) + own)
+    }
+}
+
+@Suite("placeholders: new secrets in answers") struct RenewedSecretsTests {
+    private static let listed = [
+        PlaceholderRenewal(member: ["refresh_token"], credential: "refresh"),
+        PlaceholderRenewal(member: ["data", "access"], credential: "forge"),
+    ]
+
+    private func shown(
+        _ body: String, _ syntax: MemberSyntax = .json, with placeholder: String = "PPPPPPPPPPPP",
+        keepingLength: Bool = true
+    ) -> String {
+        do throws(RenewedSecrets.Fault) {
+            let renewed = try RenewedSecrets(Array(body.utf8), syntax, Self.listed)
+            let placeholders = renewed.renewals.map { _ in Array(placeholder.utf8) }
+            return String(
+                decoding: try renewed.body(with: placeholders, keepingLength: keepingLength), as: UTF8.self)
+        } catch {
+            return error.text
+        }
+    }
+
+    private static let rows: [(body: String, shown: String)] = [
+        (#"{"refresh_token":"0123456789ab"}"#, #"{"refresh_token":"PPPPPPPPPPPP"}"#),
+        (
+            #"{"a":1,"data":{"access":"0123456789ab\/c"},"b":[]}"#,
+            #"{"a":1,"data":{"access":"PPPPPPPPPPPP"   },"b":[]}"#
+        ),
+        (
+            #"{"data":{"access":"0123456789ab"},"refresh_token":"0123456789cd"}"#,
+            #"{"data":{"access":"PPPPPPPPPPPP"},"refresh_token":"PPPPPPPPPPPP"}"#
+        ),
+        // Not the members that are listed.
+        (#"{"access":"0123456789ab","data":{"refresh_token":"0123456789ab"}}"#, ""),
+        (#"{"refresh_token":12345678,"data":["0123456789ab"]}"#, ""),
+        (#"{"error":"invalid_grant"}"#, ""), ("no JSON", ""), ("", ""),
+        (#"{"refresh_token":"short"}"#, "refresh_token has fewer than 8 characters, or some that no field can have"),
+        (
+            #"{"refresh_token":"0123\r\n6789ab"}"#,
+            "refresh_token has fewer than 8 characters, or some that no field can have"
+        ),
+        (
+            #"{"refresh_token":"0123456789a"}"#,
+            "the placeholder for refresh_token is not as long as the secret, and the length has been announced"
+        ),
+    ]
+
+    @Test(arguments: rows) func ofJSON(body: String, shown expected: String) {
+        #expect(shown(body) == (expected.isEmpty ? body : expected))
+    }
+
+    @Test func whereTheLengthIsNotAnnouncedAPlaceholderMayBeLonger() {
+        #expect(
+            shown(#"{"refresh_token":"0123456789a"}"#, keepingLength: false) == #"{"refresh_token":"PPPPPPPPPPPP"}"#)
+    }
+
+    @Test func ofForms() {
+        #expect(shown("a=b&data.access=0123456789%61b", .form, keepingLength: false) == "a=b&data.access=PPPPPPPPPPPP")
+        #expect(shown("refresh_token=0123456789ab&x", .form) == "refresh_token=PPPPPPPPPPPP&x")
+        // A form has no white space to make up for a difference.
+        #expect(
+            shown("refresh_token=0123456789abc", .form)
+                == "the placeholder for refresh_token is not as long as the secret, and the length has been announced")
+    }
+
+    @Test func saysWhoseTheSecretsAre() throws {
+        let renewed = try RenewedSecrets(
+            Array(#"{"data":{"access":"0123456789ab"},"refresh_token":"0123456789cd"}"#.utf8), .json, Self.listed)
+        #expect(renewed.renewals.map(\.credential) == ["forge", "refresh"])
+        #expect(renewed.renewals.map(\.secret) == [Secret("0123456789ab"), Secret("0123456789cd")])
     }
 }

@@ -64,6 +64,7 @@ import Testing
                 json: [ auth.token, key ]
                 form: client_secret
                 require: yes
+                renews: { refresh_token: b, data.access: a }
             """
         ).credentials
         var places = PlaceholderPlaces()
@@ -75,6 +76,10 @@ import Testing
         places.json = [["auth", "token"], ["key"]]
         places.form = ["client_secret"]
         places.isRequired = true
+        places.renewals = [
+            PlaceholderRenewal(member: ["refresh_token"], credential: "b"),
+            PlaceholderRenewal(member: ["data", "access"], credential: "a"),
+        ]
         #expect(rules[1].means == .placeholder(places))
     }
 
@@ -160,6 +165,18 @@ import Testing
         (
             "{ name: a, scheme: placeholder, match: { host: a.example }, token: x, client: pass }",
             "2: credentials[1].client: placeholder replaces what clients send, and nothing else; leave client out"
+        ),
+        (
+            "{ name: forge, scheme: placeholder, match: { host: a.example }, token: x, renews: { a: frge } }",
+            "2: credentials[1].renews.a: frge is no credential with the scheme placeholder; did you mean forge?"
+        ),
+        (
+            "{ name: a, scheme: placeholder, match: { host: a.example }, token: x, renews: { a..b: a } }",
+            "2: credentials[1].renews.a..b: a..b is not the name of a member, or names with \".\" between them, such as auth.token"
+        ),
+        (
+            "{ name: a, scheme: placeholder, match: { host: a.example }, token: x, renews: [ a ] }",
+            "2: credentials[1].renews: found a list, expected members of answers with the names of their credentials, such as { refresh_token: NAME }"
         ),
         (
             "{ name: a, scheme: bearer, match: { host: a.example }, token: x, require: yes }",

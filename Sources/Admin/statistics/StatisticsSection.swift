@@ -192,6 +192,7 @@ extension StatisticsSection {
         Figure("credentials_sent", .counter("credentials_sent"), .credentialsSent, shown: .detail),
         Figure("credentials_refused", .counter("credentials_refused"), .credentialsRefused, shown: .trouble),
         Figure("placeholders_replaced", .counter("placeholders_replaced"), .placeholdersReplaced, shown: .detail),
+        Figure("placeholders_renewed", .counter("placeholders_renewed"), .placeholdersRenewed, shown: .detail),
         Figure("placeholders_misplaced", .counter("placeholders_misplaced"), .placeholdersMisplaced, shown: .trouble),
         Figure("failed_over", .counter("routes_failed_over"), .routesFailedOver, shown: .detail),
     ]

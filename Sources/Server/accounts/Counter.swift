@@ -14,7 +14,8 @@ package enum Counter: Int, CaseIterable, Sendable {
     case originHandshakes, originHandshakesResumed
     case originRequests, originRetries, retries, retriesRefused, originsUnavailable, originQueued, nextProxyFailures,
         routesFailedOver,
-        credentialsSent, credentialsRefused, placeholdersReplaced, placeholdersMisplaced, requestsEncoded, resumed,
+        credentialsSent, credentialsRefused, placeholdersReplaced, placeholdersMisplaced, placeholdersRenewed,
+        requestsEncoded, resumed,
         collapseTimeouts
     case tunnelsClosed, transfersCancelled
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
@@ -68,6 +69,7 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .originQueued: "Requests that had to wait for a connection to their origin."
         case .credentialsSent: "Requests to origins that carried a credential of `credentials`."
         case .placeholdersReplaced: "Requests to origins in which a placeholder was replaced by its secret."
+        case .placeholdersRenewed: "Secrets of placeholders that answers of origins have renewed."
         case .placeholdersMisplaced:
             "Requests that were refused because of a placeholder in the wrong place, or a credential of the client's own."
         case .credentialsRefused: "Times that an origin refused a credential of `credentials`."

@@ -204,7 +204,7 @@ extension Fetch {
         switch ending {
         case .whole where !isProven():
             breakOffSink(keepsPart: false)
-            notify { $0.fetchFailed(.digestMismatch, denial: nil) }
+            notify { $0.fetchFailed(proof == nil ? .credentialHidden : .digestMismatch, denial: nil) }
         case .whole:
             finishSink(ForwardedHead.trailers(trailers))
             forgetUnproven()

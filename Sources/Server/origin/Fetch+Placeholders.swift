@@ -13,11 +13,20 @@ struct Substitution {
         /// Where the placeholder stood in the head. Nil: in the body.
         let use: PlaceholderUse?
         let placeholder: Placeholder
+        /// The members of the answer that are new secrets.
+        let renewals: [PlaceholderRenewal]
+    }
+
+    /// An answer with new secrets. The body is kept until it is whole.
+    struct RenewingAnswer {
+        let syntax: MemberSyntax
+        let hasLength: Bool
+        var bytes: [UInt8] = []
     }
 
     /// The body is kept until it is whole, because a member of it may be a placeholder.
     struct HeldBody {
-        let form: PlaceholderBody.Form
+        let syntax: MemberSyntax
         let places: PlaceholderPlaces
         let credential: String
         var bytes: [UInt8] = []
@@ -31,6 +40,7 @@ struct Substitution {
     var isRefused = false
     /// Hides the secret in the body of the response.
     var mask: SecretMask?
+    var answer: RenewingAnswer?
 }
 
 extension Fetch {
@@ -46,7 +56,9 @@ extension Fetch {
         }
         substitution = Substitution(
             index: worker.shared.placeholders.index,
-            secrets: Substitution.Secrets(secret: version[.token], use: use, placeholder: use.placeholder))
+            secrets: Substitution.Secrets(
+                secret: version[.token], use: use, placeholder: use.placeholder,
+                renewals: credential.rule.means.placeholderPlaces?.renewals ?? []))
         return nil
     }
 
@@ -84,10 +96,10 @@ extension Fetch {
             for: request.access, provesOrigin: terms.tls.provesOrigin)
         {
             guard let places = credential.rule.means.placeholderPlaces, !request.fields.contains(.contentEncoding),
-                let form = PlaceholderBody.form(type: type, places)
+                let syntax = PlaceholderBody.syntax(type: type, places)
             else { continue }
             substitution?.heldBody = Substitution.HeldBody(
-                form: form, places: places, credential: credential.rule.name)
+                syntax: syntax, places: places, credential: credential.rule.name)
             return true
         }
         return false
@@ -109,7 +121,7 @@ extension Fetch {
         guard let held = substitution?.heldBody, let index = substitution?.index else { return !bodyIsRefused }
         do throws(PlaceholderFault) {
             let found = try PlaceholderBody(
-                held.bytes, held.form, held.places, credential: held.credential, index, now: worker.wallTime)
+                held.bytes, held.syntax, held.places, credential: held.credential, index, now: worker.wallTime)
             guard let found else {
                 releaseHeldBody(nil)
                 return true
@@ -119,7 +131,7 @@ extension Fetch {
                 return false
             }
             substitution?.secrets = Substitution.Secrets(
-                secret: version[.token], use: nil, placeholder: found.placeholder)
+                secret: version[.token], use: nil, placeholder: found.placeholder, renewals: held.places.renewals)
             releaseHeldBody(found.replacing(by: version[.token]))
             return true
         } catch {
@@ -181,15 +193,29 @@ extension Fetch {
         return mask.apply(to: bytes)
     }
 
-    /// Whether the secret could be in the body without being seen.
+    /// Whether a secret could be in the body without being seen.
     func hidesSecret(_ response: ReceivedResponse) -> Bool {
-        guard substitution?.secrets != nil else { return false }
-        return response.fields.all(.contentEncoding).contains { !equalsIgnoringCase($0, "identity") }
+        guard substitution?.secrets != nil, incoming.body.missing != 0 else { return false }
+        if response.fields.all(.contentEncoding).contains(where: { !equalsIgnoringCase($0, "identity") }) {
+            return true
+        }
+        return renewsSecrets(response)
+            && (MemberSyntax(type: response.fields.first(.contentType)) == nil
+                || incoming.body.missing ?? 0 > UInt64(RenewedSecrets.bytesMax))
+    }
+
+    /// Whether the answer has new secrets: those of errors have none (RFC 6749 §5.2).
+    func renewsSecrets(_ response: ReceivedResponse) -> Bool {
+        substitution?.secrets?.renewals.isEmpty == false && (200..<300).contains(response.status)
     }
 
     /// Prepares for the body, once it is known where it goes.
-    func maskBody() {
+    func maskBody(of response: ReceivedResponse) {
         guard let secrets = substitution?.secrets else { return }
+        if renewsSecrets(response), let syntax = MemberSyntax(type: response.fields.first(.contentType)) {
+            substitution?.answer = Substitution.RenewingAnswer(
+                syntax: syntax, hasLength: incoming.body.missing != nil)
+        }
         switch sink {
         case .pass: substitution?.mask = secrets.mask(showsPlaceholder: true)
         case .store, .fill: substitution?.mask = secrets.mask(showsPlaceholder: false)
@@ -199,15 +225,62 @@ extension Fetch {
 
     /// Passes content to the sink, without the secret.
     func fillMasked(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {
+        if let count = substitution?.answer?.bytes.count {
+            guard count + bytes.count <= RenewedSecrets.bytesMax else { return feed(.brokeOff) }
+            unsafe substitution?.answer?.bytes.append(contentsOf: bytes)
+            return
+        }
         guard substitution?.mask != nil else { return unsafe fillSink(bytes, isAll: isAll) }
         let masked = unsafe substitution?.mask?.take(Array(bytes)) ?? []
         if !masked.isEmpty { unsafe masked.withUnsafeBytes { unsafe fillSink($0, isAll: isAll) } }
     }
 
-    /// Passes on what the mask has kept.
-    func flushMask() {
-        guard let rest = substitution?.mask?.finish(), !rest.isEmpty else { return }
+    /// Passes on what was kept. Returns false if nothing of it may be passed on.
+    func flushMask() -> Bool {
+        if let answer = substitution?.answer.take() {
+            guard let body = renew(answer) else { return false }
+            unsafe body.withUnsafeBytes { unsafe fillMasked($0, isAll: true) }
+        }
+        guard let rest = substitution?.mask?.finish(), !rest.isEmpty else { return true }
         unsafe rest.withUnsafeBytes { unsafe fillSink($0, isAll: true) }
+        return true
+    }
+
+    /// Takes the new secrets out of an answer. Returns what the client gets in its place; nil if that cannot be made.
+    private func renew(_ answer: Substitution.RenewingAnswer) -> [UInt8]? {
+        guard let secrets = substitution?.secrets else { return nil }
+        let name = secrets.placeholder.credential
+        do {
+            let renewed = try RenewedSecrets(answer.bytes, answer.syntax, secrets.renewals)
+            let placeholders = try renewed.renewals.map { try placeholder(for: $0, like: secrets.placeholder) }
+            var body = try renewed.body(with: placeholders, keepingLength: answer.hasLength)
+            for (renewal, placeholder) in zip(renewed.renewals, placeholders) {
+                var mask = SecretMask(renewal.secret, standIn: placeholder)
+                body = mask.apply(to: body)
+                guard snapshot.secrets.replace(.token, of: renewal.credential, by: renewal.secret) else { continue }
+                worker.counters.add(.placeholdersRenewed)
+                Diagnostics.info("credential \(renewal.credential): \(request.origin) has renewed its secret")
+            }
+            return body
+        } catch let fault as RenewedSecrets.Fault {
+            Diagnostics.error("credential \(name): the answer of \(request.origin) is not passed on: \(fault.text)")
+        } catch {
+            Diagnostics.error(
+                "credential \(name): the answer of \(request.origin) is not passed on: no more placeholders can be issued"
+            )
+        }
+        return nil
+    }
+
+    /// A placeholder for a new secret, for the job that asked.
+    private func placeholder(
+        for renewal: RenewedSecrets.Renewal, like old: Placeholder
+    ) throws(PlaceholderBook.Failure) -> [UInt8] {
+        let rule = snapshot.configuration.credentials.first { $0.name == renewal.credential }
+        return try worker.shared.placeholders.issue(
+            renewal.credential, like: renewal.secret, prefix: rule?.means.placeholderPlaces?.prefix, job: old.job,
+            lifetime: old.endsAt.map { $0 - worker.wallTime }, now: worker.wallTime
+        ).text
     }
 }
 

@@ -45,10 +45,7 @@ extension Fetch {
 
     /// Whether the body that has arrived is the right one. If so, its last bytes go into the sink; if not, both digests are logged.
     func isProven() -> Bool {
-        guard let proof else {
-            flushMask()
-            return true
-        }
+        guard let proof else { return flushMask() }
         let found = proof.conclude()
         guard found == proof.expected.digits || proof.isCoded else {
             let (wanted, found) = (
@@ -62,7 +59,7 @@ extension Fetch {
             return false
         }
         unsafe proof.release { unsafe fillMasked($0, isAll: true) }
-        flushMask()
+        guard flushMask() else { return false }
         // The disk may have stopped accepting blocks at the very end.
         if case .fill(let fill, _) = sink { return fill.position == fill.range.upperBound }
         return true

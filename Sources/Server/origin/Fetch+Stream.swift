@@ -352,7 +352,9 @@ extension Fetch {
         let now = worker.wallTime
         if OriginPauses.concerns(status: response.status) { notePause(response, now) }
         let isRange = response.status == 206 && request.cache.hasRange
-        let handling = request.handling(of: response.fields, by: snapshot)
+        var handling = request.handling(of: response.fields, by: snapshot)
+        // What takes the place of a new secret is for one client.
+        if substitution != nil, renewsSecrets(response) { handling.use.insert(.noWrite) }
         let judged = Retrieval.Head(
             status: response.status, fields: response.fields, endToEnd: isRange ? endToEndFields(response, now) : nil,
             length: incoming.body.missing, handling: handling,
@@ -367,7 +369,7 @@ extension Fetch {
         precondition(holdsStream, "a body is read from the stream on which its head came")
         precondition(
             incoming.takenWithHead >= 0 && incoming.takenWithHead <= rest.count, "a sink took more than was read")
-        if substitution != nil { maskBody() }
+        if substitution != nil { maskBody(of: response) }
         unsafe consume(UnsafeRawBufferPointer(rebasing: rest[incoming.takenWithHead...]))
         // Until here the time limit for the head applies. Most short bodies arrive together with their head.
         if isIn(.receiving) { wait(terms.idle) }

@@ -6,7 +6,9 @@ import Routing
 import Transaction
 
 /// What a fetch does about the placeholders of `credentials`.
-struct Substitution {
+///
+/// An object, because few fetches have one, and each of them asks several times whether it has.
+final class Substitution {
     /// The secret that goes out in place of a placeholder.
     struct Secrets {
         let secret: Secret
@@ -41,6 +43,11 @@ struct Substitution {
     /// Hides the secret in the body of the response.
     var mask: SecretMask?
     var answer: RenewingAnswer?
+
+    init(index: PlaceholderIndex, secrets: Secrets? = nil) {
+        self.index = index
+        self.secrets = secrets
+    }
 }
 
 extension Fetch {

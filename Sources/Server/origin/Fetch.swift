@@ -106,7 +106,13 @@ final class Fetch: TimedObject, OriginStreamOwner {
     /// The body of the request waits until the origin has shown that it accepts the credentials (RFC 9110 §10.1.1).
     var holdsBody = false
     /// Replaces placeholders by secrets. Nil if no credential has placeholders, or if there is nothing to look at.
-    var substitution: Substitution?
+    ///
+    /// Reading and setting it calls nothing: the unchecked access is exclusive.
+    var substitution: Substitution? {
+        get { unsafe uncheckedSubstitution }
+        set { unsafe uncheckedSubstitution = newValue }
+    }
+    @exclusivity(unchecked) private var uncheckedSubstitution: Substitution?
     /// Proves the body that is being stored. Nil if no rule asks for that.
     var proof: BodyProof?
     /// The tier's count of invalidations when the fetch began. If the count has grown, the response may be older than what

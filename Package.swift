@@ -189,10 +189,14 @@ if isFuzzing {
         fuzzTarget("FuzzNTLM", of: ["Credentials", "Message"]),
         fuzzTarget("FuzzPlaceholders", of: ["Credentials", "Message"]),
         fuzzTarget("FuzzSocks", of: ["Routing", "Message"]),
+        fuzzTarget("FuzzHostsFile", of: ["EventLoop"]),
+        fuzzTarget("FuzzDNSAnswer", of: ["EventLoop"]),
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
     ]
-    package.targets.first { $0.name == "Disk" }?.swiftSettings = strict + [.unsafeFlags(fuzzFlags)]
+    for name in ["Disk", "EventLoop"] {
+        package.targets.first { $0.name == name }?.swiftSettings = strict + [.unsafeFlags(fuzzFlags)]
+    }
     for name in ["Rules", "Routing"] {
         package.targets.first { $0.name == name }?.swiftSettings = parserSettings
     }

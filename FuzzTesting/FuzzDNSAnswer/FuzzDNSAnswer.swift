@@ -102,7 +102,8 @@ public func entry(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutable
         bench.loop.run()
         precondition(outcomes.count == 1, "a look-up ends once")
         guard case .success(let found) = outcomes[0] else { return 0 }
-        precondition(!found.addresses.isEmpty && found.addresses.allSatisfy { $0.port == 0 }, "found without an address")
+        precondition(
+            !found.addresses.isEmpty && found.addresses.allSatisfy { $0.port == 0 }, "found without an address")
         let lifetime = found.expires.duration(since: bench.loop.now)
         precondition(lifetime > .zero && lifetime <= .seconds(3600), "a lifetime of \(lifetime)")
         return 0

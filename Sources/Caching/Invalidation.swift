@@ -15,13 +15,11 @@ package func invalidatedURIs(target: TargetURI, status: UInt16, fields: Fields) 
     var result = [target]
     for name in [FieldName.location, .contentLocation] {
         for value in fields.all(name) {
-            guard let uri = target.resolving(value), isSameOrigin(uri, target), !result.contains(uri) else { continue }
+            guard let uri = target.resolving(value), uri.isSameOrigin(as: target), !result.contains(uri) else {
+                continue
+            }
             result.append(uri)
         }
     }
     return result
-}
-
-private func isSameOrigin(_ a: TargetURI, _ b: TargetURI) -> Bool {
-    a.scheme == b.scheme && a.host == b.host && a.port == b.port
 }

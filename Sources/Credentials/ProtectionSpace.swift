@@ -25,7 +25,7 @@ package struct ProtectionSpace: Hashable, Sendable {
         switch challenge {
         case .basic(let realm): self.init(realm, at: target, .prefixes([directory(of: target)]))
         case .digest(let digest):
-            let references = digest.domain.compactMap { target.resolving($0) }.filter { isSameOrigin($0, target) }
+            let references = digest.domain.compactMap { target.resolving($0) }.filter { $0.isSameOrigin(as: target) }
             // A domain that names other origins alone leaves nothing but the target itself.
             let prefixes = references.isEmpty ? [target.pathAndQuery] : references.map(\.pathAndQuery)
             self.init(digest.realm, at: target, digest.domain.isEmpty ? .everything : .prefixes(prefixes))
@@ -52,10 +52,6 @@ package struct ProtectionSpace: Hashable, Sendable {
             return prefixes.contains { path.starts(with: $0) }
         }
     }
-}
-
-private func isSameOrigin(_ a: TargetURI, _ b: TargetURI) -> Bool {
-    a.scheme == b.scheme && a.host == b.host && a.port == b.port
 }
 
 /// The path up to its last "/", without dot segments.

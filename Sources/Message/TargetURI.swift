@@ -47,25 +47,44 @@ package struct TargetURI: Sendable, Hashable {
         return result + pathAndQuery
     }
 
+    /// Whether both have the same scheme, host and port (RFC 9110 §4.3.1).
+    package func isSameOrigin(as other: TargetURI) -> Bool {
+        scheme == other.scheme && host == other.host && port == other.port
+    }
+
     /// Resolves a reference in a response from this URI (RFC 3986 §5.2). Returns nil if its scheme is not http or https, or if the text is
     /// not a reference.
     package func resolving(_ reference: some Collection<UInt8>) -> TargetURI? {
         let text = Array(reference.prefix { $0 != 0x23 })
         guard text.allSatisfy(isVchar) else { return nil }
-        if hasScheme(text) { return TargetURI(text) }
-        if text.starts(with: [0x2F, 0x2F]) { return TargetURI(bytes(of: scheme.text) + [0x3A] + text) }
-        var merged: [UInt8]
-        switch text.first {
-        case nil: merged = pathAndQuery
-        case 0x2F: merged = text
-        case 0x3F: merged = pathAndQuery.prefix { $0 != 0x3F } + text
-        default: merged = directory + text
+        if hasScheme(text) { return TargetURI(text)?.withoutDotSegments }
+        if text.starts(with: [0x2F, 0x2F]) {
+            return TargetURI(bytes(of: scheme.text) + [0x3A] + text)?.withoutDotSegments
         }
+        let merged: [UInt8] =
+            switch text.first {
+            case nil: pathAndQuery
+            case 0x2F: text
+            case 0x3F: pathAndQuery.prefix { $0 != 0x3F } + text
+            default: directory + text
+            }
         var path: [UInt8] = []
         appendPath(merged.span, 0..<merged.count, to: &path)
+        return TargetURI(scheme: scheme, host: Array(host.utf8), port: port, pathAndQuery: path).withoutDotSegments
+    }
+
+    /// The text with which a recipient elsewhere finds what `reference` means here: the reference itself if it has a scheme, or else the URI
+    /// that it resolves to. A fragment stays. Returns nil if it resolves to nothing.
+    package func absolute(_ reference: ArraySlice<UInt8>) -> [UInt8]? {
+        if hasScheme(reference) { return Array(reference) }
+        return resolving(reference).map { $0.normalised + reference.drop { $0 != 0x23 } }
+    }
+
+    /// With `/./` and `/../` resolved (RFC 3986 §5.2.4).
+    private var withoutDotSegments: TargetURI {
+        var path = pathAndQuery
         removeDotSegments(&path, from: 0)
-        merged = Array(host.utf8)
-        return TargetURI(scheme: scheme, host: merged, port: port, pathAndQuery: path)
+        return TargetURI(scheme: scheme, host: Array(host.utf8), port: port, pathAndQuery: path)
     }
 
     /// The path up to its last "/" (RFC 3986 §5.2.3).
@@ -76,7 +95,7 @@ package struct TargetURI: Sendable, Hashable {
 }
 
 /// `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." ) ":"` (RFC 3986 §3.1).
-private func hasScheme(_ text: [UInt8]) -> Bool {
+private func hasScheme(_ text: some BidirectionalCollection<UInt8>) -> Bool {
     guard let first = text.first, isAlpha(first), let colon = text.firstIndex(of: 0x3A) else { return false }
     return text[..<colon].allSatisfy {
         isAlpha($0) || isDigit($0) || $0 == 0x2B || $0 == 0x2D || $0 == 0x2E

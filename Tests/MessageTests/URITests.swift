@@ -37,7 +37,8 @@ struct URITests {
         ("../..", "http://a/"),
         ("../../../g", "http://a/g"), ("/./g", "http://a/g"), ("g.", "http://a/b/c/g."), ("..g", "http://a/b/c/..g"),
         ("./g/.", "http://a/b/c/g/"), ("g;x=1/../y", "http://a/b/c/y"), ("g?y/../x", "http://a/b/c/g?y/../x"),
-        ("https://x:1/y", "https://x:1/y"),
+        ("https://x:1/y", "https://x:1/y"), ("http://x/a/../y/./z", "http://x/y/z"), ("//x/a/../y", "http://x/y"),
+        ("http://x//y/../z", "http://x//z"),
     ]
     @Test(arguments: references) func `a reference is resolved`(_ reference: String, _ expected: String) throws {
         let base = try #require(TargetURI("http://a/b/c/d;p?q".utf8))
@@ -49,5 +50,18 @@ struct URITests {
         _ text: String
     ) {
         #expect(TargetURI("http://a/".utf8)?.resolving(text.utf8) == nil)
+    }
+
+    @Test(arguments: [
+        ("g?y#s", "http://a/b/c/g?y#s"), ("#s", "http://a/b/c/d;p?q#s"), ("//g", "http://g/"),
+        ("https://x/../y#s", "https://x/../y#s"), ("mailto:a@b", "mailto:a@b"),
+    ])
+    func `a reference means the same elsewhere`(_ reference: String, _ expected: String) throws {
+        let base = try #require(TargetURI("http://a/b/c/d;p?q".utf8))
+        #expect(base.absolute(Array(reference.utf8)[...]).map { String(decoding: $0, as: UTF8.self) } == expected)
+    }
+
+    @Test func `a reference that resolves to nothing means nothing elsewhere`() {
+        #expect(TargetURI("http://a/".utf8)?.absolute(Array("g h".utf8)[...]) == nil)
     }
 }

@@ -11,9 +11,7 @@ func webReference(_ reference: some Collection<UInt8>, from base: TargetURI) -> 
     while let last = text.last, last <= 0x20 { text.removeLast() }
     let cleaned = text.filter { $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
     let reference = encoded(withoutBackslashes(cleaned.prefix { $0 != UInt8(ascii: "#") }))
-    guard !reference.isEmpty, let target = base.resolving(reference) else { return nil }
-    // Resolve the path once more: this removes the dots of an absolute URL.
-    return target.resolving(target.pathAndQuery)
+    return reference.isEmpty ? nil : base.resolving(reference)
 }
 
 private func withoutBackslashes(_ text: ArraySlice<UInt8>) -> [UInt8] {

@@ -17,6 +17,8 @@ package struct AccessLogLine {
         package var outcome: StaticString = "none"
         /// The name of the refusal or violation; nil if the request was answered.
         package var reason: String?
+        /// Where redirects that Larder followed led. Nil if it followed none.
+        package var redirectedTo: [UInt8]?
         /// Whether an origin was asked that did not prove who it is.
         package var isUnverified = false
         /// Whether the answer broke off.
@@ -64,6 +66,11 @@ package struct AccessLogLine {
         if let reason = facts.reason {
             line.append(",\"reason\":\"")
             line.append(contentsOf: reason.utf8)
+            line.append("\"")
+        }
+        if let place = facts.redirectedTo {
+            line.append(",\"redirected_to\":\"")
+            LogScrubbing.append(place.span) { AccessLogLine.escape($0, to: &line) }
             line.append("\"")
         }
         if facts.isUnverified { line.append(",\"tls\":\"unverified\"") }

@@ -18,12 +18,14 @@ package struct ErrorResponse {
     private var outage: Outage?
     private var retryAfter: Int?
     private var uri: String?
+    private var redirectedTo: String?
     private var accept: [UInt8]?
     private var challenge: [UInt8]?
     private var forwardReason: CacheStatus.ForwardReason?
 
     /// - Parameters:
     ///   - uri: the URI of the request, for the page.
+    ///   - redirectedTo: the origin where redirects led that Larder followed. Nil if it followed none.
     ///   - denial: the rule that denied the request, if one did.
     ///   - withheld: the release that is too young, if the refusal is about one.
     ///   - violation: the rule of HTTP/1.1 that the response of the origin broke, if it broke one.
@@ -31,8 +33,8 @@ package struct ErrorResponse {
     ///   - challenge: the value of `Proxy-Authenticate`. Sent only if the refusal asks for credentials.
     ///   - forwardReason: why the request was forwarded. Nil if it was not.
     package init(
-        _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], denial: Denial?, withheld: Withheld? = nil,
-        violation: FramingError? = nil, outage: Outage? = nil, challenge: [UInt8]?,
+        _ refusal: Refusal, to request: ReceivedRequest, uri: [UInt8], redirectedTo: String? = nil, denial: Denial?,
+        withheld: Withheld? = nil, violation: FramingError? = nil, outage: Outage? = nil, challenge: [UInt8]?,
         forwardReason: CacheStatus.ForwardReason?
     ) {
         self.init(refusal)
@@ -43,6 +45,7 @@ package struct ErrorResponse {
             error = violation.proxyStatusError
             self.violation = violation
         }
+        self.redirectedTo = redirectedTo
         self.uri = String(decoding: uri, as: UTF8.self)
         accept = request.fields.joined(.accept)
         if refusal == .authenticationRequired { self.challenge = challenge }
@@ -146,11 +149,13 @@ package struct ErrorResponse {
             var text = "larder: \(title): \(name)\n\(explanation)\n"
             if let detail { text += "\(detail)\n" }
             if let uri { text += "\(uri)\n" }
+            if let redirectedTo { text += "redirected to \(redirectedTo)\n" }
             return text
         case .json:
             var text = "{\"status\":\(status),\"error\":\"\(name)\",\"explanation\":\(json("\(explanation)"))"
             if let detail { text += ",\"detail\":\(json(detail))" }
             if let uri { text += ",\"uri\":\(json(uri))" }
+            if let redirectedTo { text += ",\"redirected_to\":\(json(redirectedTo))" }
             return text + "}\n"
         case .html:
             return html(title)
@@ -161,6 +166,7 @@ package struct ErrorResponse {
         var rows = "<p>\(escaped("\(explanation)"))</p>"
         if let detail { rows += "<p>\(escaped(detail))</p>" }
         if let uri { rows += "<p><code>\(escaped(uri))</code></p>" }
+        if let redirectedTo { rows += "<p>Redirected to <code>\(escaped(redirectedTo))</code></p>" }
         return """
             <!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
             <title>\(title)</title><style>body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:15vh auto;\

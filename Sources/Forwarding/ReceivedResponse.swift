@@ -21,6 +21,22 @@ package final class ReceivedResponse {
         reasonRange = head.reasonRange
     }
 
+    private init(_ other: ReceivedResponse, fields: Fields) {
+        status = other.status
+        minorVersion = other.minorVersion
+        self.fields = fields
+        options = other.options
+        reasonRange = other.reasonRange
+    }
+
+    /// The response with other fields.
+    ///
+    /// - Parameter fields: made of those of this response, so that their bytes begin with the same head.
+    package func with(_ fields: Fields) -> ReceivedResponse {
+        precondition(fields.bytes.count >= self.fields.bytes.count, "the reason phrase lies in the bytes of the fields")
+        return ReceivedResponse(self, fields: fields)
+    }
+
     /// The length of the body (RFC 9112 §6.3).
     ///
     /// - Parameter method: the method of the request that is answered.

@@ -30,6 +30,8 @@ package final class OriginTerms: Sendable {
     package let fields: [FieldChange]
     /// Content of requests is sent with gzip where that is possible.
     package let encodesRequests: Bool
+    /// How many redirects are followed for one request of a client. Nil: clients get them.
+    package let redirectsMax: Int?
     /// The position in `origins`, from 1. Nil if no rule holds.
     package let rule: Int?
 
@@ -37,7 +39,7 @@ package final class OriginTerms: Sendable {
         connect: Duration, firstByte: Duration, idle: Duration, total: Duration?, retriesMax: Int,
         connections: ConnectionTerms = ConnectionTerms(countMax: 256, idle: .seconds(60)), bandwidth: UInt64? = nil,
         tls: TLSProfile = .general, fields: [FieldChange] = [], encodesRequests: Bool = false,
-        rule: Int? = nil
+        redirectsMax: Int? = nil, rule: Int? = nil
     ) {
         self.connect = connect
         self.firstByte = firstByte
@@ -54,6 +56,7 @@ package final class OriginTerms: Sendable {
         self.tls = tls
         self.fields = fields
         self.encodesRequests = encodesRequests
+        self.redirectsMax = redirectsMax
         self.rule = rule
     }
 }
@@ -67,6 +70,7 @@ extension OriginTerms: CustomStringConvertible {
             + "; connections: \(connections.described)"
             + (bandwidth == nil ? "" : "; a limit of the rate")
             + (encodesRequests ? "; requests with gzip" : "")
+            + (redirectsMax.map { "; redirects followed, at most \($0)" } ?? "")
             + (fields.isEmpty ? "" : "; " + fields.map(\.description).joined(separator: ", "))
     }
 }
@@ -134,6 +138,8 @@ package struct OriginRule: Equatable, Sendable {
     package var tls: OriginTLS?
     package var fields: [FieldChange]
     package var encodesRequests: Bool
+    /// Nil: clients get redirects.
+    package var redirectsMax: Int?
     /// The position in the list, from 1. `explain` names the rule by it.
     package var number: Int
     /// The line in the configuration file; 0 if it does not come from a file.
@@ -142,7 +148,7 @@ package struct OriginRule: Equatable, Sendable {
     package init(
         _ conditions: RuleConditions, timeouts: Timeouts = Timeouts(), connections: Connections = Connections(),
         retriesMax: Int? = nil, bandwidth: UInt64? = nil, tls: OriginTLS? = nil, fields: [FieldChange] = [],
-        encodesRequests: Bool = false, number: Int, line: Int = 0
+        encodesRequests: Bool = false, redirectsMax: Int? = nil, number: Int, line: Int = 0
     ) {
         self.conditions = conditions
         self.timeouts = timeouts
@@ -152,9 +158,14 @@ package struct OriginRule: Equatable, Sendable {
         self.tls = tls
         self.fields = fields
         self.encodesRequests = encodesRequests
+        self.redirectsMax = redirectsMax
         self.number = number
         self.line = line
     }
+
+    /// The value of `redirects: follow`. Mirrors and releases take one to three; what takes more goes round in circles.
+    package static let redirectsMaxDefault = 5
+    package static let redirectsMaxBounds = 1...20
 
     func terms(over general: OriginTerms, _ profile: TLSProfile?) -> OriginTerms {
         OriginTerms(
@@ -163,18 +174,21 @@ package struct OriginRule: Equatable, Sendable {
             retriesMax: retriesMax ?? general.retriesMax, connections: connections.terms(over: general.connections),
             bandwidth: bandwidth, tls: profile ?? general.tls,
             fields: fields,
-            encodesRequests: encodesRequests, rule: number)
+            encodesRequests: encodesRequests, redirectsMax: redirectsMax, rule: number)
     }
 }
 
 /// The terms for each request: those of the first rule that matches, and the general ones if none does.
 package struct OriginTable: Sendable {
     package let general: OriginTerms
+    /// Whether any rule follows redirects.
+    package let followsRedirects: Bool
     private let rules: [(conditions: RuleConditions, terms: OriginTerms)]
 
     /// - Parameter profiles: those of the rules that say something about TLS, by the number of the rule.
     package init(_ rules: [OriginRule] = [], general: OriginTerms, profiles: [Int: TLSProfile] = [:]) {
         self.general = general
+        followsRedirects = rules.contains { $0.redirectsMax != nil }
         self.rules = rules.map { ($0.conditions, $0.terms(over: general, profiles[$0.number])) }
     }
 

@@ -7,7 +7,7 @@ extension SettingKind where Value == [OriginRule] {
         let kind = elements(
             "origins",
             allowed:
-                "a list of match: { … } with timeouts: { … }, connections: { … }, retries: N, bandwidth: RATE, tls: { … }, fields: { … } or request_coding: gzip",
+                "a list of match: { … } with timeouts: { … }, connections: { … }, retries: N, bandwidth: RATE, tls: { … }, fields: { … }, redirects: follow or request_coding: gzip",
             read: readOrigin)
         return SettingKind(
             allowed: kind.allowed,
@@ -47,6 +47,7 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
             hint: "leave user and client out")
     }
     let coding = reader.value("request_coding", SettingKind<RequestCodingName>.choice)
+    let redirects = reader.value("redirects", .redirects)
     let isHTTP10 = connections?.isHTTP10 == true
     if coding == .gzip, isHTTP10 {
         reader.refuse(
@@ -56,12 +57,12 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
     guard reader.finish("key", into: &problems) else { return nil }
     guard
         timeouts != nil || connections != nil || retries != nil || bandwidth != nil || tls != nil || fields != nil
-            || coding != nil
+            || coding != nil || redirects != nil
     else {
         problems.append(
             SettingProblem(
                 node, message: "the rule says nothing",
-                hint: "add timeouts, connections, retries, bandwidth, tls, fields or request_coding"))
+                hint: "add timeouts, connections, retries, bandwidth, tls, fields, redirects or request_coding"))
         return nil
     }
     return OriginRule(
@@ -69,12 +70,35 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
         connections: connections ?? OriginRule.Connections(), retriesMax: retries, bandwidth: bandwidth, tls: tls,
         fields: fields ?? [],
         encodesRequests: coding == .gzip,
+        redirectsMax: redirects ?? nil,
         number: number,
         line: node.line)
 }
 
 /// `request_coding`.
 private enum RequestCodingName: String, CaseIterable, Sendable { case gzip, none }
+
+extension SettingKind where Value == Int? {
+    /// `redirects`: how many are followed. Nil: none.
+    fileprivate static var redirects: SettingKind {
+        let allowed = "follow, pass or { max: N }"
+        return SettingKind(
+            allowed: allowed,
+            read: { node, problems in
+                switch node.value {
+                case .scalar("follow", _): return .some(OriginRule.redirectsMaxDefault)
+                case .scalar("pass", _): return .some(nil)
+                case .mapping:
+                    guard var reader = MappingReader(node, expected: allowed, problems: &problems) else { return nil }
+                    let countMax = reader.requiredValue("max", .count(OriginRule.redirectsMaxBounds))
+                    return reader.finish("key", into: &problems) ? .some(countMax) : nil
+                case .scalar, .list:
+                    problems.append(SettingProblem(node, message: "found \(node.found), expected \(allowed)"))
+                    return nil
+                }
+            }, render: { _ in "" })
+    }
+}
 
 extension SettingKind where Value == OriginRule.Timeouts {
     fileprivate static var originTimeouts: SettingKind {

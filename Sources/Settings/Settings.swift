@@ -50,7 +50,7 @@ enum Settings {
                 ], defaultMeaning: "direct"),
             Setting(
                 "origins", \.origins, .origins, reload: .live,
-                "Time limits, connections, retries, bandwidth, TLS and changes of request fields for some origins. The first rule that matches a request counts. What it leaves out is as in timeouts, limits, retries, bandwidth and tls.",
+                "Time limits, connections, retries, bandwidth, TLS, changes of request fields and redirects for some origins. The first rule that matches a request counts. What it leaves out is as in timeouts, limits, retries, bandwidth and tls.",
                 example: [
                     "origins:",
                     "  - { match: { host: models.example, path: /generate/* }, timeouts: { first_byte: 10m }, retries: 0 }",

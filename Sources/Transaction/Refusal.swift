@@ -32,6 +32,8 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case responseIncomplete
     case responseInvalid
     case digestMismatch
+    case redirectLoop
+    case tooManyRedirects
     case tlsCertificate
     case tlsPin
     case tlsProtocol
@@ -214,6 +216,20 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "digest-mismatch", 502, "http_protocol_error", .origin,
                 "The body of the response does not have the digest that it should have.")
+        case .redirectLoop:
+            Row(
+                "redirect-loop", 502, "http_protocol_error", .origin,
+                """
+                This proxy follows redirects for you here, and they led back to an address where they had been before. Origins \
+                that want to set a cookie first do that, for example.
+                """)
+        case .tooManyRedirects:
+            Row(
+                "too-many-redirects", 502, "http_protocol_error", .origin,
+                """
+                This proxy follows redirects for you here, and there were more of them than the administrator of the proxy \
+                allows.
+                """)
         case .tlsCertificate:
             Row(
                 "tls-certificate", 502, "tls_certificate_error", .origin,

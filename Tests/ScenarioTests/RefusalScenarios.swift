@@ -74,6 +74,8 @@ extension Refusal {
         case .responseIncomplete: .brokenAnswer("HTTP/1.1 200 OK\r\nContent-")
         case .responseInvalid: .brokenAnswer("SSH-2.0-x\r\n\r\n")
         case .digestMismatch: .digestMismatch
+        case .redirectLoop: .redirects("/a")
+        case .tooManyRedirects: .redirects("/b")
         case .tlsCertificate: .tls(.answers("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
         case .tlsPin: .tlsPin
         case .tlsProtocol: .tls(.speaksPlainly)
@@ -191,6 +193,19 @@ extension Provocation {
             for _ in 0..<2 { s.origin.expects("GET \(path)").replies(200, body: "not this") }
             return try s.client().get(path)
         })
+
+    /// - Parameter location: where `/a` redirects.
+    fileprivate static func redirects(_ location: String) -> Provocation {
+        outside(
+            configure: { configuration, _ in
+                configuration.origins = [OriginRule(RuleConditions(), redirectsMax: 1, number: 1)]
+            },
+            play: { s in
+                s.origin.expects("GET /a").replies(302, "Location: \(location)")
+                if location != "/a" { s.origin.expects("GET \(location)").replies(302, "Location: /c") }
+                return try s.client().get("/a")
+            })
+    }
 
     fileprivate static let accessDenied = outside(
         configure: { configuration, _ in

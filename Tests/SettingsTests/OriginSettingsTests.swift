@@ -116,7 +116,7 @@ import Testing
         ("origins: {}", "1: origins: found a mapping, expected a list of origins"),
         (
             "origins: [ { match: { host: a.example } } ]",
-            "1: origins[1]: the rule says nothing; add timeouts, connections, retries, bandwidth, tls, fields or request_coding"
+            "1: origins[1]: the rule says nothing; add timeouts, connections, retries, bandwidth, tls, fields, redirects or request_coding"
         ),
         (
             "origins: [ { timeouts: { total: 1s }, retires: 1 } ]",
@@ -245,6 +245,32 @@ import Testing
             "request_coding: gzip, connections: { http: \"1.0\" }",
             "origins[1].request_coding: HTTP/1.0 has no chunks, which content of unknown length needs; leave one of the two out"
         ),
+    ])
+    func `mistakes are named`(text: String, message: String) throws {
+        #expect(try load("origins: [ { \(text) } ]").errors.map { "\($0)" } == ["larder.yaml:1: " + message])
+    }
+}
+
+@Suite("origins: redirects") struct RedirectSettingsTests {
+    @Test func `a rule follows redirects`() throws {
+        let rules = try loaded(
+            "origins: [ { redirects: follow }, { redirects: pass }, { redirects: { max: 20 } }, { retries: 1 } ]"
+        ).origins
+        #expect(rules.map(\.redirectsMax) == [5, nil, 20, nil])
+        let table = OriginTable(
+            rules, general: OriginTerms(connect: .zero, firstByte: .zero, idle: .zero, total: nil, retriesMax: 0))
+        #expect(table.followsRedirects)
+        #expect(table.terms(ofRule: 1)?.description.contains("; redirects followed, at most 5") == true)
+        #expect(table.terms(ofRule: 2)?.description.contains("redirects") == false)
+    }
+
+    @Test(arguments: [
+        ("redirects: yes", "origins[1].redirects: found \"yes\", expected follow, pass or { max: N }"),
+        ("redirects: [ follow ]", "origins[1].redirects: found a list, expected follow, pass or { max: N }"),
+        ("redirects: { max: 0 }", "origins[1].redirects.max: found \"0\", expected a number from 1 to 20"),
+        ("redirects: { max: 21 }", "origins[1].redirects.max: found \"21\", expected a number from 1 to 20"),
+        ("redirects: { }", "origins[1].redirects: max is missing"),
+        ("redirects: { max: 1, hosts: 2 }", "origins[1].redirects.hosts: unknown key; known are max"),
     ])
     func `mistakes are named`(text: String, message: String) throws {
         #expect(try load("origins: [ { \(text) } ]").errors.map { "\($0)" } == ["larder.yaml:1: " + message])

@@ -186,6 +186,7 @@ extension StatisticsSection {
         Figure("repetitions_refused", .counter("origin_repetitions_refused"), .retriesRefused, shown: .detail),
         Figure("not_tried", .counter("origin_connections_not_tried"), .originsUnavailable, shown: .trouble),
         Figure("encoded", .counter("origin_requests_encoded"), .requestsEncoded, shown: .detail),
+        Figure("redirects_followed", .counter("redirects_followed"), .redirectsFollowed, shown: .detail),
         Figure("cancelled", .counter("transfers_cancelled"), .transfersCancelled, shown: .detail),
         Figure("queued", .counter("origin_queued"), .originQueued, shown: .detail),
         Figure("next_proxy_failures", .counter("next_proxy_failures"), .nextProxyFailures, shown: .trouble),

@@ -97,6 +97,7 @@ package final class AccessLogBuffer {
         facts.bodyBytes = account.bodyBytes
         facts.outcome = account.outcome.name
         facts.reason = account.violation?.reason ?? account.refusal?.name
+        facts.redirectedTo = account.redirectedTo
         facts.isUnverified = account.isUnverified
         facts.isBroken = account.isBroken
         if account.isBroken || account.status == 0 { facts.closeReason = account.closeReason?.name }

@@ -12,6 +12,8 @@ struct Account {
     var outcome: RequestOutcome = .none
     var refusal: Refusal?
     var violation: FramingError?
+    /// The URI where redirects that Larder followed led. Nil if it followed none.
+    var redirectedTo: [UInt8]?
     /// An origin was asked over TLS that did not prove who it is.
     var isUnverified = false
     /// The client did not get the whole answer.

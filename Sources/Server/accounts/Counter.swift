@@ -15,7 +15,7 @@ package enum Counter: Int, CaseIterable, Sendable {
     case originRequests, originRetries, retries, retriesRefused, originsUnavailable, originQueued, nextProxyFailures,
         routesFailedOver,
         credentialsSent, credentialsRefused, placeholdersReplaced, placeholdersMisplaced, placeholdersRenewed,
-        requestsEncoded, resumed,
+        requestsEncoded, redirectsFollowed, resumed,
         collapseTimeouts
     case tunnelsClosed, transfersCancelled
     case tunnelsOpened, handshakes, handshakesResumed, leavesIssued, leavesRefused
@@ -81,6 +81,7 @@ package enum Counter: Int, CaseIterable, Sendable {
             "Requests that waited too long for the fetch of another request, and were sent themselves."
         case .tunnelsClosed: "Tunnels that ended."
         case .requestsEncoded: "Requests whose body was sent with gzip, as `request_coding` says."
+        case .redirectsFollowed: "Redirects that were followed for clients, as `redirects` in a rule of `origins` says."
         case .transfersCancelled: "Fetches and tunnels that an administrator ended."
         case .tunnelsOpened: "Tunnels to hosts of `intercept.hosts` in which requests were read."
         case .handshakes: "TLS handshakes with clients in such tunnels."

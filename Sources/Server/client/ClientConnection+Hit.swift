@@ -34,7 +34,8 @@ extension ClientConnection {
         let record = unsafe zone.lookup(key, scratch.pointee.keyBytes).first
         if let record = record.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlain,
             case .serve(let age, let ttl) = reuse(of: record.terms, for: cache, now: worker.wallTime),
-            record.body.state == .complete
+            record.body.state == .complete,
+            unsafe !scratch.pointee.followsRedirects || !RedirectStep.concerns(status: record.cached.status)
         {
             if record.body.isResident || method == .head {
                 zone.tier.touch(record)

@@ -14,7 +14,7 @@ import Transaction
 /// this cycle when the answer ends and when the connection closes.
 final class ClientStream {
     private let session: ClientConnection
-    private let number: UInt32
+    private var number: UInt32
     /// The place of this exchange among those that `limits.exchanges_max` bounds; nil if all places are taken.
     private let place: Occupancy.Place?
     /// A head is written between two accesses and not within one, so no two overlap: the unchecked access is exclusive.
@@ -119,6 +119,16 @@ final class ClientStream {
     func offsetTaken(of body: Body) -> Int? {
         guard let delivery = session.delivery, delivery.body === body else { return nil }
         return delivery.offset
+    }
+
+    // MARK: another request in place of the client's
+
+    /// Another exchange goes on for the client, which waits for its final head. Jobs for the exchange before find nothing from now on.
+    func handOver(to next: Exchange) {
+        precondition(isAwaiting && session.exchange?.stream === self, "who has answered has nothing to hand over")
+        session.exchangeNumber &+= 1
+        number = session.exchangeNumber
+        session.exchange = next
     }
 
     // MARK: the end

@@ -25,6 +25,7 @@ extension Exchange {
             guard let other = self.released(record, else: again) else { return }
             released = other
         }
+        if hasFollowed(released.cached.status, ownFields ?? released.fields) { return }
         guard isReady(released, else: { [unowned self] in serve(record, as: service, ownFields: ownFields) }) else {
             return
         }
@@ -32,7 +33,8 @@ extension Exchange {
         isAnswered = true
         self.service = service
         let answer = StoredAnswer(
-            released, to: request, service: service, worker: worker, ownFields: released === record ? ownFields : nil)
+            released, to: request, service: service, worker: worker,
+            ownFields: fieldsOfDetour(ownFields ?? released.fields) ?? (released === record ? ownFields : nil))
         stream.account.status = answer.status
         stream.account.outcome = service.outcome
         count(service)
@@ -93,7 +95,8 @@ extension Exchange {
     private func pass(
         _ response: ReceivedResponse, _ head: RelayedHead, _ body: Body?, _ trailers: TransientTrailers?
     ) {
-        guard mayPass(response) else { return }
+        guard mayPass(response), !hasFollowed(response.status, response.fields) else { return }
+        let response = fieldsOfDetour(response.fields).map { response.with($0) } ?? response
         isAnswered = true
         worker.counters.add(.passed)
         precondition(stream.isAwaiting, "a request gets one answer")
@@ -228,7 +231,8 @@ extension Exchange {
         if request.hasBody { stream.closeAfterwards(.requestUnread) }
         if isRefusedTunnel { stream.closeAfterwards(.tunnelRefused) }
         let response = ErrorResponse(
-            refusal, to: request, uri: request.uri, denial: denial, withheld: withheld,
+            refusal, to: request, uri: (detour?.first ?? request).uri,
+            redirectedTo: detour.map { _ in "\(request.origin)" }, denial: denial, withheld: withheld,
             violation: stream.account.violation,
             outage: refusal == .originUnavailable ? worker.outage(of: request.origin, snapshot) : nil,
             challenge: request.challenge ?? snapshot.authenticator?.challenge,

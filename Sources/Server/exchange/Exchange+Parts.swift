@@ -12,7 +12,9 @@ extension Exchange {
     func servePart(_ record: StoredResponse, as service: Service) {
         // Of an index all bytes are needed, and of a release that is too young none.
         if isFilteredIndex(record.fields, status: record.cached.status) { return serve(record, as: service) }
-        guard isReleased(record.fields, status: record.cached.status) else { return }
+        guard isReleased(record.fields, status: record.cached.status),
+            !hasFollowed(record.cached.status, record.fields)
+        else { return }
         guard let delivery = StoredAnswer(record, to: request, service: service, worker: worker).delivery,
             let end = delivery.endNeeded
         else { return serve(record, as: service) }

@@ -53,8 +53,10 @@ final class Exchange: FetchListener {
     let worker: Worker
     let snapshot: Snapshot
     /// The zones of `snapshot`, which a reload does not change for this request. Empty if there are no rules that choose one.
-    private let zones: [Zone]
+    let zones: [Zone]
     let request: OwnedRequest
+    /// How redirects led to this request. Nil: it is what the client asked for.
+    let detour: Detour?
     /// The methods of the machine call nothing outside it, so no two accesses overlap: the unchecked access is exclusive.
     var machine: RequestMachine {
         _read { yield unsafe uncheckedMachine }
@@ -85,7 +87,20 @@ final class Exchange: FetchListener {
         snapshot = stream.worker.snapshot
         zones = stream.worker.snapshot.cacheRulesAreTrivial ? [] : stream.worker.zones
         self.request = request
+        detour = nil
         awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
+        unsafe uncheckedMachine = RequestMachine(request.forMachine(snapshot))
+    }
+
+    /// Goes on for the client of `other`, under the same configuration.
+    init(after other: Exchange, _ request: OwnedRequest, _ detour: Detour) {
+        stream = other.stream
+        worker = other.worker
+        snapshot = other.snapshot
+        zones = other.zones
+        self.request = request
+        self.detour = detour
+        awaitsContinue = false
         unsafe uncheckedMachine = RequestMachine(request.forMachine(snapshot))
     }
 
@@ -96,6 +111,11 @@ final class Exchange: FetchListener {
             return refuse(.accessDenied)
         }
         guard stream.hasPlace else { return refuse(.tooManyRequests) }
+        begin()
+    }
+
+    /// Answers what is for Larder itself. About everything else the machine decides.
+    func begin() {
         if let local = LocalAnswer(
             request, hasDestination: request.destination != nil, instance: worker.shared.instance,
             pages: snapshot.pages)
@@ -452,7 +472,7 @@ final class Exchange: FetchListener {
         guard !stream.account.isLogged else { return }
         stream.account.isLogged = true
         countEcosystem()
-        if worker.log.isOn { worker.log.append(stream.account, request: request) }
+        if worker.log.isOn { worker.log.append(stream.account, request: detour?.first ?? request) }
     }
 
     private func countEcosystem() {

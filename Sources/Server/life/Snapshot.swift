@@ -24,6 +24,8 @@ package final class Snapshot: Sendable {
     package let limits: Limits
     package let routes: RouteTable
     package let origins: OriginTable
+    /// Whether any rule of `origins` follows redirects.
+    let followsRedirects: Bool
     package let bandwidth: BandwidthPlan
     /// Whether any request can have a limit of the rate.
     let limitsBandwidth: Bool
@@ -90,6 +92,7 @@ package final class Snapshot: Sendable {
                 connections: ConnectionTerms(
                     countMax: configuration.limits.originConnectionsMax, idle: timeouts.originKeepAlive)),
             profiles: tls.profiles)
+        followsRedirects = origins.followsRedirects
         credentials = CredentialTable(configuration.credentials)
         self.secrets = secrets
         authenticator = configuration.access.authentication.map {

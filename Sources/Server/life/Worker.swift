@@ -69,6 +69,8 @@ import Synchronization
         var limits = Limits()
         /// Whether no authentication, no access rule and no cache rule has to look at a request.
         var isOpen = false
+        /// Whether a stored redirect may have to be followed.
+        var followsRedirects = false
         var clientIdleNanoseconds: UInt64 = 0
         let plainGet = CacheRequest(method: .get, fields: Fields())
         let plainHead = CacheRequest(method: .head, fields: Fields())
@@ -235,6 +237,7 @@ import Synchronization
         unsafe scratch.pointee.limits = snapshot.limits
         unsafe scratch.pointee.isOpen =
             snapshot.access.isOpen && snapshot.authenticator == nil && snapshot.cacheRulesAreTrivial
+        unsafe scratch.pointee.followsRedirects = snapshot.followsRedirects
         unsafe scratch.pointee.clientIdleNanoseconds = UInt64(
             clamping: snapshot.configuration.timeouts.clientIdle.wholeNanoseconds)
     }

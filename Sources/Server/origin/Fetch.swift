@@ -243,6 +243,19 @@ final class Fetch: TimedObject, OriginStreamOwner {
         clientLeft()
     }
 
+    /// The client's answer comes from where this response redirects. What is left of a short body is read, so that the connection can be reused.
+    func redirectFollowed() {
+        let isShort =
+            switch sink {
+            case .pass(let body, _): body.expectedLength.map { $0 <= snapshot.limits.relayBufferBytesMax } ?? false
+            case .discard: true
+            case .none, .store, .fill: false
+            }
+        guard isShort else { return clientLeft() }
+        client = nil
+        feed(.clientLeft(isStillNeeded: true))
+    }
+
     /// True if the response has left the store and no client reads its body.
     func isUnneeded(_ record: StoredResponse) -> Bool { record.body.isWindowed && !record.body.hasReaders }
 

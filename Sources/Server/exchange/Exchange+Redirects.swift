@@ -1,0 +1,117 @@
+import Caching
+import Forwarding
+import Framing
+import Message
+import Settings
+import Transaction
+
+/// Redirects that Larder follows in the client's place (`redirects` in a rule of `origins`).
+///
+/// It is decided when an answer is about to begin, from whatever source. Each request on the way has an exchange of its own, for which everything
+/// is decided anew: access, key, zone, look-up, credentials, route. The client's stream goes from one to the next.
+extension Exchange {
+    /// The requests before that of this exchange.
+    struct Detour {
+        /// What the client asked for.
+        let first: OwnedRequest
+        /// Ends with the request of this exchange.
+        var trail: RedirectTrail
+    }
+
+    /// Follows the response with which the answer is about to begin, if it is a redirect and a rule says so. Returns false if the
+    /// response is what the client gets; otherwise another exchange goes on, or the request was refused.
+    func hasFollowed(_ status: UInt16, _ fields: Fields) -> Bool {
+        guard snapshot.followsRedirects, RedirectStep.concerns(status: status),
+            let countMax = snapshot.origins.terms(for: request.access).redirectsMax,
+            var trail = detour?.trail ?? TargetURI(request.uri).map({ RedirectTrail(request.method, $0) })
+        else { return false }
+        let content: Redirect.Content = !request.hasBody ? .none : leavesRequestUnread ? .unfinished : .sent
+        let redirect = Redirect(
+            status: status, locations: fields.all(.location), method: request.method, isSafe: request.cache.isSafe,
+            content: content, isUpgrade: machine.request.isUpgrade, isOfBrowser: request.isOfBrowser)
+        switch trail.step(redirect, countMax: countMax) {
+        case .follow(let following):
+            guard let next = request.following(following, by: snapshot, zones: zones, worker) else {
+                return passOn(.tooLong)
+            }
+            trail.follow(following, request.method)
+            handOver(to: next, Detour(first: detour?.first ?? request, trail: trail))
+            return true
+        case .passOn(let reason): return passOn(reason)
+        case .refuse(let refusal):
+            refuse(refusal)
+            return true
+        }
+    }
+
+    private func passOn(_ reason: RedirectStep.Reason) -> Bool {
+        Diagnostics.debug(
+            .requests, "\(Diagnostics.scrubbed(request.uri)): the redirect is passed on, because \(reason.text)")
+        return false
+    }
+
+    private func handOver(to next: OwnedRequest, _ detour: Detour) {
+        precondition(!isAnswered, "a redirect is followed in place of an answer")
+        worker.counters.add(.redirectsFollowed)
+        Diagnostics.debug(
+            .requests,
+            "\(Diagnostics.scrubbed(request.uri)): redirects to \(Diagnostics.scrubbed(next.uri)), which is asked for")
+        stream.account.redirectedTo = next.uri
+        if let fetch {
+            waiting = .nothing
+            fetch.redirectFollowed()
+        }
+        stream.handOver(to: Exchange(after: self, next, detour))
+        // The fetch comes to its end in this turn if the redirect is short, and its connection can carry the next request.
+        let address = stream.address
+        worker.loop.afterTurn { [worker] in worker.exchange(at: address)?.begin() }
+    }
+
+    /// The fields of the answer to the client. Nil: those of the response.
+    func fieldsOfDetour(_ fields: Fields) -> Fields? {
+        detour.map {
+            Redirected.fields(
+                fields, from: $0.trail.place, count: $0.trail.count, isOtherOrigin: $0.trail.isElsewhere)
+        }
+    }
+}
+
+extension OwnedRequest {
+    /// Whether it has the field with which browsers say what they make a request for. They send it over https and to loopback.
+    fileprivate var isOfBrowser: Bool {
+        fields.lines.contains { $0.name == .other && equalsIgnoringCase(fields.name(of: $0), "Sec-Fetch-Mode") }
+    }
+
+    /// The request that follows a redirect of this one. Returns nil if it exceeds the limits for requests.
+    fileprivate func following(
+        _ following: RedirectStep.Following, by snapshot: Snapshot, zones: [Zone], _ worker: Worker
+    ) -> OwnedRequest? {
+        var ownField: [UInt8] = []
+        if case .field(let name, _, _)? = placeholderUse?.place { ownField = name }
+        let bytes = Redirected.request(
+            after: self, to: following.target,
+            Redirected.Changes(
+                becomesGet: following.becomesGet, isOtherOrigin: !following.isSameOrigin, ownField: ownField))
+        var head = RequestHead()
+        var progress = HeadProgress()
+        do throws(FramingError) {
+            let isWhole = try parseRequestHead(
+                bytes.span, into: &head, progress: &progress, limits: snapshot.limits)
+            precondition(isWhole, "a head ends with an empty line")
+        } catch {
+            Diagnostics.debug(.requests, "\(Diagnostics.scrubbed(uri)): where it redirects to: \(error.reason)")
+            return nil
+        }
+        var keyBytes: [UInt8] = []
+        appendNormalisedURI(head.target, of: bytes.span, to: &keyBytes)
+        // Without rules that choose one, there is the default zone only.
+        let request = OwnedRequest(
+            bytes: bytes, head: head, options: ConnectionOptions(head.fields, bytes: bytes.span), bodyLength: .none,
+            cache: CacheRequest(method: head.method, fields: head.fields, bytes: bytes.span), keyBytes: keyBytes,
+            key: worker.shared.key(of: keyBytes), client: client, identity: identity,
+            destination: worker.destinations.destination(bytes[head.target.hostRange]), zone: zones.first ?? zone,
+            handling: snapshot.defaultHandling)
+        if !zones.isEmpty { request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.wallTime) }
+        return request
+    }
+}

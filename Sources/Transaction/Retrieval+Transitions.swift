@@ -26,6 +26,7 @@ extension Retrieval {
         case .closed(let headBegan): return closed(headBegan, now(), staleMayServe)
         case .notAnswered(let refusal): return headFailed(refusal, now(), staleMayServe)
         case .challenged: return challenged(now(), staleMayServe)
+        case .expectationFailed: return expectationFailed()
         case .timedOut: return timedOut(now(), staleMayServe)
         case .outOfTime: return outOfTime(now(), staleMayServe)
         case .retryRefused: return retryRefused(now(), staleMayServe)
@@ -134,6 +135,19 @@ extension Retrieval {
         case .asked(let question, _):
             logIns += 1
             guard logIns <= Retrieval.logInsMax else { return fail(question, .credentialRefused, now, staleMayServe) }
+            state = .opening(question)
+            return .askAgain
+        case .finished: return .none
+        case .ready, .opening, .storing, .receiving, .pausing, .retrying:
+            preconditionFailure("a head came that nobody asked for")
+        }
+    }
+
+    private mutating func expectationFailed() -> Action {
+        switch state {
+        case .asked(let question, _):
+            precondition(mayExpect, "what was not asked for again cannot fail again")
+            mayExpect = false
             state = .opening(question)
             return .askAgain
         case .finished: return .none

@@ -34,6 +34,9 @@ extension Retrieval {
         case notAnswered(Refusal)
         /// The final head asks for credentials, and Larder has some for this origin. The request can be sent again.
         case challenged
+        /// The origin does not know `Expect: 100-continue` (417), which Larder has asked for itself. The content of the request has not been
+        /// sent, so the request can be sent again, once (RFC 9110 §10.1.1).
+        case expectationFailed
         /// The time limit of the present phase, or the pause before a resumption or another attempt, is over.
         case timedOut
         /// The time limit of the whole response is over.

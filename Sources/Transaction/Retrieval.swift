@@ -150,6 +150,8 @@ package struct Retrieval: ~Copyable {
     var logIns = 0
     /// A challenge, one that has expired in the meantime, and as many for a second part of the origin.
     static let logInsMax = 4
+    /// Whether Larder may ask for a 100 itself. Not again once the origin has refused that.
+    package internal(set) var mayExpect = true
     /// The fields that replace the client's own conditions and ranges. Empty if the client's own are sent. Set when `send` is returned.
     package internal(set) var conditions: [(FieldName, [UInt8])] = []
     /// When the request was sent that the last final head answers (request_time of RFC 9111 §4.2.3).

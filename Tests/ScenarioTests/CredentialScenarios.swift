@@ -246,6 +246,51 @@ struct CredentialScenarios {
         }
     }
 
+    @Test func `an origin that does not know Expect gets the body without it, and is not asked again`() throws {
+        try withOneWorker { s in
+            try s.adopt(credentials: s.credential(schemes: [.digest]))
+            let digest = "WWW-Authenticate: Digest realm=\"a\", nonce=\"1\", qop=\"auth\""
+            s.origin.expects("GET /a", "!Authorization").replies(401, digest)
+            s.origin.expects("GET /a", "Authorization").replies(200)
+            #expect(try s.client().get("/a").status == 200)
+            s.origin.expects("POST /a", "Authorization", "Expect: 100-continue").replies(417, body: "what?").closes()
+                .readsBody()
+            s.origin.expects("POST /a", "Authorization", "!Expect").readsBody().replies(201, body: "made")
+            let client = try s.client()
+            #expect(try client.request("POST", "/a", body: "content").text == "made")
+            #expect(s.origin.requests.last?.message.text == "content")
+            s.origin.expects("POST /a", "Authorization", "!Expect").readsBody().replies(201, body: "more")
+            #expect(try client.request("POST", "/a", body: "other").text == "more")
+        }
+    }
+
+    @Test func `a 417 to the client's own Expect, or to none, is the client's`() throws {
+        try withOneWorker { s in
+            try s.adopt(credentials: s.credential(schemes: [.digest]))
+            s.origin.expects("POST /a", "Expect: 100-continue").replies(417, body: "what?").closes().readsBody()
+            let waiting = try s.client()
+            try waiting.ask("POST", "/a", ["Expect: 100-continue", "Content-Length: 4"])
+            #expect(try waiting.response().text == "what?")
+            // It is not taken for a word about what Larder asks for.
+            s.origin.expects("POST /a", "Expect: 100-continue").replies(417).closes().readsBody()
+            s.origin.expects("POST /a", "!Expect").readsBody().replies(417, body: "still")
+            let answer = try s.client().request("POST", "/a", body: "content")
+            #expect(answer.status == 417 && answer.text == "still")
+        }
+    }
+
+    @Test func `a 417 that comes when the body has left is the client's, and is remembered`() throws {
+        try withOneWorker { s in
+            try s.adopt(credentials: s.credential(schemes: [.digest]))
+            s.origin.expects("POST /a", "Expect: 100-continue").sends("HTTP/1.1 100 Continue\r\n\r\n").readsBody()
+                .replies(417, body: "after all")
+            let client = try s.client()
+            #expect(try client.request("POST", "/a", body: "content").text == "after all")
+            s.origin.expects("POST /a", "!Expect").readsBody().replies(201, body: "made")
+            #expect(try client.request("POST", "/a", body: "content").text == "made")
+        }
+    }
+
     @Test func `a body with Basic credentials leaves at once, because it could not be sent again`() throws {
         try withOneWorker { s in
             try s.adopt(credentials: s.credential())

@@ -172,6 +172,15 @@ struct RetrievalTests {
             expect: opened + [failed(.connectionTerminated)]),
         Row("no connection in time", miss(), [.start, .timedOut], expect: ["open", failed(.connectionTimeout)]),
         Row("no head in time", miss(), open + [.timedOut], expect: opened + [failed(.responseTimeout)]),
+        Row(
+            "an expectation that failed is withdrawn, and the request goes out again",
+            miss(request(.post, hasBody: true)),
+            open + [.event(.expectationFailed), .opened(isReused: false), .timedOut],
+            expect: opened + ["askAgain", "send", failed(.responseTimeout)]),
+        Row(
+            "nothing is sent again when nobody waits", miss(request(.post, hasBody: true)),
+            open + [.clientLeft(isStillNeeded: false), .event(.expectationFailed)],
+            expect: opened + [abandoned, "none"]),
         Row("a head that is no HTTP", miss(), open + [.invalidHead], expect: opened + [failed(.responseInvalid)]),
     ]
 

@@ -42,6 +42,8 @@ package final class Shared: Sendable {
     package let originHealth = SharedHealth<Endpoint, ConnectFailure>()
     /// Which origins have asked not to be asked for a while.
     let originPauses = Locked(OriginPauses())
+    /// The origins that have answered 417 to an `Expect: 100-continue` of Larder's own.
+    let withoutExpectations = Locked(ExpiringTable<Origin, Void>(lifetime: .seconds(3600), countMax: 1024))
     /// How the limits of `bandwidth` are used.
     package let bandwidth = Locked(BandwidthLedger())
     /// Which origins refuse the credentials of Larder.

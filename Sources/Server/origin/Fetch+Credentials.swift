@@ -35,6 +35,16 @@ final class CredentialUse {
     var mayBeChallenged: Bool { proof == nil || challenge?.isOnceOnly == true }
 }
 
+/// The `Expect: 100-continue` that Larder sends itself, so that the origin sees the credentials before the content (RFC 9110 §10.1.1).
+enum OwnExpectation {
+    /// Larder has sent none.
+    case none
+    /// The origin has said nothing yet, and the content waits.
+    case pending
+    /// The content follows.
+    case over
+}
+
 /// Larder's own credentials: the desk is asked before a connection is requested, and told of each final head.
 extension Fetch {
     // MARK: before the request
@@ -82,7 +92,7 @@ extension Fetch {
     func addCredentials(to outgoing: inout OutgoingRequest) {
         guard let use = credentialUse else { return }
         outgoing.remove(.authorization)
-        holdsBody = request.hasBody && use.mayBeChallenged
+        expectation = request.hasBody && use.mayBeChallenged && mayExpect ? .pending : .none
         if holdsBody { outgoing.set(.expect, Array("100-continue".utf8)) }
         guard let number = use.proof else { return }
         do {
@@ -175,9 +185,29 @@ extension Fetch {
         }
     }
 
+    /// Whether the origin is asked for a 100 before the body follows.
+    private var mayExpect: Bool {
+        guard !request.fields.contains(.expect) else { return true }
+        let (origin, now) = (request.origin, worker.uptime)
+        return retrieval.mayExpect
+            && worker.shared.withoutExpectations.withLock { $0.value(origin, now: now) == nil }
+    }
+
+    /// Takes a 417. Returns the event to report in place of the head; nil if the head is what the client gets.
+    func judgeExpectation() -> Retrieval.Event? {
+        // The client's own is for the client to withdraw.
+        guard expectation != .none, !request.fields.contains(.expect) else { return nil }
+        let (origin, now) = (request.origin, worker.uptime)
+        worker.shared.withoutExpectations.withLock { $0.set(origin, (), now: now) }
+        Diagnostics.debug(
+            .authentication,
+            "\(origin) does not know Expect: \(holdsBody ? "\(subject) is sent again without" : subject)")
+        return holdsBody ? .expectationFailed : nil
+    }
+
     /// Lets the body follow its head: the origin has asked for it, or says nothing, as servers of HTTP/1.0 do.
     func releaseBody() {
-        holdsBody = false
+        expectation = .over
         wait(terms.firstByte)
         notify { $0.upload(to: self) }
     }

@@ -339,6 +339,10 @@ extension Fetch {
         incoming.body = BodyReader(length, limits: snapshot.limits)
         incoming.takenWithHead = 0
         notePersistence(of: response)
+        if response.status == 417, let event = judgeExpectation() {
+            unsafe skipBody(rest)
+            return feed(event)
+        }
         if credentialUse != nil, let event = judgeCredentials(by: response) {
             unsafe skipBody(rest)
             return feed(event)

@@ -103,8 +103,9 @@ final class Fetch: TimedObject, OriginStreamOwner {
     let brake: FlowBrake?
     /// What the request proves with a credential of Larder's own. Nil if it has none, and while nothing has been decided.
     var credentialUse: CredentialUse?
-    /// The body of the request waits until the origin has shown that it accepts the credentials (RFC 9110 §10.1.1).
-    var holdsBody = false
+    var expectation = OwnExpectation.none
+    /// The body of the request waits until the origin has shown that it accepts the credentials.
+    var holdsBody: Bool { expectation == .pending }
     /// Replaces placeholders by secrets. Nil if no credential has placeholders, or if there is nothing to look at.
     ///
     /// Reading and setting it calls nothing: the unchecked access is exclusive.

@@ -2,11 +2,11 @@ package import Message
 
 /// How origins have received the credentials, over all workers.
 ///
-/// Credentials that an origin refuses three times in a row are not sent there again, so that nobody is locked out for Larder's sake. A new
+/// What one worker has learnt about an origin, the others need not ask for (`LogIn.Acceptance`). Credentials that an origin refuses three times in a row are not sent there again, so that nobody is locked out for Larder's sake. A new
 /// secret ends that.
 package struct CredentialLedger: Sendable {
     package static let refusalsMax = 3
-    /// How many refusing origins are remembered, the latest.
+    /// How many refusing origins are remembered, the latest, and how many accepting ones.
     static let countMax = 1024
 
     package struct Key: Hashable, Sendable {
@@ -29,23 +29,43 @@ package struct CredentialLedger: Sendable {
         package var isGivenUp: Bool { refusals >= CredentialLedger.refusalsMax }
     }
 
+    /// What is known before a request is sent.
+    package enum Standing: Equatable, Sendable {
+        case unknown
+        case accepted(LogIn.Acceptance)
+        /// The secret must not be sent to the origin any more.
+        case givenUp
+    }
+
     private var entries: [Key: Entry] = [:]
+    private var acceptances: [Key: (acceptance: LogIn.Acceptance, secretNumber: UInt64)] = [:]
 
     package init() {}
 
     /// Nil if the origin has not refused the credential since it accepted it last.
     package func entry(of key: Key) -> Entry? { entries[key] }
 
-    /// Whether the secret must not be sent to the origin any more.
-    package func isGivenUp(_ key: Key, secretNumber: UInt64) -> Bool {
-        guard let entry = entries[key], entry.secretNumber == secretNumber else { return false }
-        return entry.isGivenUp
+    /// How the origin stands towards this secret.
+    package func standing(_ key: Key, secretNumber: UInt64) -> Standing {
+        if let entry = entries[key], entry.secretNumber == secretNumber, entry.isGivenUp { return .givenUp }
+        guard let known = acceptances[key], known.secretNumber == secretNumber else { return .unknown }
+        return .accepted(known.acceptance)
     }
 
-    package mutating func accepted(_ key: Key) { entries[key] = nil }
+    /// - Parameter acceptance: nil if other workers learn nothing from it.
+    package mutating func accepted(_ key: Key, _ acceptance: LogIn.Acceptance?, secretNumber: UInt64) {
+        entries[key] = nil
+        guard let acceptance else { return }
+        // Any other: its next worker asks the origin again.
+        if acceptances.count >= CredentialLedger.countMax, acceptances[key] == nil, let other = acceptances.first {
+            acceptances[other.key] = nil
+        }
+        acceptances[key] = (acceptance, secretNumber)
+    }
 
     /// Counts a refusal. Returns the entry.
     package mutating func refused(_ key: Key, secretNumber: UInt64, now: WallTime) -> Entry {
+        acceptances[key] = nil
         var entry = Entry(since: now, secretNumber: secretNumber)
         if let known = entries[key], known.secretNumber == secretNumber {
             entry = known
@@ -58,8 +78,9 @@ package struct CredentialLedger: Sendable {
         return entry
     }
 
-    /// Forgets the refusals of these credentials.
+    /// Forgets the refusals of these credentials, and where they were accepted.
     package mutating func clear(_ credentials: [String]) {
+        acceptances = acceptances.filter { !credentials.contains($0.key.credential) }
         entries = entries.filter { !credentials.contains($0.key.credential) }
     }
 

@@ -3,6 +3,8 @@ package import Credentials
 /// The machine of logging in to one origin with one credential.
 ///
 /// ```
+///    ┌──────────accepted elsewhere─────────────┐
+///    │                                         ▼
 /// unknown ──challenge──▶ learning ──accepted──▶ known
 ///    ▲                    ▲    │ refused          │ expired
 ///    │                    │    ▼                  │
@@ -20,14 +22,28 @@ package struct LogIn: Equatable, Sendable {
 
     /// What happens to one request.
     package enum Event: Equatable, Sendable {
-        /// The request is about to be sent. `onlyOnce`: it cannot be sent again, because its body is not kept.
-        case sending(onlyOnce: Bool)
+        /// The request is about to be sent. `onlyOnce`: it cannot be sent again, because its body is not kept. `elsewhere`: how the origin has
+        /// accepted the same credentials from another worker.
+        case sending(onlyOnce: Bool, elsewhere: Acceptance? = nil)
         /// The response asks for credentials. Nil: in no way that the credential allows.
         case challenged(AnswerableChallenge?, Proof)
         /// Any other final response.
         case answered(Proof)
         /// The connection ended before a final response, or the request was given up.
         case broke(Proof)
+    }
+
+    /// What credentials answered when they were accepted, if it holds for others as well.
+    package struct Acceptance: Equatable, Sendable {
+        /// Nil: they were sent without being asked for.
+        let challenge: AnswerableChallenge?
+
+        /// Returns nil for a digest: its nonce counts requests, and no two counts may be the same (RFC 7616 §3.4). Each worker gets a nonce of
+        /// its own.
+        package init?(answering challenge: AnswerableChallenge?) {
+            if let challenge, challenge.isOnceOnly { return nil }
+            self.challenge = challenge
+        }
     }
 
     package enum Action: Equatable, Sendable {
@@ -77,16 +93,21 @@ package struct LogIn: Equatable, Sendable {
 
     package mutating func on(_ event: Event) -> Action {
         switch event {
-        case .sending(let onlyOnce): sending(onlyOnce: onlyOnce)
+        case .sending(let onlyOnce, let elsewhere): sending(onlyOnce: onlyOnce, elsewhere)
         case .challenged(let challenge, let proof): challenged(challenge, proof)
         case .answered(let proof): answered(proof)
         case .broke(let proof): broke(proof)
         }
     }
 
-    private mutating func sending(onlyOnce: Bool) -> Action {
+    private mutating func sending(onlyOnce: Bool, _ elsewhere: Acceptance?) -> Action {
         switch state {
         case .unknown:
+            if let elsewhere {
+                number += 1
+                state = .known(elsewhere.challenge)
+                return .sendWithCredentials(elsewhere.challenge, number: number)
+            }
             // The body would be gone if it were sent in vain.
             return onlyOnce && !needsChallenge ? .sendWithCredentials(nil, number: 0) : .sendAsItIs
         case .learning(let challenge, isProving: false):

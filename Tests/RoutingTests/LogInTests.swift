@@ -113,6 +113,28 @@ struct LogInRow: CustomTestStringConvertible, Sendable {
             by: LogIn(needsChallenge: false)),
         LogInRow("a digest cannot be sent before its challenge", [(once, .sendAsItIs)]),
         LogInRow(
+            "what another worker has learnt need not be learnt again",
+            [
+                (.sending(onlyOnce: false, elsewhere: .init(answering: basic)), .sendWithCredentials(basic, number: 1)),
+                (.answered(1), .passOn), (sending, .sendWithCredentials(basic, number: 1)),
+                (.challenged(basic, 1), .refused), (.answered(1), .accepted),
+            ], by: LogIn(needsChallenge: false)),
+        LogInRow(
+            "a request that was under way before that is sent again",
+            [
+                (sending, .sendAsItIs),
+                (.sending(onlyOnce: false, elsewhere: .init(answering: nil)), .sendWithCredentials(nil, number: 1)),
+                (.challenged(basic, nil), .askAgain), (sending, .sendWithCredentials(nil, number: 1)),
+            ], by: LogIn(needsChallenge: false)),
+        LogInRow(
+            "what this worker knows itself comes first",
+            known + [
+                (
+                    .sending(onlyOnce: false, elsewhere: .init(answering: basic)),
+                    .sendWithCredentials(digest("1"), number: 1)
+                )
+            ]),
+        LogInRow(
             "credentials that are sent unasked",
             [
                 (sending, .sendWithCredentials(nil, number: 0)), (.answered(0), .passOn),
@@ -127,20 +149,21 @@ struct LogInRow: CustomTestStringConvertible, Sendable {
     }
 }
 
-@Suite("Refused credentials") struct CredentialLedgerTests {
+@Suite("Refused and accepted credentials") struct CredentialLedgerTests {
     private let key = CredentialLedger.Key(
         credential: "a", origin: Origin(.https, Endpoint(host: "a.example", port: 443)))
 
     @Test func `the third refusal in a row ends it, for this secret at this origin`() {
         var ledger = CredentialLedger()
         for count in 1...3 {
-            #expect(!ledger.isGivenUp(key, secretNumber: 1))
+            #expect(ledger.standing(key, secretNumber: 1) == .unknown)
             #expect(ledger.refused(key, secretNumber: 1, now: .init(secondsSinceEpoch: 5)).refusals == count)
         }
-        #expect(ledger.isGivenUp(key, secretNumber: 1) && !ledger.isGivenUp(key, secretNumber: 2))
+        #expect(ledger.standing(key, secretNumber: 1) == .givenUp)
+        #expect(ledger.standing(key, secretNumber: 2) == .unknown)
         let other = CredentialLedger.Key(
             credential: "a", origin: Origin(.https, Endpoint(host: "b.example", port: 443)))
-        #expect(!ledger.isGivenUp(other, secretNumber: 1))
+        #expect(ledger.standing(other, secretNumber: 1) == .unknown)
         #expect(ledger.refusals(of: "a").map(\.origin) == [key.origin] && ledger.refusals(of: "b").isEmpty)
         let anew = ledger.refused(key, secretNumber: 2, now: .init(secondsSinceEpoch: 6))
         #expect(anew.refusals == 1 && anew.since == .init(secondsSinceEpoch: 6))
@@ -151,9 +174,38 @@ struct LogInRow: CustomTestStringConvertible, Sendable {
         for _ in 0..<4 {
             _ = ledger.refused(key, secretNumber: 1, now: .init(secondsSinceEpoch: 5))
             _ = ledger.refused(key, secretNumber: 1, now: .init(secondsSinceEpoch: 5))
-            ledger.accepted(key)
+            ledger.accepted(key, nil, secretNumber: 1)
         }
-        #expect(!ledger.isGivenUp(key, secretNumber: 1) && ledger.refusals(of: "a").isEmpty)
+        #expect(ledger.standing(key, secretNumber: 1) == .unknown && ledger.refusals(of: "a").isEmpty)
+    }
+
+    @Test func `what was accepted is known for this secret, until it is refused or forgotten`() throws {
+        let acceptance = try #require(LogIn.Acceptance(answering: basic))
+        var ledger = CredentialLedger()
+        ledger.accepted(key, acceptance, secretNumber: 1)
+        #expect(ledger.standing(key, secretNumber: 1) == .accepted(acceptance))
+        #expect(ledger.standing(key, secretNumber: 2) == .unknown && ledger.refusals(of: "a").isEmpty)
+        _ = ledger.refused(key, secretNumber: 1, now: .init(secondsSinceEpoch: 5))
+        #expect(ledger.standing(key, secretNumber: 1) == .unknown)
+        ledger.accepted(key, acceptance, secretNumber: 1)
+        ledger.clear(["b"])
+        #expect(ledger.standing(key, secretNumber: 1) == .accepted(acceptance))
+        ledger.clear(["a"])
+        #expect(ledger.standing(key, secretNumber: 1) == .unknown)
+        // A nonce is for one worker.
+        #expect(LogIn.Acceptance(answering: digest("1")) == nil && LogIn.Acceptance(answering: nil) != nil)
+    }
+
+    @Test func `no number of origins that accept fills the memory`() throws {
+        let acceptance = try #require(LogIn.Acceptance(answering: basic))
+        var ledger = CredentialLedger()
+        let keys = (0..<2000).map { index in
+            CredentialLedger.Key(
+                credential: "a", origin: Origin(.https, Endpoint(host: "h\(index).example", port: 443)))
+        }
+        for key in keys { ledger.accepted(key, acceptance, secretNumber: 1) }
+        #expect(keys.count { ledger.standing($0, secretNumber: 1) != .unknown } == 1024)
+        #expect(ledger.standing(keys[1999], secretNumber: 1) == .accepted(acceptance))
     }
 
     @Test func `no number of origins fills the memory`() {

@@ -35,7 +35,6 @@ extension Scenario {
 
     func adopt(credentials: CredentialRule..., also configure: (inout Configuration) -> Void = { _ in }) throws {
         try adopt { configuration, _ in
-            // What one worker has learnt another one has not.
             configuration.credentials = credentials
             configure(&configuration)
         }
@@ -45,7 +44,7 @@ extension Scenario {
 private let basic = "Authorization: Basic bWU6c2VzYW1l"
 private let challenge = "WWW-Authenticate: Basic realm=\"a\""
 
-/// One worker: each learns for itself.
+/// One worker: of a digest each learns for itself.
 private func withOneWorker(_ play: (Scenario) throws -> Void) throws {
     try scenario({ configuration, _ in configuration.workers = .count(1) }, play)
 }
@@ -73,6 +72,18 @@ struct CredentialScenarios {
                 credentials: s.credential("mirror", .bearer, secrets: [.token: .text(Secret("t0ken"))]))
             s.origin.expects("GET /a", "Authorization: Bearer t0ken").replies(200, body: "hello")
             #expect(try s.client().get("/a").text == "hello")
+        }
+    }
+
+    @Test func `what one worker has learnt the others know, so the origin is asked once`() throws {
+        try scenario({ configuration, _ in configuration.workers = .count(4) }) { s in
+            try s.adopt(credentials: s.credential())
+            s.origin.expects("GET /a", "!Authorization").replies(401, challenge, body: "who?")
+            for _ in 0..<41 { s.origin.expects("GET /a", basic).replies(200, body: "hello") }
+            #expect(try s.client().get("/a").text == "hello")
+            // The kernel spreads connections over the workers.
+            for _ in 0..<40 { #expect(try s.client().get("/a").text == "hello") }
+            #expect(s.proxy.counters.count { $0[.requests] > 0 } > 1)
         }
     }
 

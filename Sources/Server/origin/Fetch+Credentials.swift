@@ -68,10 +68,13 @@ extension Fetch {
             return .refusal(.credentialUnavailable)
         }
         guard let secret = snapshot.secrets.version(of: rule.name) else { return .refusal(.credentialUnavailable) }
-        if worker.shared.credentialLedger.withLock({ $0.isGivenUp(key, secretNumber: secret.number) }) {
-            return .refusal(.credentialRefused)
+        let elsewhere: LogIn.Acceptance?
+        switch worker.shared.credentialLedger.withLock({ $0.standing(key, secretNumber: secret.number) }) {
+        case .givenUp: return .refusal(.credentialRefused)
+        case .accepted(let acceptance): elsewhere = acceptance
+        case .unknown: elsewhere = nil
         }
-        switch tell(.sending(onlyOnce: request.hasBody), at: key, rule, secret) {
+        switch tell(.sending(onlyOnce: request.hasBody, elsewhere: elsewhere), at: key, rule, secret) {
         case .sendAsItIs:
             credentialUse = CredentialUse(rule, key, secret, proof: nil)
         case .sendWithCredentials(let challenge, let number):
@@ -225,7 +228,9 @@ extension Fetch {
         guard let number = use.proof else { return }
         if case .accepted = tell(.answered(number), of: use) {
             Diagnostics.debug(.authentication, "credential \(use.rule.name): accepted by \(request.origin)")
-            worker.shared.credentialLedger.withLock { $0.accepted(use.key) }
+            worker.shared.credentialLedger.withLock {
+                $0.accepted(use.key, LogIn.Acceptance(answering: use.challenge), secretNumber: use.secret.number)
+            }
         }
         guard let sent = use.authorization, let information = response.fields.authenticationInfo else { return }
         worker.credentialDesk.learn(from: information, number: number, at: use.key)

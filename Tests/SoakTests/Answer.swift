@@ -15,7 +15,9 @@ struct Answer: Sendable {
     subscript(_ name: String) -> String? { head?[name] }
     var isHit: Bool { self["cache-status"]?.hasPrefix("larder; hit") == true }
     /// Larder made it, not the origin.
-    var isOwn: Bool { self["proxy-status"] != nil }
+    var isOwn: Bool { self["proxy-status"]?.contains("error=") == true }
+    /// Larder has followed redirects to it.
+    var isFromElsewhere: Bool { self["proxy-status"]?.contains("redirects followed") == true }
 }
 
 /// Why an answer did not come to its end.

@@ -72,6 +72,14 @@ struct Resource: Hashable, Sendable {
         self.number = number
     }
 
+    /// The proxy follows redirects of it.
+    var isFollowed: Bool { Self.followed.contains(folder) }
+    static let followed: [Folder] = [.a, .once, .whole]
+    /// How many redirects lead to it at most, at either origin.
+    static let detoursMax = 3
+    /// Where the redirect with that number leads. The other origin has another resource with the same path.
+    func detour(_ number: Int) -> String { "\(path)?\(self.number)-\(number)" }
+
     private func trait(_ salt: UInt64) -> UInt64 { digest([seed, UInt64(number), salt]) }
 
     /// How the origin treats requests for it.

@@ -5,6 +5,8 @@ enum Fault: String, CaseIterable, Sendable {
     case interims, pause, drip
     case closeAnnounced, lateClose
     case noStore, shortLife, oldAge, oddDate
+    // Where the proxy follows redirects, the client sees none.
+    case detour
 
     // The wire
     case cut, reset, silence
@@ -29,7 +31,7 @@ enum Fault: String, CaseIterable, Sendable {
     var isLegal: Bool {
         switch self {
         case .chunked, .untilClose, .http10, .trailers, .interims, .pause, .drip, .closeAnnounced, .lateClose, .noStore,
-            .shortLife, .oldAge, .oddDate:
+            .shortLife, .oldAge, .oddDate, .detour:
             true
         case .cut, .reset, .silence, .lengthTooShort, .lengthTooLong, .badChunk, .malformedHead, .bytesBehind,
             .bodyWhereNone, .switchUnasked, .answersEarly, .wholeForRange, .otherRange, .otherTotal, .partTooShort,

@@ -24,6 +24,11 @@ private struct Judge {
     private var isExcused: Bool { world.isExcused(resource, since: start) }
 
     func faultOfStatus() -> String? {
+        if answer.isFromElsewhere {
+            world.count { $0.detours += 1 }
+            guard resource.isFollowed else { return "redirects were followed for \(resource.path)" }
+            if (answer["location"] ?? "mailto:").hasPrefix("mailto:") == false { return "a redirect came back" }
+        }
         if answer.isOwn { return faultOfRefusal() }
         if question.override != nil {
             // Another method as far as the origin is concerned: nothing that is stored is an answer.

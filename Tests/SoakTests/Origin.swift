@@ -44,7 +44,7 @@ final class Origin: Sendable {
             guard let number else { return }
             threads.enter()
             Thread.detachNewThread { [self] in
-                var connection = OriginConnection(world, socket, origin: origin, number: number, port: ports[origin])
+                var connection = OriginConnection(world, socket, origin: origin, number: number, ports: ports)
                 connection.serve()
                 connections.withLock { $0.open[number] = nil }
                 socket.close()
@@ -60,19 +60,20 @@ private struct OriginConnection {
     let socket: Socket
     let origin: Int
     let number: Int
-    let port: UInt16
+    let ports: [UInt16]
+    var port: UInt16 { ports[origin] }
     var reader: MessageReader<Socket>
     /// Requests on this connection so far.
     var served = 0
     /// What came before on this connection: bytes that were left behind may be met by the next answer.
     var previous = ""
 
-    init(_ world: World, _ socket: Socket, origin: Int, number: Int, port: UInt16) {
+    init(_ world: World, _ socket: Socket, origin: Int, number: Int, ports: [UInt16]) {
         self.world = world
         self.socket = socket
         self.origin = origin
         self.number = number
-        self.port = port
+        self.ports = ports
         reader = MessageReader(socket)
     }
 
@@ -96,7 +97,7 @@ private struct OriginConnection {
 
     /// - Returns: false if the connection is at its end.
     private mutating func answer(_ head: Head) throws(Violation) -> Bool {
-        let resource = try resource(of: head)
+        let (resource, detours) = try target(of: head)
         try check(head, resource)
         let isDirect = head["x-direct"] != nil
         var script =
@@ -113,7 +114,8 @@ private struct OriginConnection {
         if !isEarly {
             guard try takeBody(head, resource, &script) else { return false }
         }
-        var answering = Answering(world, resource, head, script)
+        var answering = Answering(
+            world, resource, head, script, detours: detours, origins: isDirect ? [] : ports.map { "127.0.0.1:\($0)" })
         let reply = answering.reply()
         script = answering.script
         var wire = Wire(reply, &script)
@@ -139,7 +141,8 @@ private struct OriginConnection {
         }
     }
 
-    private func resource(of head: Head) throws(Violation) -> Resource {
+    /// What is asked for, and how many redirects led here.
+    private func target(of head: Head) throws(Violation) -> (Resource, detours: Int) {
         let parts = head.startLine.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 3, parts[2] == "HTTP/1.1" || parts[2] == "HTTP/1.0" else {
             throw Violation("request line")
@@ -148,11 +151,14 @@ private struct OriginConnection {
             throw Violation("no X-Number")
         }
         let resource = world.resource(stated)
+        for detours in 1...Resource.detoursMax where resource.isFollowed {
+            if parts[1] == resource.detour(detours) { return (resource, detours) }
+        }
         guard resource.origin == origin, parts[1] == resource.path || parts[0] == "OPTIONS" && parts[1] == "*" else {
             throw Violation(
                 "\(parts[1]) at origin \(origin), but the client wants \(resource.path) of \(resource.origin)")
         }
-        return resource
+        return (resource, 0)
     }
 
     /// What a proxy may send (RFC 9110 §7.6, RFC 9112 §3.2).

@@ -29,11 +29,20 @@ struct Answering {
     let request: Head
     var script: Script
     let form: Form
+    /// How many redirects led here.
+    let detours: Int
+    /// The authorities of the origins.
+    let origins: [String]
 
     /// No dates, but sent as such.
     static let oddDates = ["yesterday", "0"]
 
-    init(_ world: World, _ resource: Resource, _ request: Head, _ script: Script) {
+    init(
+        _ world: World, _ resource: Resource, _ request: Head, _ script: Script, detours: Int = 0,
+        origins: [String] = []
+    ) {
+        self.detours = detours
+        self.origins = origins
         self.world = world
         self.resource = resource
         self.request = request
@@ -186,7 +195,9 @@ struct Answering {
             case .notFound: replace(&reply, by: script.dice.pick([404, 410]))
             case .redirect:
                 replace(&reply, by: script.dice.pick([301, 302, 307]))
-                reply.set("Location", "/a/0")
+                // One that nobody follows, where the proxy would.
+                reply.set("Location", resource.isFollowed ? "mailto:nobody@a.example" : "/a/0")
+            case .detour: detour(&reply)
             case .noContent:
                 guard method != "OPTIONS" else { break }
                 reply = page(204, nil)
@@ -231,6 +242,19 @@ struct Answering {
         for fault in [Fault.notModifiedWithOtherTag, .notModifiedWithoutTag] where script.has(fault) {
             notModified(&reply, fault)
         }
+    }
+
+    /// The answer is elsewhere: at this origin, or at the other one. The rest of a body that a client has in part is not: its origin would have
+    /// changed its mind in the middle of an answer.
+    private mutating func detour(_ reply: inout Reply) {
+        let isForAnotherMethod = Question.overrides.contains { request[$0.lowercased()] != nil }
+        guard resource.isFollowed, detours < Resource.detoursMax, method == "GET" || method == "HEAD",
+            !isForAnotherMethod, !origins.isEmpty, request["if-range"] == nil
+        else { return }
+        replace(&reply, by: script.dice.pick([301, 302, 303, 307, 308]))
+        let target = resource.detour(detours + 1)
+        reply.set("Location", script.dice.oneIn(2) ? target : "http://\(script.dice.pick(origins))\(target)")
+        if script.dice.oneIn(4) { reply.set("Cache-Control", "max-age=60") }
     }
 
     /// An error, or a redirect, in place of the answer.

@@ -29,7 +29,7 @@ struct Soak: Sendable {
         let world = World(seed: seed, resourceCount: resourceCount, patience: isLong ? 40 : 120, hasLongSilence: isLong)
         let origin = try Origin(world)
         defer { origin.stop() }
-        let larder = try Larder(cache: cache, timeouts: timeouts(isLong))
+        let larder = try Larder(cache: cache, origins: origins, timeouts: timeouts(isLong))
         let begin = ContinuousClock.now
         let serial = Client.Serial(requestsMax: requestsMax, end: seconds.map { begin + .seconds($0) })
         let (ports, proxyPort) = (origin.ports, larder.port)
@@ -76,6 +76,11 @@ struct Soak: Sendable {
                 - { match: { path: "/pass/*" }, ranges: pass }
                 - { match: { path: "/first/*" }, policy: cache-first }
             """
+    }
+
+    private var origins: String {
+        let paths = Resource.followed.map { "/\($0.rawValue)/*" }.joined(separator: ", ")
+        return "[ { match: { path: [ \(paths) ] }, redirects: follow } ]"
     }
 
     /// In a long run origins are silent for longer than the proxy waits. A short one waits for long everywhere, so that a busy

@@ -31,7 +31,7 @@ struct SoakTests {
             ("hits", tally.hits), ("parts", tally.parts), ("several parts", tally.multiparts),
             ("304", tally.notModified), ("interim responses", tally.interims), ("broken off", tally.brokenOff),
             ("refused", tally.refused), ("tunnels", tally.tunnels), ("clients that left", tally.left),
-            ("resumptions", tally.resumptions),
+            ("resumptions", tally.resumptions), ("redirects that were followed", tally.detours),
         ] {
             #expect(count > 0, "\(what) never happened")
         }

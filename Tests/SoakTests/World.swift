@@ -62,6 +62,8 @@ final class World: Sendable {
         var left = 0
         var originRequests = 0
         var resumptions = 0
+        /// Answers to which redirects led.
+        var detours = 0
         var wrong = 0
     }
 

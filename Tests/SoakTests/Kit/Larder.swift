@@ -10,8 +10,11 @@ final class Larder {
     let port: UInt16
 
     /// Starts the program and waits until it serves.
-    /// - Parameter cache: the `cache:` section, in YAML.
-    init(cache: String, timeouts: String) throws {
+    ///
+    /// - Parameters:
+    ///   - cache: the `cache:` section, in YAML.
+    ///   - origins: the `origins:` section.
+    init(cache: String, origins: String, timeouts: String) throws {
         directory = try makeTemporaryDirectory("larder-soak")
         let configuration = """
             listen: [ { address: 127.0.0.1:0 } ]
@@ -19,6 +22,7 @@ final class Larder {
             admin: { address: off, socket: \(directory)/admin.sock }
             log: { access: \(directory)/access.jsonl, level: info }
             timeouts: \(timeouts)
+            origins: \(origins)
             access:
               rules:
                 - allow: { address: [ 127.0.0.1 ], port: [ 1-65535 ] }

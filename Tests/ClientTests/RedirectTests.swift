@@ -51,11 +51,15 @@ struct RedirectTests {
         }
     }
 
-    @Test func `explain shows the rule`() async throws {
+    @Test func `explain shows the rule, and where a stored redirect leads`() async throws {
         try await with { place, first, _, larder in
             let output = try await place.run(
                 Larder.executable, ["explain", "--config", larder.configuration, "\(first.url)/latest"])
             #expect(output.out.contains("redirects followed, at most 3"), "\(output)")
+            _ = try await place.curl("\(first.url)/latest", through: larder)
+            let stored = try await place.run(
+                Larder.executable, ["explain", "--config", larder.configuration, "\(first.url)/latest"])
+            #expect(stored.out.contains("followed to \(first.url)/v2/file,"), "\(stored)")
         }
     }
 }

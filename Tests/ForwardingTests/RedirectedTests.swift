@@ -1,4 +1,5 @@
 import Forwarding
+import Framing
 import Message
 import Testing
 
@@ -110,5 +111,51 @@ struct RedirectedTests {
             let lines = fields.lines.map { "\(text(fields.name(of: $0))): \(text(fields.value(of: $0)))" }
             #expect(lines.dropLast(2) == ((isOther ? [] : own) + ["ETag: \"a\""])[...])
         }
+    }
+
+    /// Whatever an origin writes into Location, and a client into its fields: the next request is one request, to where Location leads.
+    @Test func `what an origin and a client write makes one request`() throws {
+        let pieces = [
+            "http://", "https://", "//", "/", "b", "..", ".", ":81", "@", "?", "#", "%0d%0a", "\\", "[::1]", ";", "&",
+            "http:", "\u{e9}", " ", "\t", "Host:", "HTTP/1.1", "-", "*",
+        ]
+        var random = Numbers(seed: 1)
+        let base = try #require(TargetURI("http://a.example/b/c?d".utf8))
+        let received = try request(
+            "GET http://a.example/b/c?d HTTP/1.1", "Host: a.example", "X: 1 HTTP/1.1", "Content-Length: 0",
+            "Connection: x-y", "X-Y: 2", "Transfer: chunked", "Expect: 100-continue", "Via: 1.1 b")
+        var followed = 0
+        for _ in 0..<20_000 {
+            let location = (0..<(1 + random.below(6))).map { _ in pieces[random.below(pieces.count)] }.joined()
+            guard let target = base.resolving(Array(location.utf8)) else { continue }
+            let changes = Redirected.Changes(
+                becomesGet: random.below(2) == 0, isOtherOrigin: !target.isSameOrigin(as: base))
+            let bytes = Redirected.request(after: received, to: target, changes)
+            var head = RequestHead()
+            var progress = HeadProgress()
+            do throws(FramingError) {
+                let isWhole = try parseRequestHead(bytes.span, into: &head, progress: &progress, limits: Limits())
+                #expect(isWhole && head.byteCount == bytes.count, "\(location)")
+            } catch { continue }
+            followed += 1
+            var uri: [UInt8] = []
+            appendNormalisedURI(head.target, of: bytes.span, to: &uri)
+            #expect(uri == target.normalised && head.target.form == .absolute, "\(location)")
+            let fields = Fields(bytes: bytes, section: head.fields)
+            #expect(fields.all(.host).count == 1 && !fields.contains(.contentLength), "\(location)")
+            #expect(fields.lines.count == 4, "\(location): \(text(bytes))")
+        }
+        #expect(followed > 1000)
+    }
+}
+
+/// The same numbers in each run.
+private struct Numbers {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+
+    mutating func below(_ bound: Int) -> Int {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return Int((state >> 33) % UInt64(bound))
     }
 }

@@ -25,7 +25,7 @@ extension Exchange {
             guard let other = self.released(record, else: again) else { return }
             released = other
         }
-        if hasFollowed(released.cached.status, ownFields ?? released.fields) { return }
+        if snapshot.followsRedirects, hasFollowed(released.cached.status, ownFields ?? released.fields) { return }
         guard isReady(released, else: { [unowned self] in serve(record, as: service, ownFields: ownFields) }) else {
             return
         }
@@ -34,7 +34,7 @@ extension Exchange {
         self.service = service
         let answer = StoredAnswer(
             released, to: request, service: service, worker: worker,
-            ownFields: fieldsOfDetour(ownFields ?? released.fields) ?? (released === record ? ownFields : nil))
+            ownFields: fields(of: released, released === record ? ownFields : nil))
         stream.account.status = answer.status
         stream.account.outcome = service.outcome
         count(service)
@@ -95,8 +95,9 @@ extension Exchange {
     private func pass(
         _ response: ReceivedResponse, _ head: RelayedHead, _ body: Body?, _ trailers: TransientTrailers?
     ) {
-        guard mayPass(response), !hasFollowed(response.status, response.fields) else { return }
-        let response = fieldsOfDetour(response.fields).map { response.with($0) } ?? response
+        guard mayPass(response) else { return }
+        if snapshot.followsRedirects, hasFollowed(response.status, response.fields) { return }
+        let response = detour.map { response.with($0.fields(response.fields)) } ?? response
         isAnswered = true
         worker.counters.add(.passed)
         precondition(stream.isAwaiting, "a request gets one answer")

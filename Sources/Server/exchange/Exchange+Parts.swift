@@ -12,9 +12,8 @@ extension Exchange {
     func servePart(_ record: StoredResponse, as service: Service) {
         // Of an index all bytes are needed, and of a release that is too young none.
         if isFilteredIndex(record.fields, status: record.cached.status) { return serve(record, as: service) }
-        guard isReleased(record.fields, status: record.cached.status),
-            !hasFollowed(record.cached.status, record.fields)
-        else { return }
+        guard isReleased(record.fields, status: record.cached.status) else { return }
+        if snapshot.followsRedirects, hasFollowed(record.cached.status, record.fields) { return }
         guard let delivery = StoredAnswer(record, to: request, service: service, worker: worker).delivery,
             let end = delivery.endNeeded
         else { return serve(record, as: service) }

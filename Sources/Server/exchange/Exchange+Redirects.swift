@@ -16,20 +16,22 @@ extension Exchange {
         let first: OwnedRequest
         /// Ends with the request of this exchange.
         var trail: RedirectTrail
+
+        /// What the client gets of the fields of the answer.
+        func fields(_ fields: Fields) -> Fields {
+            Redirected.fields(fields, from: trail.place, count: trail.count, isOtherOrigin: trail.isElsewhere)
+        }
     }
 
     /// Follows the response with which the answer is about to begin, if it is a redirect and a rule says so. Returns false if the
-    /// response is what the client gets; otherwise another exchange goes on, or the request was refused.
+    /// response is what the client gets; otherwise another exchange goes on, or the request was refused. Asked only if any rule follows
+    /// redirects.
     func hasFollowed(_ status: UInt16, _ fields: Fields) -> Bool {
-        guard snapshot.followsRedirects, RedirectStep.concerns(status: status),
-            let countMax = snapshot.origins.terms(for: request.access).redirectsMax,
+        guard RedirectStep.concerns(status: status),
             var trail = detour?.trail ?? TargetURI(request.uri).map({ RedirectTrail(request.method, $0) })
         else { return false }
         let content: Redirect.Content = !request.hasBody ? .none : leavesRequestUnread ? .unfinished : .sent
-        let redirect = Redirect(
-            status: status, locations: fields.all(.location), method: request.method, isSafe: request.cache.isSafe,
-            content: content, isUpgrade: machine.request.isUpgrade, isOfBrowser: request.isOfBrowser)
-        switch trail.step(redirect, countMax: countMax) {
+        switch request.step(status, fields, content, on: trail, by: snapshot) {
         case .follow(let following):
             guard let next = request.following(following, by: snapshot, zones: zones, worker) else {
                 return passOn(.tooLong)
@@ -41,6 +43,7 @@ extension Exchange {
         case .refuse(let refusal):
             refuse(refusal)
             return true
+        case nil: return false
         }
     }
 
@@ -67,16 +70,27 @@ extension Exchange {
         worker.loop.afterTurn { [worker] in worker.exchange(at: address)?.begin() }
     }
 
-    /// The fields of the answer to the client. Nil: those of the response.
-    func fieldsOfDetour(_ fields: Fields) -> Fields? {
-        detour.map {
-            Redirected.fields(
-                fields, from: $0.trail.place, count: $0.trail.count, isOtherOrigin: $0.trail.isElsewhere)
-        }
+    /// The fields that replace those of a stored response in the answer to the client. Nil: none do.
+    ///
+    /// - Parameter ownFields: see `serve`.
+    func fields(of record: StoredResponse, _ ownFields: Fields?) -> Fields? {
+        guard let detour else { return ownFields }
+        return detour.fields(ownFields ?? record.fields)
     }
 }
 
 extension OwnedRequest {
+    /// What becomes of a redirect that answers this request. Nil if no rule follows it.
+    func step(
+        _ status: UInt16, _ fields: Fields, _ content: Redirect.Content, on trail: RedirectTrail, by snapshot: Snapshot
+    ) -> RedirectStep? {
+        guard let countMax = snapshot.origins.terms(for: access).redirectsMax else { return nil }
+        let redirect = Redirect(
+            status: status, locations: fields.all(.location), method: method, isSafe: cache.isSafe, content: content,
+            isUpgrade: isUpgrade, isOfBrowser: isOfBrowser)
+        return trail.step(redirect, countMax: countMax)
+    }
+
     /// Whether it has the field with which browsers say what they make a request for. They send it over https and to loopback.
     fileprivate var isOfBrowser: Bool {
         fields.lines.contains { $0.name == .other && equalsIgnoringCase(fields.name(of: $0), "Sec-Fetch-Mode") }

@@ -277,7 +277,7 @@ final class OwnedRequest: ReceivedRequest {
     var isLengthUnknown: Bool { if case .chunked = bodyLength { true } else { false } }
 
     /// Whether the request asks for a protocol that Larder passes on (RFC 9110 §7.8).
-    private var isUpgrade: Bool {
+    var isUpgrade: Bool {
         options.upgrade && method == .get && head.minorVersion >= 1 && ForwardedHead.isUpgrade(options, fields)
     }
 

@@ -2,6 +2,7 @@ import Caching
 import EventLoop
 import Message
 import Storage
+import Transaction
 
 /// Notes the request, the policies and the stored responses.
 extension Explainer {
@@ -66,6 +67,22 @@ extension Explainer {
         if handling.authorization != .standard { note("policy", "authorization", handling.authorization.rawValue) }
         note("policy", "ranges", handling.ranges.rawValue)
         if handling.compression != .no { note("policy", "compress", handling.compression.rawValue) }
+    }
+
+    /// Notes what becomes of the selected stored response, if it is a redirect and a rule follows redirects.
+    mutating func describeRedirect() {
+        guard let selected, RedirectStep.concerns(status: selected.cached.status),
+            let trail = TargetURI(request.uri).map({ RedirectTrail(request.method, $0) }),
+            let step = request.step(selected.cached.status, selected.fields, .none, on: trail, by: snapshot)
+        else { return }
+        let text =
+            switch step {
+            case .follow(let following):
+                "followed to \(Diagnostics.scrubbed(following.target.normalised)), which is decided by itself"
+            case .passOn(let reason): "passed on, because \(reason.text)"
+            case .refuse(let refusal): "refused: \(refusal.name)"
+            }
+        note("answer", "redirect", text)
     }
 
     private mutating func describe(_ variant: StoredResponse, in section: String) {

@@ -197,6 +197,7 @@ struct Explainer {
     private mutating func served(age: Seconds, ttl: Seconds) -> (Explanation.Decision, String) {
         precondition(selected != nil, "what is served was selected")
         if let refusal = refusalByAge() { return refusal }
+        describeRedirect()
         let arriving = selected?.body.state == .growing ? ", and is still arriving" : ""
         return ttl > .zero
             ? (.hit, "the stored response is fresh for \(ttl.count) more seconds\(arriving)")

@@ -135,6 +135,18 @@ extension Requirements {
             "15.3.7.3", .mustNot, "combine parts without the same strong validator",
             "PartTests: parts with the same strong validator are combined"),
         Requirement(
+            "15.4", .should,
+            "following a redirect: leave behind what was for the connection, the proxy or the origin before",
+            "RedirectedTests: what is meant for one origin stays there",
+            "RedirectScenarios: credentials of the client stay with the origin that it sent them to"),
+        Requirement(
+            "15.4", .should, "following a redirect: change the method, and then drop the fields about content",
+            "RedirectTrailTests: the method of the next request",
+            "RedirectedTests: a request that becomes a GET says nothing of the content, and has no conditions"),
+        Requirement(
+            "15.4", .should, "intervene in cyclical redirections",
+            "RedirectScenarios: a loop of one and of three ends with the request that would close it"),
+        Requirement(
             "15.4.5", .must, "a 304 has the fields of the 200 that caches need",
             "ValidationTests: a 304 has the fields of a 200"),
     ]

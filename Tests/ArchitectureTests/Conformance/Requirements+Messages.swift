@@ -178,6 +178,10 @@ extension Requirements {
             "ForwardingTests: Expect 100-continue is forwarded end to end",
             "RequestRegressionTests: a client that waits for 100 Continue may wait as long as the origin takes"),
         Requirement(
+            "10.1.1", .should, "repeat a request whose expectation of its own got 417, without it",
+            "CredentialScenarios: an origin that does not know Expect gets the body without it, and is not asked again"
+        ),
+        Requirement(
             "10.1.4", .must, "not forward TE, which is for one connection",
             "ForwardingTests: hop-by-hop fields and those that Connection names are dropped in both directions"),
     ]

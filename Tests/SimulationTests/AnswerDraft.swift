@@ -156,6 +156,7 @@ struct AnswerDraft {
         if !head.contains(.contentType), status != 304 {
             head.append(.contentType, resource.isText ? "text/plain" : "image/png")
         }
+        if status == 301 || status == 302 { head.append(.location, "/\(resource.target)") }
         if tellsLength, status != 304, status != 204 { head.append(.contentLength, "\(body.count)") }
         let cut = sent.count > 1 && chance.percent(cuts) ? chance.below(sent.count) : nil
         return OriginAnswer(

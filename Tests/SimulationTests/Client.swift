@@ -50,7 +50,8 @@ struct Client {
             let source = exchange.answer.record?.lineage.last ?? exchange.answer.relayed,
             source.status == 200 || source.status == 206
         else { return }
-        known.append((exchange.request.uri, source.description.eTag, source.description.lastModified))
+        // It knows what it has asked for, and not where redirects led.
+        known.append((exchange.first.uri, source.description.eTag, source.description.lastModified))
         if known.count > 12 { known.removeFirst() }
     }
 }

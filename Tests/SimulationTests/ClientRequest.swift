@@ -96,6 +96,30 @@ final class ClientRequest {
         self.cache = cache
     }
 
+    /// The request that follows a redirect of `other`, as the cache makes it.
+    init(after other: ClientRequest, uri: Int, handling: CacheHandling, becomesGet: Bool) {
+        self.uri = uri
+        self.handling = handling
+        unsignedHandling = handling
+        method = becomesGet ? .get : other.method
+        (user, wishes, encodings, languages) = (other.user, other.wishes, other.encodings, other.languages)
+        spans = becomesGet ? [] : other.spans
+        ifRange = becomesGet ? nil : other.ifRange
+        ifNoneMatch = becomesGet ? [] : other.ifNoneMatch
+        ifMatch = becomesGet ? nil : other.ifMatch
+        ifModifiedSince = nil
+        hasBody = false
+        override = other.override
+        fields = other.fields.dropping {
+            switch $0.name {
+            case .ifModifiedSince: true
+            case .range, .ifRange, .ifNoneMatch, .ifMatch: becomesGet
+            default: false
+            }
+        }
+        cache = CacheRequest(method: method, fields: fields)
+    }
+
     /// What is not looked up has the key of its own address, so that nothing that others find is stored.
     func sign(_ signature: Signatures.Signature) {
         self.signature = signature

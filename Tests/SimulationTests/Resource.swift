@@ -18,6 +18,8 @@ struct Resource {
     let isPersonal: Bool
     /// Another cache stands before it, in which answers age.
     let ages: Bool
+    /// Where it redirects while it does.
+    let target: Int
     private(set) var version = 1
     /// When that version was made.
     private(set) var modified: Int64
@@ -42,6 +44,7 @@ struct Resource {
         modified = now - Int64(chance.below(100_000))
         directives = OriginDirectives.random(&chance)
         if isSimple { directives = OriginDirectives(maxAge: 300) }
+        target = (uri + 1 + chance.below(World.resourceCount)) % World.resourceCount
     }
 
     /// Another version from now on. Now and then it is another kind of answer, too.

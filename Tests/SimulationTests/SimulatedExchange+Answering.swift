@@ -7,6 +7,13 @@ extension SimulatedExchange {
     /// What is stored, once its first byte is there or on its way.
     func serve(_ record: Record) {
         let chosen = SimulatedDelivery.choose(record, self)
+        if RedirectStep.concerns(status: record.cached.status), world.redirectsMax != nil {
+            // What is followed has to be what the client could be given.
+            answer.status = record.cached.status
+            judge(record, chosen)
+            answer.status = nil
+            if hasFollowed(record.cached.status, record.fields, isStored: true) { return }
+        }
         if let first = chosen.parts.first(where: { !$0.isEmpty }), record.body.state == .partial, fetch == nil {
             switch record.body.claim(at: first.lowerBound, limit: first.upperBound) {
             case .available, .awaited: break
@@ -26,12 +33,16 @@ extension SimulatedExchange {
         guard delivery == nil, answer.status == nil else { return world.violated("answered twice", self) }
         answer.status = chosen.status
         answer.record = record
+        judge(record, chosen)
+        guard chosen.hasContent else { return end(.whole, "") }
+        delivery = SimulatedDelivery(record, chosen)
+    }
+
+    private func judge(_ record: Record, _ chosen: SimulatedDelivery.Choice) {
         answer.isTransformed = chosen.form.isTransformed
         answer.isGzip =
             record.lineage[0].representation?.isGzip == true ? chosen.form == .asStored : chosen.form.isTransformed
         world.oracle.judgeHead(of: self, record, in: world)
-        guard chosen.hasContent else { return end(.whole, "") }
-        delivery = SimulatedDelivery(record, chosen)
     }
 
     /// The client takes a few bytes of what is there.
@@ -74,6 +85,7 @@ extension SimulatedExchange {
 
     func relayHead(_ response: OriginAnswer) {
         guard delivery == nil, answer.status == nil else { return world.violated("answered twice", self) }
+        if hasFollowed(response.status, response.fields, isStored: false) { return }
         answer.status = response.status
         answer.relayed = response
         world.oracle.judgeRelay(to: self, response, in: world)

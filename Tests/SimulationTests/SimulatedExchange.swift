@@ -8,8 +8,13 @@ final class SimulatedExchange {
     unowned let world: World
     let id: Int
     let client: Int
-    let request: ClientRequest
-    let arrivalStep: Int
+    /// What the client asked for.
+    let first: ClientRequest
+    /// What it is asked for now: where redirects led.
+    private(set) var request: ClientRequest
+    /// When the present request began.
+    private(set) var arrivalStep: Int
+    private var trail: RedirectTrail
     var machine: RequestMachine
     var selected: Record?
     var candidates: [Record] = []
@@ -28,15 +33,21 @@ final class SimulatedExchange {
         self.world = world
         self.id = id
         self.client = client
+        first = request
         self.request = request
+        trail = RedirectTrail(request.method, World.target(request.uri))
         arrivalStep = world.step
+        machine = RequestMachine(SimulatedExchange.asked(request, world, needsIdentity: world.needsIdentity))
+    }
+
+    private static func asked(
+        _ request: ClientRequest, _ world: World, needsIdentity: Bool
+    ) -> RequestMachine.Request {
         let handling = request.handling
-        machine = RequestMachine(
-            RequestMachine.Request(
-                cache: request.cache, isTunnel: request.method == .connect, isUpgrade: false, hasBody: request.hasBody,
-                needsIdentity: world.needsIdentity,
-                asksForOriginState: request.ifMatch != nil && handling.ifMatch == .origin,
-                collapses: world.collapses, use: handling.use, storesParts: handling.ranges != .pass))
+        return RequestMachine.Request(
+            cache: request.cache, isTunnel: request.method == .connect, isUpgrade: false, hasBody: request.hasBody,
+            needsIdentity: needsIdentity, asksForOriginState: request.ifMatch != nil && handling.ifMatch == .origin,
+            collapses: world.collapses, use: handling.use, storesParts: handling.ranges != .pass)
     }
 
     var handling: CacheHandling { request.handling }
@@ -66,6 +77,51 @@ final class SimulatedExchange {
             case .refuse(let refusal): return refuse(refusal)
             }
         }
+    }
+
+    // MARK: redirects
+
+    /// Follows a redirect in place of an answer, as `Exchange.hasFollowed` does. False: the client gets the response.
+    func hasFollowed(_ status: UInt16, _ fields: Fields, isStored: Bool) -> Bool {
+        guard let countMax = world.redirectsMax, RedirectStep.concerns(status: status) else { return false }
+        let redirect = Redirect(
+            status: status, locations: fields.all(.location), method: request.method, isSafe: request.cache.isSafe,
+            content: request.hasBody ? .sent : .none)
+        switch trail.step(redirect, countMax: countMax) {
+        case .passOn:
+            world.note(.redirected)
+            return false
+        case .refuse(let refusal):
+            if refusal == .redirectLoop { world.note(.looped) }
+            leaveFetch()
+            refuse(refusal)
+        case .follow(let following):
+            guard let uri = World.index(of: following.target) else { return false }
+            trail.follow(following, request.method)
+            world.note(isStored ? .followedStored : .followed)
+            if trail.count == 2 { world.note(.followedTwice) }
+            leaveFetch()
+            goOn(
+                ClientRequest(
+                    after: request, uri: uri, handling: world.handlings[uri], becomesGet: following.becomesGet))
+        }
+        return true
+    }
+
+    /// The fetch goes on for the store and for its followers.
+    private func leaveFetch() {
+        let fetch = self.fetch
+        self.fetch = nil
+        fetch?.clientLeft()
+    }
+
+    private func goOn(_ next: ClientRequest) {
+        request = next
+        arrivalStep = world.step
+        (selected, newest, candidates) = (nil, nil, [])
+        machine = RequestMachine(SimulatedExchange.asked(next, world, needsIdentity: false))
+        world.trace("exchange \(id) goes on: \(next.summary)")
+        start()
     }
 
     private func verdict(_ resolved: Bool) -> Verdict {

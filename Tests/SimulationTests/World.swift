@@ -11,6 +11,7 @@ final class World {
         case freshenedByHead, outdatedByHead, staleOnError, invalidated, partFetched, partLied, interim, partStored,
             combined,
             resumed
+        case followed, followedStored, followedTwice, looped, redirected
         case matchedStored, foldedProven, foldedUnproven, forbidden
         case keptPartial, servedStored, passedOn, refused, broken, notModified, part, transformed, left
     }
@@ -36,6 +37,8 @@ final class World {
     /// Addresses have signatures, which the keys of the cache leave out.
     let isSigned: Bool
     var signatures = Signatures()
+    /// How many redirects the cache follows for a request. Nil: its clients get them.
+    let redirectsMax: Int?
     var clients: [Client]
     var exchanges: [SimulatedExchange] = []
     var fetches: [SimulatedFetch] = []
@@ -78,6 +81,7 @@ final class World {
         ranges = isAboutParts ? 80 : chance.pick([0, 20, 70])
         cuts = chance.pick([0, 10, 40])
         isSigned = chance.oneIn(4)
+        redirectsMax = !isSigned && chance.oneIn(2) ? 1 + chance.below(3) : nil
         clients = (0..<3).map { Client(id: $0) }
         self.chance = chance
     }

@@ -36,8 +36,8 @@ package enum RedirectStep: Equatable, Sendable {
         /// The client is a browser. It would take what another origin sends for something of the origin that it named, with all rights that
         /// follow from that (RFC 6454), and it follows redirects itself.
         case browser
-        /// The next request would be too long.
-        case tooLong
+        /// The next request would exceed the limits for requests of clients, such as that for the length of a target.
+        case beyondLimits
 
         package var text: StaticString {
             switch self {
@@ -49,7 +49,7 @@ package enum RedirectStep: Equatable, Sendable {
             case .unsafe: "a request that is not safe would go to another origin"
             case .upgrade: "the client asked for another protocol"
             case .browser: "the client is a browser"
-            case .tooLong: "the next request would be too long"
+            case .beyondLimits: "the next request would exceed the limits for requests"
             }
         }
     }

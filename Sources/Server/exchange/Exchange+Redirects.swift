@@ -27,14 +27,15 @@ extension Exchange {
     /// response is what the client gets; otherwise another exchange goes on, or the request was refused. Asked only if any rule follows
     /// redirects.
     func hasFollowed(_ status: UInt16, _ fields: Fields) -> Bool {
-        guard RedirectStep.concerns(status: status),
+        // An answer that takes the place of one that has begun is what the client was to get already.
+        guard !isAnswered, RedirectStep.concerns(status: status),
             var trail = detour?.trail ?? TargetURI(request.uri).map({ RedirectTrail(request.method, $0) })
         else { return false }
         let content: Redirect.Content = !request.hasBody ? .none : leavesRequestUnread ? .unfinished : .sent
         switch request.step(status, fields, content, on: trail, by: snapshot) {
         case .follow(let following):
             guard let next = request.following(following, by: snapshot, zones: zones, worker) else {
-                return passOn(.tooLong)
+                return passOn(.beyondLimits)
             }
             trail.follow(following, request.method)
             handOver(to: next, Detour(first: detour?.first ?? request, trail: trail))

@@ -289,6 +289,24 @@ struct RedirectScenarios {
         }
     }
 
+    @Test func `each station has its own route`() throws {
+        try detour { s, other in
+            // The other origin is a next proxy for one name.
+            try s.adopt { configuration, _ in
+                var far = RuleConditions()
+                far.hosts = [try #require(HostPattern("far.example"))]
+                configuration.routes = [RouteRule(far, via: [s.nextProxy(port: other.port)], number: 1)]
+                configuration.origins = [OriginRule(RuleConditions(), redirectsMax: 5, number: 1)]
+            }
+            s.origin.expects("GET /a").replies(302, "Location: http://far.example/b")
+            other.expects("GET http://far.example/b", "Host: far.example").replies(
+                302, "Location: \(s.origin.url("/c"))")
+            s.origin.expects("GET /c").replies(200, body: "back")
+            let answer = try s.client().get("/a")
+            #expect(answer.text == "back", "\(answer)")
+        }
+    }
+
     @Test func `a response that breaks off is resumed where the redirects led`() throws {
         try detour { s, other in
             s.origin.expects("GET /a").replies(302, "Location: \(other.url("/b"))")

@@ -10,6 +10,8 @@ package enum ReadFailure: Error, Equatable, Sendable {
     case notSet
     /// The first line is longer than the limit.
     case tooLong
+    /// The whole file is longer than the limit.
+    case fileTooLong
     /// The program ended with this status, which is not 0.
     case exited(CInt)
     /// The program was ended by this signal.
@@ -24,6 +26,7 @@ package enum ReadFailure: Error, Equatable, Sendable {
         case .notAFile: "it is not a regular file"
         case .notSet: "it is not set"
         case .tooLong: "its first line is too long"
+        case .fileTooLong: "it is too long"
         case .exited(let status): "it ended with status \(status)"
         case .killed(let signal): "it was ended by signal \(signal)"
         case .timedOut: "it did not end in time"

@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Secrets
 
 /// An error of the file system: which file, and what the kernel said.
 struct FileError: Error, Equatable {
@@ -33,19 +34,7 @@ func readFile(_ path: String, bytesMax: Int = 16 << 20) throws(FileError) -> [UI
 func replaceFile(_ path: String, with text: [UInt8]) throws(FileError) {
     var status = stat()
     let mode = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o600
-    let temporary = "\(path).new-\(getpid())"
-    let raw = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard raw >= 0 else { throw FileError(path: temporary, code: errno) }
-    let file = Descriptor(adopting: raw)
-    var bytes = text
-    let failure =
-        writeAll(&bytes, to: file.rawValue)
-        ?? (fchmod(file.rawValue, mode) == 0 ? nil : errno)
-        ?? (fsync(file.rawValue) == 0 ? nil : errno)
-        ?? (unsafe rename(temporary, path) == 0 ? nil : errno)
-    guard let failure else { return }
-    _ = unsafe unlink(temporary)
-    throw FileError(path: path, code: failure)
+    if let code = Secrets.replaceFile(path, with: text, mode: mode) { throw FileError(path: path, code: code) }
 }
 
 /// Creates a directory and the directories above it. An error will show when the directory is used.

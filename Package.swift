@@ -52,6 +52,7 @@ let package = Package(
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .systemLibrary(name: "CISAL", pkgConfig: "libisal", providers: [.apt(["libisal-dev"])]),
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+        .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
         // Shims for macros, variadics and GNU-only calls: no logic.
         .target(name: "CLarder", dependencies: ["COpenSSL"]),
@@ -62,6 +63,7 @@ let package = Package(
         .target(name: "Releases", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
         .target(name: "Credentials", dependencies: ["Message", "JSON"], swiftSettings: parserSettings),
         core("Rules", ["Message"]),
+        core("Cookies", ["Message", "Rules"]),
         core("Caching", ["Message", "Rules", "Releases"]),
         core("Access", ["Message", "Rules"]),
         core("Routing", ["Message", "Framing", "Rules", "Access", "Credentials"]),
@@ -84,6 +86,7 @@ let package = Package(
         edge("DiskTier", ["Disk", "Storage"]),
         edge("Passwords", ["CCrypt"]),
         edge("Secrets", ["CLarder"]),
+        edge("PublicSuffixes", ["CPSL"]),
         edge("YAML", ["CYAML"]),
 
         .target(
@@ -92,13 +95,13 @@ let package = Package(
                 "Message", "Framing", "Rules", "Releases", "Caching", "Access", "Credentials", "Routing", "Transaction",
                 "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage",
                 "DiskTier",
-                "Passwords", "CLarder",
+                "Passwords", "Cookies", "PublicSuffixes", "Secrets", "CLarder",
             ], swiftSettings: strict),
         .target(
             name: "Admin",
             dependencies: [
                 "Message", "JSON", "Framing", "Rules", "Caching", "Access", "Credentials", "Routing", "Interception",
-                "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "CLarder",
+                "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "Cookies", "CLarder",
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -122,6 +125,7 @@ let package = Package(
         tests("JSONTests", ["JSON"]),
         tests("ReleasesTests", ["Releases", "Message"]),
         tests("CredentialsTests", ["Credentials", "Message", "TLS"]),
+        tests("CookiesTests", ["Cookies", "Rules", "Message", "PublicSuffixes"]),
         tests("RulesTests", ["Rules", "Message"]),
         tests("CachingTests", ["Caching", "Releases", "Rules", "Message"]),
         tests("InterceptionTests", ["Interception", "Transaction", "Framing", "Rules", "Message"]),
@@ -156,7 +160,7 @@ let package = Package(
                 "Framing",
                 "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage",
                 "Transaction",
-                "YAML",
+                "YAML", "Cookies",
             ]),
         tests(
             "AdminTests",
@@ -188,6 +192,7 @@ if isFuzzing {
         fuzzTarget("FuzzChallenges", of: ["Credentials"]),
         fuzzTarget("FuzzNTLM", of: ["Credentials", "Message"]),
         fuzzTarget("FuzzPlaceholders", of: ["Credentials", "Message"]),
+        fuzzTarget("FuzzCookies", of: ["Cookies", "Rules", "Message"]),
         fuzzTarget("FuzzSocks", of: ["Routing", "Message"]),
         fuzzTarget("FuzzHostsFile", of: ["EventLoop"]),
         fuzzTarget("FuzzDNSAnswer", of: ["EventLoop"]),
@@ -197,7 +202,7 @@ if isFuzzing {
     for name in ["Disk", "EventLoop"] {
         package.targets.first { $0.name == name }?.swiftSettings = strict + [.unsafeFlags(fuzzFlags)]
     }
-    for name in ["Rules", "Routing"] {
+    for name in ["Rules", "Routing", "Cookies"] {
         package.targets.first { $0.name == name }?.swiftSettings = parserSettings
     }
 }

@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -44,6 +44,8 @@ seed FuzzHostsFile plain '# a\n127.0.0.1 localhost A.example. a.example\n::1\tlo
 seed FuzzDNSAnswer address '\201\200\000\001\000\001\000\000\000\000\300\014\000\001\000\001\000\000\000\074\000\004\300\000\002\007'
 seed FuzzDNSAnswer alias '\201\200\000\001\000\002\000\000\000\000\300\014\000\005\000\001\000\000\000\074\000\003\001b\000\001b\000\000\001\000\001\000\000\000\074\000\004\300\000\002\007'
 seed FuzzDNSAnswer cut '\203\200\000\001\000\001\000\000\000\000\300\014\000\034\000\001'
+seed FuzzCookies lines '0a=b; Domain=a.example; Path=/x; Max-Age=60\nc="d"; Secure; HttpOnly; SameSite=Lax; Expires=Sun, 06-Nov-94 08:49:37 GMT'
+seed FuzzCookies file '1#HttpOnly_.a.example\tTRUE\t/\tTRUE\t1893456000\tSID\t31d4\nb.example\tFALSE\t/x\tFALSE\t0\ta\t'
 # Way, then what it makes a head part of: see FuzzDiskRecord.swift.
 seed FuzzDiskRecord object '\002\001\001\000\003\001abc\000\000\000\000\000\000\000\000\310\000\001a\001\000\000\000\003tagHEAD'
 seed FuzzDiskRecord large '\002\003\002\000\003\001abc\000\000\000\000\000\000\000\000\310\000\000\000\000\000\000HEAD'

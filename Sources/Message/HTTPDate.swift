@@ -164,7 +164,9 @@ private struct DateCursor {
 }
 
 /// Returns nil if there is no such month, or it has no such day.
-func wallTime(year: Int, month: Int, day: Int, second: Int) -> WallTime? {
+///
+/// - Parameter second: of the day.
+package func wallTime(year: Int, month: Int, day: Int, second: Int) -> WallTime? {
     let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
     let length = month == 2 ? (isLeapYear ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
     guard (1...12).contains(month), day >= 1, day <= length else { return nil }

@@ -58,10 +58,11 @@ struct SourceFile: CustomTestStringConvertible, Sendable {
 enum Rooms {
     static let core: Set<String> = [
         "Message", "JSON", "Framing", "Rules", "Releases", "Caching", "Access", "Routing", "Transaction", "Forwarding",
-        "Interception", "Settings", "ClientSetup", "Credentials",
+        "Interception", "Settings", "ClientSetup", "Credentials", "Cookies",
     ]
     static let edge: Set<String> = [
         "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Secrets", "YAML",
+        "PublicSuffixes",
     ]
     static let drivers: Set<String> = ["Server", "Admin", "larder"]
 }

@@ -48,7 +48,7 @@ package struct AdminRouter: Sendable {
             case .explain: "what would become of a request, and why"
             case .objects: "what is stored, as JSON lines"
             case .purge: "remove stored responses, or mark them stale"
-            case .clearSession: "forget what is known about log-ins at origins"
+            case .clearSession: "forget what is known about log-ins at origins, and their cookies"
             case .stats: "all numbers, as JSON"
             case .transfers: "the fetches and tunnels under way, as JSON"
             case .cancelTransfer: "end a fetch or a tunnel"
@@ -107,15 +107,22 @@ package struct AdminRouter: Sendable {
         }
     }
 
-    /// The body is the name of a credential, or empty for all.
+    /// The body is the name of a credential or a cookie jar, or empty for all.
     private func clearSession(_ request: AdminRequest) -> AdminResponse {
         if let refusal = authority.refusalOfChange(request) { return refusal }
         let name = request.body.isEmpty ? nil : String(decoding: request.body, as: UTF8.self)
-        guard let count = proxy.clearSession(of: name) else {
-            return .problem(400, "there is no credential \(name ?? "")")
+        guard let cleared = proxy.clearSession(of: name) else {
+            return .problem(400, "there is no credential and no cookie jar \(name ?? "")")
+        }
+        guard cleared.problems.isEmpty else {
+            return .problem(
+                500, "the cookies are forgotten until the next start: " + cleared.problems.joined(separator: "; "))
         }
         var writer = JSONWriter()
-        writer.object { $0.member("credentials", count) }
+        writer.object {
+            $0.member("credentials", cleared.credentials)
+            $0.member("cookie_jars", cleared.cookieJars)
+        }
         return .json(writer.bytes)
     }
 

@@ -11,10 +11,11 @@ package protocol AdministeredProxy: Sendable {
     func statistics() -> Statistics
     /// Removes the responses that the request selects, marks them stale, or only counts them.
     func purge(_ request: PurgeRequest) -> PurgeResult
-    /// Forgets what is known about the log-ins with a credential, or with all: challenges, and refusals.
+    /// Forgets what is known about the log-ins with a credential, or with all: challenges, and refusals. Empties a cookie jar, or all.
     ///
-    /// - Returns: the number of credentials; nil if there is none with that name.
-    func clearSession(of credential: String?) -> Int?
+    /// - Parameter name: that of a credential or of a jar, or of both.
+    /// - Returns: nil if there is nothing with that name.
+    func clearSession(of name: String?) -> ClearedSession?
     /// Makes a placeholder for a credential.
     ///
     /// - Parameter lifetime: nil until it is revoked.
@@ -47,6 +48,20 @@ package protocol AdministeredProxy: Sendable {
     var isDraining: Bool { get }
     /// The disk tiers that are off: nothing is written to them. Does not block.
     var disksOff: [DiskOff] { get }
+}
+
+/// Of which log-ins nothing is known any more.
+package struct ClearedSession: Sendable, Equatable {
+    package var credentials: Int
+    package var cookieJars: Int
+    /// Why the files of jars still have cookies.
+    package var problems: [String]
+
+    package init(credentials: Int, cookieJars: Int = 0, problems: [String] = []) {
+        self.credentials = credentials
+        self.cookieJars = cookieJars
+        self.problems = problems
+    }
 }
 
 /// What a purge selected.

@@ -110,6 +110,8 @@ private let dashboardBody = """
         <table id="next-proxies"></table></section>
       <section class="card most" id="credentials-card" hidden><div class="title"><h2>Credentials</h2></div>
         <table id="credentials"></table></section>
+      <section class="card most" id="jars-card" hidden><div class="title"><h2>Cookie jars</h2></div>
+        <table id="jars"></table></section>
       <section class="card all"><div class="title"><h2>Transfers under way</h2><span class="spring"></span>
         <span class="quiet" id="transfer-count"></span></div><table id="transfers"></table>
       </section>

@@ -157,6 +157,7 @@ let dashboardScript = #"""
       drawBandwidthLimits(s.bandwidth_limits);
       drawUnverified(s.unverified_origins);
       drawCredentials(s.credentials);
+      drawJars(s.cookie_jars);
       drawTransfers(transfers);
     }
 
@@ -183,6 +184,13 @@ let dashboardScript = #"""
       byId("credentials").replaceChildren(row(["credential", "schemes", "refused by"], "th"),
         ...credentials.map(c => row([c.name, c.schemes.join(", "), c.refusals.map(r =>
           r.origin + (r.given_up ? ": given up since " : ": since ") + r.since).join("; ") || "nobody"])));
+    }
+
+    function drawJars(jars) {
+      byId("jars-card").hidden = !jars.length;
+      byId("jars").replaceChildren(row(["jar", "cookies", "requests with them", "rejected"], "th"),
+        ...jars.map(j => row([j.name, count(j.cookies), count(j.sent),
+          Object.entries(j.rejected).map(([reason, n]) => `${reason}: ${count(n)}`).join(", ") || "none"])));
     }
 
     function drawNextProxies(proxies) {

@@ -1,3 +1,4 @@
+import Cookies
 package import Credentials
 package import Message
 package import EventLoop
@@ -74,6 +75,14 @@ package final class RunningProxy: AdministeredProxy {
             return Statistics.Credential(
                 name: rule.name, schemes: rule.means.schemeNames, refusals: refusals)
         }
+        result.cookieJars = proxy.shared.cookies.all.map { jar in
+            let tally = jar.tally
+            return Statistics.CookieJar(
+                name: jar.name, cookies: jar.count, sent: tally.sent, set: tally.set,
+                rejected: CookieRejection.allCases.compactMap { reason in
+                    tally.rejected[reason].map { .init(reason: reason.rawValue, count: $0) }
+                })
+        }
         result.unverifiedOrigins = proxy.snapshot.configuration.origins.flatMap { rule in
             guard let tls = rule.tls, tls.verification == .none else { return [Statistics.UnverifiedOrigin]() }
             return rule.conditions.hosts.map { .init(host: "\($0)", rule: rule.number, isPinned: !tls.pins.isEmpty) }
@@ -141,14 +150,14 @@ package final class RunningProxy: AdministeredProxy {
     // MARK: bandwidth
 
     /// Reads the byte counters once a second, on the loop of the control thread.
-    package func clearSession(of credential: String?) -> Int? {
-        let names = proxy.snapshot.configuration.credentials.map(\.name).filter {
-            credential == nil || $0 == credential
-        }
-        if credential != nil && names.isEmpty { return nil }
-        for name in names { proxy.snapshot.secrets.renew(name) }
-        proxy.shared.credentialLedger.withLock { $0.clear(names) }
-        return names.count
+    package func clearSession(of name: String?) -> ClearedSession? {
+        let credentials = proxy.snapshot.configuration.credentials.map(\.name).filter { name == nil || $0 == name }
+        let jars = proxy.shared.cookies.all.filter { name == nil || $0.name == name }
+        if name != nil && credentials.isEmpty && jars.isEmpty { return nil }
+        for credential in credentials { proxy.snapshot.secrets.renew(credential) }
+        proxy.shared.credentialLedger.withLock { $0.clear(credentials) }
+        return ClearedSession(
+            credentials: credentials.count, cookieJars: jars.count, problems: jars.compactMap { $0.clear() })
     }
 
     package func issuePlaceholder(

@@ -37,6 +37,11 @@ package final class ReceivedResponse {
         return ReceivedResponse(self, fields: fields)
     }
 
+    /// The same without the cookies that it sets.
+    package var withoutCookies: ReceivedResponse {
+        ReceivedResponse(self, fields: fields.dropping { $0.name == .setCookie })
+    }
+
     /// The length of the body (RFC 9112 §6.3).
     ///
     /// - Parameter method: the method of the request that is answered.

@@ -32,6 +32,8 @@ package final class OriginTerms: Sendable {
     package let encodesRequests: Bool
     /// How many redirects are followed for one request of a client. Nil: clients get them.
     package let redirectsMax: Int?
+    /// Nil: cookies are passed on as they are.
+    package let cookies: CookieUse?
     /// The position in `origins`, from 1. Nil if no rule holds.
     package let rule: Int?
 
@@ -39,7 +41,7 @@ package final class OriginTerms: Sendable {
         connect: Duration, firstByte: Duration, idle: Duration, total: Duration?, retriesMax: Int,
         connections: ConnectionTerms = ConnectionTerms(countMax: 256, idle: .seconds(60)), bandwidth: UInt64? = nil,
         tls: TLSProfile = .general, fields: [FieldChange] = [], encodesRequests: Bool = false,
-        redirectsMax: Int? = nil, rule: Int? = nil
+        redirectsMax: Int? = nil, cookies: CookieUse? = nil, rule: Int? = nil
     ) {
         self.connect = connect
         self.firstByte = firstByte
@@ -57,6 +59,7 @@ package final class OriginTerms: Sendable {
         self.fields = fields
         self.encodesRequests = encodesRequests
         self.redirectsMax = redirectsMax
+        self.cookies = cookies
         self.rule = rule
     }
 }
@@ -71,6 +74,7 @@ extension OriginTerms: CustomStringConvertible {
             + (bandwidth == nil ? "" : "; a limit of the rate")
             + (encodesRequests ? "; requests with gzip" : "")
             + (redirectsMax.map { "; redirects followed, at most \($0)" } ?? "")
+            + (cookies.map { "; \($0)" } ?? "")
             + (fields.isEmpty ? "" : "; " + fields.map(\.description).joined(separator: ", "))
     }
 }
@@ -140,6 +144,7 @@ package struct OriginRule: Equatable, Sendable {
     package var encodesRequests: Bool
     /// Nil: clients get redirects.
     package var redirectsMax: Int?
+    package var cookies: CookieUse?
     /// The position in the list, from 1. `explain` names the rule by it.
     package var number: Int
     /// The line in the configuration file; 0 if it does not come from a file.
@@ -148,7 +153,7 @@ package struct OriginRule: Equatable, Sendable {
     package init(
         _ conditions: RuleConditions, timeouts: Timeouts = Timeouts(), connections: Connections = Connections(),
         retriesMax: Int? = nil, bandwidth: UInt64? = nil, tls: OriginTLS? = nil, fields: [FieldChange] = [],
-        encodesRequests: Bool = false, redirectsMax: Int? = nil, number: Int, line: Int = 0
+        encodesRequests: Bool = false, redirectsMax: Int? = nil, cookies: CookieUse? = nil, number: Int, line: Int = 0
     ) {
         self.conditions = conditions
         self.timeouts = timeouts
@@ -159,6 +164,7 @@ package struct OriginRule: Equatable, Sendable {
         self.fields = fields
         self.encodesRequests = encodesRequests
         self.redirectsMax = redirectsMax
+        self.cookies = cookies
         self.number = number
         self.line = line
     }
@@ -174,7 +180,7 @@ package struct OriginRule: Equatable, Sendable {
             retriesMax: retriesMax ?? general.retriesMax, connections: connections.terms(over: general.connections),
             bandwidth: bandwidth, tls: profile ?? general.tls,
             fields: fields,
-            encodesRequests: encodesRequests, redirectsMax: redirectsMax, rule: number)
+            encodesRequests: encodesRequests, redirectsMax: redirectsMax, cookies: cookies, rule: number)
     }
 }
 

@@ -27,6 +27,7 @@ package struct Configuration: Sendable, Equatable {
     package var recipes: [RecipeUse] = []
     package var routes: [RouteRule] = []
     package var origins: [OriginRule] = []
+    package var cookieJars: [CookieJarSettings] = []
     /// What Larder proves to origins.
     package var credentials: [CredentialRule] = []
 

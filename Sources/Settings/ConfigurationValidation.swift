@@ -12,7 +12,7 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
         listenerErrors(configuration, reader) + authenticationErrors(configuration, reader)
             + dnsErrors(configuration, reader) + cacheRuleErrors(configuration, reader)
             + diskErrors(configuration.cache, reader) + interceptErrors(configuration, reader)
-            + originErrors(configuration, reader),
+            + originErrors(configuration, reader) + cookieErrors(configuration, reader),
         diskWarnings(configuration.cache, reader) + opennessWarnings(configuration, reader)
             + accessRuleWarnings(configuration, reader) + cacheRuleWarnings(configuration, reader)
             + credentialWarnings(configuration, reader)

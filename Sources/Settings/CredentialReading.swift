@@ -75,7 +75,7 @@ private func readCredential(
 ) -> CredentialRule? {
     let expected = "keys such as name: NAME, scheme: basic and match: { host: … }"
     guard var reader = MappingReader(node, expected: expected, problems: &problems) else { return nil }
-    let name = reader.requiredValue("name", .credentialName)
+    let name = reader.requiredValue("name", .plainName)
     let schemes = reader.requiredValue("scheme", SettingKind<SchemeName>.choice.list())
     let conditions = reader.requiredValue("match", .credentialConditions)
     let values = CredentialValues(&reader)
@@ -194,18 +194,6 @@ extension SettingKind where Value == RuleConditions {
 
 extension SettingKind where Value == String {
     /// Stands in logs, in statistics and in commands.
-    fileprivate static var credentialName: SettingKind {
-        scalar(
-            "a name of 1 to 64 letters, digits, \"-\", \"_\" and \".\"",
-            parse: { text in
-                let isName = text.utf8.allSatisfy {
-                    ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x5F
-                        || $0 == 0x2E
-                }
-                return isName && (1...64).contains(text.utf8.count) ? text : nil
-            }, render: { $0 })
-    }
-
     fileprivate static var placeholderPrefix: SettingKind {
         scalar(
             "a text of 1 to 24 letters, digits, \"-\", \"_\" and \".\"",
@@ -286,7 +274,7 @@ extension SettingKind where Value == [PlaceholderRenewal] {
                         return nil
                     }
                     var own: [SettingProblem] = []
-                    let credential = SettingKind<String>.credentialName.read(entry.value, &own)
+                    let credential = SettingKind<String>.plainName.read(entry.value, &own)
                     problems += own.map { $0.inside(".\(entry.key)") }
                     return credential.map { PlaceholderRenewal(member: member, credential: $0) }
                 }

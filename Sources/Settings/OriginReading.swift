@@ -7,7 +7,7 @@ extension SettingKind where Value == [OriginRule] {
         let kind = elements(
             "origins",
             allowed:
-                "a list of match: { … } with timeouts: { … }, connections: { … }, retries: N, bandwidth: RATE, tls: { … }, fields: { … }, redirects: follow or request_coding: gzip",
+                "a list of match: { … } with timeouts: { … }, connections: { … }, retries: N, bandwidth: RATE, tls: { … }, fields: { … }, redirects: follow, cookies: JAR or request_coding: gzip",
             read: readOrigin)
         return SettingKind(
             allowed: kind.allowed,
@@ -46,6 +46,8 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
             "fields", "the rule has user or client, and what is stored would be what the first of them was given",
             hint: "leave user and client out")
     }
+    let cookies = reader.value("cookies", .cookieUse)
+    if cookies != nil { reader.checkCookies(of: conditions, fields ?? []) }
     let coding = reader.value("request_coding", SettingKind<RequestCodingName>.choice)
     let redirects = reader.value("redirects", .redirects)
     let isHTTP10 = connections?.isHTTP10 == true
@@ -57,12 +59,13 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
     guard reader.finish("key", into: &problems) else { return nil }
     guard
         timeouts != nil || connections != nil || retries != nil || bandwidth != nil || tls != nil || fields != nil
-            || coding != nil || redirects != nil
+            || coding != nil || redirects != nil || cookies != nil
     else {
         problems.append(
             SettingProblem(
                 node, message: "the rule says nothing",
-                hint: "add timeouts, connections, retries, bandwidth, tls, fields, redirects or request_coding"))
+                hint: "add timeouts, connections, retries, bandwidth, tls, fields, redirects, cookies or request_coding"
+            ))
         return nil
     }
     return OriginRule(
@@ -70,7 +73,7 @@ private func readOrigin(_ node: ConfigurationNode, number: Int, _ problems: inou
         connections: connections ?? OriginRule.Connections(), retriesMax: retries, bandwidth: bandwidth, tls: tls,
         fields: fields ?? [],
         encodesRequests: coding == .gzip,
-        redirectsMax: redirects ?? nil,
+        redirectsMax: redirects ?? nil, cookies: cookies,
         number: number,
         line: node.line)
 }

@@ -32,6 +32,21 @@ extension SettingKind where Value == [DNSEntry<ListenAddress>] {
     }
 }
 
+extension SettingKind where Value == String {
+    /// The name of something that stands in cache keys, logs and statistics.
+    static var plainName: SettingKind {
+        scalar(
+            "a name of 1 to 64 letters, digits, \"-\", \"_\" and \".\"",
+            parse: { text in
+                let isName = text.utf8.allSatisfy {
+                    ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x5F
+                        || $0 == 0x2E
+                }
+                return isName && (1...64).contains(text.utf8.count) ? text : nil
+            }, render: { $0 })
+    }
+}
+
 extension SettingKind where Value == IPAddress {
     static var plainAddress: SettingKind {
         .scalar("an IP address", parse: { IPAddress(strict: $0.utf8) }, render: { "\($0)" })

@@ -50,7 +50,7 @@ enum Settings {
                 ], defaultMeaning: "direct"),
             Setting(
                 "origins", \.origins, .origins, reload: .live,
-                "Time limits, connections, retries, bandwidth, TLS, changes of request fields and redirects for some origins. The first rule that matches a request counts. What it leaves out is as in timeouts, limits, retries, bandwidth and tls.",
+                "Time limits, connections, retries, bandwidth, TLS, changes of request fields, redirects and cookies for some origins. The first rule that matches a request counts. What it leaves out is as in timeouts, limits, retries, bandwidth and tls.",
                 example: [
                     "origins:",
                     "  - { match: { host: models.example, path: /generate/* }, timeouts: { first_byte: 10m }, retries: 0 }",
@@ -58,6 +58,14 @@ enum Settings {
                     "  - { match: { host: old.example }, connections: { max: 4, http: \"1.0\", family: ipv4 } }",
                     "  - { match: { host: git.corp.example }, tls: { ca_file: /etc/larder/corp.pem, pkcs12: /etc/larder/larder.p12, password_file: /etc/larder/larder.p12.password } }",
                     "  - { match: { host: tracker.example }, fields: { set: { User-Agent: fleet/1.0 }, remove: [ Referer ] } }",
+                    "  - { match: { host: portal.example }, cookies: portal }",
+                ], defaultMeaning: "none"),
+            Setting(
+                "cookie_jars", \.cookieJars, .cookieJars, reload: .live,
+                "Cookies that Larder keeps for clients that keep none, and sends to the origins whose rule names the jar. With a file they outlive the process: it has the format of curl and wget, and is read again when it changes. What is fetched with a jar is stored for it alone.",
+                example: [
+                    "cookie_jars:",
+                    "  - { name: portal, file: /var/lib/larder/portal.cookies }",
                 ], defaultMeaning: "none"),
             Setting(
                 "credentials", \.credentials, .credentials, reload: .live,

@@ -16,7 +16,7 @@ enum Command: String, CaseIterable {
         case .passwd: "FILE USER"
         case .explain: "[METHOD] URL"
         case .warm: "[URL]... [--from FILE] [--page URL]..."
-        case .session: "clear [CREDENTIAL]"
+        case .session: "clear [NAME]"
         case .credential: "issue NAME | list | revoke [NAME|ID|PLACEHOLDER]"
         case .recipe: "list | show NAME | test URL | hosts"
         }
@@ -40,7 +40,7 @@ enum Command: String, CaseIterable {
         case .recipe: "show what Larder knows about package ecosystems, and what it does with a URL"
         case .ca: "create, show and replace the certificate authority for opened hosts"
         case .doctor: "test what this machine downloads with through the proxy, or (--server) the proxy's own machine"
-        case .session: "make the running proxy forget how it logged in to origins, and what they refused"
+        case .session: "make the running proxy forget how it logged in to origins, what they refused, and their cookies"
         case .credential: "give clients placeholders for the credentials of the running proxy, and end them"
         case .version: "show the version"
         }

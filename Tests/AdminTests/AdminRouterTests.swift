@@ -50,15 +50,17 @@ final class ScriptedProxy: AdministeredProxy {
 
     let cleared = Locked<[String?]>([])
 
-    /// Two credentials, a and b.
-    func clearSession(of credential: String?) -> Int? {
-        guard let credential else {
-            cleared.withLock { $0.append(nil) }
-            return 2
+    /// Two credentials, a and b, and two jars: j, and k whose file cannot be written.
+    func clearSession(of name: String?) -> ClearedSession? {
+        let known = ["a", "b", "j", "k"]
+        guard name.map({ known.contains($0) }) ?? true else { return nil }
+        cleared.withLock { $0.append(name) }
+        switch name {
+        case nil: return ClearedSession(credentials: 2, cookieJars: 1)
+        case "j": return ClearedSession(credentials: 0, cookieJars: 1)
+        case "k": return ClearedSession(credentials: 0, cookieJars: 1, problems: ["/k cannot be written: full"])
+        default: return ClearedSession(credentials: 1)
         }
-        guard credential == "a" || credential == "b" else { return nil }
-        cleared.withLock { $0.append(credential) }
-        return 1
     }
 
     let selections = Locked<[Selection]>([])
@@ -380,10 +382,16 @@ struct PurgeTests {
 @Suite("POST /session/clear")
 struct SessionRouteTests {
     static let rows: [(body: String, status: Int, answer: String, cleared: [String?])] = [
-        ("", 200, #"{"credentials":2}"#, [nil]), ("a", 200, #"{"credentials":1}"#, ["a"]),
-        ("c", 400, #"{"error":"there is no credential c"}"#, []),
+        ("", 200, #"{"credentials":2,"cookie_jars":1}"#, [nil]),
+        ("a", 200, #"{"credentials":1,"cookie_jars":0}"#, ["a"]),
+        ("j", 200, #"{"credentials":0,"cookie_jars":1}"#, ["j"]),
+        ("c", 400, #"{"error":"there is no credential and no cookie jar c"}"#, []),
+        (
+            "k", 500,
+            #"{"error":"the cookies are forgotten until the next start: /k cannot be written: full"}"#, ["k"]
+        ),
     ]
-    @Test(arguments: rows) func `the named credential is forgotten, or all`(
+    @Test(arguments: rows) func `the named credential or jar is forgotten, or all`(
         _ row: (body: String, status: Int, answer: String, cleared: [String?])
     ) {
         let proxy = ScriptedProxy()

@@ -117,7 +117,7 @@ struct DashboardFigureTests {
         let sections = Set(StatisticsSection.allCases.map(\.rawValue)).union([
             "zones", "workers", "certificate_refusals", "certificate_requests", "ecosystems", "next_proxies",
             "origins_down", "bandwidth_limits", "unverified_origins",
-            "credentials",
+            "credentials", "cookie_jars",
         ])
         let page = String(decoding: ask("GET", "/").body, as: UTF8.self)
         var count = 0
@@ -127,7 +127,7 @@ struct DashboardFigureTests {
             let isMethod = [
                 "zones", "workers", "certificate_refusals", "certificate_requests", "ecosystems", "next_proxies",
                 "origins_down", "bandwidth_limits", "unverified_origins",
-                "credentials",
+                "credentials", "cookie_jars",
             ]
             .contains(section)
             guard let member, !isMethod else {

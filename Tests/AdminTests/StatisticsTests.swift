@@ -118,6 +118,17 @@ struct StatisticsJSONTests {
         #expect(refusal?["since"] == .string("2026-01-01T00:00:00Z") && refusal?["count"] == .integer(3))
     }
 
+    @Test func `cookie jars are listed with what they rejected, and why`() throws {
+        var statistics = Statistics()
+        statistics.cookieJars = [
+            .init(name: "portal", cookies: 2, sent: 9, set: 3, rejected: [.init(reason: "public-suffix", count: 1)])
+        ]
+        let jar = try JSONValue(parsing: statistics.json())["cookie_jars"]?.elements?.first
+        #expect(jar?["name"] == .string("portal") && jar?["cookies"] == .integer(2))
+        #expect(jar?["sent"] == .integer(9) && jar?["set"] == .integer(3))
+        #expect(jar?["rejected"]?["public-suffix"] == .integer(1))
+    }
+
     @Test func `next proxies are listed, and say why one does not work`() throws {
         var statistics = Statistics()
         statistics.nextProxies = [

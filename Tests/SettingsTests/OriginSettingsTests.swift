@@ -116,7 +116,7 @@ import Testing
         ("origins: {}", "1: origins: found a mapping, expected a list of origins"),
         (
             "origins: [ { match: { host: a.example } } ]",
-            "1: origins[1]: the rule says nothing; add timeouts, connections, retries, bandwidth, tls, fields, redirects or request_coding"
+            "1: origins[1]: the rule says nothing; add timeouts, connections, retries, bandwidth, tls, fields, redirects, cookies or request_coding"
         ),
         (
             "origins: [ { timeouts: { total: 1s }, retires: 1 } ]",

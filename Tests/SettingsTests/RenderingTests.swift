@@ -39,7 +39,8 @@ struct RenderingTests {
             "token", "object_size_max", "path", "size", "pinned", "policy_clients", "types", "zones", "clients",
             "authentication",
             "basic",
-            "realm", "users", "remember", "rules", "recipes", "routes", "origins", "credentials",
+            "realm", "users", "remember", "rules", "recipes", "routes", "origins", "cookie_jars",
+            "credentials",
             "default", "ca_file", "bandwidth", "total", "client", "classes",
         ]
         let uncommented = lines.map { line -> String in
@@ -53,7 +54,8 @@ struct RenderingTests {
         #expect(configuration.access.authentication != nil)
         #expect(configuration.recipes.map(\.name) == ["npm", "debian"])
         #expect(
-            configuration.routes.count == 2 && configuration.credentials.count == 2 && configuration.origins.count == 5)
+            configuration.routes.count == 2 && configuration.credentials.count == 2 && configuration.origins.count == 6)
+        #expect(configuration.cookieJars.count == 1)
         #expect(configuration.bandwidth.total != nil && configuration.bandwidth.client != nil)
         #expect(configuration.bandwidth.classes.map(\.name) == ["nightly", "models"])
         #expect(configuration.cache.writtenObjectSizeMax == 32 << 20)

@@ -23,6 +23,8 @@ extension Statistics {
             json.array { for request in certificateRequests { request.write(to: &$0) } }
             json.key("credentials")
             json.array { for credential in credentials { credential.write(to: &$0) } }
+            json.key("cookie_jars")
+            json.array { for jar in cookieJars { jar.write(to: &$0) } }
             json.key("next_proxies")
             json.array { for proxy in nextProxies { proxy.write(to: &$0) } }
             json.key("unverified_origins")
@@ -128,6 +130,19 @@ extension Statistics.Credential {
                     }
                 }
             }
+        }
+    }
+}
+
+extension Statistics.CookieJar {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("name", name)
+            $0.member("cookies", cookies)
+            $0.member("sent", sent)
+            $0.member("set", set)
+            $0.key("rejected")
+            $0.object { for rejection in rejected { $0.member(rejection.reason, rejection.count) } }
         }
     }
 }

@@ -21,6 +21,8 @@ package struct Statistics: Sendable, Equatable {
     package var certificateRequests: [CertificateRequest] = []
     /// Those of `credentials`, in their order there.
     package var credentials: [Credential] = []
+    /// Those of `cookie_jars`, in their order there.
+    package var cookieJars: [CookieJar] = []
     /// The next proxies of `routes`, in their order there.
     package var nextProxies: [NextProxy] = []
 
@@ -176,6 +178,36 @@ extension Statistics {
             self.name = name
             self.schemes = schemes
             self.refusals = refusals
+        }
+    }
+
+    package struct CookieJar: Sendable, Equatable {
+        /// `CookieRejection` in words, and how often.
+        package struct Rejection: Sendable, Equatable {
+            package var reason: String
+            package var count: Int
+
+            package init(reason: String, count: Int) {
+                self.reason = reason
+                self.count = count
+            }
+        }
+        package var name: String
+        /// Those that it has now.
+        package var cookies: Int
+        /// Requests with cookies of the jar.
+        package var sent: Int
+        /// Cookies of origins that it took.
+        package var set: Int
+        /// Cookies of origins that it did not take.
+        package var rejected: [Rejection]
+
+        package init(name: String, cookies: Int, sent: Int = 0, set: Int = 0, rejected: [Rejection] = []) {
+            self.name = name
+            self.cookies = cookies
+            self.sent = sent
+            self.set = set
+            self.rejected = rejected
         }
     }
 

@@ -1,3 +1,4 @@
+import Cookies
 import Framing
 import Server
 import Transaction
@@ -57,6 +58,21 @@ package func renderStatisticsManual() -> String {
                 [
                     "`refusals`",
                     "The origins that refuse it: `origin`, `count` in a row, `since` the first of them, and `given_up` if it is not sent there any more.",
+                ],
+            ])
+    text +=
+        heading(3, "Cookie jars", "each of `cookie_jars`, in the order of the configuration")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`name`", "The name of the jar."],
+                ["`cookies`", "The cookies that it has."],
+                ["`sent`", "Requests to origins that carried cookies of the jar."],
+                ["`set`", "Cookies of origins that it took: new ones, and those that replaced or removed one."],
+                [
+                    "`rejected`",
+                    "Cookies of origins that it did not take, by reason: "
+                        + CookieRejection.allCases.map { "`\($0.rawValue)`: \($0.text)" }.joined(separator: "; ") + ".",
                 ],
             ])
     text +=

@@ -1,5 +1,6 @@
 import Access
 import Caching
+import Cookies
 import Credentials
 import Forwarding
 import Framing
@@ -49,6 +50,8 @@ final class OwnedRequest: ReceivedRequest {
     private(set) var sharedDigest: ExpectedDigest?
     /// What Larder itself proves to the origin. Nil: nothing.
     private(set) var credential: Credential?
+    /// Nil: cookies are passed on as they are.
+    private(set) var cookies: RequestCookies?
     /// The placeholder in the head, which is replaced by `credential`.
     private(set) var placeholderUse: PlaceholderUse?
     /// Why the request is refused for what it has as a credential.
@@ -117,12 +120,15 @@ final class OwnedRequest: ReceivedRequest {
         let keyRules = rules.keyRules(for: handling)
         chooseCredential(snapshot, shared, now: now)
         credentialTag = tagForCredential(shared)
+        cookies = snapshot.usesCookies ? chooseCookies(snapshot, shared) : nil
         // If the key is not the URI here, an earlier call made it.
-        if keyRules == nil && credentialTag == nil && keyBytes == uri { return }
+        if keyRules == nil && credentialTag == nil && cookies == nil && keyBytes == uri { return }
         var made = uri
         keyRules?.apply(to: &made)
         if let credentialTag { made += credentialTag }
-        let digestKey = rules.digestKey(of: uri, handling)
+        if let cookies { made += cookies.use.keyTag }
+        // What was fetched with cookies may not be for those who ask without them.
+        let digestKey = cookies == nil ? rules.digestKey(of: uri, handling) : nil
         sharedDigest = digestKey?.digest
         if let digestKey { made = digestKey.bytes }
         key = shared.key(of: made)
@@ -138,6 +144,15 @@ final class OwnedRequest: ReceivedRequest {
         let bringsOwn = head.fields.present.contains(.authorization)
         credential = table.credential(
             for: access, bringsOwn: bringsOwn, provesOrigin: snapshot.origins.terms(for: access).tls.provesOrigin)
+    }
+
+    private func chooseCookies(_ snapshot: Snapshot, _ shared: Shared) -> RequestCookies? {
+        let terms = snapshot.origins.terms(for: access)
+        guard let use = terms.cookies, let jar = shared.cookies.jar(named: use.jar) else { return nil }
+        let isSecure = head.target.scheme == .https && terms.tls.provesOrigin
+        return RequestCookies(
+            use, jar, bringsOwn: use.clientUse == .merge && head.fields.present.contains(.cookie),
+            origin: CookieOrigin(access.destination, target: bytes[head.target.pathRange], isSecure: isSecure))
     }
 
     private func examinePlaceholders(_ snapshot: Snapshot, _ shared: Shared, now: WallTime) {

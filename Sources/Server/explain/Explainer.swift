@@ -259,6 +259,10 @@ struct Explainer {
                 note("origin", "tls", "origins[\(rule)]: \(tls)")
             }
         }
+        if let cookies = request.cookies {
+            let count = cookies.jar.count(for: cookies.origin, now: now)
+            note("origin", "cookies", "jar \(cookies.use.jar), \(count) cookie" + (count == 1 ? "" : "s"))
+        }
         let shares = snapshot.bandwidth.shares(for: request.access, terms)
         if !shares.isEmpty {
             note("origin", "bandwidth", shares.map { "\($0.bound) \(renderRate($0.rate))" }.joined(separator: ", "))

@@ -86,6 +86,7 @@ package final class Proxy: Sendable {
         let shared = Shared(
             zones: zones, hasher: hasher,
             pool: try BlockingPool(threads: 2, queueMax: 256), accessLog: log)
+        shared.cookies.adopt(configuration.cookieJars)
         let proxy = Proxy(shared: shared, snapshot: snapshot)
         do {
             try proxy.startWorkers(snapshot)
@@ -263,6 +264,7 @@ package final class Proxy: Sendable {
     /// Adopts a new configuration for requests that begin from now on. Present requests keep theirs.
     package func adopt(_ snapshot: Snapshot) {
         let zones = shared.zones.adopt(snapshot.configuration)
+        shared.cookies.adopt(snapshot.configuration.cookieJars)
         let workers = state.withLock { state in
             state.snapshot = snapshot
             state.zones = zones
@@ -298,6 +300,7 @@ package final class Proxy: Sendable {
         for worker in workers { worker.thread.join() }
         shared.zones.close()
         shared.pool.shutdown()
+        shared.cookies.close()
         shared.accessLog.stop()
     }
 }

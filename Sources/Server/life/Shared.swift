@@ -50,6 +50,8 @@ package final class Shared: Sendable {
     package let credentialLedger = Locked(CredentialLedger())
     /// What clients hold in place of secrets.
     package let placeholders = PlaceholderShelf()
+    /// The jars of `cookie_jars`.
+    package let cookies = CookieShelf()
     /// Which clients have proven their access to signed addresses.
     let provenAccess: SharedProofs
     /// What the cache did for each package ecosystem.

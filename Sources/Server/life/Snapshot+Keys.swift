@@ -20,6 +20,12 @@ extension Snapshot {
         return [bytes, signed, shared].compactMap(\.self)
     }
 
+    /// The end of the key of what a GET of the URI fetches with a cookie jar. Nil if it uses none.
+    func cookieTag(toGet uri: TargetURI, asker: RuleRequest) -> [UInt8]? {
+        guard usesCookies, let get = RuleRequest(toGet: uri, asker: asker) else { return nil }
+        return origins.terms(for: get).cookies?.keyTag
+    }
+
     /// How a GET of the URI is handled. Nil if there are no rules.
     ///
     /// - Parameter asker: see `keys`.

@@ -16,10 +16,12 @@ package final class Snapshot: Sendable {
     // Values of the rules that every request reads. Reading them from `cacheRules` would copy the rules.
     let cacheRulesDependOnType: Bool
     let cacheRulesDependOnIndexes: Bool
-    /// The key of every request is its URI: there are neither cache rules nor credentials.
+    /// The key of every request is its URI: there are neither cache rules nor credentials nor cookie jars in use.
     let cacheRulesAreTrivial: Bool
-    /// Or a credential does, which is part of the key.
+    /// Or a credential or a cookie jar does, which is part of the key.
     let cacheRulesDependOnUser: Bool
+    /// Some rule of `origins` uses a cookie jar.
+    let usesCookies: Bool
     let defaultHandling: CacheHandling
     package let limits: Limits
     package let routes: RouteTable
@@ -73,9 +75,11 @@ package final class Snapshot: Sendable {
         cacheRules = configuration.cacheRules
         cacheRulesDependOnType = cacheRules.dependOnType
         cacheRulesDependOnIndexes = cacheRules.dependOnIndexes
-        cacheRulesAreTrivial = cacheRules.isTrivial && configuration.credentials.isEmpty
+        usesCookies = configuration.origins.contains { $0.cookies != nil }
+        cacheRulesAreTrivial = cacheRules.isTrivial && configuration.credentials.isEmpty && !usesCookies
         cacheRulesDependOnUser =
             cacheRules.dependOnUser || CredentialTable(configuration.credentials).dependsOnUser
+            || (usesCookies && configuration.origins.contains { !$0.conditions.users.isEmpty })
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
         routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes)

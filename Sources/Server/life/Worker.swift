@@ -276,7 +276,7 @@ import Synchronization
         loop.stop()
     }
 
-    /// Publishes the gauges for other threads, once a second.
+    /// Publishes the gauges for other threads, once a second. The first worker looks after the cookie jars as well.
     private func publishGauges() {
         let gauges = counters.gauges
         gauges.set(Gauge.originConnectionsOpen.rawValue, UInt64(origins.openCount))
@@ -286,6 +286,7 @@ import Synchronization
         gauges.set(Gauge.nameFailures.rawValue, resolver.stats.failures)
         gauges.set(Gauge.namesStale.rawValue, resolver.stats.stale)
         gauges.set(Gauge.namesKept.rawValue, UInt64(resolver.namesKept))
+        if number == 0 { shared.cookies.tend(on: shared.pool) }
         guard let gaugeTimer, !isDraining else { return }
         loop.timers.schedule(gaugeTimer, after: .seconds(1))
     }

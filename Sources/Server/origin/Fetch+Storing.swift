@@ -456,7 +456,9 @@ extension Fetch {
         for uri in invalidatedURIs(target: target, status: status, fields: fields) {
             // Only URIs of the same origin come here: another origin's responses are not for this one to invalidate (RFC 9111 §4.4).
             let keys = snapshot.keys(toGet: uri, asker: request.access)
-            for bytes in keys + (request.credentialTag.map { [keys[0] + $0] } ?? []) {
+            let (credential, jar) = (request.credentialTag, snapshot.cookieTag(toGet: uri, asker: request.access))
+            let both = credential.flatMap { credential in jar.map { credential + $0 } }
+            for bytes in keys + [credential, jar, both].compactMap({ $0.map { keys[0] + $0 } }) {
                 let key = worker.shared.key(of: bytes)
                 for zone in worker.zones { worker.counters.add(.invalidated, zone.invalidate(key, bytes)) }
             }

@@ -121,6 +121,7 @@ extension Fetch {
             outgoing.set(.cacheControl, Array("no-cache".utf8))
             outgoing.set(.pragma, Array("no-cache".utf8))
         }
+        if let cookies = request.cookies { addCookies(cookies, to: &outgoing) }
         if credentialUse != nil { addCredentials(to: &outgoing) }
         if substitution != nil { substitute(in: &outgoing) }
         if let contentLength { outgoing.resizeContent(to: contentLength) }
@@ -305,10 +306,14 @@ extension Fetch {
 
     /// Takes the head that was just parsed into the worker's scratch. Returns true if another head follows it.
     private func receive(_ headBytes: UnsafeRawBufferPointer, rest: UnsafeRawBufferPointer) -> Bool {
-        let response = unsafe ReceivedResponse(
+        var response = unsafe ReceivedResponse(
             worker.scratch.pointee.responseHead,
             bytes: substitution == nil ? Array(headBytes) : maskedHead(Array(headBytes)),
             scheme: request.head.target.scheme)
+        if let cookies = request.cookies, response.fields.contains(.setCookie), !cookies.bringsOwn {
+            learnCookies(cookies, from: response)
+            response = response.withoutCookies
+        }
         guard response.status < 200 else {
             unsafe receiveFinal(response, rest: rest)
             return false

@@ -1,0 +1,51 @@
+import Cookies
+import EventLoop
+import Forwarding
+import Message
+import Routing
+
+/// The cookie jar of a request, as its rule of `origins` says. It is part of the key of what the request fetches (`OwnedRequest.cookies`).
+///
+/// A class, so that it takes the room of a reference in the many requests that have none.
+final class RequestCookies {
+    let use: CookieUse
+    let jar: SharedCookieJar
+    /// The client's own cookies go out as well, so what the origin sets is for this client: it is passed on and not learnt.
+    let bringsOwn: Bool
+    let origin: CookieOrigin
+
+    init(_ use: CookieUse, _ jar: SharedCookieJar, bringsOwn: Bool, origin: CookieOrigin) {
+        self.use = use
+        self.jar = jar
+        self.bringsOwn = bringsOwn
+        self.origin = origin
+    }
+}
+
+extension Fetch {
+    /// Sets the field `Cookie`. A TRACE has none, because it would come back with all its fields (RFC 9110 §9.3.8).
+    func addCookies(_ cookies: RequestCookies, to outgoing: inout OutgoingRequest) {
+        guard request.method != .trace else { return outgoing.remove(.cookie) }
+        let own = cookies.bringsOwn ? request.fields.all(.cookie) : []
+        guard let field = cookies.jar.field(for: cookies.origin, beside: own, now: worker.wallTime) else {
+            return outgoing.remove(.cookie)
+        }
+        outgoing.set(.cookie, field.value)
+        Diagnostics.debug(.requests, "\(subject): \(field.count) cookies of the jar \(cookies.use.jar)")
+    }
+
+    /// Takes the cookies that a response sets. A 407 comes from a proxy, and not from the origin.
+    func learnCookies(_ cookies: RequestCookies, from response: ReceivedResponse) {
+        guard cookies.use.learns, response.status != 407 else { return }
+        for line in response.fields.all(.setCookie) {
+            switch cookies.jar.set(line, from: cookies.origin, now: worker.wallTime) {
+            case .success(let cookie):
+                let verb = cookie.isExpired(at: worker.wallTime) ? "drops" : "keeps"
+                Diagnostics.debug(.requests, "\(subject): the jar \(cookies.use.jar) \(verb) \(cookie)")
+            case .failure(let rejection):
+                Diagnostics.debug(
+                    .requests, "\(subject): the jar \(cookies.use.jar) does not take a cookie: \(rejection.text)")
+            }
+        }
+    }
+}

@@ -85,7 +85,8 @@ let package = Package(
         // What stands between the two; another engine has a target like this.
         edge("DiskTier", ["Disk", "Storage"]),
         edge("Passwords", ["CCrypt"]),
-        edge("Secrets", ["CLarder"]),
+        edge("Processes", ["CLarder"]),
+        edge("Secrets", ["Processes", "CLarder"]),
         edge("PublicSuffixes", ["CPSL"]),
         edge("YAML", ["CYAML"]),
 
@@ -146,6 +147,7 @@ let package = Package(
                 "Message", "YAML",
             ]),
         tests("SecretsTests", ["Secrets", "CLarder"]),
+        tests("ProcessesTests", ["Processes"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop"]),
         tests("DiskTests", ["Disk", "DiskTools", "EventLoop"]),

@@ -13,6 +13,10 @@ int clarder_spawn_in_directory(void *actions, const char *directory) {
     return posix_spawn_file_actions_addchdir_np(actions, directory);
 }
 
+int clarder_spawn_close_from(void *actions, int first) {
+    return posix_spawn_file_actions_addclosefrom_np(actions, first);
+}
+
 int clarder_pipe_for_program(int ends[2]) { return pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno; }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {

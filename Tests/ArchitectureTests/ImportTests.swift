@@ -78,10 +78,12 @@ struct ManifestTests {
         #expect(dependencies.subtracting(Rooms.core).isEmpty)
     }
 
-    /// DiskTier stands on Storage and Disk, Disk on the threads and locks of EventLoop, and DiskTools on both of those. No
+    /// DiskTier stands on Storage and Disk, Disk on the threads and locks of EventLoop, DiskTools on both of those, and Secrets
+    /// on Processes. No
     /// other room of the edge knows another.
     static let knownAtTheEdge = [
         "DiskTier": ["Disk", "Storage"], "Disk": ["EventLoop"], "DiskTools": ["Disk", "EventLoop"],
+        "Secrets": ["Processes"],
     ]
 
     @Test(arguments: Rooms.edge) func `an edge target depends on C libraries, and the rooms below it`(

@@ -61,8 +61,8 @@ enum Rooms {
         "Interception", "Settings", "ClientSetup", "Credentials", "Cookies",
     ]
     static let edge: Set<String> = [
-        "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Secrets", "YAML",
-        "PublicSuffixes",
+        "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Processes",
+        "Secrets", "YAML", "PublicSuffixes",
     ]
     static let drivers: Set<String> = ["Server", "Admin", "larder"]
 }

@@ -3,6 +3,7 @@
 
 int clarder_spawn_in_directory(void *actions, const char *directory); /* actions: posix_spawn_file_actions_t; 0 or errno */
 int clarder_pipe_for_program(int ends[2]); /* blocking, closed when a program starts; 0 or errno */
+int clarder_spawn_close_from(void *actions, int first); /* actions: posix_spawn_file_actions_t; 0 or errno */
 void clarder_remove_tree(const char *path);                          /* links are removed, not followed */
 int clarder_clock_is_synchronised(void);                             /* 1, 0, or -1 if the kernel does not say */
 

@@ -54,6 +54,8 @@ let package = Package(
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
+        // It comes without a pkg-config file.
+        .systemLibrary(name: "CPacparser", providers: [.apt(["libpacparser-dev"])]),
         // Shims for macros, variadics and GNU-only calls: no logic.
         .target(name: "CLarder", dependencies: ["COpenSSL"]),
 
@@ -88,6 +90,7 @@ let package = Package(
         edge("Processes", ["CLarder"]),
         edge("Secrets", ["Processes", "CLarder"]),
         edge("PublicSuffixes", ["CPSL"]),
+        edge("PAC", ["CPacparser", "CLarder"]),
         edge("YAML", ["CYAML"]),
 
         .target(
@@ -96,7 +99,7 @@ let package = Package(
                 "Message", "Framing", "Rules", "Releases", "Caching", "Access", "Credentials", "Routing", "Transaction",
                 "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage",
                 "DiskTier",
-                "Passwords", "Cookies", "PublicSuffixes", "Secrets", "CLarder",
+                "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "CLarder",
             ], swiftSettings: strict),
         .target(
             name: "Admin",
@@ -110,7 +113,7 @@ let package = Package(
             dependencies: [
                 "Message", "JSON", "Framing", "Rules", "Releases", "Caching", "Access", "Credentials", "Routing",
                 "Interception", "Settings", "ClientSetup", "Secrets", "YAML",
-                "Passwords",
+                "Passwords", "PAC",
                 "EventLoop", "TLS",
                 "Compression", "Storage", "Disk", "DiskTools", "Server", "Admin", "CLarder",
             ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
@@ -148,6 +151,7 @@ let package = Package(
             ]),
         tests("SecretsTests", ["Secrets", "CLarder"]),
         tests("ProcessesTests", ["Processes"]),
+        tests("PACTests", ["PAC"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
         tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop"]),
         tests("DiskTests", ["Disk", "DiskTools", "EventLoop"]),
@@ -162,7 +166,7 @@ let package = Package(
                 "Framing",
                 "Credentials", "Routing", "ClientSetup", "EventLoop", "Passwords", "TLS", "Compression", "Storage",
                 "Transaction",
-                "YAML", "Cookies",
+                "YAML", "Cookies", "larder", "ProgramUnderTest",
             ]),
         tests(
             "AdminTests",
@@ -198,6 +202,7 @@ if isFuzzing {
         fuzzTarget("FuzzSocks", of: ["Routing", "Message"]),
         fuzzTarget("FuzzHostsFile", of: ["EventLoop"]),
         fuzzTarget("FuzzDNSAnswer", of: ["EventLoop"]),
+        fuzzTarget("FuzzPACAnswer", of: ["Routing"]),
         fuzzTarget("FuzzDiskRecord", of: ["Disk"]),
         fuzzTarget("FuzzDiskBook", of: ["Disk"]),
     ]

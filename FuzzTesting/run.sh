@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -46,6 +46,10 @@ seed FuzzDNSAnswer alias '\201\200\000\001\000\002\000\000\000\000\300\014\000\0
 seed FuzzDNSAnswer cut '\203\200\000\001\000\001\000\000\000\000\300\014\000\034\000\001'
 seed FuzzCookies lines '0a=b; Domain=a.example; Path=/x; Max-Age=60\nc="d"; Secure; HttpOnly; SameSite=Lax; Expires=Sun, 06-Nov-94 08:49:37 GMT'
 seed FuzzCookies file '1#HttpOnly_.a.example\tTRUE\t/\tTRUE\t1893456000\tSID\t31d4\nb.example\tFALSE\t/x\tFALSE\t0\ta\t'
+seed FuzzPACAnswer ways 'PROXY a.example:3128; HTTPS [2001:db8::1]; SOCKS5 1.2.3.4:1 ;DIRECT;'
+seed FuzzPACAnswer message '\000\000\000\006\004DIRECT'
+seed FuzzPACAnswer question '\000\000\000\006\002\000\001a.b'
+seed FuzzPACAnswer list 'a.example, .b:80 [::1]:1 10.0.0.0/8,*'
 # Way, then what it makes a head part of: see FuzzDiskRecord.swift.
 seed FuzzDiskRecord object '\002\001\001\000\003\001abc\000\000\000\000\000\000\000\000\310\000\001a\001\000\000\000\003tagHEAD'
 seed FuzzDiskRecord large '\002\003\002\000\003\001abc\000\000\000\000\000\000\000\000\310\000\000\000\000\000\000HEAD'

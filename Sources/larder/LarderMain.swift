@@ -5,6 +5,7 @@ import Glibc
 func larderMain() -> Never {
     signal(SIGPIPE, SIG_IGN)  // if a reader has left (`larder stats | head -1`), write(2) returns an error instead
     signal(SIGXFSZ, SIG_IGN)  // if a file must not grow (`ulimit -f`), write(2) returns an error, as on a full disk
+    evaluatePACIfAsked()
     exit(run(Array(CommandLine.arguments.dropFirst()), Console.standard))
 }
 

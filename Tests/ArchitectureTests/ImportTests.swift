@@ -43,6 +43,13 @@ struct ImportTests {
         }
     }
 
+    /// The engine of PAC files runs in a process of its own, which the command line becomes.
+    @Test func `the engine for PAC files is known to the command line alone`() {
+        for file in SourceFile.all where file.imports.contains("PAC") || file.imports.contains("CPacparser") {
+            #expect(file.path == "Sources/larder/EvaluatePAC.swift" || file.target == "PAC", "\(file.path)")
+        }
+    }
+
     /// Not even in a comment, so that a search for the word finds nothing.
     @Test(arguments: SourceFile.all)
     func `no source mentions Foundation`(_ file: SourceFile) {

@@ -61,7 +61,7 @@ enum Rooms {
         "Interception", "Settings", "ClientSetup", "Credentials", "Cookies",
     ]
     static let edge: Set<String> = [
-        "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Processes",
+        "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Processes", "PAC",
         "Secrets", "YAML", "PublicSuffixes",
     ]
     static let drivers: Set<String> = ["Server", "Admin", "larder"]

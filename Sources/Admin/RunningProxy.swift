@@ -110,6 +110,15 @@ package final class RunningProxy: AdministeredProxy {
                 url: "\(nextProxy)", failure: entry.map { "\($0.failure)" },
                 failingSince: entry?.since.secondsSinceEpoch)
         }
+        let named = Set(result.nextProxies.map(\.url))
+        result.nextProxies += health.down(now: time, .nextProxy).filter { !named.contains("\($0.subject)") }.map {
+            subject, entry in
+            Statistics.NextProxy(
+                url: "\(subject)", failure: "\(entry.failure)", failingSince: entry.since.secondsSinceEpoch)
+        }
+        result.pacFiles = proxy.snapshot.scripts.sorted { $0.key < $1.key }.map { path, script in
+            Statistics.PACFile(path: path, script.tally)
+        }
         return result
     }
 
@@ -235,6 +244,20 @@ private final class SamplerBox: @unchecked Sendable {
     func stop() {
         if let timer { loop.timers.cancel(timer) }
         timer = nil
+    }
+}
+
+extension Statistics.PACFile {
+    init(path: String, _ tally: PACScript.Tally) {
+        self.init(path: path)
+        waiting = UInt64(clamping: tally.waiting)
+        questions = tally.questions
+        hits = tally.hits
+        failures = tally.failures
+        timeouts = tally.timeouts
+        restarts = tally.restarts
+        process = tally.process
+        failure = tally.failure
     }
 }
 

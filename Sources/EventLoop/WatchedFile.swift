@@ -1,7 +1,7 @@
 import Glibc
 
 /// Tells whether a file has changed since it was last looked at. It is looked at once in `pause` at most.
-struct WatchedFile {
+package struct WatchedFile {
     /// Nil: the file is not there.
     private struct Version: Equatable {
         var device, inode: UInt64
@@ -9,20 +9,20 @@ struct WatchedFile {
         var seconds, nanoseconds: Int
     }
 
-    let path: String
+    package let path: String
     private let pause: Duration
     private var version: Version?
     private var nextLook: MonotonicTime
 
     /// The present version counts as known.
-    init(_ path: String, pause: Duration, now: MonotonicTime) {
+    package init(_ path: String, pause: Duration, now: MonotonicTime) {
         self.path = path
         self.pause = pause
         version = WatchedFile.version(of: path)
         nextLook = now.advanced(by: pause)
     }
 
-    mutating func hasChanged(at now: MonotonicTime) -> Bool {
+    package mutating func hasChanged(at now: MonotonicTime) -> Bool {
         guard now >= nextLook else { return false }
         nextLook = now.advanced(by: pause)
         let present = WatchedFile.version(of: path)

@@ -30,6 +30,8 @@ package enum OpeningFailure: Error, Equatable, Sendable {
     /// Nothing was tried: the origin has not accepted connections lately.
     case unavailable
     case insecure(SecurityFailure)
+    /// The PAC file of the request's rule says nothing that can be used, and the rule names no other route.
+    case routeUnknown
     /// The next proxy, or the way to it, failed.
     case nextProxy(NextProxy, NextProxyFailure)
 
@@ -37,7 +39,7 @@ package enum OpeningFailure: Error, Equatable, Sendable {
     /// that refuses a tunnel may speak for the destination.
     package var isOfRoute: Bool {
         switch self {
-        case .denied: false
+        case .denied, .routeUnknown: false
         case .nextProxy(_, let failure): failure.isOfProxy
         case .nameNotFound, .nameTimeout, .unreachable, .unavailable, .insecure: true
         }

@@ -11,10 +11,20 @@ package struct RouteRule: Sendable, Equatable {
         /// proxy that joins or leaves moves only its own share (rendezvous hashing, Thaler and Ravishankar 1998).
         case hash
     }
+    /// Where the routes come from.
+    package enum Ways: Sendable, Equatable {
+        /// Those of `via`, never empty.
+        case listed([Route], Choice)
+        /// `pac`: a PAC file says them for each origin.
+        ///
+        /// - Parameter otherwise: the routes if it does not. Empty: the request is refused, because another way would be a decision that
+        ///   nobody has made.
+        case script(path: String, otherwise: [Route])
+        /// `via: environment`: the variables of Larder's own environment say them.
+        case environment
+    }
     package var conditions: RuleConditions
-    /// What `via` names, never empty.
-    package var routes: [Route]
-    package var choice: Choice
+    package var ways: Ways
     /// The position in the list, from 1. `explain` and the log name the rule by it.
     package var number: Int
     /// The line in the configuration file; 0 if it does not come from a file.
@@ -23,19 +33,41 @@ package struct RouteRule: Sendable, Equatable {
     package init(
         _ conditions: RuleConditions, via routes: [Route], choice: Choice = .order, number: Int, line: Int = 0
     ) {
-        precondition(!routes.isEmpty, "a rule has a route")
+        self.init(conditions, .listed(routes, choice), number: number, line: line)
+    }
+
+    package init(_ conditions: RuleConditions, _ ways: Ways, number: Int, line: Int = 0) {
+        if case .listed(let routes, _) = ways { precondition(!routes.isEmpty, "a rule has a route") }
         self.conditions = conditions
-        self.routes = routes
-        self.choice = choice
+        self.ways = ways
         self.number = number
         self.line = line
     }
 
-    /// - Parameter uri: what the order depends on with `hash`.
-    func plan(for uri: some Sequence<UInt8>) -> RoutePlan {
-        guard choice == .hash, routes.count > 1 else {
-            return RoutePlan(routes[0], then: Array(routes.dropFirst()), rule: number)
+    /// The routes that the configuration itself names.
+    package var routes: [Route] {
+        switch ways {
+        case .listed(let routes, _): routes
+        case .script(_, let otherwise): otherwise
+        case .environment: []
         }
+    }
+
+    /// The plan for routes that are tried in this order. Nil if there are none.
+    private func plan(over routes: [Route]) -> RoutePlan? {
+        routes.first.map { RoutePlan($0, then: Array(routes.dropFirst()), rule: number) }
+    }
+
+    /// What becomes of a request for which the PAC file of this rule says this. Nil: it is refused.
+    package func plan(by verdict: PACVerdict) -> RoutePlan? {
+        switch verdict {
+        case .success(let routes): plan(over: routes)
+        case .failure: plan(over: self.routes)
+        }
+    }
+
+    /// - Parameter uri: what the order depends on.
+    private func hashedPlan(_ routes: [Route], for uri: some Sequence<UInt8>) -> RoutePlan {
         let key = fnv1a(uri)
         var proxies: [(weight: UInt64, route: Route)] = []
         var others: [Route] = []
@@ -49,43 +81,87 @@ package struct RouteRule: Sendable, Equatable {
         let order = proxies.sorted { $0.weight > $1.weight }.map(\.route) + others
         return RoutePlan(order[0], then: Array(order.dropFirst()), rule: number)
     }
+
+    /// - Parameters:
+    ///   - origin: of a tunnel, with the scheme `https`.
+    ///   - uri: what the order depends on with `hash`.
+    fileprivate func choice(
+        for origin: Origin, uri: @autoclosure () -> [UInt8], _ environment: ProxyEnvironment
+    ) -> RouteChoice {
+        switch ways {
+        case .listed(let routes, .hash) where routes.count > 1: .plan(hashedPlan(routes, for: uri()))
+        case .listed(let routes, _): .plan(RoutePlan(routes[0], then: Array(routes.dropFirst()), rule: number))
+        case .environment: .plan(RoutePlan(environment.route(to: origin), rule: number))
+        case .script(let path, _): .script(ScriptedChoice(path: path, origin: origin, rule: self))
+        }
+    }
+}
+
+/// Which way a request goes, as far as the rules alone say it.
+package enum RouteChoice: Sendable, Equatable {
+    case plan(RoutePlan)
+    /// A PAC file has to be asked. Indirect, so that the others are no larger.
+    indirect case script(ScriptedChoice)
+}
+
+/// A question for a PAC file.
+package struct ScriptedChoice: Sendable, Equatable {
+    /// Of the PAC file.
+    package let path: String
+    /// What is asked for. A tunnel counts as https, as in browsers: they cannot know what is inside.
+    package let origin: Origin
+    package let rule: RouteRule
+
+    package init(path: String, origin: Origin, rule: RouteRule) {
+        self.path = path
+        self.origin = origin
+        self.rule = rule
+    }
 }
 
 /// The routes to each origin: the first rule that matches, and a direct connection if none does.
 package struct RouteTable: Sendable {
     private let builtIn: String?
     package let rules: [RouteRule]
+    private let environment: ProxyEnvironment
 
-    /// - Parameter builtIn: the host of the origin inside this process. It has no address, so nothing else can be reached under its name.
-    package init(builtIn: String? = nil, rules: [RouteRule] = []) {
+    /// - Parameters:
+    ///   - builtIn: the host of the origin inside this process. It has no address, so nothing else can be reached under its name.
+    ///   - environment: for rules with `via: environment`.
+    package init(
+        builtIn: String? = nil, rules: [RouteRule] = [], environment: ProxyEnvironment = ProxyEnvironment()
+    ) {
         self.builtIn = builtIn
         self.rules = rules
+        self.environment = environment
     }
 
-    /// The proxies that the rules name, each once, in their order.
+    /// The proxies that the rules and the environment name, each once, in their order. Those of PAC files are not known.
     package var nextProxies: [NextProxy] {
         var found: [NextProxy] = []
         for rule in rules {
-            for case .proxy(let proxy) in rule.routes where !found.contains(proxy) { found.append(proxy) }
+            let routes = rule.ways == .environment ? environment.routes : rule.routes
+            for case .proxy(let proxy) in routes where !found.contains(proxy) { found.append(proxy) }
         }
         return found
     }
 
-    /// The routes for a request. Asked before a connection is requested.
+    /// Which way a request goes. Asked before a connection is requested.
     ///
     /// - Parameters:
     ///   - request: evaluated only if there are rules.
     ///   - uri: of the resource, or `host:port` for a tunnel.
-    package func routes(
+    package func choice(
         for request: @autoclosure () -> AccessRequest, to origin: Origin, uri: @autoclosure () -> [UInt8]
-    ) -> RoutePlan {
-        if isBuiltIn(origin) { return RoutePlan(.builtIn) }
-        guard !rules.isEmpty else { return .direct }
+    ) -> RouteChoice {
+        if isBuiltIn(origin) { return .plan(RoutePlan(.builtIn)) }
+        guard !rules.isEmpty else { return .plan(.direct) }
         let request = request()
         guard let rule = rules.first(where: { $0.conditions.holdForRequest(request, paths: .asSent) }) else {
-            return .direct
+            return .plan(.direct)
         }
-        return rule.plan(for: uri())
+        let asked = request.isTunnel ? Origin(.https, origin.endpoint) : origin
+        return rule.choice(for: asked, uri: uri(), environment)
     }
 
     /// Whether the origin is the one inside this process. It is reached on the default ports alone.

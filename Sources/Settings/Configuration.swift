@@ -20,6 +20,7 @@ package struct Configuration: Sendable, Equatable {
     package var timeouts = TimeoutSettings()
     package var retries = RetrySettings()
     package var circuit = CircuitSettings()
+    package var pac = PACSettings()
     package var bandwidth = BandwidthPlan()
     package var tls = TLSSettings()
     package var dns = DNSSettings()
@@ -183,6 +184,18 @@ package struct CircuitSettings: Sendable, Equatable {
     package var terms: Circuit.Terms? {
         guard failuresMax > 0 else { return nil }
         return Circuit.Terms(failuresMax: failuresMax, pause: pause, pauseMax: max(pause, pauseMax))
+    }
+}
+
+/// How PAC files are asked.
+package struct PACSettings: Sendable, Equatable {
+    package var timeout: Duration
+    /// Scripts may look at the time, and at what names resolve to.
+    package var lifetime: Duration
+
+    package init(timeout: Duration = .seconds(2), lifetime: Duration = .minutes(5)) {
+        self.timeout = timeout
+        self.lifetime = lifetime
     }
 }
 

@@ -40,6 +40,9 @@ struct MappingReader {
         return value
     }
 
+    /// Whether the key is present, even if its value is wrong.
+    func has(_ key: String) -> Bool { entries.contains { $0.key == key } }
+
     /// Reports the key if it is missing.
     mutating func require(_ key: String) {
         if find(key) == nil { missing.append(SettingProblem(node, message: "\(key) is missing")) }

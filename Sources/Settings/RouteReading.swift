@@ -2,10 +2,10 @@ import Message
 import Routing
 import Rules
 
-/// `routes`: a list of `match: { conditions }` with `via: [ … ]`.
+/// `routes`: a list of `match: { conditions }` with `via: [ … ]`, `via: environment` or `pac: FILE`.
 extension SettingKind where Value == [RouteRule] {
     static var routes: SettingKind {
-        .elements("routes", allowed: "a list of match: { … }, via: [ … ]", read: readRoute)
+        .elements("routes", allowed: "a list of match: { … }, with via: [ … ] or pac: FILE", read: readRoute)
     }
 }
 
@@ -14,16 +14,75 @@ private func readRoute(_ node: ConfigurationNode, number: Int, _ problems: inout
     let expected = "keys such as match: { … } and via: [ … ]"
     guard var reader = MappingReader(node, expected: expected, problems: &problems) else { return nil }
     let conditions = reader.value("match", .routeConditions) ?? RuleConditions()
-    let routes = reader.requiredValue("via", SettingKind<Route>.route.list())
-    let choice = reader.value("choose", SettingKind<RouteRule.Choice>.choice) ?? .order
-    if let routes {
-        if Set(routes.map { "\($0)" }).count < routes.count { reader.refuse("via", "the same route twice") }
+    let via = reader.value("via", .via)
+    let choice = reader.value("choose", SettingKind<RouteRule.Choice>.choice)
+    let script = reader.value("pac", .pacFile)
+    let otherwise = reader.value("otherwise", SettingKind<Route>.route.list()) ?? []
+    if reader.has("pac") {
+        reader.refuse("via", "the PAC file says the routes", hint: "name those that are taken if it fails in otherwise")
+        reader.refuse("choose", "the PAC file says the order", hint: "leave choose out")
+        if otherwise.hasRepetition { reader.refuse("otherwise", "the same route twice") }
+    } else {
+        reader.require("via")
+        reader.refuse("otherwise", "belongs to a PAC file", hint: "name further routes in via")
+    }
+    switch via {
+    case .routes(let routes):
+        if routes.hasRepetition { reader.refuse("via", "the same route twice") }
         if choice == .hash, routes.filter({ $0 != .direct }).count < 2 {
             reader.refuse("choose", "hash chooses among several proxies", hint: "name them in via, or leave choose out")
         }
+    case .environment:
+        reader.refuse("choose", "the environment names one proxy for each scheme", hint: "leave choose out")
+    case nil: break
     }
-    guard reader.finish("key", into: &problems), let routes else { return nil }
-    return RouteRule(conditions, via: routes, choice: choice, number: number, line: node.line)
+    guard reader.finish("key", into: &problems) else { return nil }
+    let ways: RouteRule.Ways
+    switch (via, script) {
+    case (.routes(let routes), nil): ways = .listed(routes, choice ?? .order)
+    case (.environment, nil): ways = .environment
+    case (nil, let path?): ways = .script(path: path, otherwise: otherwise)
+    case (nil, nil), (.some, .some): return nil
+    }
+    return RouteRule(conditions, ways, number: number, line: node.line)
+}
+
+extension [Route] {
+    /// A proxy is the same with another user, because the log and the statistics show no users.
+    fileprivate var hasRepetition: Bool { Set(map { "\($0)" }).count < count }
+}
+
+/// A value of `via`.
+private enum Via: Sendable, Equatable {
+    case routes([Route])
+    case environment
+}
+
+extension SettingKind where Value == Via {
+    fileprivate static var via: SettingKind {
+        let routes = SettingKind<Route>.route.list()
+        return SettingKind(
+            allowed: routes.allowed,
+            read: { node, problems in
+                if case .scalar("environment", _) = node.value { return .environment }
+                return routes.read(node, &problems).map { .routes($0) }
+            },
+            render: { via in
+                switch via {
+                case .routes(let list): routes.render(list)
+                case .environment: "environment"
+                }
+            })
+    }
+}
+
+extension SettingKind where Value == String {
+    fileprivate static var pacFile: SettingKind {
+        .scalar(
+            "the path of a PAC file", parse: { $0.isEmpty || $0.utf8.contains(0) || $0.contains("://") ? nil : $0 },
+            render: { $0 },
+            hint: { $0.contains("://") ? "only files are read: save what the URL has as a file" : nil })
+    }
 }
 
 extension SettingKind where Value == RuleConditions {
@@ -56,7 +115,9 @@ extension SettingKind where Value == Route {
     }
 
     @Sendable private static func hint(_ text: String) -> String? {
-        if let near = nearestName(to: text, among: ["direct"]) { return "did you mean \(near)?" }
+        if let near = nearestName(to: text, among: ["direct", "environment"]) {
+            return near == text ? "environment stands alone: via: environment" : "did you mean \(near)?"
+        }
         guard let (scheme, rest) = NextProxy.split(url: text) else {
             return text.contains("@") ? "a URL begins with http://" : "did you mean http://\(text)?"
         }

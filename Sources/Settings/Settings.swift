@@ -18,7 +18,7 @@ enum Settings {
     }
 
     static let sections = [
-        general, admin, cache, access, intercept, log, timeouts, retries, circuit, bandwidth, tls, dns, limits,
+        general, admin, cache, access, intercept, log, timeouts, retries, circuit, pac, bandwidth, tls, dns, limits,
     ]
     static let all = sections.flatMap(\.settings)
 
@@ -42,11 +42,12 @@ enum Settings {
                 ], defaultMeaning: "no recipes"),
             Setting(
                 "routes", \.routes, .routes, reload: .live,
-                "The ways to origins. The first rule that matches a request counts: its routes are tried in order, or, with choose: hash, its proxies in an order that depends on the URL. A proxy that fails comes last for a while. Without a rule Larder connects to origins itself.",
+                "The ways to origins. The first rule that matches a request counts: its routes are tried in order, or, with choose: hash, its proxies in an order that depends on the URL. A proxy that fails comes last for a while. In place of via, pac names a PAC file that says the routes; via: environment takes them from http_proxy, https_proxy, all_proxy and no_proxy. Without a rule Larder connects to origins itself.",
                 example: [
                     "routes:",
                     "  - { match: { host: \"*.corp.example\" }, via: direct }",
                     "  - { via: [ \"http://user:password@proxy.example:3128\", \"socks5://198.51.100.7:1080\", direct ] }",
+                    "  - { match: { client: 10.2.0.0/16 }, pac: /etc/larder/proxy.pac, otherwise: direct }",
                 ], defaultMeaning: "direct"),
             Setting(
                 "origins", \.origins, .origins, reload: .live,
@@ -336,6 +337,19 @@ enum Settings {
             Setting(
                 "circuit.pause_max", \.circuit.pauseMax, .duration(.milliseconds(100) ... .hours(1)), reload: .live,
                 "The longest such time."),
+        ])
+
+    private static let pac = Section(
+        key: "pac",
+        meaning: "PAC files of routes. A process of its own evaluates each.",
+        settings: [
+            Setting(
+                "pac.timeout", \.pac.timeout, .duration(.milliseconds(100) ... .minutes(1)), reload: .live,
+                "For an answer. The process of a script that takes longer is ended and started again."),
+            Setting(
+                "pac.lifetime", \.pac.lifetime, .duration(.zero ... .hours(24)), reload: .live,
+                "For how long an answer holds for all requests to the same scheme, host and port. With 0 the script is asked for each request."
+            ),
         ])
 
     private static let bandwidth = Section(

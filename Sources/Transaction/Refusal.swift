@@ -45,6 +45,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case nextProxyRefused
     case nextProxyLogIn
     case nextProxyInvalid
+    case routeUnknown
     case credentialRefused
     case credentialUnavailable
     case credentialHidden
@@ -298,6 +299,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 """
                 This proxy reaches the origin through another proxy, and the answer of that one is not what its URL promises, \
                 HTTP or SOCKS.
+                """)
+        case .routeUnknown:
+            Row(
+                "route-unknown", 502, "proxy_configuration_error", .larder,
+                """
+                A PAC file says through which proxy this origin is reached, and it failed for this one. The administrator of this \
+                proxy finds the reason in the log.
                 """)
         case .credentialRefused:
             Row(

@@ -52,7 +52,7 @@ extension Refusal {
             .tlsPin, .tlsProtocol, .clientCertificateRequired, .clientCertificateRefused, .originQueueFull,
             .originUnavailable, .nextProxyRefused,
             .nextProxyLogIn,
-            .nextProxyInvalid, .credentialRefused, .credentialUnavailable, .credentialHidden,
+            .nextProxyInvalid, .routeUnknown, .credentialRefused, .credentialUnavailable, .credentialHidden,
             .credentialMisplaced, .tooManyRequests, .tooManyTunnels,
             .transferCancelled, .internalError:
             false

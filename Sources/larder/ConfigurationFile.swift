@@ -63,6 +63,21 @@ struct ConfigurationReading {
         }
     }
 
+    /// Reads the PAC files of `routes` and asks each for one origin, reads the environment if a rule wants it, and adds what is wrong with them.
+    mutating func checkRoutes() {
+        guard let configuration else { return }
+        do throws(SnapshotFailure) { _ = try readProxyEnvironment(for: configuration.routes) } catch {
+            errors.append(problem("routes", error.description))
+            self.configuration = nil
+        }
+        do throws(PACProblem) {
+            warnings += try tryPACFiles(configuration).map { problem($0.key, $0.message) }
+        } catch {
+            errors.append(problem(error.key, error.message))
+            self.configuration = nil
+        }
+    }
+
     /// Warns of exceptions from a minimum age that have ended: they are left over, or the package waits again although somebody wanted it.
     mutating func checkBreakGlass(now: WallTime) {
         for (index, use) in (configuration?.recipes ?? []).enumerated() {

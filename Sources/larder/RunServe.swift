@@ -22,7 +22,9 @@ func runServe(
     DescriptorLimit.raise()
     if configuration.hasSecrets { hideMemory(console) }
     do {
-        var start = ProxyStart(configuration)
+        let pacFiles = PACFiles()
+        defer { pacFiles.close() }
+        var start = ProxyStart(configuration, pacFiles)
         let proxy = try start.proxy(reading, console)
         let loop = try EventLoop()
         let administered = RunningProxy(proxy: proxy, version: larderVersion)
@@ -39,7 +41,7 @@ func runServe(
         proxy.shared.setAdminAddresses(admin.addresses)
         let control = Control(
             proxy: proxy, loop: loop, administered: administered, zonesWithoutDisk: start.zonesWithoutDisk,
-            reload: reload,
+            pacFiles: pacFiles, reload: reload,
             console: console)
         try control.watchSignals()
         if let line = setupLine(proxy.snapshot, at: proxy.addresses) { console.print(line) }
@@ -92,7 +94,12 @@ private struct ProxyStart {
     /// The zones whose disks could not be opened. They are in memory only until the next start.
     private(set) var zonesWithoutDisk: [String] = []
 
-    init(_ configuration: Configuration) { self.configuration = configuration }
+    private let pacFiles: PACFiles
+
+    init(_ configuration: Configuration, _ pacFiles: PACFiles) {
+        self.configuration = configuration
+        self.pacFiles = pacFiles
+    }
 
     /// Starts the proxy even if another process uses the directory of a disk tier, or if a disk tier that is not configured cannot be
     /// opened on this machine. Throws any other problem with a disk.
@@ -104,7 +111,7 @@ private struct ProxyStart {
         }
         while true {
             do {
-                return try Proxy.start(try makeSnapshot(configuration))
+                return try Proxy.start(try makeSnapshot(configuration, pacFiles))
             } catch Proxy.StartError.disk(let refusal) {
                 guard let disk = configuration.cache.disks.first(where: { refusal.concerns($0.path) }),
                     refusal.isInUse || (disk.zone == "default" && configuration.cache.isDiskLeftOut)
@@ -131,11 +138,13 @@ struct SnapshotFailure: Error, CustomStringConvertible {
     var description: String
 }
 
-/// Reads the files that the configuration names: users and certificates.
+/// Reads the files that the configuration names: users, certificates, secrets and PAC files.
 ///
-/// - Parameter earlier: the configuration in force; nil at the start.
+/// - Parameters:
+///   - pacFiles: the PAC files in use.
+///   - earlier: the configuration in force; nil at the start.
 func makeSnapshot(
-    _ configuration: Configuration, after earlier: Snapshot? = nil
+    _ configuration: Configuration, _ pacFiles: PACFiles, after earlier: Snapshot? = nil
 ) throws(SnapshotFailure) -> Snapshot {
     var users: HtpasswdFile?
     if let authentication = configuration.access.authentication { users = try readUsers(authentication.usersFile) }
@@ -158,10 +167,16 @@ func makeSnapshot(
         throw SnapshotFailure(description: "\(error.key): \(error.message)" + (error.hint.map { " (\($0))" } ?? ""))
     }
     for remark in originTLS.remarks { Diagnostics.warning("\(remark.key): \(remark.message)") }
+    let environment = try readProxyEnvironment(for: configuration.routes)
+    let scripts: [String: PACScript]
+    do throws(PACProblem) { scripts = try pacFiles.scripts(for: configuration) } catch {
+        throw SnapshotFailure(description: "\(error.key): \(error.message)")
+    }
     do throws(TLSContextError) {
         return try Snapshot(
             configuration: configuration, users: users, interceptor: interceptor, pages: readPages(interceptor),
-            secrets: secrets, originTLS: originTLS.materials, after: earlier)
+            secrets: secrets, originTLS: originTLS.materials, scripts: scripts, environment: environment, after: earlier
+        )
     } catch {
         throw SnapshotFailure(description: "tls: \(error)")
     }
@@ -197,6 +212,7 @@ private final class Control {
     private let loop: EventLoop
     private let administered: RunningProxy
     private let zonesWithoutDisk: [String]
+    private let pacFiles: PACFiles
     private let reload: () -> ConfigurationReading
     private let console: Console
     private var drainTimer: Timer?
@@ -204,12 +220,13 @@ private final class Control {
 
     init(
         proxy: Proxy, loop: EventLoop, administered: RunningProxy, zonesWithoutDisk: [String],
-        reload: @escaping () -> ConfigurationReading, console: Console
+        pacFiles: PACFiles, reload: @escaping () -> ConfigurationReading, console: Console
     ) {
         self.proxy = proxy
         self.loop = loop
         self.administered = administered
         self.zonesWithoutDisk = zonesWithoutDisk
+        self.pacFiles = pacFiles
         self.reload = reload
         self.console = console
     }
@@ -225,7 +242,10 @@ private final class Control {
         administered.startSampling(on: loop)
         let secrets = SecretWatch(on: loop) { [proxy] in proxy.snapshot }
         secrets.start()
+        let files = PACWatch(pacFiles, on: loop)
+        files.start()
         loop.run()
+        files.stop()
         secrets.stop()
         administered.stopSampling()
         for timer in [drainTimer, pollTimer] { if let timer { loop.timers.cancel(timer) } }
@@ -273,7 +293,7 @@ private final class Control {
         for zone in zonesWithoutDisk { configuration.cache = configuration.cache.withoutDisk(ofZone: zone) }
         do throws(SnapshotFailure) {
             if configuration.hasSecrets { hideMemory(console) }
-            let snapshot = try makeSnapshot(configuration, after: proxy.snapshot)
+            let snapshot = try makeSnapshot(configuration, pacFiles, after: proxy.snapshot)
             for change in changesNeedingRestart(from: proxy.snapshot.configuration, to: configuration) {
                 console.error("larder: warning: \(change) changed, which takes effect at the next start")
             }

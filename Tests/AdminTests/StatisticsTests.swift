@@ -143,6 +143,24 @@ struct StatisticsJSONTests {
         #expect(list?[1]["failing_since"] == .string("2026-01-01T00:00:00Z"))
     }
 
+    @Test func `PAC files are listed with what happened to their questions`() throws {
+        var statistics = Statistics()
+        var file = Statistics.PACFile(path: "/etc/larder/proxy.pac")
+        (file.waiting, file.questions, file.hits, file.failures, file.timeouts, file.restarts) = (1, 2, 3, 4, 5, 6)
+        file.process = 7
+        statistics.pacFiles = [file, .init(path: "/etc/larder/other.pac")]
+        statistics.pacFiles[1].failure = "it returned nothing"
+        let list = try JSONValue(parsing: statistics.json())["pac_files"]?.elements
+        #expect(list?.count == 2 && list?[0]["path"] == .string("/etc/larder/proxy.pac"))
+        for (index, name) in ["waiting", "questions", "hits", "failures", "timeouts", "restarts", "process"]
+            .enumerated()
+        {
+            #expect(list?[0][name] == .integer(Int64(index + 1)), "\(name)")
+        }
+        #expect(list?[0]["failure"] == nil && list?[1]["process"] == nil)
+        #expect(list?[1]["failure"] == .string("it returned nothing"))
+    }
+
     @Test func `origins that are not verified are listed`() throws {
         var statistics = Statistics()
         statistics.unverifiedOrigins = [.init(host: "a.example", rule: 2, isPinned: true)]

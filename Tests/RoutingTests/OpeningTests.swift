@@ -135,7 +135,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         case .unreachable(let failure): .nextProxy(proxy, .unreachable(failure))
         case .insecure(let failure): .nextProxy(proxy, .insecure(failure))
         case .nextProxy(_, let failure): .nextProxy(proxy, failure)
-        case .denied, .unavailable: failure
+        case .denied, .unavailable, .routeUnknown: failure
         }
     }
 

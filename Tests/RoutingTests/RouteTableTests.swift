@@ -12,6 +12,13 @@ private func request(_ host: String, port: UInt16 = 80, client: IPAddress? = nil
         pathAndQuery: Array("/a".utf8)[...])
 }
 
+extension RouteChoice {
+    fileprivate var plan: RoutePlan {
+        guard case .plan(let plan) = self else { preconditionFailure("a PAC file has to be asked: \(self)") }
+        return plan
+    }
+}
+
 private func rule(_ number: Int, host: String?, via routes: Route...) -> RouteRule {
     var conditions = RuleConditions()
     if let host { conditions.hosts = [HostPattern(host)!] }
@@ -22,8 +29,9 @@ private func rule(_ number: Int, host: String?, via routes: Route...) -> RouteRu
     private func plan(
         _ table: RouteTable, _ host: String, port: UInt16 = 80, scheme: Scheme = .http, uri: String = ""
     ) -> RoutePlan {
-        table.routes(
-            for: request(host, port: port), to: Origin(scheme, Endpoint(host: host, port: port)), uri: Array(uri.utf8))
+        table.choice(
+            for: request(host, port: port), to: Origin(scheme, Endpoint(host: host, port: port)), uri: Array(uri.utf8)
+        ).plan
     }
 
     static let rows: [(scheme: Scheme, host: String, port: UInt16, isBuiltIn: Bool)] = [
@@ -61,6 +69,41 @@ private func rule(_ number: Int, host: String?, via routes: Route...) -> RouteRu
         #expect(plan.routes == routes)
     }
 
+    @Test(arguments: [(false, Scheme.http), (true, Scheme.https)])
+    func `a rule with a PAC file has a question, and a tunnel is asked for as https`(isTunnel: Bool, scheme: Scheme) {
+        let rule = RouteRule(RuleConditions(), .script(path: "/a.pac", otherwise: [.direct]), number: 2)
+        let table = RouteTable(rules: [RoutingTests.rule(1, host: "*.test", via: .direct), rule])
+        let endpoint = Endpoint(host: "a.example", port: 8080)
+        let request = AccessRequest(
+            client: nil, method: isTunnel ? .connect : .get, destination: DestinationHost("a.example".utf8)!,
+            port: 8080,
+            isTunnel: isTunnel, pathAndQuery: [])
+        let choice = table.choice(for: request, to: Origin(.http, endpoint), uri: [])
+        #expect(choice == .script(ScriptedChoice(path: "/a.pac", origin: Origin(scheme, endpoint), rule: rule)))
+        #expect(table.nextProxies == [], "nobody knows which proxies a script names")
+    }
+
+    @Test func `what a PAC file says is a plan, and if it says nothing its rule decides`() {
+        let strict = RouteRule(RuleConditions(), .script(path: "/a.pac", otherwise: []), number: 3)
+        let lax = RouteRule(RuleConditions(), .script(path: "/a.pac", otherwise: [proxy("spare"), .direct]), number: 3)
+        let said = PACVerdict.success([proxy("one"), .direct])
+        for rule in [strict, lax] {
+            #expect(rule.plan(by: said) == RoutePlan(proxy("one"), then: [.direct], rule: 3))
+        }
+        #expect(strict.plan(by: .failure(.timedOut)) == nil, "another route would be a decision that nobody has made")
+        #expect(lax.plan(by: .failure(.timedOut)) == RoutePlan(proxy("spare"), then: [.direct], rule: 3))
+    }
+
+    @Test func `the environment says the proxy of each scheme`() throws {
+        let environment = try ProxyEnvironment { ["http_proxy": "http://one:3128", "no_proxy": "b.example"][$0] }
+        let table = RouteTable(
+            rules: [RouteRule(RuleConditions(), .environment, number: 1)], environment: environment)
+        #expect(plan(table, "a.example") == RoutePlan(proxy("one"), rule: 1))
+        #expect(plan(table, "b.example") == RoutePlan(.direct, rule: 1))
+        #expect(plan(table, "a.example", port: 443, scheme: .https) == RoutePlan(.direct, rule: 1))
+        #expect(table.nextProxies.map { "\($0)" } == ["http://one:3128"])
+    }
+
     @Test func `routes that are down come last, in their order`() {
         let plan = RoutePlan(proxy("one"), then: [proxy("two"), .direct, proxy("three")], rule: 4)
         let deferred = plan.deferring { $0 == proxy("one") || $0 == .direct }
@@ -77,9 +120,9 @@ private func rule(_ number: Int, host: String?, via routes: Route...) -> RouteRu
 
     private func order(_ uri: String, _ routes: [Route]) -> [Route] {
         let rule = RouteRule(RuleConditions(), via: routes, choice: .hash, number: 1)
-        return RouteTable(rules: [rule]).routes(
+        return RouteTable(rules: [rule]).choice(
             for: request("a.example"), to: Origin(.http, Endpoint(host: "a.example", port: 80)), uri: Array(uri.utf8)
-        ).routes
+        ).plan.routes
     }
 
     @Test func `each proxy has its share`() {

@@ -92,6 +92,11 @@ extension Refusal {
         case .nextProxyRefused: .nextProxy("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
         case .nextProxyLogIn: .nextProxy("HTTP/1.1 407 x\r\nProxy-Authenticate: Basic realm=a\r\n\r\n")
         case .nextProxyInvalid: .nextProxy("SSH-2.0-x\r\n\r\n")
+        case .routeUnknown:
+            .outside { s in
+                try s.adopt(pac: "throw 1;")
+                return try s.client().get("/a")
+            }
         case .credentialRefused:
             .outside { s in
                 s.origin.expects("GET /a", "Authorization: Basic bWU6c2VzYW1l").replies(401)

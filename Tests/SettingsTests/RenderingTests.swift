@@ -54,7 +54,7 @@ struct RenderingTests {
         #expect(configuration.access.authentication != nil)
         #expect(configuration.recipes.map(\.name) == ["npm", "debian"])
         #expect(
-            configuration.routes.count == 2 && configuration.credentials.count == 2 && configuration.origins.count == 6)
+            configuration.routes.count == 3 && configuration.credentials.count == 2 && configuration.origins.count == 6)
         #expect(configuration.cookieJars.count == 1)
         #expect(configuration.bandwidth.total != nil && configuration.bandwidth.client != nil)
         #expect(configuration.bandwidth.classes.map(\.name) == ["nightly", "models"])

@@ -14,6 +14,10 @@ import Testing
               - { via: [ "http://One.Example.:1", "HTTP://two:2" ], choose: hash }
             """)
         let routes = configuration.routes
+        #expect(
+            routes.map(\.ways) == [
+                .listed(routes[0].routes, .order), .listed(routes[1].routes, .order), .listed(routes[2].routes, .hash),
+            ])
         #expect(routes.map(\.number) == [1, 2, 3])
         #expect(routes.map(\.line) == [2, 3, 5])
         #expect(routes[0].routes == [.direct])
@@ -25,7 +29,24 @@ import Testing
                 "http://one.example:3128", "https://two.example:3129", "socks5://[2001:db8::1]:1080", "direct",
             ])
         #expect(routes[2].routes.map { "\($0)" } == ["http://one.example:1", "http://two:2"])
-        #expect(routes.map(\.choice) == [.order, .order, .hash])
+    }
+
+    @Test func `a PAC file and the environment take the place of via`() throws {
+        let configuration = try loaded(
+            """
+            pac: { timeout: 500ms, lifetime: 1h }
+            routes:
+              - { match: { host: "*.corp.example" }, pac: /etc/larder/corp.pac }
+              - { match: { client: 10.0.0.0/8 }, pac: proxy.pac, otherwise: [ "http://spare:3128", direct ] }
+              - { via: environment }
+            """)
+        let spare = NextProxy(Endpoint(host: "spare", port: 3128))
+        #expect(
+            configuration.routes.map(\.ways) == [
+                .script(path: "/etc/larder/corp.pac", otherwise: []),
+                .script(path: "proxy.pac", otherwise: [.proxy(spare), .direct]), .environment,
+            ])
+        #expect(configuration.pac == PACSettings(timeout: .milliseconds(500), lifetime: .seconds(3600)))
     }
 
     static let users: [(url: String, user: String, password: String)] = [
@@ -76,6 +97,32 @@ import Testing
         ),
         ("- { via: direct, choose: random }", "2: routes[1].choose: found \"random\", expected order or hash"),
         (
+            "- { via: [ environment, direct ] }",
+            "2: routes[1].via[1]: found \"environment\", expected \(way); environment stands alone: via: environment"
+        ),
+        (
+            "- { via: enviroment }",
+            "2: routes[1].via: found \"enviroment\", expected \(way); did you mean environment?"
+        ),
+        (
+            "- { via: environment, choose: hash }",
+            "2: routes[1].choose: the environment names one proxy for each scheme; leave choose out"
+        ),
+        (
+            "- { pac: \"http://wpad.example/wpad.dat\" }",
+            "2: routes[1].pac: found \"http://wpad.example/wpad.dat\", expected the path of a PAC file; only files are read: save what the URL has as a file"
+        ),
+        (
+            "- { pac: /a.pac, via: direct }",
+            "2: routes[1].via: the PAC file says the routes; name those that are taken if it fails in otherwise"
+        ),
+        ("- { pac: /a.pac, choose: hash }", "2: routes[1].choose: the PAC file says the order; leave choose out"),
+        ("- { pac: /a.pac, otherwise: [ direct, direct ] }", "2: routes[1].otherwise: the same route twice"),
+        (
+            "- { via: \"http://a:1\", otherwise: direct }",
+            "2: routes[1].otherwise: belongs to a PAC file; name further routes in via"
+        ),
+        (
             "- { via: direct, match: { address: 10.0.0.0/8 } }",
             "2: routes[1].match.address: a route has no address: a next proxy resolves the host itself; use host"
         ),
@@ -83,7 +130,10 @@ import Testing
             "- { via: direct, match: { type: text/html } }",
             "2: routes[1].match.type: a route has no type: it is taken before there is a response; use path"
         ),
-        ("- { via: direct, credentials: x }", "2: routes[1].credentials: unknown key; known are match, via, choose"),
+        (
+            "- { via: direct, credentials: x }",
+            "2: routes[1].credentials: unknown key; known are match, via, choose, pac, otherwise"
+        ),
     ]
     private static let way = "direct, or a proxy such as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"
 

@@ -27,6 +27,8 @@ extension Statistics {
             json.array { for jar in cookieJars { jar.write(to: &$0) } }
             json.key("next_proxies")
             json.array { for proxy in nextProxies { proxy.write(to: &$0) } }
+            json.key("pac_files")
+            json.array { for file in pacFiles { file.write(to: &$0) } }
             json.key("unverified_origins")
             json.array { for origin in unverifiedOrigins { origin.write(to: &$0) } }
             json.key("bandwidth_limits")
@@ -154,6 +156,22 @@ extension Statistics.NextProxy {
             $0.member("works", failure == nil)
             if let failure { $0.member("failure", failure) }
             if let failingSince { $0.member("failing_since", rfc3339(secondsSinceEpoch: failingSince)) }
+        }
+    }
+}
+
+extension Statistics.PACFile {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object {
+            $0.member("path", path)
+            $0.member("waiting", waiting)
+            $0.member("questions", questions)
+            $0.member("hits", hits)
+            $0.member("failures", failures)
+            $0.member("timeouts", timeouts)
+            $0.member("restarts", restarts)
+            if let process { $0.member("process", UInt64(clamping: process)) }
+            if let failure { $0.member("failure", failure) }
         }
     }
 }

@@ -23,8 +23,10 @@ package struct Statistics: Sendable, Equatable {
     package var credentials: [Credential] = []
     /// Those of `cookie_jars`, in their order there.
     package var cookieJars: [CookieJar] = []
-    /// The next proxies of `routes`, in their order there.
+    /// The next proxies of `routes`, in their order there, then those of PAC files that do not work.
     package var nextProxies: [NextProxy] = []
+    /// The PAC files of `routes`, by their paths.
+    package var pacFiles: [PACFile] = []
 
     /// The hosts for which a rule of `origins` says `verify: no`, in their order there.
     package var unverifiedOrigins: [UnverifiedOrigin] = []
@@ -224,6 +226,27 @@ extension Statistics {
             self.failure = failure
             self.failingSince = failingSince
         }
+    }
+
+    package struct PACFile: Sendable, Equatable {
+        package var path: String
+        /// Requests that wait for an answer now.
+        package var waiting: UInt64 = 0
+        /// Questions that the script was asked.
+        package var questions: UInt64 = 0
+        /// Requests for which an earlier answer was used.
+        package var hits: UInt64 = 0
+        /// Questions without a usable answer, time-outs included.
+        package var failures: UInt64 = 0
+        package var timeouts: UInt64 = 0
+        /// Processes that were started in place of one that had ended.
+        package var restarts: UInt64 = 0
+        /// The number of the process. Nil if it has ended, and is started again with the next question.
+        package var process: Int32?
+        /// Why the last question had no answer. Nil if it had one.
+        package var failure: String?
+
+        package init(path: String) { self.path = path }
     }
 
     package struct CertificateRequest: Sendable, Equatable {

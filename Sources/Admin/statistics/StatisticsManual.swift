@@ -76,7 +76,9 @@ package func renderStatisticsManual() -> String {
                 ],
             ])
     text +=
-        heading(3, "Next proxies", "each of `next_proxies`, in the order of `routes`")
+        heading(
+            3, "Next proxies",
+            "each of `next_proxies`, in the order of `routes`, then those of PAC files that do not work")
         + table(
             ["member", "meaning"],
             [
@@ -84,6 +86,24 @@ package func renderStatisticsManual() -> String {
                 ["`works`", "Whether the last request that needed it found it working."],
                 ["`failure`", "Why it does not work. Absent if it does."],
                 ["`failing_since`", "When it failed first, without a success since. Absent if it works."],
+            ])
+    text +=
+        heading(3, "PAC files", "each of `pac_files`, by its path")
+        + table(
+            ["member", "meaning"],
+            [
+                ["`path`", "The file."],
+                ["`waiting`", "Requests that wait for an answer now."],
+                ["`questions`", "Questions that the script was asked."],
+                ["`hits`", "Requests for which an earlier answer was used."],
+                ["`failures`", "Questions without an answer that can be used, time-outs included."],
+                ["`timeouts`", "Questions that the script did not answer within `pac.timeout`."],
+                ["`restarts`", "Processes that were started in place of one that had ended, or was ended."],
+                [
+                    "`process`",
+                    "The number of the process. Absent if it has ended: the next question starts another one.",
+                ],
+                ["`failure`", "Why the last question had no answer. Absent if it had one."],
             ])
     text +=
         heading(

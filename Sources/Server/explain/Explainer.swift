@@ -27,6 +27,8 @@ extension Proxy {
 /// Drives one request through its decisions, and notes each of them.
 struct Explainer {
     static let lookUpTimeMax: Duration = .seconds(3)
+    /// For a PAC file.
+    static let scriptTimeMax: Duration = .seconds(5)
 
     let proxy: Proxy
     let snapshot: Snapshot
@@ -249,9 +251,7 @@ struct Explainer {
 
     /// Asks for each address whether it may be dialled, as `LinkOpener` does. Returns nil if at least one may be.
     private mutating func refusalToDial() -> (Explanation.Decision, String)? {
-        let plan = snapshot.routes(for: request)
-        let rule = plan.rule.map { "routes[\($0)]: " } ?? ""
-        note("origin", "route", rule + plan.routes.map { "\($0)" }.joined(separator: ", then "))
+        guard let plan = routes() else { return refused(.routeUnknown) }
         let terms = snapshot.origins.terms(for: request.access)
         if let rule = terms.rule {
             note("origin", "terms", "origins[\(rule)]: \(terms)")
@@ -290,6 +290,29 @@ struct Explainer {
                 "\(rule.name) (\(schemes)), sent \(time)" + (refusals > 0 ? "; refused \(refusals) times" : ""))
         }
         return refusalToReach(plan)
+    }
+
+    /// The routes of the request. Asks a PAC file if it has to. Nil: the request is refused.
+    private mutating func routes() -> RoutePlan? {
+        let plan: RoutePlan?
+        let rule: Int?
+        switch snapshot.choice(for: request) {
+        case .plan(let found): (plan, rule) = (found, found.rule)
+        case .script(let choice):
+            let verdict = snapshot.script(at: choice.path).verdict(on: choice.origin, within: Self.scriptTimeMax)
+            (plan, rule) = (choice.rule.plan(by: verdict), choice.rule.number)
+            note("origin", "pac file", "\(choice.path): \(Self.text(verdict))")
+        }
+        let prefix = rule.map { "routes[\($0)]: " } ?? ""
+        note("origin", "route", prefix + (plan?.routes.map { "\($0)" }.joined(separator: ", then ") ?? "none"))
+        return plan
+    }
+
+    private static func text(_ verdict: PACVerdict) -> String {
+        switch verdict {
+        case .success(let routes): routes.map { "\($0)" }.joined(separator: ", then ")
+        case .failure(let failure): failure.text
+        }
     }
 
     private mutating func refusalToReach(_ plan: RoutePlan) -> (Explanation.Decision, String)? {

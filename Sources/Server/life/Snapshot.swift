@@ -25,6 +25,8 @@ package final class Snapshot: Sendable {
     let defaultHandling: CacheHandling
     package let limits: Limits
     package let routes: RouteTable
+    /// The PAC files of `routes`, by their paths.
+    package let scripts: [String: PACScript]
     package let origins: OriginTable
     /// Whether any rule of `origins` follows redirects.
     let followsRedirects: Bool
@@ -46,6 +48,12 @@ package final class Snapshot: Sendable {
     /// What the proxy port answers to clients that are to be set up.
     package let pages: Pages
 
+    /// The PAC file of a rule.
+    func script(at path: String) -> PACScript {
+        guard let script = scripts[path] else { preconditionFailure("every PAC file of a rule is read") }
+        return script
+    }
+
     /// The name of the recipe that a rule comes from. Nil for a rule of `cache.rules`.
     func recipe(ofRule number: Int) -> String? { cacheRules.rules[number - 1].recipe }
 
@@ -58,11 +66,14 @@ package final class Snapshot: Sendable {
     ///   - users: the users of `access.authentication.basic`. Nil: no user, so every password is wrong.
     ///   - secrets: those of `credentials`. A credential without one refuses its requests.
     ///   - originTLS: what the files of `origins` gave.
+    ///   - scripts: the PAC files of `routes`, each by its path.
+    ///   - environment: what the environment says of next proxies, for `via: environment`.
     ///   - earlier: the configuration in force. What did not change of its TLS goes on.
     ///   - interceptor: made with the authority of `intercept.ca`; nil without one.
     package init(
         configuration: Configuration, users: HtpasswdFile?, interceptor: Interceptor? = nil, pages: Pages = Pages(),
-        secrets: SecretShelf = SecretShelf(), originTLS: [TLSMaterial] = [], after earlier: Snapshot? = nil
+        secrets: SecretShelf = SecretShelf(), originTLS: [TLSMaterial] = [], scripts: [String: PACScript] = [:],
+        environment: ProxyEnvironment = ProxyEnvironment(), after earlier: Snapshot? = nil
     ) throws(TLSContextError) {
         self.configuration = configuration
         self.interceptor = interceptor
@@ -82,7 +93,8 @@ package final class Snapshot: Sendable {
             || (usesCookies && configuration.origins.contains { !$0.conditions.users.isEmpty })
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
-        routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes)
+        routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes, environment: environment)
+        self.scripts = scripts
         bandwidth = configuration.bandwidth
         limitsBandwidth = !bandwidth.isUnlimited || configuration.origins.contains { $0.bandwidth != nil }
         originCircuit = configuration.circuit.terms

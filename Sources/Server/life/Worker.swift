@@ -59,6 +59,7 @@ import Synchronization
     private(set) var checkOrigin: CheckOriginServer!
     var credentials: VerifiedCredentials
     let credentialDesk = CredentialDesk()
+    let routeWaits = RouteWaits()
     var pageBodies = PageBodies()
     /// The client connections that send when the present turn of a body's writer is over.
     private(set) var readers: ReaderQueue!

@@ -31,7 +31,14 @@ extension Fetch {
             case .refusal(let refusal): return openingFailed(refusal, nil)
             }
         }
-        let plan = worker.routes(for: request, snapshot)
+        switch worker.way(for: request, snapshot) {
+        case .plan(let plan): acquire(over: plan, mayReuse: mayReuse)
+        case .unknown(let choice): waitForRoutes(choice)
+        case .refused: openingFailed(.routeUnknown, nil)
+        }
+    }
+
+    private func acquire(over plan: RoutePlan, mayReuse: Bool) {
         let loan = worker.origins.borrow(
             over: plan, for: request, terms, snapshot: snapshot,
             mayReuse: mayReuse && !bindsConnection && terms.mayPersist, owner: self)
@@ -42,6 +49,16 @@ extension Fetch {
             waitForConnection()
         case .refused(let refusal): openingFailed(refusal.refusal, refusal.denial)
         }
+    }
+
+    /// Asks a PAC file. The connection is asked for when it has answered.
+    private func waitForRoutes(_ choice: ScriptedChoice) {
+        routeWait = worker.ask(choice, snapshot) { [unowned self] plan in
+            routeWait = nil
+            guard let plan else { return openingFailed(.routeUnknown, nil) }
+            turn { acquire(over: plan, mayReuse: retrieval.mayReuseConnection) }
+        }
+        wait(terms.connect)
     }
 
     /// True if the request authenticates its whole connection, which HTTP forbids but NTLM and Negotiate do (RFC 4559 §6).

@@ -101,6 +101,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     var isPaused = false
     /// Holds the response to the rates of `bandwidth`. Nil: without limit.
     let brake: FlowBrake?
+    /// A PAC file is asked for the routes.
+    var routeWait: RouteWait?
     /// What the request proves with a credential of Larder's own. Nil if it has none, and while nothing has been decided.
     var credentialUse: CredentialUse?
     var expectation = OwnExpectation.none
@@ -315,6 +317,11 @@ final class Fetch: TimedObject, OriginStreamOwner {
             worker.counters.add(.timeouts)
             return turn { feed(.outOfTime) }
         }
+        if let wait = routeWait.take() {
+            worker.counters.add(.timeouts)
+            worker.cancel(wait)
+            return openingFailed(.routeUnknown, nil)
+        }
         if brake?.isHolding == true, isIn(.asked) || isIn(.receiving) {
             // Nothing was read because the rate did not allow it.
             return wait(isIn(.asked) ? terms.firstByte : terms.idle)
@@ -353,6 +360,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         worker.loop.timers.cancel(self)
         brake?.stop()
         if credentialUse != nil { settleCredentials() }
+        if let wait = routeWait.take() { worker.cancel(wait) }
         if let id { _ = worker.fetches.remove(id) }
         id = nil
         client = nil

@@ -308,6 +308,7 @@ final class LinkOpener: TimedObject {
             worker.counters.add(.originConnectionsFailed)
             if failure.isOfProxy { worker.noteFailure(of: proxy, failure) } else { worker.noteSuccess(of: proxy) }
         case .nameNotFound, .nameTimeout, .denied: break
+        case .routeUnknown: preconditionFailure("an opener has its route")
         }
         guard !isBeginning else {
             failedAtOnce = failure

@@ -36,6 +36,7 @@ extension Refusal {
         case .insecure(.clientCertificateRefused): self = .clientCertificateRefused
         case .insecure(.disagreement): self = .tlsProtocol
         case .insecure(.noSession): self = .internalError
+        case .routeUnknown: self = .routeUnknown
         case .nextProxy(_, let failure): self.init(failure)
         }
     }

@@ -5,9 +5,9 @@ import Routing
 import Transaction
 
 extension Snapshot {
-    /// The routes for a request, as the rules name them.
-    func routes(for request: OwnedRequest) -> RoutePlan {
-        routes.routes(
+    /// Which way a request goes, as the rules say it.
+    func choice(for request: OwnedRequest) -> RouteChoice {
+        routes.choice(
             for: request.access, to: request.origin,
             uri: request.head.method == .connect ? Array(request.origin.endpoint.description.utf8) : request.uri)
     }
@@ -15,10 +15,23 @@ extension Snapshot {
 
 /// Which way requests go, as far as it depends on what other requests have met.
 extension Worker {
-    /// The routes for a request. Proxies that failed a moment ago come last.
-    func routes(for request: OwnedRequest, _ snapshot: Snapshot) -> RoutePlan {
-        let plan = snapshot.routes(for: request)
-        if plan.rule != nil { Diagnostics.debug(.routes, "\(request.origin): routes[\(plan.rule!)], \(plan.current)") }
+    /// The routes for a request, if they are known at once. Proxies that failed a moment ago come last.
+    func way(for request: OwnedRequest, _ snapshot: Snapshot) -> RouteWay {
+        switch snapshot.choice(for: request) {
+        case .plan(let plan):
+            guard plan.rule != nil else { return .plan(plan) }
+            return .plan(inOrderOfHealth(plan, to: request.origin))
+        case .script(let choice):
+            guard let verdict = snapshot.script(at: choice.path).knownVerdict(on: choice.origin) else {
+                return .unknown(choice)
+            }
+            return plan(choice, verdict).map { .plan($0) } ?? .refused
+        }
+    }
+
+    /// The routes of a rule, those that failed a moment ago last.
+    func inOrderOfHealth(_ plan: RoutePlan, to origin: Origin) -> RoutePlan {
+        Diagnostics.debug(.routes, "\(origin): routes[\(plan.rule ?? 0)], \(plan.current)")
         guard plan.hasChoice else { return plan }
         let now = loop.now.sinceStart
         return plan.deferring { route in

@@ -23,13 +23,15 @@ final class Scenario {
     private(set) var proxy: Proxy
     private let snapshot: Snapshot
     let directory: URL
+    private let pacFiles = ScenarioPACFiles()
     private var hasEnded = false
 
     fileprivate init(pages: Pages, _ configure: (inout Configuration, Scenario.Files) throws -> Void) throws {
         origin = try ScriptedOrigin()
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        snapshot = try Scenario.snapshot(in: directory, origin: origin, pages: pages, configure)
+        snapshot = try Scenario.snapshot(
+            in: directory, origin: origin, pages: pages, pacFiles: pacFiles, configure)
         proxy = try Proxy.start(snapshot)
     }
 
@@ -71,8 +73,8 @@ final class Scenario {
     }
 
     private static func snapshot(
-        in directory: URL, origin: ScriptedOrigin, pages: Pages = Pages(), after earlier: Snapshot? = nil,
-        _ configure: (inout Configuration, Files) throws -> Void
+        in directory: URL, origin: ScriptedOrigin, pages: Pages = Pages(), pacFiles: ScenarioPACFiles,
+        after earlier: Snapshot? = nil, _ configure: (inout Configuration, Files) throws -> Void
     ) throws -> Snapshot {
         var configuration = Configuration()
         configuration.listen = [.tcp(IPAddress(v4: 0x7F00_0001), port: 0)]
@@ -96,7 +98,8 @@ final class Scenario {
         }
         return try Snapshot(
             configuration: configuration, users: users, interceptor: try interceptor(configuration), pages: pages,
-            secrets: SecretShelf(secrets), originTLS: try materials(configuration), after: earlier)
+            secrets: SecretShelf(secrets), originTLS: try materials(configuration),
+            scripts: try pacFiles.scripts(for: configuration), after: earlier)
     }
 
     /// What the program makes of the files that `origins` names.
@@ -119,7 +122,8 @@ final class Scenario {
 
     /// A new configuration for requests that begin from now on.
     func adopt(_ configure: (inout Configuration, Files) throws -> Void) throws {
-        proxy.adopt(try Scenario.snapshot(in: directory, origin: origin, after: proxy.snapshot, configure))
+        proxy.adopt(
+            try Scenario.snapshot(in: directory, origin: origin, pacFiles: pacFiles, after: proxy.snapshot, configure))
     }
 
     func count(_ counter: Counter) -> UInt64 { proxy.counters.reduce(0) { $0 + $1[counter] } }
@@ -152,6 +156,7 @@ final class Scenario {
         hasEnded = true
         proxy.stop()
         proxy.join()
+        pacFiles.close()
         origin.end()
     }
 

@@ -1,0 +1,144 @@
+import EventLoop
+import Glibc
+import Message
+import Routing
+import Server
+import Settings
+
+/// A problem with a PAC file of `routes`.
+struct PACProblem: Error {
+    /// The setting.
+    let key: String
+    let message: String
+
+    init(_ rule: Int, _ message: String) {
+        key = "routes[\(rule)].pac"
+        self.message = message
+    }
+}
+
+/// The PAC files that are in use. Used on the control thread.
+final class PACFiles {
+    private let desk = PACDesk()
+    private var files: [String: (script: PACScript, file: WatchedFile)] = [:]
+
+    /// The scripts of a configuration. Those that are in use stay; new ones are read, which blocks. Those that are not named any more are forgotten.
+    func scripts(for configuration: Configuration) throws(PACProblem) -> [String: PACScript] {
+        let settings = configuration.pac
+        var used: [String: (script: PACScript, file: WatchedFile)] = [:]
+        for (path, rule) in scriptPaths(configuration) where used[path] == nil {
+            if let known = files[path] {
+                used[path] = known
+                continue
+            }
+            // First the stamp, then the text: what is written in between is seen at the next look.
+            let file = WatchedFile(path, pause: PACFiles.pause, now: .read())
+            let text = try readScript(path, rule)
+            do throws(PACFailure) {
+                let script = try desk.open(
+                    path: path, script: text, timeout: settings.timeout, lifetime: settings.lifetime)
+                used[path] = (script, file)
+            } catch {
+                throw PACProblem(rule, "\(path) cannot be used: \(error.text)")
+            }
+        }
+        for entry in used.values { entry.script.adopt(timeout: settings.timeout, lifetime: settings.lifetime) }
+        files = used
+        return used.mapValues(\.script)
+    }
+
+    fileprivate static var pause: Duration { .seconds(2) }
+
+    /// Reads again what has changed.
+    func look() {
+        let now = MonotonicTime.read()
+        for path in files.keys where files[path]?.file.hasChanged(at: now) == true {
+            do throws(PACProblem) {
+                files[path]?.script.replace(by: try readScript(path, 0))
+            } catch {
+                Diagnostics.warning("\(error.message); the earlier version of the PAC file stays in use")
+            }
+        }
+    }
+
+    /// Ends the thread that asks. Blocks.
+    func close() { desk.close() }
+}
+
+/// Looks every two seconds whether a PAC file has changed, and reads it then. Used on the control thread.
+final class PACWatch {
+    private let files: PACFiles
+    private let loop: EventLoop
+    private var timer: Timer?
+
+    init(_ files: PACFiles, on loop: EventLoop) {
+        self.files = files
+        self.loop = loop
+    }
+
+    func start() {
+        let timer = Timer { [unowned self] in
+            files.look()
+            schedule()
+        }
+        self.timer = timer
+        schedule()
+    }
+
+    func stop() { if let timer { loop.timers.cancel(timer) } }
+
+    private func schedule() { if let timer { loop.timers.schedule(timer, after: PACFiles.pause) } }
+}
+
+/// Tries each PAC file of a configuration with `http://example.com/`, for `larder check`. Blocks.
+///
+/// - Returns: what is wrong with their answers. What is wrong with the scripts themselves is thrown.
+func tryPACFiles(_ configuration: Configuration) throws(PACProblem) -> [PACProblem] {
+    var problems: [PACProblem] = []
+    var seen: Set<String> = []
+    for (path, rule) in scriptPaths(configuration) where seen.insert(path).inserted {
+        let text = try readScript(path, rule)
+        let evaluator: PACEvaluator
+        do throws(PACFailure) {
+            evaluator = try PACEvaluator(text, timeout: configuration.pac.timeout)
+        } catch {
+            throw PACProblem(rule, "\(path) cannot be used: \(error.text)")
+        }
+        let example = Origin(.http, Endpoint(host: "example.com", port: 80))
+        do throws(PACFailure) {
+            _ = try evaluator.routes(to: example, within: configuration.pac.timeout)
+        } catch {
+            problems.append(PACProblem(rule, "\(path) has no route for http://example.com/: \(error.text)"))
+        }
+    }
+    return problems
+}
+
+/// The paths of all PAC files, each with a rule that names it.
+private func scriptPaths(_ configuration: Configuration) -> [(path: String, rule: Int)] {
+    configuration.routes.compactMap { rule in
+        guard case .script(let path, _) = rule.ways else { return nil }
+        return (path, rule.number)
+    }
+}
+
+private func readScript(_ path: String, _ rule: Int) throws(PACProblem) -> [UInt8] {
+    do throws(FileError) {
+        return try readFile(path, bytesMax: PACMessageBuffer.scriptBytesMax)
+    } catch {
+        throw PACProblem(rule, "\(path) cannot be read: \(systemErrorText(error.code))")
+    }
+}
+
+/// The next proxies of Larder's own environment, if a rule takes them.
+func readProxyEnvironment(for rules: [RouteRule]) throws(SnapshotFailure) -> ProxyEnvironment {
+    guard let rule = rules.first(where: { $0.ways == .environment }) else { return ProxyEnvironment() }
+    do throws(ProxyEnvironment.Fault) {
+        return try ProxyEnvironment { name in
+            guard let value = unsafe getenv(name) else { return nil }
+            return unsafe String(cString: value)
+        }
+    } catch {
+        throw SnapshotFailure(description: "routes[\(rule.number)].via: the variable \(error.variable) \(error.text)")
+    }
+}

@@ -22,13 +22,14 @@ final class PACFiles {
     private let desk = PACDesk()
     private var files: [String: (script: PACScript, file: WatchedFile)] = [:]
 
-    /// The scripts of a configuration. Those that are in use stay; new ones are read, which blocks. Those that are not named any more are forgotten.
+    /// The scripts of a configuration. Those that are in use stay; new ones are read, which blocks. Call `forget` when it is known which
+    /// configuration is in force.
     func scripts(for configuration: Configuration) throws(PACProblem) -> [String: PACScript] {
         let settings = configuration.pac
-        var used: [String: (script: PACScript, file: WatchedFile)] = [:]
+        var used: [String: PACScript] = [:]
         for (path, rule) in scriptPaths(configuration) where used[path] == nil {
             if let known = files[path] {
-                used[path] = known
+                used[path] = known.script
                 continue
             }
             // First the stamp, then the text: what is written in between is seen at the next look.
@@ -37,14 +38,22 @@ final class PACFiles {
             do throws(PACFailure) {
                 let script = try desk.open(
                     path: path, script: text, timeout: settings.timeout, lifetime: settings.lifetime)
-                used[path] = (script, file)
+                files[path] = (script, file)
+                used[path] = script
             } catch {
                 throw PACProblem(rule, "\(path) cannot be used: \(error.text)")
             }
         }
-        for entry in used.values { entry.script.adopt(timeout: settings.timeout, lifetime: settings.lifetime) }
-        files = used
-        return used.mapValues(\.script)
+        for script in used.values { script.adopt(timeout: settings.timeout, lifetime: settings.lifetime) }
+        return used
+    }
+
+    /// Forgets the files that are not in use, and ends their processes.
+    func forget(besides used: [String: PACScript]) {
+        for (path, entry) in files where used[path] == nil {
+            entry.script.endProcess()
+            files[path] = nil
+        }
     }
 
     fileprivate static var pause: Duration { .seconds(2) }

@@ -303,5 +303,6 @@ private final class Control {
         } catch {
             console.error("larder: \(error); the old configuration stays in force")
         }
+        pacFiles.forget(besides: proxy.snapshot.scripts)
     }
 }

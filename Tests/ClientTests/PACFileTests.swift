@@ -1,4 +1,5 @@
 import Foundation
+import ProgramUnderTest
 import Testing
 
 /// curl, Larder with a PAC file, a real next proxy, and nginx.
@@ -70,6 +71,44 @@ struct PACFileTests {
             #expect(try await place.curl(url + "3", through: larder).text == "from the origin")
             #expect(squid.asked.count == 2, "\(squid.asked)")
         }
+    }
+
+    @Test func `a reload takes another file, ends the process of the first, and refuses one that is no script`()
+        async throws
+    {
+        try await Workplace.with { place in
+            let (nginx, squid, larder) = try await Self.start(
+                "routes: [ { pac: \(place.path("proxy.pac")) } ]", in: place)
+            let url = "http://127.0.0.1:\(nginx.port)/file?"
+            let first = try await Self.files(of: larder)
+            #expect(first.map(\.path) == [place.path("proxy.pac")])
+            let text = textOfFile(larder.configuration)
+            try place.write("bad.pac", "no script".utf8)
+            try place.write("larder.yaml", text.replacing("proxy.pac", with: "bad.pac").utf8)
+            larder.child.signal(SIGHUP)
+            try await eventually("the log says that nothing changed") {
+                larder.child.errors.contains("bad.pac cannot be used")
+                    && larder.child.errors.contains("the old configuration stays in force")
+            }
+            #expect(try await Self.files(of: larder).map(\.path) == [place.path("proxy.pac")])
+            try place.write("other.pac", "function FindProxyForURL() { return 'DIRECT'; }".utf8)
+            try place.write("larder.yaml", text.replacing("proxy.pac", with: "other.pac").utf8)
+            larder.child.signal(SIGHUP)
+            try await eventually("the other file is in use") {
+                try await Self.files(of: larder).map(\.path) == [place.path("other.pac")]
+            }
+            #expect(try await place.curl(url + "1", through: larder).text == "from the origin")
+            #expect(squid.asked == [], "\(squid.asked)")
+            try await eventually("the process of the first file has ended") { kill(first[0].process, 0) != 0 }
+        }
+    }
+
+    /// `pac_files` of the statistics.
+    private static func files(of larder: Larder) async throws -> [(path: String, process: Int32)] {
+        let output = try await larder.command("stats", "--json")
+        let value = try JSONSerialization.jsonObject(with: Data(output.out.utf8)) as? [String: Any]
+        let files = try #require(value?["pac_files"] as? [[String: Any]], "\(output)")
+        return files.map { ($0["path"] as? String ?? "", ($0["process"] as? NSNumber)?.int32Value ?? 0) }
     }
 
     @Test func `check names a script that is none, and warns of one that fails for an example`() async throws {

@@ -57,8 +57,11 @@ package final class PACScript: Sendable {
             })
     }
 
-    deinit {
-        // Ending a process takes a moment, which no worker should wait for.
+    deinit { endProcess() }
+
+    /// Ends the process, because no rule names the file any more. A request that began before may still ask: that starts another one.
+    package func endProcess() {
+        // It takes a moment, which no worker should wait for.
         _ = desk.submit { [engine] in engine.withLock { $0.evaluator = nil } }
     }
 

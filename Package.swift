@@ -53,6 +53,7 @@ let package = Package(
         .systemLibrary(name: "CISAL", pkgConfig: "libisal", providers: [.apt(["libisal-dev"])]),
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
+        .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
         .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
         // It comes without a pkg-config file.
         .systemLibrary(name: "CPacparser", providers: [.apt(["libpacparser-dev"])]),
@@ -91,6 +92,7 @@ let package = Package(
         edge("Secrets", ["Processes", "CLarder"]),
         edge("PublicSuffixes", ["CPSL"]),
         edge("PAC", ["CPacparser", "CLarder"]),
+        edge("Kerberos", ["CGSSAPI"]),
         edge("YAML", ["CYAML"]),
 
         .target(
@@ -153,6 +155,7 @@ let package = Package(
         tests("ProcessesTests", ["Processes"]),
         tests("PACTests", ["PAC"]),
         tests("PasswordsTests", ["Passwords", "YAML"]),
+        tests("KerberosTests", ["Kerberos", "ProgramUnderTest"]),
         tests("StorageTests", ["Storage", "DiskTier", "Disk", "EventLoop"]),
         tests("DiskTests", ["Disk", "DiskTools", "EventLoop"]),
         tests("EventLoopTests", ["EventLoop", "CAres", "CLarder"]),

@@ -62,7 +62,7 @@ enum Rooms {
     ]
     static let edge: Set<String> = [
         "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Processes", "PAC",
-        "Secrets", "YAML", "PublicSuffixes",
+        "Secrets", "YAML", "PublicSuffixes", "Kerberos",
     ]
     static let drivers: Set<String> = ["Server", "Admin", "larder"]
 }

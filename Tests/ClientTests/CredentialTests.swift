@@ -1,3 +1,4 @@
+import ProgramUnderTest
 import Foundation
 import Testing
 

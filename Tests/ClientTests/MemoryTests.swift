@@ -1,3 +1,4 @@
+import ProgramUnderTest
 import EventLoop
 import Foundation
 import Glibc

@@ -1,13 +1,12 @@
 import EventLoop
 import Glibc
-import ProgramUnderTest
 
 /// A TCP socket that listens on a loopback port of the kernel's choice.
-final class LoopbackListener: Sendable {
-    let fd: CInt
-    let port: UInt16
+package final class LoopbackListener: Sendable {
+    package let fd: CInt
+    package let port: UInt16
 
-    init() throws {
+    package init() throws {
         fd = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard fd >= 0, bindLoopback(fd, port: 0), listen(fd, 128) == 0 else {
             throw Failure(description: "no loopback port: errno \(errno)")
@@ -18,7 +17,7 @@ final class LoopbackListener: Sendable {
     deinit { close(fd) }
 }
 
-func bindLoopback(_ fd: CInt, port: UInt16) -> Bool {
+package func bindLoopback(_ fd: CInt, port: UInt16) -> Bool {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -29,7 +28,7 @@ func bindLoopback(_ fd: CInt, port: UInt16) -> Bool {
 }
 
 /// The port of a socket of IPv4.
-func boundPort(_ fd: CInt) -> UInt16 {
+package func boundPort(_ fd: CInt) -> UInt16 {
     var address = sockaddr_in()
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     _ = unsafe withUnsafeMutableBytes(of: &address) {
@@ -39,7 +38,7 @@ func boundPort(_ fd: CInt) -> UInt16 {
 }
 
 /// Connects to a loopback port; −1 where nobody listens.
-func connectLoopback(_ port: UInt16) -> CInt {
+package func connectLoopback(_ port: UInt16) -> CInt {
     let fd = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -57,10 +56,10 @@ func connectLoopback(_ port: UInt16) -> CInt {
 
 /// Ports for those who can neither inherit a socket nor tell which port they took. They lie below the range that
 /// the kernel gives to outgoing connections, so that nobody else is given them meanwhile.
-enum FreePort {
+package enum FreePort {
     private static let next = Locked(UInt16.random(in: 12_000..<30_000))
 
-    static func take() -> UInt16 {
+    package static func take() -> UInt16 {
         while true {
             let port = next.withLock {
                 $0 = $0 >= 32_000 ? 12_000 : $0 + 1

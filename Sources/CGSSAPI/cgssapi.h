@@ -1,0 +1,4 @@
+#pragma once
+#include <gssapi/gssapi.h>
+#include <gssapi/gssapi_ext.h>
+#include <krb5.h>

@@ -67,9 +67,9 @@ package final class RunningProxy: AdministeredProxy {
         }
         let ledger = proxy.shared.credentialLedger.withLock { $0 }
         result.credentials = proxy.snapshot.configuration.credentials.map { rule in
-            let refusals = ledger.refusals(of: rule.name).map { origin, entry in
+            let refusals = ledger.refusals(of: rule.name).map { place, entry in
                 Statistics.Credential.Refusal(
-                    origin: origin.description, count: entry.refusals, since: entry.since.secondsSinceEpoch,
+                    origin: place.description, count: entry.refusals, since: entry.since.secondsSinceEpoch,
                     isGivenUp: entry.isGivenUp)
             }
             return Statistics.Credential(

@@ -12,6 +12,8 @@ package struct Limits: Sendable, Equatable {
     package var trailerBytesMax = 16 << 10
     /// Interim (1xx) responses before the final one. Beyond: 502.
     package var interimResponsesMax = 32
+    /// Of the body of a 407 to CONNECT, with its framing. Beyond: the challenge is answered on another connection.
+    package var challengeBodyBytesMax = 64 << 10
     /// Bytes of further pipelined requests that are kept while one is being answered. Beyond: the client is not read.
     package var pipelinedBytesMax = 64 << 10
     /// Requests of one connection that are handled before other connections have their turn.

@@ -1,21 +1,21 @@
 package import Message
 
-/// How origins have received the credentials, over all workers.
+/// How origins and next proxies have received the credentials, over all workers.
 ///
-/// What one worker has learnt about an origin, the others need not ask for (`LogIn.Acceptance`). Credentials that an origin refuses three times in a row are not sent there again, so that nobody is locked out for Larder's sake. A new
-/// secret ends that.
+/// What one worker has learnt about a place, the others need not ask for (`LogIn.Acceptance`). Credentials that a place refuses three times in a
+/// row are not sent there again, so that nobody is locked out for Larder's sake. A new secret ends that.
 package struct CredentialLedger: Sendable {
     package static let refusalsMax = 3
-    /// How many refusing origins are remembered, the latest, and how many accepting ones.
+    /// How many refusing places are remembered, the latest, and how many accepting ones.
     static let countMax = 1024
 
     package struct Key: Hashable, Sendable {
         package let credential: String
-        package let origin: Origin
+        package let place: LogInPlace
 
-        package init(credential: String, origin: Origin) {
+        package init(credential: String, at place: LogInPlace) {
             self.credential = credential
-            self.origin = origin
+            self.place = place
         }
     }
 
@@ -42,7 +42,7 @@ package struct CredentialLedger: Sendable {
 
     package init() {}
 
-    /// Nil if the origin has not refused the credential since it accepted it last.
+    /// Nil if the place has not refused the credential since it accepted it last.
     package func entry(of key: Key) -> Entry? { entries[key] }
 
     /// How the origin stands towards this secret.
@@ -84,9 +84,9 @@ package struct CredentialLedger: Sendable {
         entries = entries.filter { !credentials.contains($0.key.credential) }
     }
 
-    /// The origins that refuse a credential, by name.
-    package func refusals(of credential: String) -> [(origin: Origin, entry: Entry)] {
-        entries.filter { $0.key.credential == credential }.map { ($0.key.origin, $0.value) }
-            .sorted { "\($0.origin.endpoint)" < "\($1.origin.endpoint)" }
+    /// The places that refuse a credential, by name.
+    package func refusals(of credential: String) -> [(place: LogInPlace, entry: Entry)] {
+        entries.filter { $0.key.credential == credential }.map { ($0.key.place, $0.value) }
+            .sorted { $0.place.shortName < $1.place.shortName }
     }
 }

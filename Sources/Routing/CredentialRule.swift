@@ -16,6 +16,17 @@ package enum CredentialMeans: Sendable, Equatable {
     /// With the secret in place of a placeholder that the client sends.
     case placeholder(PlaceholderPlaces)
 
+    /// Whether a next proxy can be shown it: the others sign what an origin gets, or stand for what a client sends.
+    ///
+    /// - Parameter kind: SOCKS knows a user and a password, as they are (RFC 1929).
+    package func isForProxies(_ kind: NextProxy.Kind) -> Bool {
+        switch (self, kind) {
+        case (.password(_, let schemes, _), .socks5): schemes.contains(.basic)
+        case (.password, .http), (.password, .https), (.bearer, .http), (.bearer, .https): true
+        case (.bearer, .socks5), (.oauth1, _), (.sigv4, _), (.placeholder, _): false
+        }
+    }
+
     /// The schemes by the names that the configuration has for them.
     package var schemeNames: [String] {
         switch self {
@@ -38,8 +49,9 @@ package enum CredentialMeans: Sendable, Equatable {
     }
 
     /// A log-in that has learnt nothing yet.
-    package var logIn: LogIn {
-        switch self {
+    package func logIn(at place: LogInPlace) -> LogIn {
+        if case .proxy(.socks5, _) = place { return LogIn(to: .basic(realm: [])) }
+        return switch self {
         case .password(_, let schemes, let isUnasked):
             LogIn(needsChallenge: schemes.contains(.digest), isUnasked: isUnasked)
         case .bearer, .oauth1, .sigv4, .placeholder: LogIn(needsChallenge: false, isUnasked: true)
@@ -47,7 +59,8 @@ package enum CredentialMeans: Sendable, Equatable {
     }
 }
 
-/// One entry of `credentials`: what Larder itself proves to origins, on behalf of the clients whose requests match.
+/// One entry of `credentials`: what Larder itself proves to origins, on behalf of the clients whose requests match, and to the next proxies of
+/// the routes that name it.
 package struct CredentialRule: Sendable, Equatable {
     /// What becomes of the `Authorization` of a client.
     package enum ClientUse: String, CaseIterable, Sendable {
@@ -58,8 +71,8 @@ package struct CredentialRule: Sendable, Equatable {
     }
     package var name: String
     package var means: CredentialMeans
-    /// Which requests. Its hosts are never empty.
-    package var conditions: RuleConditions
+    /// Which requests carry it to their origin. Its hosts are never empty. Nil: it is for next proxies alone.
+    package var conditions: RuleConditions?
     package var secrets: [SecretPart: SecretSource]
     package var clientUse: ClientUse
     /// Credentials may go out over `http`, and over TLS with an origin that proves nothing, where everybody on the way can read them.
@@ -70,10 +83,10 @@ package struct CredentialRule: Sendable, Equatable {
     package var line: Int
 
     package init(
-        name: String, _ means: CredentialMeans, _ conditions: RuleConditions, secrets: [SecretPart: SecretSource],
+        name: String, _ means: CredentialMeans, _ conditions: RuleConditions?, secrets: [SecretPart: SecretSource],
         clientUse: ClientUse = .replace, allowsPlainHTTP: Bool = false, number: Int = 1, line: Int = 0
     ) {
-        precondition(!conditions.hosts.isEmpty, "a credential is for named hosts")
+        precondition(conditions?.hosts.isEmpty != true, "a credential is for named hosts")
         precondition(!secrets.isEmpty, "a credential has a secret")
         self.name = name
         self.means = means

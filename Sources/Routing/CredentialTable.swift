@@ -16,18 +16,26 @@ package struct CredentialTable: Sendable {
     /// Those for which clients hold placeholders.
     private let withPlaceholders: [Credential]
     private let others: [Credential]
+    /// Those that routes may name.
+    private let byName: [String: Credential]
 
     package init(_ rules: [CredentialRule] = []) {
         credentials = rules.map { Credential($0) }
-        withPlaceholders = credentials.filter { $0.rule.means.placeholderPlaces != nil }
-        others = credentials.filter { $0.rule.means.placeholderPlaces == nil }
+        let forOrigins = credentials.filter { $0.rule.conditions != nil }
+        withPlaceholders = forOrigins.filter { $0.rule.means.placeholderPlaces != nil }
+        others = forOrigins.filter { $0.rule.means.placeholderPlaces == nil }
+        byName = Dictionary(credentials.map { ($0.rule.name, $0) }) { first, _ in first }
     }
 
-    package var isEmpty: Bool { credentials.isEmpty }
+    /// No request carries one to its origin.
+    package var isEmpty: Bool { withPlaceholders.isEmpty && others.isEmpty }
+
+    /// The credential that a next proxy gets. Nil if there is none with that name: validation refuses such a configuration.
+    package subscript(name: String) -> Credential? { byName[name] }
 
     package var hasPlaceholders: Bool { !withPlaceholders.isEmpty }
 
-    package var dependsOnUser: Bool { credentials.contains { !$0.rule.conditions.users.isEmpty } }
+    package var dependsOnUser: Bool { credentials.contains { $0.rule.conditions?.users.isEmpty == false } }
 
     /// The first credential whose conditions hold, of those that Larder sends by itself. Nil: Larder proves nothing.
     ///
@@ -41,7 +49,7 @@ package struct CredentialTable: Sendable {
     ) -> Credential? {
         guard !others.isEmpty, mayCarry(request) else { return nil }
         let found = others.first { credential in
-            credential.rule.conditions.holdForRequest(request, paths: .asSent)
+            credential.rule.conditions?.holdForRequest(request, paths: .asSent) == true
                 && (credential.rule.allowsPlainHTTP || (request.scheme == .https && provesOrigin()))
         }
         guard let found, !(bringsOwn && found.rule.clientUse == .pass) else { return nil }
@@ -55,7 +63,7 @@ package struct CredentialTable: Sendable {
         _ examination: PlaceholderExamination, among candidates: [Credential], for request: AccessRequest, now: WallTime
     ) throws(PlaceholderFault) -> (use: PlaceholderUse, credential: Credential)? {
         guard let placeholder = examination.placeholder else {
-            for credential in withPlaceholders where credential.rule.conditions.holdForHost(of: request) {
+            for credential in withPlaceholders where credential.rule.conditions?.holdForHost(of: request) == true {
                 guard let places = credential.rule.means.placeholderPlaces else { continue }
                 try examination.requirePlaceholder(places, credential: credential.rule.name)
             }
@@ -73,7 +81,7 @@ package struct CredentialTable: Sendable {
     {
         guard !withPlaceholders.isEmpty, mayCarry(request) else { return [] }
         return withPlaceholders.filter { credential in
-            credential.rule.conditions.holdForRequest(request, paths: .everySpelling)
+            credential.rule.conditions?.holdForRequest(request, paths: .everySpelling) == true
                 && (credential.rule.allowsPlainHTTP || (request.scheme == .https && provesOrigin()))
         }
     }

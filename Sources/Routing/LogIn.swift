@@ -1,6 +1,6 @@
 package import Credentials
 
-/// The machine of logging in to one origin with one credential.
+/// The machine of logging in to one origin, or to one next proxy, with one credential.
 ///
 /// ```
 ///    ┌──────────accepted elsewhere─────────────┐
@@ -70,6 +70,8 @@ package struct LogIn: Equatable, Sendable {
         case known(AnswerableChallenge?)
     }
     private var state: State
+    /// What is known before anybody has said anything, and after a refusal.
+    private let initial: State
     /// The number of the present challenge.
     private var number = 0
     private let needsChallenge: Bool
@@ -82,7 +84,15 @@ package struct LogIn: Equatable, Sendable {
     package init(needsChallenge: Bool, isUnasked: Bool = false) {
         precondition(!(needsChallenge && isUnasked), "what answers a challenge cannot be sent before")
         self.needsChallenge = needsChallenge
-        state = isUnasked ? .known(nil) : .unknown
+        initial = isUnasked ? .known(nil) : .unknown
+        state = initial
+    }
+
+    /// A log-in whose challenge is known before anybody has sent one: the protocol has no other.
+    package init(to challenge: AnswerableChallenge) {
+        needsChallenge = false
+        initial = .learning(challenge, isProving: false)
+        state = initial
     }
 
     /// Credentials go out without having been asked for.
@@ -132,7 +142,7 @@ package struct LogIn: Equatable, Sendable {
         case .learning(_, isProving: true):
             guard isAnswer else { return .askAgain }
             if let challenge, challenge.isStale { return learn(challenge) }
-            state = .unknown
+            state = initial
             return .refused
         case .known:
             guard isAnswer else { return .askAgain }

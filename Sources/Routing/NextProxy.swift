@@ -13,19 +13,27 @@ package struct NextProxy: Hashable, Sendable {
     }
     package let kind: Kind
     package let endpoint: Endpoint
-    /// The user and the password that Larder proves itself with. Nil: nothing is sent unasked.
+    /// The user and the password of its URL, which are sent unasked. Nil if the URL has none.
     package let logIn: ProxyLogIn?
+    /// The name of the credential that Larder proves itself with. A proxy that has one has no `logIn`.
+    package let credential: String?
 
-    package init(_ endpoint: Endpoint, _ kind: Kind = .http, logIn: ProxyLogIn? = nil) {
+    package init(_ endpoint: Endpoint, _ kind: Kind = .http, logIn: ProxyLogIn? = nil, credential: String? = nil) {
+        precondition(logIn == nil || credential == nil, "a proxy gets one proof")
         self.kind = kind
         self.endpoint = endpoint
         self.logIn = logIn
+        self.credential = credential
     }
 
     /// Whether requests in plain text need a tunnel, too.
     package var tunnelsEverything: Bool { kind == .socks5 }
 
-    package func loggingIn(_ logIn: ProxyLogIn?) -> NextProxy { NextProxy(endpoint, kind, logIn: logIn ?? self.logIn) }
+    /// The same proxy, which gets this credential.
+    package func proving(_ credential: String) -> NextProxy { NextProxy(endpoint, kind, credential: credential) }
+
+    /// Where the credential is proven.
+    package var place: LogInPlace { .proxy(kind, endpoint) }
 }
 
 extension NextProxy: CustomStringConvertible {

@@ -51,6 +51,8 @@ package struct OpeningGoal: Equatable, Sendable {
 ///
 /// ```
 /// [judging] ─▶ resolving ─▶ permitting ─▶ connecting ─▶ [securing the proxy] ─▶ [asking the proxy] ─▶ [securing the origin] ─▶ ready
+///                                              ▲                                    │      ▲  │
+///                                              └──────── challenged, closed ────────┘      └──┘ challenged
 ///     └────────────┴────────────┴─────────────┴────────────────┴──────────────────────┴─────────────────────┴─▶ failed
 /// ```
 ///
@@ -77,6 +79,8 @@ package struct Opening {
         /// The proxy has opened a tunnel. `early`: bytes have come through it already.
         case tunnelOpened(early: Bool)
         case tunnelRefused(NextProxyFailure)
+        /// The proxy asks for credentials, and there is an answer. `persists`: its connection can carry it. If not, the driver has closed it.
+        case tunnelChallenged(persists: Bool)
         case closed
         case timedOut
         case cancelled
@@ -94,7 +98,8 @@ package struct Opening {
         case connectBuiltIn
         /// Do a TLS handshake: `secured`, `insecure` or `closed` follows. The profiles of rules are for origins; a proxy gets the general one.
         case secure(serverName: String, TLSProfile = .general)
-        /// Ask the proxy for a tunnel to this endpoint: `tunnelOpened`, `tunnelRefused` or `closed` follows.
+        /// Ask the proxy for a tunnel to this endpoint, with what proves Larder to it: `tunnelOpened`, `tunnelRefused`, `tunnelChallenged` or
+        /// `closed` follows.
         case askProxy(NextProxy, Endpoint)
         /// The connection is open.
         case ready
@@ -122,6 +127,11 @@ package struct Opening {
 
     package let goal: OpeningGoal
     private var state = State.idle
+    /// Those that may be dialled.
+    private var permitted: [IPAddress] = []
+    private var challengeCount = 0
+    /// How many challenges of a proxy are answered: one may only be the news that there is a log-in, and another that a nonce is too old.
+    package static let challengesMax = 4
 
     package init(_ goal: OpeningGoal) { self.goal = goal }
 
@@ -158,7 +168,7 @@ package struct Opening {
         case .cancelled:
             return end()
         case .resolved, .unresolved, .judged, .connected, .unreachable, .secured, .insecure, .tunnelOpened,
-            .tunnelRefused, .closed, .timedOut:
+            .tunnelRefused, .tunnelChallenged, .closed, .timedOut:
             preconditionFailure("\(event) before the opening began")
         }
     }
@@ -170,7 +180,7 @@ package struct Opening {
             return resolve()
         case .cancelled: return end()
         case .begin, .resolved, .unresolved, .connected, .unreachable, .secured, .insecure, .tunnelOpened,
-            .tunnelRefused, .closed, .timedOut:
+            .tunnelRefused, .tunnelChallenged, .closed, .timedOut:
             preconditionFailure("\(event) while the destination is judged")
         }
     }
@@ -190,6 +200,7 @@ package struct Opening {
         case .timedOut: return fail(NameFailure.timedOut)
         case .cancelled: return end()
         case .begin, .judged, .connected, .unreachable, .secured, .insecure, .tunnelOpened, .tunnelRefused,
+            .tunnelChallenged,
             .closed:
             preconditionFailure("\(event) while the name is looked up")
         }
@@ -204,13 +215,18 @@ package struct Opening {
                 guard let denial = verdicts.first ?? nil else { preconditionFailure("at least one address was judged") }
                 return fail(.denied(denial))
             }
-            state = .connecting
-            return .connect(permitted, port: goal.dialled.port)
+            self.permitted = permitted
+            return connect()
         case .cancelled: return end()
         case .begin, .resolved, .unresolved, .connected, .unreachable, .secured, .insecure, .tunnelOpened,
-            .tunnelRefused, .closed, .timedOut:
+            .tunnelRefused, .tunnelChallenged, .closed, .timedOut:
             preconditionFailure("\(event) while permission is asked")
         }
+    }
+
+    private mutating func connect() -> Action {
+        state = .connecting
+        return .connect(permitted, port: goal.dialled.port)
     }
 
     private mutating func onConnecting(_ event: Event) -> Action {
@@ -220,6 +236,7 @@ package struct Opening {
         case .timedOut: return fail(ConnectFailure.timedOut)
         case .cancelled: return end()
         case .begin, .resolved, .unresolved, .judged, .secured, .insecure, .tunnelOpened, .tunnelRefused,
+            .tunnelChallenged,
             .closed:
             preconditionFailure("\(event) while connecting")
         }
@@ -238,7 +255,8 @@ package struct Opening {
         case .closed: return fail(failed(.terminated))
         case .timedOut: return fail(failed(.timedOut))
         case .cancelled: return end()
-        case .begin, .resolved, .unresolved, .judged, .connected, .unreachable, .tunnelOpened, .tunnelRefused:
+        case .begin, .resolved, .unresolved, .judged, .connected, .unreachable, .tunnelOpened, .tunnelRefused,
+            .tunnelChallenged:
             preconditionFailure("\(event) in a TLS handshake")
         }
     }
@@ -250,6 +268,10 @@ package struct Opening {
             guard !early || goal.use == .tunnel else { return fail(.nextProxy(proxy, .unintelligible)) }
             return afterTunnel()
         case .tunnelRefused(let failure): return fail(.nextProxy(proxy, failure))
+        case .tunnelChallenged(let persists):
+            challengeCount += 1
+            guard challengeCount <= Opening.challengesMax else { return fail(.nextProxy(proxy, .logIn)) }
+            return persists ? askProxy(proxy) : connect()
         case .closed: return fail(.nextProxy(proxy, .unreachable(.terminated)))
         case .timedOut: return fail(.nextProxy(proxy, .unreachable(.timedOut)))
         case .cancelled: return end()
@@ -263,7 +285,7 @@ package struct Opening {
         switch event {
         case .begin: preconditionFailure("an opening begins once")
         case .resolved, .unresolved, .judged, .connected, .unreachable, .secured, .insecure, .tunnelOpened,
-            .tunnelRefused, .closed, .timedOut, .cancelled:
+            .tunnelRefused, .tunnelChallenged, .closed, .timedOut, .cancelled:
             return .nothing
         }
     }

@@ -67,6 +67,12 @@ package struct RoutePlan: Equatable, Sendable {
 
     package static let direct = RoutePlan(.direct)
 
+    /// The plan without these routes. Nil if none is left.
+    package func without(_ refused: [Route]) -> RoutePlan? {
+        let left = routes.filter { !refused.contains($0) }
+        return left.first.map { RoutePlan($0, then: Array(left.dropFirst()), rule: rule) }
+    }
+
     /// Moves to the next route. Returns false, and changes nothing, if another route would not help or none is left.
     package mutating func failOver(after failure: OpeningFailure) -> Bool {
         guard failure.isOfRoute, let next = others.popFirst() else { return false }

@@ -25,6 +25,12 @@ package struct RouteRule: Sendable, Equatable {
     }
     package var conditions: RuleConditions
     package var ways: Ways
+    /// The name of the credential that its proxies get. Nil if none does.
+    package var credential: String? {
+        guard case .listed(let routes, _) = ways else { return nil }
+        for case .proxy(let proxy) in routes { if let credential = proxy.credential { return credential } }
+        return nil
+    }
     /// The position in the list, from 1. `explain` and the log name the rule by it.
     package var number: Int
     /// The line in the configuration file; 0 if it does not come from a file.
@@ -124,6 +130,8 @@ package struct RouteTable: Sendable {
     private let builtIn: String?
     package let rules: [RouteRule]
     private let environment: ProxyEnvironment
+    /// A next proxy gets a credential.
+    package let hasCredentials: Bool
 
     /// - Parameters:
     ///   - builtIn: the host of the origin inside this process. It has no address, so nothing else can be reached under its name.
@@ -134,6 +142,7 @@ package struct RouteTable: Sendable {
         self.builtIn = builtIn
         self.rules = rules
         self.environment = environment
+        hasCredentials = rules.contains { $0.credential != nil }
     }
 
     /// The proxies that the rules and the environment name, each once, in their order. Those of PAC files are not known.

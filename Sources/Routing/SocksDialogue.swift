@@ -1,3 +1,4 @@
+package import Credentials
 import Message
 
 /// What follows from the bytes of a next proxy that has been asked for a tunnel.
@@ -7,7 +8,11 @@ package enum DialogueStep: Equatable, Sendable {
     case send([UInt8])
     /// The tunnel is open. These bytes came through it already.
     case open(unread: [UInt8])
+    /// The proxy asks for credentials. `persists`: its connection can carry the answer.
+    case challenged([Challenge], persists: Bool)
     case fail(NextProxyFailure)
+    /// The connection ended too early.
+    case closed
 }
 
 /// Asking a SOCKS5 proxy for a connection (RFC 1928), with a user and a password if it wants them (RFC 1929).

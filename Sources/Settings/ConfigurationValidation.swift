@@ -12,7 +12,8 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
         listenerErrors(configuration, reader) + authenticationErrors(configuration, reader)
             + dnsErrors(configuration, reader) + cacheRuleErrors(configuration, reader)
             + diskErrors(configuration.cache, reader) + interceptErrors(configuration, reader)
-            + originErrors(configuration, reader) + cookieErrors(configuration, reader),
+            + originErrors(configuration, reader) + cookieErrors(configuration, reader)
+            + credentialErrors(configuration, reader),
         diskWarnings(configuration.cache, reader) + opennessWarnings(configuration, reader)
             + accessRuleWarnings(configuration, reader) + cacheRuleWarnings(configuration, reader)
             + credentialWarnings(configuration, reader)
@@ -130,6 +131,45 @@ private func opennessWarnings(_ configuration: Configuration, _ reader: Configur
     return warnings
 }
 
+/// Routes name credentials, and each credential is of use for something.
+private func credentialErrors(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    // A list that cannot be read lacks names.
+    guard !reader.hasErrors(in: "credentials"), !reader.hasErrors(in: "routes") else { return [] }
+    let credentials = configuration.credentials
+    var errors = configuration.routes.compactMap { rule in
+        rule.credential.flatMap { name in
+            routeObjection(rule, name, credentials).map { message, hint in
+                reader.error("routes[\(rule.number)].credential", message, hint: hint)
+            }
+        }
+    }
+    let named = Set(configuration.routes.compactMap(\.credential))
+    for rule in credentials where rule.conditions == nil && !named.contains(rule.name) {
+        errors.append(
+            reader.error(
+                "credentials[\(rule.number)].match", line: rule.line,
+                "missing, and no rule of routes names \(rule.name): nobody would get the credential",
+                hint: "add match: { host: NAME }, or credential: \(rule.name) to a rule of routes"))
+    }
+    return errors
+}
+
+/// Why the proxies of a rule cannot get the credential with that name. Nil if they can.
+private func routeObjection(
+    _ rule: RouteRule, _ name: String, _ credentials: [CredentialRule]
+) -> (message: String, hint: String?)? {
+    guard let credential = credentials.first(where: { $0.name == name }) else {
+        let near = nearestName(to: name, among: credentials.map(\.name))
+        return ("there is no credential \(name)", near.map { "did you mean \($0)?" } ?? "add it to credentials")
+    }
+    for case .proxy(let proxy) in rule.routes where !credential.means.isForProxies(proxy.kind) {
+        let schemes = credential.means.schemeNames.joined(separator: ", ")
+        let allowed = proxy.kind == .socks5 ? "basic" : "basic, digest and bearer"
+        return ("\(name) has the scheme \(schemes), and \(proxy) can get \(allowed)", nil)
+    }
+    return nil
+}
+
 /// Inside a tunnel that stays closed no credential is sent and no placeholder is replaced.
 private func credentialWarnings(
     _ configuration: Configuration, _ reader: ConfigurationReader
@@ -138,7 +178,7 @@ private func credentialWarnings(
     guard !configuration.access.rules.contains(where: { $0.intercept == true }) else { return [] }
     let opened = configuration.intercept.isOn ? configuration.intercept.hosts : []
     return configuration.credentials.filter { !$0.allowsPlainHTTP }.flatMap { credential in
-        credential.conditions.hosts.filter { host in !opened.contains { $0.covers(host) } }.map { host in
+        (credential.conditions?.hosts ?? []).filter { host in !opened.contains { $0.covers(host) } }.map { host in
             reader.error(
                 "credentials[\(credential.number)].match.host",
                 "tunnels to \(host) are not opened, so the credential \(credential.name) cannot be used in them",

@@ -77,13 +77,13 @@ private func readCredential(
     guard var reader = MappingReader(node, expected: expected, problems: &problems) else { return nil }
     let name = reader.requiredValue("name", .plainName)
     let schemes = reader.requiredValue("scheme", SettingKind<SchemeName>.choice.list())
-    let conditions = reader.requiredValue("match", .credentialConditions)
+    let conditions = reader.value("match", .credentialConditions)
     let values = CredentialValues(&reader)
     let clientUse = reader.value("client", SettingKind<CredentialRule.ClientUse>.choice) ?? .replace
     let allowsPlainHTTP = reader.value("plain_http", .flag) ?? false
     var means: CredentialMeans?
     if let schemes { means = readMeans(schemes, values, &reader) }
-    guard reader.finish("key", into: &problems), let name, let means, let conditions else { return nil }
+    guard reader.finish("key", into: &problems), let name, let means else { return nil }
     return CredentialRule(
         name: name, means, conditions, secrets: values.secrets, clientUse: clientUse, allowsPlainHTTP: allowsPlainHTTP,
         number: number, line: node.line)

@@ -2,7 +2,7 @@ import Message
 import Routing
 import Rules
 
-/// `routes`: a list of `match: { conditions }` with `via: [ … ]`, `via: environment` or `pac: FILE`.
+/// `routes`: a list of `match: { conditions }` with `via: [ … ]`, perhaps with `credential: NAME`, `via: environment` or `pac: FILE`.
 extension SettingKind where Value == [RouteRule] {
     static var routes: SettingKind {
         .elements("routes", allowed: "a list of match: { … }, with via: [ … ] or pac: FILE", read: readRoute)
@@ -21,25 +21,30 @@ private func readRoute(_ node: ConfigurationNode, number: Int, _ problems: inout
     if reader.has("pac") {
         reader.refuse("via", "the PAC file says the routes", hint: "name those that are taken if it fails in otherwise")
         reader.refuse("choose", "the PAC file says the order", hint: "leave choose out")
+        reader.refuse("credential", "the proxies of a PAC file are not known", hint: "leave credential out")
         if otherwise.hasRepetition { reader.refuse("otherwise", "the same route twice") }
     } else {
         reader.require("via")
         reader.refuse("otherwise", "belongs to a PAC file", hint: "name further routes in via")
     }
+    let credential = reader.value("credential", .plainName)
     switch via {
     case .routes(let routes):
+        if credential != nil { requireProofless(routes, &reader) }
         if routes.hasRepetition { reader.refuse("via", "the same route twice") }
         if choice == .hash, routes.filter({ $0 != .direct }).count < 2 {
             reader.refuse("choose", "hash chooses among several proxies", hint: "name them in via, or leave choose out")
         }
     case .environment:
         reader.refuse("choose", "the environment names one proxy for each scheme", hint: "leave choose out")
+        reader.refuse("credential", "the environment names the user as well", hint: "leave credential out")
     case nil: break
     }
     guard reader.finish("key", into: &problems) else { return nil }
     let ways: RouteRule.Ways
     switch (via, script) {
-    case (.routes(let routes), nil): ways = .listed(routes, choice ?? .order)
+    case (.routes(let routes), nil):
+        ways = .listed(credential.map { name in routes.map { $0.proving(name) } } ?? routes, choice ?? .order)
     case (.environment, nil): ways = .environment
     case (nil, let path?): ways = .script(path: path, otherwise: otherwise)
     case (nil, nil), (.some, .some): return nil
@@ -82,6 +87,22 @@ extension SettingKind where Value == String {
             "the path of a PAC file", parse: { $0.isEmpty || $0.utf8.contains(0) || $0.contains("://") ? nil : $0 },
             render: { $0 },
             hint: { $0.contains("://") ? "only files are read: save what the URL has as a file" : nil })
+    }
+}
+
+/// A credential is for proxies, and stands in place of what their URLs may have.
+private func requireProofless(_ routes: [Route], _ reader: inout MappingReader) {
+    let proxies = routes.compactMap { if case .proxy(let proxy) = $0 { proxy } else { nil } }
+    if proxies.isEmpty { reader.refuse("credential", "via names no proxy", hint: "leave credential out") }
+    for proxy in proxies where proxy.logIn != nil {
+        reader.refuse("credential", "the URL of \(proxy) has a user as well", hint: "remove it from the URL")
+    }
+}
+
+extension Route {
+    fileprivate func proving(_ credential: String) -> Route {
+        guard case .proxy(let proxy) = self, proxy.logIn == nil else { return self }
+        return .proxy(proxy.proving(credential))
     }
 }
 

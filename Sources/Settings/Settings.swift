@@ -42,7 +42,7 @@ enum Settings {
                 ], defaultMeaning: "no recipes"),
             Setting(
                 "routes", \.routes, .routes, reload: .live,
-                "The ways to origins. The first rule that matches a request counts: its routes are tried in order, or, with choose: hash, its proxies in an order that depends on the URL. A proxy that fails comes last for a while. In place of via, pac names a PAC file that says the routes; via: environment takes them from http_proxy, https_proxy, all_proxy and no_proxy. Without a rule Larder connects to origins itself.",
+                "The ways to origins. The first rule that matches a request counts: its routes are tried in order, or, with choose: hash, its proxies in an order that depends on the URL. A proxy that fails comes last for a while. In place of via, pac names a PAC file that says the routes; via: environment takes them from http_proxy, https_proxy, all_proxy and no_proxy. credential names the entry of credentials that the proxies get. Without a rule Larder connects to origins itself.",
                 example: [
                     "routes:",
                     "  - { match: { host: \"*.corp.example\" }, via: direct }",
@@ -70,7 +70,7 @@ enum Settings {
                 ], defaultMeaning: "none"),
             Setting(
                 "credentials", \.credentials, .credentials, reload: .live,
-                "What Larder itself proves to origins, on behalf of the clients whose requests match. The first entry that matches counts. Over http they are sent only with plain_http: yes. What is fetched with a credential is stored for it alone.",
+                "What Larder itself proves to origins, on behalf of the clients whose requests match, and to the next proxies of the rules that name it. The first entry that matches counts. Over http they are sent only with plain_http: yes. What is fetched with a credential is stored for it alone.",
                 example: [
                     "credentials:",
                     "  - { name: mirror, scheme: [ digest, basic ], match: { host: mirror.corp.example }, user: fleet, password: { file: /etc/larder/mirror.password } }",

@@ -25,7 +25,8 @@ extension Retrieval {
         case .sinkFull: return sinkFull()
         case .closed(let headBegan): return closed(headBegan, now(), staleMayServe)
         case .notAnswered(let refusal): return headFailed(refusal, now(), staleMayServe)
-        case .challenged: return challenged(now(), staleMayServe)
+        case .challenged(let refusal): return challenged(refusal, now(), staleMayServe)
+        case .routeFailed: return routeFailed()
         case .expectationFailed: return expectationFailed()
         case .timedOut: return timedOut(now(), staleMayServe)
         case .outOfTime: return outOfTime(now(), staleMayServe)
@@ -130,11 +131,23 @@ extension Retrieval {
         }
     }
 
-    private mutating func challenged(_ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
+    private mutating func challenged(_ refusal: Refusal, _ now: WallTime, _ staleMayServe: () -> Bool) -> Action {
         switch state {
         case .asked(let question, _):
             logIns += 1
-            guard logIns <= Retrieval.logInsMax else { return fail(question, .credentialRefused, now, staleMayServe) }
+            guard logIns <= Retrieval.logInsMax else { return fail(question, refusal, now, staleMayServe) }
+            state = .opening(question)
+            return .askAgain
+        case .finished: return .none
+        case .ready, .opening, .storing, .receiving, .pausing, .retrying:
+            preconditionFailure("a head came that nobody asked for")
+        }
+    }
+
+    /// Not bounded here: each route fails once.
+    private mutating func routeFailed() -> Action {
+        switch state {
+        case .asked(let question, _):
             state = .opening(question)
             return .askAgain
         case .finished: return .none

@@ -32,8 +32,11 @@ extension Retrieval {
         case closed(headBegan: Bool)
         /// The connection ended before any byte of an answer, for a reason that is known.
         case notAnswered(Refusal)
-        /// The final head asks for credentials, and Larder has some for this origin. The request can be sent again.
-        case challenged
+        /// The final head asks for credentials, and Larder has some for this origin, or for the next proxy. The request can be sent again.
+        /// `atLimit`: the refusal if that has happened too often.
+        case challenged(atLimit: Refusal)
+        /// A next proxy does not accept Larder's log-in, and another route is left. No byte has reached the origin.
+        case routeFailed
         /// The origin does not know `Expect: 100-continue` (417), which Larder has asked for itself. The content of the request has not been
         /// sent, so the request can be sent again, once (RFC 9110 §10.1.1).
         case expectationFailed

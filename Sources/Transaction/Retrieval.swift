@@ -146,7 +146,7 @@ package struct Retrieval: ~Copyable {
     var deadConnections = 0
     /// How often the request was sent again because the origin had not answered.
     var retries = 0
-    /// How often the request was sent again because the origin had asked for credentials.
+    /// How often the request was sent again because the origin, or a next proxy, had asked for credentials.
     var logIns = 0
     /// A challenge, one that has expired in the meantime, and as many for a second part of the origin.
     static let logInsMax = 4

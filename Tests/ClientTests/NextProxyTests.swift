@@ -113,6 +113,35 @@ struct NextProxyTests {
         }
     }
 
+    @Test(arguments: [Hop.http, .https], ["basic", "digest"])
+    func `the credential of a rule is proven as Squid asks for it`(_ hop: Hop, _ scheme: String) async throws {
+        try await Workplace.with { place in
+            let tls = try await place.certificate(for: Self.name)
+            let nginx = try await Nginx.start(in: place, server: "add_header Cache-Control 'no-store';")
+            try place.write("www/file", "from the origin".utf8)
+            let squid = try await Squid.start(
+                in: place, tls: tls, names: [Self.name], user: ("fleet", "right"), asksForDigest: scheme == "digest")
+            let port = hop == .http ? squid.port : squid.securePort
+            let larder = try await Larder.start(
+                in: place, access: "access: { rules: [ allow: { host: [ 127.0.0.1 ], port: [ 1-65535 ] } ] }",
+                more: """
+                    tls: { ca_file: \(tls.certificate) }
+                    credentials: [ { name: corp, scheme: \(scheme), user: fleet, password: right } ]
+                    routes: [ { via: "\(hop.rawValue)://127.0.0.1:\(port)", credential: corp } ]
+                    """)
+            let url = "http://127.0.0.1:\(nginx.port)/file"
+            for more in [[], ["--proxytunnel"]] {
+                let reply = try await place.curl(more + [url], through: larder)
+                #expect(reply.text == "from the origin", "\(reply)")
+            }
+            #expect(nginx.asked("/file").allSatisfy { $0.contains("pa=\"-\"") })
+            await larder.child.stop()
+            try await eventually("squid knows the user") {
+                squid.asked.filter { $0.hasSuffix("200 \"fleet\"") }.count >= 2
+            }
+        }
+    }
+
     @Test func `what Dante's rules block is refused`() async throws {
         try await Workplace.with { place in
             let (_, _, larder) = try await Self.start(Row(hop: .socks5, request: .http), in: place)

@@ -141,6 +141,19 @@ struct LogInRow: CustomTestStringConvertible, Sendable {
                 (.challenged(basic, 0), .refused), (sending, .sendWithCredentials(nil, number: 0)),
                 (.answered(0), .accepted), (.answered(0), .passOn),
             ], by: LogIn(needsChallenge: false, isUnasked: true)),
+        LogInRow(
+            "where the protocol has one challenge, the first one tries it unasked",
+            [
+                (sending, .sendWithCredentials(basic, number: 0)), (sending, .wait), (.answered(0), .accepted),
+                (sending, .sendWithCredentials(basic, number: 0)), (.answered(0), .passOn),
+            ], by: LogIn(to: basic)),
+        LogInRow(
+            "the same, refused: the next one tries it again",
+            [
+                (sending, .sendWithCredentials(basic, number: 0)), (.challenged(nil, 0), .refused),
+                (sending, .sendWithCredentials(basic, number: 0)), (sending, .wait), (.broke(0), .nothing),
+                (sending, .sendWithCredentials(basic, number: 0)),
+            ], by: LogIn(to: basic)),
     ]
 
     @Test(arguments: rows) func `each event leads to the action that follows it`(_ row: LogInRow) {
@@ -151,7 +164,7 @@ struct LogInRow: CustomTestStringConvertible, Sendable {
 
 @Suite("Refused and accepted credentials") struct CredentialLedgerTests {
     private let key = CredentialLedger.Key(
-        credential: "a", origin: Origin(.https, Endpoint(host: "a.example", port: 443)))
+        credential: "a", at: .origin(Origin(.https, Endpoint(host: "a.example", port: 443))))
 
     @Test func `the third refusal in a row ends it, for this secret at this origin`() {
         var ledger = CredentialLedger()
@@ -162,11 +175,22 @@ struct LogInRow: CustomTestStringConvertible, Sendable {
         #expect(ledger.standing(key, secretNumber: 1) == .givenUp)
         #expect(ledger.standing(key, secretNumber: 2) == .unknown)
         let other = CredentialLedger.Key(
-            credential: "a", origin: Origin(.https, Endpoint(host: "b.example", port: 443)))
+            credential: "a", at: .origin(Origin(.https, Endpoint(host: "b.example", port: 443))))
         #expect(ledger.standing(other, secretNumber: 1) == .unknown)
-        #expect(ledger.refusals(of: "a").map(\.origin) == [key.origin] && ledger.refusals(of: "b").isEmpty)
+        #expect(ledger.refusals(of: "a").map(\.place) == [key.place] && ledger.refusals(of: "b").isEmpty)
         let anew = ledger.refused(key, secretNumber: 2, now: .init(secondsSinceEpoch: 6))
         #expect(anew.refusals == 1 && anew.since == .init(secondsSinceEpoch: 6))
+    }
+
+    @Test func `an origin and a proxy at the same host and port are two places`() {
+        var ledger = CredentialLedger()
+        let endpoint = Endpoint(host: "a.example", port: 3128)
+        let proxy = CredentialLedger.Key(credential: "a", at: NextProxy(endpoint, .http).place)
+        for _ in 1...3 { _ = ledger.refused(proxy, secretNumber: 1, now: .init(secondsSinceEpoch: 5)) }
+        let origin = CredentialLedger.Key(credential: "a", at: .origin(Origin(.http, endpoint)))
+        #expect(ledger.standing(proxy, secretNumber: 1) == .givenUp)
+        #expect(ledger.standing(origin, secretNumber: 1) == .unknown)
+        #expect(ledger.refusals(of: "a").map { "\($0.place)" } == ["http://a.example:3128"])
     }
 
     @Test func `a success begins the count anew`() {
@@ -201,7 +225,7 @@ struct LogInRow: CustomTestStringConvertible, Sendable {
         var ledger = CredentialLedger()
         let keys = (0..<2000).map { index in
             CredentialLedger.Key(
-                credential: "a", origin: Origin(.https, Endpoint(host: "h\(index).example", port: 443)))
+                credential: "a", at: .origin(Origin(.https, Endpoint(host: "h\(index).example", port: 443))))
         }
         for key in keys { ledger.accepted(key, acceptance, secretNumber: 1) }
         #expect(keys.count { ledger.standing($0, secretNumber: 1) != .unknown } == 1024)
@@ -212,7 +236,7 @@ struct LogInRow: CustomTestStringConvertible, Sendable {
         var ledger = CredentialLedger()
         for index in 0..<2000 {
             let key = CredentialLedger.Key(
-                credential: "a", origin: Origin(.https, Endpoint(host: "h\(index).example", port: 443)))
+                credential: "a", at: .origin(Origin(.https, Endpoint(host: "h\(index).example", port: 443))))
             _ = ledger.refused(key, secretNumber: 1, now: .init(secondsSinceEpoch: Int64(index)))
         }
         let kept = ledger.refusals(of: "a")

@@ -97,7 +97,33 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         },
     ]
 
-    @Test(arguments: ways) func `one leg follows the other`(_ row: OpeningRow) {
+    static let challenges: [OpeningRow] = [
+        OpeningRow(
+            "a challenge is answered over the same connection, if that persists", secured, over: .proxy(plainProxy)
+        ) {
+            dialling(plainProxy.endpoint, .proxy, then: .askProxy(plainProxy, origin)) + [
+                (.tunnelChallenged(persists: true), .askProxy(plainProxy, origin)),
+                (.tunnelOpened(early: false), .secure(serverName: "sni.example")), (.secured, .ready),
+            ]
+        },
+        OpeningRow("and over another one to the same addresses otherwise", .tunnel, over: .proxy(securedProxy)) {
+            dialling(securedProxy.endpoint, .proxy, then: .secure(serverName: "proxy.example")) + [
+                (.secured, .askProxy(securedProxy, origin)),
+                (.tunnelChallenged(persists: false), .connect([one], port: securedProxy.endpoint.port)),
+                (.connected, .secure(serverName: "proxy.example")), (.secured, .askProxy(securedProxy, origin)),
+                (.tunnelOpened(early: false), .ready),
+            ]
+        },
+        OpeningRow("challenges end", .tunnel, over: .proxy(plainProxy)) {
+            dialling(plainProxy.endpoint, .proxy, then: .askProxy(plainProxy, origin))
+                + Array(
+                    repeating: (.tunnelChallenged(persists: true), .askProxy(plainProxy, origin)),
+                    count: Opening.challengesMax)
+                + [(.tunnelChallenged(persists: true), .fail(.nextProxy(plainProxy, .logIn)))]
+        },
+    ]
+
+    @Test(arguments: ways + challenges) func `one leg follows the other`(_ row: OpeningRow) {
         var opening = Opening(row.goal)
         for (event, action) in row.steps() {
             let next = opening.on(event)
@@ -270,6 +296,12 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         #expect((plan.current == .proxy(plainProxy)) == !isOfRoute)
     }
 
+    @Test func `routes that have refused are left out`() {
+        let left = Self.plan.without([.proxy(plainProxy)])
+        #expect(left == RoutePlan(.proxy(securedProxy), then: [.direct]))
+        #expect(Self.plan.without(Self.plan.routes) == nil)
+    }
+
     @Test func `the next hop is dialled`() {
         #expect(OpeningGoal(origin, for: .tunnel).dialled == origin)
         #expect(OpeningGoal(origin, for: .tunnel, over: .proxy(plainProxy)).dialled == plainProxy.endpoint)
@@ -288,6 +320,7 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         LinkKey(Origin(.https, Endpoint(host: "b.example", port: 443))),
         LinkKey(Origin(.https, Endpoint(host: "a.example", port: 8443))),
         LinkKey(Origin(.https, origin), over: .proxy(plainProxy)),
+        LinkKey(Origin(.https, origin), over: .proxy(plainProxy.proving("corp"))),
         LinkKey(Origin(.https, origin), tlsProfile: TLSProfile(1)),
         LinkKey(Origin(.https, origin), identity: BoundIdentity(client: 7)),
     ]

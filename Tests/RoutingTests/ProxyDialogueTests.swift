@@ -1,3 +1,4 @@
+import Credentials
 import Message
 import Routing
 import Testing
@@ -25,7 +26,8 @@ struct DialogueRow: CustomTestStringConvertible, Sendable {
     /// Runs the dialogue. The last answer comes byte by byte if `isSlow`.
     func run(_ kind: NextProxy.Kind, isSlow: Bool) {
         let proxy = NextProxy(Endpoint(host: "p", port: 1), kind, logIn: logIn)
-        var dialogue = ProxyDialogue(with: proxy, to: destination, limits: Limits())
+        let proof = logIn.map { ProxyProof.logIn($0) } ?? .none
+        var dialogue = ProxyDialogue(with: proxy, to: destination, proof: proof, limits: Limits())
         for (bytes, expected) in steps {
             var step = DialogueStep.wait
             var rest = bytes[...]
@@ -103,7 +105,8 @@ struct DialogueRow: CustomTestStringConvertible, Sendable {
 
     @Test func `a password is offered only where there is one`() {
         func begin(_ logIn: ProxyLogIn?) -> [UInt8] {
-            ProxyDialogue(with: NextProxy(name, .socks5, logIn: logIn), to: name, limits: Limits()).begin()
+            let proof = logIn.map { ProxyProof.logIn($0) } ?? .none
+            return ProxyDialogue(with: NextProxy(name, .socks5), to: name, proof: proof, limits: Limits()).begin()
         }
         #expect(begin(nil) == [5, 1, 0])
         #expect(begin(logIn) == [5, 2, 0, 2])
@@ -140,7 +143,7 @@ struct DialogueRow: CustomTestStringConvertible, Sendable {
         var limits = Limits()
         limits.interimResponsesMax = 2
         func step(_ text: String) -> DialogueStep {
-            var dialogue = ConnectDialogue(to: name, logIn: nil, limits: limits)
+            var dialogue = ConnectDialogue(to: name, proof: .none, limits: limits)
             return dialogue.on(Array(text.utf8))
         }
         let interim = "HTTP/1.1 103 x\r\n\r\n"
@@ -150,19 +153,104 @@ struct DialogueRow: CustomTestStringConvertible, Sendable {
         #expect(step(long) == .fail(.unintelligible))
     }
 
-    static let heads: [(Endpoint, ProxyLogIn?, String)] = [
-        (name, nil, "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n"),
-        (Endpoint(host: "::1", port: 22), nil, "CONNECT [::1]:22 HTTP/1.1\r\nHost: [::1]:22\r\n\r\n"),
+    static let heads: [(Endpoint, ProxyProof, String)] = [
+        (name, .none, "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n"),
+        (name, .answering(nil), "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n"),
         (
-            name, logIn,
+            name, .answering(Array("Bearer x".utf8)),
+            "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\nProxy-Authorization: Bearer x\r\n\r\n"
+        ),
+        (Endpoint(host: "::1", port: 22), .none, "CONNECT [::1]:22 HTTP/1.1\r\nHost: [::1]:22\r\n\r\n"),
+        (
+            name, .logIn(logIn),
             "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n"
         ),
     ]
     @Test(arguments: heads) func `the request names host and port twice, and the user if there is one`(
-        destination: Endpoint, logIn: ProxyLogIn?, head: String
+        destination: Endpoint, proof: ProxyProof, head: String
     ) {
-        let dialogue = ProxyDialogue(with: NextProxy(name, .http, logIn: logIn), to: destination, limits: Limits())
+        let dialogue = ProxyDialogue(with: NextProxy(name, .http), to: destination, proof: proof, limits: Limits())
         #expect(String(decoding: dialogue.begin(), as: UTF8.self) == head)
+    }
+}
+
+@Suite("RFC 9110 §11.7 A challenge to CONNECT") struct ConnectChallengeTests {
+    struct Row: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let answer: String
+        let persists: Bool
+
+        init(_ name: String, _ fields: String, _ body: String, persists: Bool, version: String = "1.1") {
+            testDescription = name
+            answer = "HTTP/\(version) 407 x\r\nProxy-Authenticate: Digest realm=a, nonce=b\r\n\(fields)\r\n\(body)"
+            self.persists = persists
+        }
+    }
+    static let rows = [
+        Row("a length", "Content-Length: 4\r\n", "body", persists: true),
+        Row("no body", "Content-Length: 0\r\n", "", persists: true),
+        Row("chunks", "Transfer-Encoding: chunked\r\n", "4\r\nbody\r\n0\r\n\r\n", persists: true),
+        Row("a body that ends with the connection", "", "", persists: false),
+        Row("a proxy that closes", "Content-Length: 4\r\nConnection: close\r\n", "", persists: false),
+        Row(
+            "a proxy that closes, in its own words", "Content-Length: 4\r\nProxy-Connection: close\r\n", "",
+            persists: false),
+        Row("HTTP/1.0", "Content-Length: 4\r\n", "", persists: false, version: "1.0"),
+        Row(
+            "HTTP/1.0 that keeps the connection", "Content-Length: 4\r\nConnection: keep-alive\r\n", "body",
+            persists: true, version: "1.0"),
+        Row("a body that is too long", "Content-Length: 65537\r\n", "", persists: false),
+        Row("chunks that are none", "Transfer-Encoding: chunked\r\n", "x", persists: false),
+    ]
+
+    @Test(arguments: rows, [false, true]) func `its body is read so that the connection can carry the answer`(
+        _ row: Row, isSlow: Bool
+    ) {
+        var dialogue = ConnectDialogue(to: name, proof: .answering(nil), limits: Limits())
+        var step = DialogueStep.wait
+        let bytes = Array(row.answer.utf8)
+        for part in isSlow ? bytes.map({ [$0] }) : [bytes] {
+            #expect(step == .wait, "the dialogue ended early")
+            step = dialogue.on(part)
+        }
+        guard case .challenged(let challenges, row.persists) = step else {
+            Issue.record("\(step)")
+            return
+        }
+        #expect(challenges.first?.value("nonce") == Array("b".utf8))
+    }
+
+    @Test func `a body without an end is not read for ever`() {
+        var limits = Limits()
+        limits.challengeBodyBytesMax = 1000
+        var dialogue = ConnectDialogue(to: name, proof: .answering(nil), limits: limits)
+        var step = dialogue.on(Array("HTTP/1.1 407 x\r\nTransfer-Encoding: chunked\r\n\r\n".utf8))
+        var count = 0
+        while step == .wait, count < 10_000 {
+            step = dialogue.on(Array("1\r\nx\r\n".utf8))
+            count += 6
+        }
+        #expect(step == .challenged([], persists: false) && count <= 1006)
+    }
+
+    @Test func `a connection that ends within the body is replaced by another one`() {
+        var dialogue = ConnectDialogue(to: name, proof: .answering(nil), limits: Limits())
+        #expect(dialogue.onClose() == .closed)
+        #expect(dialogue.on(Array("HTTP/1.1 407 x\r\nContent-Length: 9\r\n\r\nbody".utf8)) == .wait)
+        #expect(dialogue.onClose() == .challenged([], persists: false))
+    }
+
+    @Test func `bytes behind the message spoil the connection`() {
+        var dialogue = ConnectDialogue(to: name, proof: .answering(nil), limits: Limits())
+        let answer = "HTTP/1.1 407 x\r\nContent-Length: 4\r\n\r\nbodyHTTP/1.1 200 OK\r\n\r\n"
+        #expect(dialogue.on(Array(answer.utf8)) == .challenged([], persists: false))
+    }
+
+    @Test func `what the proxy says about the credentials is kept`() {
+        var dialogue = ConnectDialogue(to: name, proof: .answering(nil), limits: Limits())
+        let answer = "HTTP/1.1 200 OK\r\nProxy-Authentication-Info: nextnonce=\"n\"\r\n\r\n"
+        #expect(dialogue.on(Array(answer.utf8)) == .open(unread: []))
+        #expect(dialogue.information?.nextNonce == Array("n".utf8))
     }
 }
 

@@ -45,7 +45,31 @@ import Testing
         #expect(rules.map(\.clientUse) == [.replace, .pass] + Array(repeating: .replace, count: 6))
         #expect(rules.map(\.allowsPlainHTTP) == [false, true] + Array(repeating: false, count: 6))
         #expect(rules.map(\.number) == Array(1...8) && rules.map(\.line) == [2, 3, 9, 10, 11, 12, 13, 14])
-        #expect(rules[0].conditions.description == "host *.corp.example; path /a/*")
+        #expect(rules[0].conditions?.description == "host *.corp.example; path /a/*")
+    }
+
+    @Test func `a credential that a route names needs no hosts`() throws {
+        let configuration = try loaded(
+            """
+            credentials:
+              - { name: corp, scheme: [ basic, digest ], user: me, password: x }
+              - { name: both, scheme: bearer, match: { host: a.example }, token: x }
+            routes:
+              - { match: { host: b.example }, via: "http://one:3128", credential: both }
+              - { via: [ "https://two:3129", direct ], credential: corp }
+            """)
+        #expect(configuration.credentials.map { $0.conditions?.description } == [nil, "host a.example"])
+        #expect(configuration.routes.map(\.credential) == ["both", "corp"])
+        let proxy = NextProxy(Endpoint(host: "two", port: 3129), .https, credential: "corp")
+        #expect(configuration.routes[1].routes == [.proxy(proxy), .direct])
+    }
+
+    @Test func `a credential that nobody would get is refused`() throws {
+        let text = "credentials:\n  - { name: corp, scheme: basic, user: me, password: x }\n"
+        #expect(
+            try load(text).errors.map(\.description) == [
+                "larder.yaml:2: credentials[1].match: missing, and no rule of routes names corp: nobody would get the credential; add match: { host: NAME }, or credential: corp to a rule of routes"
+            ])
     }
 
     @Test func `a placeholder has places`() throws {

@@ -132,7 +132,7 @@ import Testing
         ),
         (
             "- { via: direct, credentials: x }",
-            "2: routes[1].credentials: unknown key; known are match, via, choose, pac, otherwise"
+            "2: routes[1].credentials: unknown key; did you mean credential?"
         ),
     ]
     private static let way = "direct, or a proxy such as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"
@@ -141,6 +141,43 @@ import Testing
         text: String, error: String
     ) throws {
         let result = try load("routes:\n  \(text)\n")
+        #expect(result.errors.map(\.description) == ["larder.yaml:\(error)"])
+    }
+
+    static let credentialMistakes: [(route: String, error: String)] = [
+        (
+            "- { via: direct, credential: corp }",
+            "5: routes[1].credential: via names no proxy; leave credential out"
+        ),
+        (
+            "- { via: \"http://me:x@a:1\", credential: corp }",
+            "5: routes[1].credential: the URL of http://a:1 has a user as well; remove it from the URL"
+        ),
+        (
+            "- { via: \"http://a:1\", credential: crop }",
+            "5: routes[1].credential: there is no credential crop; did you mean corp?"
+        ),
+        (
+            "- { via: \"http://a:1\", credential: keys }",
+            "5: routes[1].credential: keys has the scheme oauth1, and http://a:1 can get basic, digest and bearer"
+        ),
+        (
+            "- { via: [ \"http://a:1\", \"socks5://a:2\" ], credential: corp }",
+            "5: routes[1].credential: corp has the scheme digest, and socks5://a:2 can get basic"
+        ),
+    ]
+    @Test(arguments: credentialMistakes) func `a rule names a credential that its proxies can get`(
+        route: String, error: String
+    ) throws {
+        let result = try load(
+            """
+            credentials:
+              - { name: corp, scheme: digest, match: { host: a.example }, user: me, password: x }
+              - { name: keys, scheme: oauth1, match: { host: a.example }, client_key: k, client_secret: s }
+            routes:
+              \(route)
+
+            """)
         #expect(result.errors.map(\.description) == ["larder.yaml:\(error)"])
     }
 

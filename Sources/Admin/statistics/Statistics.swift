@@ -156,9 +156,9 @@ extension Statistics {
     }
 
     package struct Credential: Sendable, Equatable {
-        /// By one origin, since it accepted the credential last.
+        /// By one origin or next proxy, since it accepted the credential last.
         package struct Refusal: Sendable, Equatable {
-            /// `https://a.example`.
+            /// `https://a.example:443`; of a next proxy its URL.
             package var origin: String
             package var count: Int
             /// Seconds since 1970-01-01T00:00:00Z.

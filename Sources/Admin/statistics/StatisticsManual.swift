@@ -57,7 +57,7 @@ package func renderStatisticsManual() -> String {
                 ["`schemes`", "The schemes that it allows."],
                 [
                     "`refusals`",
-                    "The origins that refuse it: `origin`, `count` in a row, `since` the first of them, and `given_up` if it is not sent there any more.",
+                    "The origins and next proxies that refuse it: `origin`, its URL, `count` in a row, `since` the first of them, and `given_up` if it is not sent there any more.",
                 ],
             ])
     text +=

@@ -252,6 +252,7 @@ struct Explainer {
     /// Asks for each address whether it may be dialled, as `LinkOpener` does. Returns nil if at least one may be.
     private mutating func refusalToDial() -> (Explanation.Decision, String)? {
         guard let plan = routes() else { return refused(.routeUnknown) }
+        describeProxyCredential(of: plan)
         let terms = snapshot.origins.terms(for: request.access)
         if let rule = terms.rule {
             note("origin", "terms", "origins[\(rule)]: \(terms)")
@@ -277,8 +278,10 @@ struct Explainer {
         if let credential = request.credential {
             let rule = credential.rule
             let schemes = rule.means.schemeNames.joined(separator: " or ")
-            let time = rule.means.logIn.isUnasked ? "with every request" : "once the origin has asked for it"
-            let key = CredentialLedger.Key(credential: rule.name, origin: request.origin)
+            let time =
+                rule.means.logIn(at: .origin(request.origin)).isUnasked
+                ? "with every request" : "once the origin has asked for it"
+            let key = CredentialLedger.Key(credential: rule.name, at: .origin(request.origin))
             guard rule.means.placeholderPlaces == nil else {
                 let id = request.placeholderUse?.placeholder.id ?? ""
                 note("origin", "credential", "\(rule.name), in place of the placeholder \(id)")
@@ -313,6 +316,22 @@ struct Explainer {
         case .success(let routes): routes.map { "\($0)" }.joined(separator: ", then ")
         case .failure(let failure): failure.text
         }
+    }
+
+    /// Notes what the next proxies of the routes get, and which of them refuse it.
+    private mutating func describeProxyCredential(of plan: RoutePlan) {
+        guard let number = plan.rule, let name = snapshot.configuration.routes[number - 1].credential,
+            let rule = snapshot.credentials[name]?.rule
+        else { return }
+        var refusals: [String] = []
+        for case .proxy(let proxy) in plan.routes {
+            let key = CredentialLedger.Key(credential: name, at: proxy.place)
+            let entry = self.proxy.shared.credentialLedger.withLock { $0.entry(of: key) }
+            if let entry { refusals.append("; refused \(entry.refusals) times by \(proxy)") }
+        }
+        note(
+            "origin", "credential of the route",
+            "\(name) (\(rule.means.schemeNames.joined(separator: " or ")))" + refusals.joined())
     }
 
     private mutating func refusalToReach(_ plan: RoutePlan) -> (Explanation.Decision, String)? {

@@ -87,7 +87,8 @@ package final class Snapshot: Sendable {
         cacheRulesDependOnType = cacheRules.dependOnType
         cacheRulesDependOnIndexes = cacheRules.dependOnIndexes
         usesCookies = configuration.origins.contains { $0.cookies != nil }
-        cacheRulesAreTrivial = cacheRules.isTrivial && configuration.credentials.isEmpty && !usesCookies
+        cacheRulesAreTrivial =
+            cacheRules.isTrivial && CredentialTable(configuration.credentials).isEmpty && !usesCookies
         cacheRulesDependOnUser =
             cacheRules.dependOnUser || CredentialTable(configuration.credentials).dependsOnUser
             || (usesCookies && configuration.origins.contains { !$0.conditions.users.isEmpty })

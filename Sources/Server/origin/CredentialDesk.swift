@@ -1,7 +1,7 @@
 import Credentials
 import Routing
 
-/// What this worker knows about the log-ins at origins: which challenge each has sent, how often its nonce was used, and who waits.
+/// What this worker knows about the log-ins at origins and next proxies: which challenge each has sent, how often its nonce was used, and who waits.
 ///
 /// The refusals are counted for all workers together (`Shared.credentialLedger`).
 final class CredentialDesk {
@@ -10,27 +10,26 @@ final class CredentialDesk {
         let secretNumber: UInt64
         /// Computes the answers to the challenge with that number.
         var session: (digest: DigestSession, number: Int)?
-        /// The fetches that wait until another one has tried the credentials.
-        var waiting: [ConnectionID] = []
+        /// What resumes those that wait until another one has tried the credentials.
+        var waiting: [() -> Void] = []
     }
     private var spaces: [CredentialLedger.Key: Space] = [:]
-    /// Of origins that are known at the same time. Those that nobody waits for are forgotten first.
+    /// Of places that are known at the same time. Those that nobody waits for are forgotten first.
     private static let countMax = 1024
 
-    /// Passes an event to the log-in of an origin.
+    /// Passes an event to the log-in at a place. Resumes those that waited for it.
     ///
     /// - Parameter secretNumber: the secret in use. With another one than before, nothing that was learnt holds.
-    /// - Returns: the action, and the fetches that may go on.
-    func on(
+    func tell(
         _ event: LogIn.Event, at key: CredentialLedger.Key, _ rule: CredentialRule, secretNumber: UInt64
-    ) -> (action: LogIn.Action, woken: [ConnectionID]) {
+    ) -> LogIn.Action {
         var space = spaces.removeValue(forKey: key)
-        var woken: [ConnectionID] = []
+        var woken: [() -> Void] = []
         if let known = space, known.secretNumber != secretNumber {
             woken = known.waiting
             space = nil
         }
-        var present = space ?? Space(logIn: rule.means.logIn, secretNumber: secretNumber)
+        var present = space ?? Space(logIn: rule.means.logIn(at: key.place), secretNumber: secretNumber)
         let action = present.logIn.on(event)
         if !present.logIn.isProving {
             woken += present.waiting
@@ -38,11 +37,12 @@ final class CredentialDesk {
         }
         makeRoom()
         spaces[key] = present
-        return (action, woken)
+        for resume in woken { resume() }
+        return action
     }
 
-    /// The fetch is among those that are returned when the credentials have been tried.
-    func wait(_ fetch: ConnectionID, at key: CredentialLedger.Key) { spaces[key]?.waiting.append(fetch) }
+    /// Calls `resume` when the credentials have been tried. It must not call the desk itself, but let that happen later.
+    func wait(at key: CredentialLedger.Key, _ resume: @escaping () -> Void) { spaces[key]?.waiting.append(resume) }
 
     /// The authorization of a request that answers the challenge with that number. Throws a `DigestFailure` or a `CredentialFault`.
     func authorization(

@@ -5,36 +5,6 @@ import Routing
 import TLS
 import Transaction
 
-/// What one request proves with a credential of `credentials`.
-final class CredentialUse {
-    let rule: CredentialRule
-    let key: CredentialLedger.Key
-    let secret: SecretShelf.Version
-    /// See `LogIn.Proof`.
-    let proof: LogIn.Proof
-    /// The challenge that is answered. Nil: credentials that need none, or no credentials at all (`proof` tells).
-    let challenge: AnswerableChallenge?
-    /// Nobody has told the desk yet what came of the credentials.
-    var isOpen: Bool
-    /// What was sent, if it answers a digest's challenge.
-    var authorization: DigestAuthorization?
-
-    init(
-        _ rule: CredentialRule, _ key: CredentialLedger.Key, _ secret: SecretShelf.Version, proof: LogIn.Proof,
-        challenge: AnswerableChallenge? = nil
-    ) {
-        self.rule = rule
-        self.key = key
-        self.secret = secret
-        self.proof = proof
-        self.challenge = challenge
-        isOpen = proof != nil
-    }
-
-    /// A challenge may follow even if the credentials are right, so a body that is not kept must not leave before the answer.
-    var mayBeChallenged: Bool { proof == nil || challenge?.isOnceOnly == true }
-}
-
 /// The `Expect: 100-continue` that Larder sends itself, so that the origin sees the credentials before the content (RFC 9110 §10.1.1).
 enum OwnExpectation {
     /// Larder has sent none.
@@ -45,7 +15,8 @@ enum OwnExpectation {
     case over
 }
 
-/// Larder's own credentials: the desk is asked before a connection is requested, and told of each final head.
+/// Larder's own credentials: the desk is asked before a connection to an origin is requested, and before a request is sent to a next proxy. It is
+/// told of each final head.
 extension Fetch {
     // MARK: before the request
 
@@ -61,70 +32,68 @@ extension Fetch {
         if let hindrance = prepareSubstitution() { return hindrance }
         guard let rule = request.credential?.rule, rule.means.placeholderPlaces == nil else { return nil }
         settleCredentials()
-        let key = CredentialLedger.Key(credential: rule.name, origin: request.origin)
         guard rule.means.canSign(request) else {
             Diagnostics.warning(
                 "credential \(rule.name): it covers the body of this request, which Larder does not keep")
             return .refusal(.credentialUnavailable)
         }
-        guard let secret = snapshot.secrets.version(of: rule.name) else { return .refusal(.credentialUnavailable) }
-        let elsewhere: LogIn.Acceptance?
-        switch worker.shared.credentialLedger.withLock({ $0.standing(key, secretNumber: secret.number) }) {
-        case .givenUp: return .refusal(.credentialRefused)
-        case .accepted(let acceptance): elsewhere = acceptance
-        case .unknown: elsewhere = nil
-        }
-        switch tell(.sending(onlyOnce: request.hasBody, elsewhere: elsewhere), at: key, rule, secret) {
-        case .sendAsItIs:
-            credentialUse = CredentialUse(rule, key, secret, proof: nil)
-        case .sendWithCredentials(let challenge, let number):
-            credentialUse = CredentialUse(rule, key, secret, proof: number, challenge: challenge)
-        case .wait:
-            guard let id else { preconditionFailure("a fetch is enrolled before it asks") }
-            worker.credentialDesk.wait(id, at: key)
-            Diagnostics.debug(
-                .authentication,
-                "credential \(rule.name): \(subject) waits, because another request tries it at \(request.origin)")
-            return .undecided
-        case .passOn, .accepted, .askAgain, .refused, .nothing: preconditionFailure("a request is sent or waits")
+        switch begin(rule, at: .origin(request.origin), then: { $0.credentialsDecided() }) {
+        case .granted(let use): credentialUse = use
+        case .undecided: return .undecided
+        case .refusal(let refusal): return .refusal(refusal)
         }
         return nil
     }
 
-    /// Writes the credentials into the request, and removes those of the client.
+    private func begin(
+        _ rule: CredentialRule, at place: LogInPlace, then resume: @escaping @Sendable (Fetch) -> Void
+    ) -> CredentialUse.Permission {
+        guard let id else { preconditionFailure("a fetch is enrolled before it asks") }
+        let wake = worker.wake { worker in worker.fetches[id].map { resume($0) } }
+        let permission = CredentialUse.begin(
+            rule, at: place, onlyOnce: request.hasBody, snapshot.secrets, worker: worker
+        ) { wake() }
+        if case .undecided = permission {
+            Diagnostics.debug(
+                .authentication,
+                "credential \(rule.name): \(subject) waits, because another request tries it at \(place)")
+        }
+        return permission
+    }
+
+    /// Writes the credentials for the origin into the request, and removes those of the client.
     func addCredentials(to outgoing: inout OutgoingRequest) {
         guard let use = credentialUse else { return }
         outgoing.remove(.authorization)
-        expectation = request.hasBody && use.mayBeChallenged && mayExpect ? .pending : .none
-        if holdsBody { outgoing.set(.expect, Array("100-continue".utf8)) }
-        guard let number = use.proof else { return }
+        if use.mayBeChallenged { holdBody(of: &outgoing) }
+        guard use.proof != nil else { return }
         do {
-            try prove(use, number: number, in: &outgoing)
-            worker.counters.add(.credentialsSent)
-            Diagnostics.debug(.authentication, "credential \(use.rule.name): sent with \(subject)")
+            try prove(use, in: &outgoing)
+            use.noteSent(with: subject)
         } catch {
             Diagnostics.warning(
-                "credential \(use.rule.name): \(request.origin.endpoint): nothing can be sent: \(error)")
+                "credential \(use.rule.name): \(use.key.place.shortName): nothing can be sent: \(error)")
         }
     }
 
-    private func prove(
-        _ use: CredentialUse, number: Int, in outgoing: inout OutgoingRequest
-    ) throws {
+    /// Lets the head go out alone, so that the body is not lost if a challenge is the answer.
+    private func holdBody(of outgoing: inout OutgoingRequest) {
+        guard request.hasBody, mayExpect else { return }
+        expectation = .pending
+        outgoing.set(.expect, Array("100-continue".utf8))
+    }
+
+    private func covered(by outgoing: borrowing OutgoingRequest) -> DigestRequest {
+        DigestRequest(
+            method: Array(request.methodText), uri: outgoing.target, body: request.hasBody ? .unknown : .empty)
+    }
+
+    private func prove(_ use: CredentialUse, in outgoing: inout OutgoingRequest) throws {
         let secret = use.secret
         switch use.rule.means {
-        case .password(let user, _, _):
-            if case .digest(let challenge) = use.challenge {
-                let covered = DigestRequest(
-                    method: Array(request.methodText), uri: outgoing.target, body: request.hasBody ? .unknown : .empty)
-                let authorization = try worker.credentialDesk.authorization(
-                    challenge, number: number, for: covered, at: use.key, user: user, secret: secret[.password])
-                use.authorization = authorization
-                outgoing.set(.authorization, authorization.value)
-            } else {
-                outgoing.set(.authorization, try basicAuthorization(user: user, password: secret[.password]).bytes)
-            }
-        case .bearer: outgoing.set(.authorization, try bearerAuthorization(token: secret[.token]).bytes)
+        case .password, .bearer:
+            guard let value = try use.authorization(for: covered(by: outgoing)) else { return }
+            outgoing.set(.authorization, value)
         case .oauth1(let clientKey, let method, let realm):
             guard let target = TargetURI(request.uri) else { return }
             let signer = try OAuth1(
@@ -164,27 +133,14 @@ extension Fetch {
     /// Tells the desk of a final head. Returns the event to report in place of the head; nil if the head is what the client gets.
     func judgeCredentials(by response: ReceivedResponse) -> Retrieval.Event? {
         guard let use = credentialUse else { return nil }
-        use.isOpen = false
         guard response.status == 401 else {
-            noteAcceptance(use, response)
+            use.answered(response.fields.authenticationInfo)
             return nil
         }
-        let challenges = parseChallenges(response.fields.all(.wwwAuthenticate))
-        let answerable = strongestChallenge(challenges, among: use.rule.means.challengeSchemes)
-        switch tell(.challenged(answerable, use.proof), of: use) {
-        case .askAgain:
-            Diagnostics.debug(
-                .authentication, "credential \(use.rule.name): \(request.origin) asks for it: \(subject) is sent again")
-            // A body that has left is not kept.
-            return request.hasBody && !holdsBody ? nil : .challenged
-        case .refused:
-            refused(use)
-            return .notAnswered(.credentialRefused)
-        case .passOn:
-            if answerable == nil { noteNoScheme(use, challenges) }
-            return nil
-        case .sendAsItIs, .sendWithCredentials, .wait, .accepted, .nothing:
-            preconditionFailure("a challenge is answered, refused or passed on")
+        switch use.challenged(by: parseChallenges(response.fields.all(.wwwAuthenticate))) {
+        case .askAgain: return canRepeat ? .challenged(atLimit: .credentialRefused) : nil
+        case .refused: return .notAnswered(.credentialRefused)
+        case .passOn: return nil
         }
     }
 
@@ -208,6 +164,9 @@ extension Fetch {
         return holdsBody ? .expectationFailed : nil
     }
 
+    /// A body that has left is not kept.
+    private var canRepeat: Bool { !request.hasBody || holdsBody }
+
     /// Lets the body follow its head: the origin has asked for it, or says nothing, as servers of HTTP/1.0 do.
     func releaseBody() {
         expectation = .over
@@ -220,57 +179,88 @@ extension Fetch {
 
     /// Tells the desk that no verdict came, if it still waits for one.
     func settleCredentials() {
-        if let use = credentialUse, use.isOpen { _ = tell(.broke(use.proof), of: use) }
+        credentialUse?.settle()
         credentialUse = nil
     }
 
-    private func noteAcceptance(_ use: CredentialUse, _ response: ReceivedResponse) {
-        guard let number = use.proof else { return }
-        if case .accepted = tell(.answered(number), of: use) {
-            Diagnostics.debug(.authentication, "credential \(use.rule.name): accepted by \(request.origin)")
-            worker.shared.credentialLedger.withLock {
-                $0.accepted(use.key, LogIn.Acceptance(answering: use.challenge), secretNumber: use.secret.number)
-            }
+    // MARK: next proxies
+
+    /// What becomes of the log-in at the next proxy that reads the request itself.
+    enum ProxyLogInState {
+        case none
+        /// The stream is lent and nothing has been sent. `proxyLogInDecided` follows.
+        case undecided
+        case begun(CredentialUse)
+    }
+
+    /// Asks the desk what the request proves to the proxy that it is sent to. Returns false if it is not sent now.
+    func beginProxyLogIn(at proxy: NextProxy) -> Bool {
+        settleProxyLogIn()
+        guard let name = proxy.credential else { return true }
+        guard let rule = snapshot.credentials[name]?.rule else { preconditionFailure("a route names a credential") }
+        switch begin(rule, at: proxy.place, then: { $0.proxyLogInDecided() }) {
+        case .granted(let use):
+            proxyLogIn = .begun(use)
+            return true
+        case .undecided:
+            proxyLogIn = .undecided
+            wait(terms.firstByte)
+        case .refusal: feed(routeFailed(proxy, mayRepeat: true))
         }
-        guard let sent = use.authorization, let information = response.fields.authenticationInfo else { return }
-        worker.credentialDesk.learn(from: information, number: number, at: use.key)
-        if (try? sent.proof(in: information, using: OpenSSLHashing())) == .wrong {
-            Diagnostics.warning(
-                "credential \(use.rule.name): \(request.origin.endpoint) does not prove that it knows the password (RFC 7616 §3.5)"
-            )
+        return false
+    }
+
+    private func proxyLogInDecided() {
+        guard isIn(.asked), case .undecided = proxyLogIn else { return }
+        turn { send() }
+    }
+
+    /// Addresses the request to the proxy, with what proves Larder to it.
+    func address(_ outgoing: inout OutgoingRequest, to proxy: NextProxy) {
+        outgoing.addressToProxy(authorization: proxy.logIn?.basic)
+        guard case .begun(let use) = proxyLogIn else { return }
+        if use.mayBeChallenged { holdBody(of: &outgoing) }
+        do {
+            guard let value = try use.authorization(for: covered(by: outgoing)) else { return }
+            outgoing.set(.proxyAuthorization, value)
+            use.noteSent(with: subject)
+        } catch {
+            Diagnostics.warning("credential \(use.rule.name): \(proxy): nothing can be sent: \(error)")
         }
     }
 
-    private func refused(_ use: CredentialUse) {
-        worker.counters.add(.credentialsRefused)
-        let entry = worker.shared.credentialLedger.withLock {
-            $0.refused(use.key, secretNumber: use.secret.number, now: worker.wallTime)
+    /// Takes a 407. The challenge is for Larder: no client could answer it (RFC 9110 §11.7.1).
+    func judgeProxyLogIn(by response: ReceivedResponse, of proxy: NextProxy) -> Retrieval.Event {
+        guard case .begun(let use) = proxyLogIn else { return routeFailed(proxy, mayRepeat: canRepeat) }
+        switch use.challenged(by: parseChallenges(response.fields.all(.proxyAuthenticate))) {
+        case .askAgain: return canRepeat ? .challenged(atLimit: .nextProxyLogIn) : .notAnswered(.nextProxyLogIn)
+        case .refused, .passOn: return routeFailed(proxy, mayRepeat: canRepeat)
         }
-        let place = "\(request.origin.endpoint)"
-        Diagnostics.warning(
-            entry.isGivenUp
-                ? "credential \(use.rule.name): \(place) has refused it \(entry.refusals) times: it is not sent there again until its secret or the configuration changes"
-                : "credential \(use.rule.name): \(place) refuses it")
     }
 
-    private func noteNoScheme(_ use: CredentialUse, _ challenges: [Challenge]) {
-        let offered = challenges.map { String(decoding: $0.scheme, as: UTF8.self) }.joined(separator: ", ")
-        let allowed = use.rule.means.schemeNames.joined(separator: ", ")
-        Diagnostics.info(
-            "credential \(use.rule.name): \(request.origin.endpoint) asks for \(offered.isEmpty ? "nothing that is known" : offered), and the credential allows \(allowed)"
-        )
+    /// The proxy passed the request on.
+    func noteProxyAcceptance(_ response: ReceivedResponse) {
+        guard case .begun(let use) = proxyLogIn else { return }
+        use.answered(response.fields.first(.proxyAuthenticationInfo).flatMap { AuthenticationInfo($0) })
     }
 
-    private func tell(_ event: LogIn.Event, of use: CredentialUse) -> LogIn.Action {
-        tell(event, at: use.key, use.rule, use.secret)
+    func settleProxyLogIn() {
+        if case .begun(let use) = proxyLogIn { use.settle() }
+        proxyLogIn = .none
     }
 
-    private func tell(
-        _ event: LogIn.Event, at key: CredentialLedger.Key, _ rule: CredentialRule, _ secret: SecretShelf.Version
-    ) -> LogIn.Action {
-        let (action, woken) = worker.credentialDesk.on(event, at: key, rule, secretNumber: secret.number)
-        for fetch in woken { worker.wake { $0.fetches[fetch]?.credentialsDecided() }() }
-        return action
+    /// The proxy does not accept the log-in, which counts as a failure of the route. The next route is tried if there is one.
+    private func routeFailed(_ proxy: NextProxy, mayRepeat: Bool) -> Retrieval.Event {
+        worker.noteFailure(of: proxy, .logIn)
+        refusedRoutes.append(.proxy(proxy))
+        guard mayRepeat, case .plan(let plan) = snapshot.choice(for: request),
+            let next = plan.without(refusedRoutes)?.current
+        else {
+            return .notAnswered(.nextProxyLogIn)
+        }
+        worker.counters.add(.routesFailedOver)
+        Diagnostics.debug(.routes, "\(request.origin): \(proxy) does not accept the log-in, next \(next)")
+        return .routeFailed
     }
 }
 

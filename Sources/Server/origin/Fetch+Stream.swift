@@ -39,6 +39,15 @@ extension Fetch {
     }
 
     private func acquire(over plan: RoutePlan, mayReuse: Bool) {
+        var plan = plan
+        if !refusedRoutes.isEmpty {
+            if let left = plan.without(refusedRoutes) {
+                plan = left
+            } else {
+                // All have refused. A later attempt begins anew.
+                refusedRoutes = []
+            }
+        }
         let loan = worker.origins.borrow(
             over: plan, for: request, terms, snapshot: snapshot,
             mayReuse: mayReuse && !bindsConnection && terms.mayPersist, owner: self)
@@ -95,7 +104,11 @@ extension Fetch {
 
     /// Sends the request's head with the conditions that the machine sets, then lets the client's body follow.
     func send() {
+        if snapshot.routes.hasCredentials, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
+            guard beginProxyLogIn(at: proxy) else { return }
+        }
         worker.counters.add(.originRequests)
+        expectation = .none
         if holdBodyForPlaceholders() {
             wait(terms.firstByte)
             return notify { $0.uploadAtOnce(to: self) }
@@ -143,7 +156,7 @@ extension Fetch {
         if substitution != nil { substitute(in: &outgoing) }
         if let contentLength { outgoing.resizeContent(to: contentLength) }
         if let proxy = forwardingProxy(of: stream) {
-            outgoing.addressToProxy(authorization: proxy.logIn?.basic)
+            address(&outgoing, to: proxy)
         }
         if case .failed = send(outgoing, on: stream) {
             headEnded()
@@ -261,6 +274,11 @@ extension Fetch {
         case .bytes(let count):
             brake?.note(count)
             worker.counters.add(.bytesFromOrigins, count)
+            if case .undecided = proxyLogIn {
+                // Nothing has been asked, so this answers nothing.
+                feed(.closed(headBegan: false))
+                return false
+            }
             precondition(count <= Worker.readBufferBytes, "more bytes were read than there is room for")
             let received = unsafe UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count])
             if incoming.head.isEmpty {
@@ -352,11 +370,6 @@ extension Fetch {
         do throws(FramingError) {
             length = try response.bodyLength(to: request.method)
         } catch { return headIsInvalid(error) }
-        if response.status == 407, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
-            // The challenge is for Larder: no client could answer it (RFC 9110 §11.7.1).
-            worker.noteFailure(of: proxy, .logIn)
-            return feed(.notAnswered(.nextProxyLogIn))
-        }
         // Everything about the message is in place before the machine decides: its actions read the framing, and may end the fetch.
         incoming.body = BodyReader(length, limits: snapshot.limits)
         incoming.takenWithHead = 0
@@ -365,6 +378,11 @@ extension Fetch {
             unsafe skipBody(rest)
             return feed(event)
         }
+        if response.status == 407, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
+            unsafe skipBody(rest)
+            return feed(judgeProxyLogIn(by: response, of: proxy))
+        }
+        if snapshot.routes.hasCredentials { noteProxyAcceptance(response) }
         if credentialUse != nil, let event = judgeCredentials(by: response) {
             unsafe skipBody(rest)
             return feed(event)

@@ -105,6 +105,10 @@ final class Fetch: TimedObject, OriginStreamOwner {
     var routeWait: RouteWait?
     /// What the request proves with a credential of Larder's own. Nil if it has none, and while nothing has been decided.
     var credentialUse: CredentialUse?
+    /// What it proves to the next proxy that reads it.
+    var proxyLogIn = ProxyLogInState.none
+    /// The routes whose proxies have not accepted Larder's log-in for this request.
+    var refusedRoutes: [Route] = []
     var expectation = OwnExpectation.none
     /// The body of the request waits until the origin has shown that it accepts the credentials.
     var holdsBody: Bool { expectation == .pending }
@@ -361,6 +365,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         brake?.stop()
         if credentialUse != nil { settleCredentials() }
         if let wait = routeWait.take() { worker.cancel(wait) }
+        if snapshot.routes.hasCredentials { settleProxyLogIn() }
         if let id { _ = worker.fetches.remove(id) }
         id = nil
         client = nil

@@ -1,4 +1,5 @@
 import Access
+import Credentials
 import EventLoop
 import Message
 import Routing
@@ -36,6 +37,10 @@ final class LinkOpener: TimedObject {
     /// The name of the present handshake, for the log.
     private var serverName = ""
     private var talk: ProxyTalk?
+    /// What the credential of the next proxy proves. Nil if it has none, and while nothing has been decided.
+    private var proxyUse: CredentialUse?
+    /// What the proxy is to be asked for when another request has tried the credential.
+    private var undecided: (proxy: NextProxy, destination: Endpoint)?
     /// Bytes that came through a tunnel behind the answer of the proxy.
     private var early: [UInt8] = []
     private var isBeginning = false
@@ -229,13 +234,17 @@ final class LinkOpener: TimedObject {
     /// Asks the proxy for a tunnel. Returns the result if it is known at once, and nil if the proxy has yet to answer.
     private func ask(_ proxy: NextProxy, for destination: Endpoint) -> Opening.Event? {
         clearEvents()
-        talk = ProxyTalk(ProxyDialogue(with: proxy, to: destination, limits: snapshot.limits))
+        worker.loop.timers.schedule(self, after: timeout)
+        switch proof(for: proxy, destination) {
+        case .some(let proof):
+            talk = ProxyTalk(ProxyDialogue(with: proxy, to: destination, proof: proof, limits: snapshot.limits))
+        case nil: return undecided == nil ? .tunnelRefused(.logIn) : nil
+        }
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe transport?.assign(
             &readEvent, on: worker.loop, .read, { _, _, context in unsafe opener(context).talkMayGoOn() }, context)
         unsafe transport?.assign(
             &writeEvent, on: worker.loop, .write, { _, _, context in unsafe opener(context).talkMayGoOn() }, context)
-        worker.loop.timers.schedule(self, after: timeout)
         return continueTalk()
     }
 
@@ -250,7 +259,9 @@ final class LinkOpener: TimedObject {
         switch unsafe talk!.advance(over: transport!, buffer: worker.readBuffer) {
         case .ended(let event, let unread):
             early = unread
+            noteLogIn(event)
             return event
+        case .challenged(let challenges, let persists): return answer(challenges, persists: persists)
         case .waiting(let writes):
             // With TLS, each direction may wait for either event.
             if transport!.awaits(.read, toRead: !writes, toWrite: writes) {
@@ -264,6 +275,75 @@ final class LinkOpener: TimedObject {
                 writeEvent.remove()
             }
             return nil
+        }
+    }
+
+    // MARK: the log-in at the proxy
+
+    /// What the proxy gets. Nil if nothing can be sent: another request tries the credential (`undecided`), or it must not be sent.
+    private func proof(for proxy: NextProxy, _ destination: Endpoint) -> ProxyProof? {
+        guard let name = proxy.credential else { return proxy.logIn.map { .logIn($0) } ?? ProxyProof.none }
+        guard let rule = snapshot.credentials[name]?.rule else { preconditionFailure("a route names a credential") }
+        proxyUse = nil
+        let permission = CredentialUse.begin(
+            rule, at: proxy.place, onlyOnce: false, snapshot.secrets, worker: worker
+        ) { [weak self, worker] in worker.loop.afterTurn { self?.logInDecided() } }
+        switch permission {
+        case .granted(let use):
+            proxyUse = use
+            return proof(of: use, to: proxy, destination)
+        case .undecided:
+            undecided = (proxy, destination)
+            Diagnostics.debug(
+                .authentication,
+                "credential \(name): \(destination) waits, because another request tries it at \(proxy)")
+            return nil
+        case .refusal: return nil
+        }
+    }
+
+    private func proof(of use: CredentialUse, to proxy: NextProxy, _ destination: Endpoint) -> ProxyProof? {
+        do {
+            if proxy.kind == .socks5, case .password(let user, _, _) = use.rule.means {
+                let logIn = ProxyLogIn(user: Array(user.utf8), password: use.secret[.password].bytes)
+                if logIn != nil { use.noteSent(with: "\(destination)") }
+                return logIn.map { .logIn($0) }
+            }
+            let covered = DigestRequest(
+                method: Array("CONNECT".utf8), uri: Array("\(destination)".utf8), body: .empty)
+            let value = try use.authorization(for: covered)
+            if value != nil { use.noteSent(with: "CONNECT \(destination)") }
+            return .answering(value)
+        } catch {
+            Diagnostics.warning("credential \(use.rule.name): \(proxy): nothing can be sent: \(error)")
+            return nil
+        }
+    }
+
+    private func logInDecided() {
+        guard let (proxy, destination) = undecided else { return }
+        undecided = nil
+        if let event = ask(proxy, for: destination) { on(event) }
+    }
+
+    /// Returns what the answer to CONNECT leads to: the same question once more, with the credential, or a failure.
+    private func answer(_ challenges: [Challenge], persists: Bool) -> Opening.Event {
+        guard let proxyUse, case .askAgain = proxyUse.challenged(by: challenges) else { return .tunnelRefused(.logIn) }
+        if !persists {
+            clearEvents()
+            transport = nil
+        }
+        return .tunnelChallenged(persists: persists)
+    }
+
+    /// Tells the desk what came of the credential.
+    private func noteLogIn(_ event: Opening.Event) {
+        guard let proxyUse else { return }
+        switch event {
+        case .tunnelOpened, .tunnelRefused(.refused), .tunnelRefused(.socksRefused):
+            proxyUse.answered(talk?.information)
+        case .tunnelRefused(.logIn): _ = proxyUse.challenged(by: [])
+        default: proxyUse.settle()
         }
     }
 
@@ -322,6 +402,8 @@ final class LinkOpener: TimedObject {
         ticket = nil
         attempt?.cancel()
         attempt = nil
+        proxyUse?.settle()
+        undecided = nil
         // Remove the events before the socket closes: its number may be used again at once.
         clearEvents()
         transport = nil

@@ -17,9 +17,10 @@ struct Squid: Sendable {
     /// - Parameters:
     ///   - names: names that mean 127.0.0.1.
     ///   - user: nil: everybody may use it.
+    ///   - asksForDigest: with Digest in place of Basic.
     static func start(
         in place: Workplace, tls: (certificate: String, key: String), names: [String] = [],
-        user: (name: String, password: String)? = nil
+        user: (name: String, password: String)? = nil, asksForDigest: Bool = false
     ) async throws -> Squid {
         // Squid has a user of its own if it is started by root.
         try FileManager.default.setAttributes([.posixPermissions: 0o711], ofItemAtPath: place.directory)
@@ -30,9 +31,14 @@ struct Squid: Sendable {
         if let user {
             let made = try await place.run("htpasswd", ["-bcm", "\(folder)/users", user.name, user.password])
             try #require(made.status == 0, "\(made)")
+            try place.write("squid/passwords", "\(user.name):\(user.password)\n".utf8)
+            let scheme =
+                asksForDigest
+                ? "digest program /usr/lib/squid/digest_file_auth \(folder)/passwords"
+                : "basic program \(helper) \(folder)/users"
             access = """
-                auth_param basic program \(helper) \(folder)/users
-                auth_param basic realm next
+                auth_param \(scheme)
+                auth_param \(asksForDigest ? "digest" : "basic") realm next
                 acl known proxy_auth REQUIRED
                 http_access allow known
                 http_access deny all

@@ -1,0 +1,185 @@
+import Credentials
+import Message
+import Routing
+import TLS
+import Transaction
+
+/// What one request proves with a credential of `credentials`, to an origin or to a next proxy.
+///
+/// It is begun before the request is sent, which asks the desk of the worker. It ends with one of `challenged`, `answered` and `settle`.
+final class CredentialUse {
+    /// Whether a request may go out.
+    enum Permission {
+        /// Yes. What it proves, which may be nothing yet.
+        case granted(CredentialUse)
+        /// Another request is trying the credentials. `resume` follows.
+        case undecided
+        /// No: there is no secret, or the place refuses it.
+        case refusal(Refusal)
+    }
+
+    enum Verdict {
+        /// Send the request again, with another use.
+        case askAgain
+        case refused
+        /// The place asks for credentials, but not in a way that can be answered.
+        case passOn
+    }
+
+    let rule: CredentialRule
+    let key: CredentialLedger.Key
+    let secret: SecretShelf.Version
+    /// See `LogIn.Proof`.
+    let proof: LogIn.Proof
+    /// The challenge that is answered. Nil: credentials that need none, or no credentials at all (`proof` tells).
+    private let challenge: AnswerableChallenge?
+    private unowned let worker: Worker
+    /// Nobody has told the desk yet what came of the credentials.
+    private var isOpen: Bool
+    /// What was sent, if it answers a digest's challenge.
+    private var authorization: DigestAuthorization?
+
+    private init(
+        _ rule: CredentialRule, _ key: CredentialLedger.Key, _ secret: SecretShelf.Version, proof: LogIn.Proof,
+        challenge: AnswerableChallenge?, worker: Worker
+    ) {
+        self.rule = rule
+        self.key = key
+        self.secret = secret
+        self.proof = proof
+        self.challenge = challenge
+        self.worker = worker
+        isOpen = proof != nil
+    }
+
+    /// Asks the desk what a request proves.
+    ///
+    /// - Parameters:
+    ///   - onlyOnce: the request cannot be sent again, because its body is not kept.
+    ///   - resume: called once if the answer is `undecided`, perhaps within a call of another use.
+    static func begin(
+        _ rule: CredentialRule, at place: LogInPlace, onlyOnce: Bool, _ secrets: SecretShelf, worker: Worker,
+        resume: @escaping () -> Void
+    ) -> Permission {
+        let key = CredentialLedger.Key(credential: rule.name, at: place)
+        guard let secret = secrets.version(of: rule.name) else { return .refusal(.credentialUnavailable) }
+        let elsewhere: LogIn.Acceptance?
+        switch worker.shared.credentialLedger.withLock({ $0.standing(key, secretNumber: secret.number) }) {
+        case .givenUp: return .refusal(.credentialRefused)
+        case .accepted(let acceptance): elsewhere = acceptance
+        case .unknown: elsewhere = nil
+        }
+        let desk = worker.credentialDesk
+        switch desk.tell(.sending(onlyOnce: onlyOnce, elsewhere: elsewhere), at: key, rule, secretNumber: secret.number)
+        {
+        case .sendAsItIs:
+            return .granted(CredentialUse(rule, key, secret, proof: nil, challenge: nil, worker: worker))
+        case .sendWithCredentials(let challenge, let number):
+            return .granted(CredentialUse(rule, key, secret, proof: number, challenge: challenge, worker: worker))
+        case .wait:
+            desk.wait(at: key, resume)
+            return .undecided
+        case .passOn, .accepted, .askAgain, .refused, .nothing: preconditionFailure("a request is sent or waits")
+        }
+    }
+
+    /// A challenge may follow even if the credentials are right, so a body that is not kept must not leave before the answer.
+    var mayBeChallenged: Bool { proof == nil || challenge?.isOnceOnly == true }
+
+    /// The value of `Authorization` or `Proxy-Authorization` of a password or a token. Nil if nothing is proven yet.
+    func authorization(for covered: DigestRequest) throws -> [UInt8]? {
+        guard let number = proof else { return nil }
+        switch rule.means {
+        case .password(let user, _, _):
+            guard case .digest(let challenge) = challenge else {
+                return try basicAuthorization(user: user, password: secret[.password]).bytes
+            }
+            let authorization = try worker.credentialDesk.authorization(
+                challenge, number: number, for: covered, at: key, user: user, secret: secret[.password])
+            self.authorization = authorization
+            return authorization.value
+        case .bearer: return try bearerAuthorization(token: secret[.token]).bytes
+        case .oauth1, .sigv4, .placeholder:
+            preconditionFailure("a signature or a placeholder is no authorization of this kind")
+        }
+    }
+
+    /// The credentials are about to leave.
+    func noteSent(with subject: @autoclosure () -> String) {
+        worker.counters.add(.credentialsSent)
+        Diagnostics.debug(.authentication, "credential \(rule.name): sent to \(key.place) with \(subject())")
+    }
+
+    // MARK: the answer
+
+    /// The place asks for credentials.
+    func challenged(by challenges: [Challenge]) -> Verdict {
+        isOpen = false
+        let answerable = strongestChallenge(challenges, among: rule.means.challengeSchemes)
+        switch tell(.challenged(answerable, proof)) {
+        case .askAgain:
+            Diagnostics.debug(.authentication, "credential \(rule.name): \(key.place) asks for it")
+            return .askAgain
+        case .refused:
+            refused()
+            return .refused
+        case .passOn:
+            if answerable == nil { noteNoScheme(challenges) }
+            return .passOn
+        case .sendAsItIs, .sendWithCredentials, .wait, .accepted, .nothing:
+            preconditionFailure("a challenge is answered, refused or passed on")
+        }
+    }
+
+    /// The place answered and did not ask for credentials.
+    ///
+    /// - Parameter information: what it says about them.
+    func answered(_ information: AuthenticationInfo?) {
+        isOpen = false
+        guard let number = proof else { return }
+        if case .accepted = tell(.answered(number)) {
+            Diagnostics.debug(.authentication, "credential \(rule.name): accepted by \(key.place)")
+            worker.shared.credentialLedger.withLock {
+                $0.accepted(key, LogIn.Acceptance(answering: challenge), secretNumber: secret.number)
+            }
+        }
+        guard let authorization, let information else { return }
+        worker.credentialDesk.learn(from: information, number: number, at: key)
+        if (try? authorization.proof(in: information, using: OpenSSLHashing())) == .wrong {
+            Diagnostics.warning(
+                "credential \(rule.name): \(key.place.shortName) does not prove that it knows the password (RFC 7616 §3.5)"
+            )
+        }
+    }
+
+    /// Tells the desk that no verdict came, if it still waits for one.
+    func settle() {
+        guard isOpen else { return }
+        isOpen = false
+        _ = tell(.broke(proof))
+    }
+
+    private func refused() {
+        worker.counters.add(.credentialsRefused)
+        let entry = worker.shared.credentialLedger.withLock {
+            $0.refused(key, secretNumber: secret.number, now: worker.wallTime)
+        }
+        let place = key.place.shortName
+        Diagnostics.warning(
+            entry.isGivenUp
+                ? "credential \(rule.name): \(place) has refused it \(entry.refusals) times: it is not sent there again until its secret or the configuration changes"
+                : "credential \(rule.name): \(place) refuses it")
+    }
+
+    private func noteNoScheme(_ challenges: [Challenge]) {
+        let offered = challenges.map { String(decoding: $0.scheme, as: UTF8.self) }.joined(separator: ", ")
+        let allowed = rule.means.schemeNames.joined(separator: ", ")
+        Diagnostics.info(
+            "credential \(rule.name): \(key.place.shortName) asks for \(offered.isEmpty ? "nothing that is known" : offered), and the credential allows \(allowed)"
+        )
+    }
+
+    private func tell(_ event: LogIn.Event) -> LogIn.Action {
+        worker.credentialDesk.tell(event, at: key, rule, secretNumber: secret.number)
+    }
+}

@@ -1,4 +1,4 @@
-package import Glibc
+import Glibc
 
 /// A file that this process and others write, and that nobody else should read. It is read again only after somebody else has changed it.
 package struct PrivateFile: Sendable {
@@ -52,13 +52,13 @@ package struct PrivateFile: Sendable {
 /// Replaces the file at `path` in one step: a reader sees the old bytes or the new ones, and never a part. The file gets this mode. Blocks.
 ///
 /// - Returns: the kernel's error number; nil if the file has been replaced.
-package func replaceFile(_ path: String, with bytes: [UInt8], mode: mode_t) -> CInt? {
+package func replaceFile(_ path: String, with bytes: [UInt8], mode: UInt32) -> CInt? {
     var status = stat()
     return replaceFile(path, with: bytes, mode: mode, status: &status)
 }
 
 /// - Parameter status: of the new file.
-private func replaceFile(_ path: String, with bytes: [UInt8], mode: mode_t, status: inout stat) -> CInt? {
+private func replaceFile(_ path: String, with bytes: [UInt8], mode: UInt32, status: inout stat) -> CInt? {
     let temporary = "\(path).new-\(getpid())"
     // An earlier process with the same number, as in a container, may have been killed before it came to the renaming.
     _ = unsafe unlink(temporary)

@@ -205,7 +205,7 @@ final class Exchange: FetchListener {
 
     private func decide(resolved: Bool) -> RequestMachine.Action? {
         // Rules and closed networks do not concern the origin inside this process.
-        if snapshot.routes.isBuiltIn(request.origin) { return machine.on(.verdict(.allow(rule: nil))) }
+        if snapshot.isBuiltIn(request.origin) { return machine.on(.verdict(.allow(rule: nil))) }
         // The ports of CONNECT are restricted even if no rules are configured, and before any name is resolved.
         if snapshot.access.isOpen && request.method != .connect { return note(.allow(rule: nil)) }
         guard resolved else { return note(snapshot.access.decide(request.access, address: nil)) }

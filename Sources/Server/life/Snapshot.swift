@@ -30,6 +30,10 @@ package final class Snapshot: Sendable {
     package let origins: OriginTable
     /// Whether any rule of `origins` follows redirects.
     let followsRedirects: Bool
+    /// There are rules of `routes`. Otherwise all origins but the one inside this process are connected to directly.
+    let hasRoutes: Bool
+    /// A rule of `routes` names a credential.
+    let routesHaveCredentials: Bool
     package let bandwidth: BandwidthPlan
     /// Whether any request can have a limit of the rate.
     let limitsBandwidth: Bool
@@ -95,6 +99,8 @@ package final class Snapshot: Sendable {
         defaultHandling = cacheRules.defaultHandling
         limits = configuration.limits
         routes = RouteTable(builtIn: CheckOrigin.host, rules: configuration.routes, environment: environment)
+        hasRoutes = !configuration.routes.isEmpty
+        routesHaveCredentials = routes.hasCredentials
         self.scripts = scripts
         bandwidth = configuration.bandwidth
         limitsBandwidth = !bandwidth.isUnlimited || configuration.origins.contains { $0.bandwidth != nil }

@@ -104,7 +104,7 @@ extension Fetch {
 
     /// Sends the request's head with the conditions that the machine sets, then lets the client's body follow.
     func send() {
-        if snapshot.routes.hasCredentials, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
+        if snapshot.routesHaveCredentials, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
             guard beginProxyLogIn(at: proxy) else { return }
         }
         worker.counters.add(.originRequests)
@@ -382,7 +382,7 @@ extension Fetch {
             unsafe skipBody(rest)
             return feed(judgeProxyLogIn(by: response, of: proxy))
         }
-        if snapshot.routes.hasCredentials { noteProxyAcceptance(response) }
+        if snapshot.routesHaveCredentials { noteProxyAcceptance(response) }
         if credentialUse != nil, let event = judgeCredentials(by: response) {
             unsafe skipBody(rest)
             return feed(event)

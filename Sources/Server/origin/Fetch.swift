@@ -365,7 +365,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         brake?.stop()
         if credentialUse != nil { settleCredentials() }
         if let wait = routeWait.take() { worker.cancel(wait) }
-        if snapshot.routes.hasCredentials { settleProxyLogIn() }
+        if snapshot.routesHaveCredentials { settleProxyLogIn() }
         if let id { _ = worker.fetches.remove(id) }
         id = nil
         client = nil

@@ -5,6 +5,12 @@ import Routing
 import Transaction
 
 extension Snapshot {
+    /// Whether the origin is the one inside this process. Asked for every request: the port comes first, because the table is a structure that is
+    /// copied for a call.
+    func isBuiltIn(_ origin: Origin) -> Bool {
+        (origin.endpoint.port == 443 || origin.endpoint.port == 80) && routes.isBuiltIn(origin)
+    }
+
     /// Which way a request goes, as the rules say it.
     func choice(for request: OwnedRequest) -> RouteChoice {
         routes.choice(
@@ -17,6 +23,9 @@ extension Snapshot {
 extension Worker {
     /// The routes for a request, if they are known at once. Proxies that failed a moment ago come last.
     func way(for request: OwnedRequest, _ snapshot: Snapshot) -> RouteWay {
+        guard snapshot.hasRoutes else {
+            return .plan(snapshot.isBuiltIn(request.origin) ? RoutePlan(.builtIn) : .direct)
+        }
         switch snapshot.choice(for: request) {
         case .plan(let plan):
             guard plan.rule != nil else { return .plan(plan) }

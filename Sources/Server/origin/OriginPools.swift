@@ -14,7 +14,9 @@ final class OriginPools {
     private let worker: Worker
     private var pools: [LinkKey: OriginPool] = [:]
     /// The pool that was used last. The next request often goes to the same origin.
-    private var recent: OriginPool?
+    private var recent: OriginPool? { didSet { recentTerms = nil } }
+    /// Terms of which the key of `recent` was made. Nil: not known.
+    private var recentTerms: OriginTerms?
     /// Links that are idle, in use or being opened.
     private(set) var openCount = 0
     private(set) var idleCount = 0
@@ -38,9 +40,12 @@ final class OriginPools {
         owner: any OriginStreamOwner
     ) -> Loan {
         if mayReuse {
-            let pool = pool(
-                for: LinkKey(
-                    request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.dialling))
+            let pool =
+                recentPool(for: request, over: plan.current, terms)
+                ?? pool(
+                    for: LinkKey(
+                        request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.dialling))
+            recentTerms = terms
             while let link = popIdle(of: pool) {
                 // The address was allowed for the client for which the link was opened. Ask again for this one.
                 if mayUse(link, for: request, snapshot) {
@@ -244,6 +249,16 @@ final class OriginPools {
     private func discountIdle() {
         idleCount -= 1
         precondition(idleCount >= 0, "an idle link is removed once")
+    }
+
+    /// The pool that was used last, if it is that of the request. Tells so without making a key, which most requests need not have.
+    private func recentPool(for request: OwnedRequest, over route: Route, _ terms: OriginTerms) -> OriginPool? {
+        guard let recent, recentTerms === terms, recent.key.identity == nil, case .direct = route,
+            case .direct = recent.key.route,
+            recent.key.origin.endpoint.port == request.head.target.port,
+            recent.key.origin.scheme == request.head.target.scheme, recent.key.origin.endpoint.host == request.host
+        else { return nil }
+        return recent
     }
 
     private func pool(for key: LinkKey) -> OriginPool {

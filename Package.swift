@@ -41,7 +41,10 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 let package = Package(
     name: "larder",
-    products: [.executable(name: "larder", targets: ["larder"])],
+    products: [
+        .executable(name: "larder", targets: ["larder"]),
+        .library(name: "Upstream", targets: ["Upstream"]),
+    ],
     targets: [
         // C libraries: module maps only.
         .systemLibrary(name: "CLibevent", pkgConfig: "libevent_pthreads", providers: [.apt(["libevent-dev"])]),
@@ -73,6 +76,7 @@ let package = Package(
         core("Transaction", ["Message", "Caching", "Access"]),
         core("ClientSetup", ["Message"]),
         core("Forwarding", ["Message", "Framing", "Caching", "Releases", "Access", "Transaction", "ClientSetup"]),
+        core("Requesting", ["Message", "Framing", "Forwarding"]),
         core("Interception", ["Message", "Framing", "Rules", "Transaction"]),
         core(
             "Settings",
@@ -110,6 +114,12 @@ let package = Package(
                 "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "Cookies", "CLarder",
             ],
             swiftSettings: strict),
+        // The library: an HTTP client.
+        .target(
+            name: "Upstream",
+            dependencies: [
+                "Message", "Framing", "Forwarding", "Requesting", "EventLoop", "TLS", "Compression", "Server",
+            ], swiftSettings: strict),
         .executableTarget(
             name: "larder",
             dependencies: [
@@ -117,7 +127,7 @@ let package = Package(
                 "Interception", "Settings", "ClientSetup", "Secrets", "YAML",
                 "Passwords", "PAC",
                 "EventLoop", "TLS",
-                "Compression", "Storage", "Disk", "DiskTools", "Server", "Admin", "CLarder",
+                "Compression", "Storage", "Disk", "DiskTools", "Server", "Admin", "Upstream", "Requesting", "CLarder",
             ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
 
         .executableTarget(
@@ -141,6 +151,8 @@ let package = Package(
             "ForwardingTests",
             ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message", "ClientSetup"]),
         tests("ClientSetupTests", ["ClientSetup", "Message", "TLS", "ProgramUnderTest"]),
+        tests("RequestingTests", ["Requesting", "Framing", "Message"]),
+        tests("UpstreamTests", ["Upstream", "Requesting", "Compression", "EventLoop", "TLS"]),
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
         tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage", "TLS"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),

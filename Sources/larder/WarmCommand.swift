@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Upstream
 
 /// `larder warm [URL]... [--from FILE] [--page URL]...`
 ///
@@ -27,16 +28,17 @@ func warmCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) 
 }
 
 private func warm(_ plan: WarmPlan, _ addresses: [SocketAddress], form: WarmReport.Form, _ console: Console) -> Int32 {
-    // Find out first whether the proxy answers, before trying a thousand URLs.
-    if let reason = ProxyClient(addresses: addresses, fields: []).reasonNotToConnect() {
-        console.error("larder: \(reason)")
-        return ExitStatus.failed
-    }
     let report = WarmReport(form, console)
-    do throws(EventLoopError) {
-        try WarmRun(plan, through: addresses, report: report).run()
+    do throws(ClientError) {
+        let client = try proxyClient(addresses, plan.fields)
+        try blocking { () throws(ClientError) in
+            // Find out first whether the proxy answers, before trying a thousand URLs.
+            try await client.connect("http://larder/")
+            var run = WarmRun(plan, through: client, report: report)
+            await run.run()
+        }
     } catch {
-        console.error("larder: \(error)")
+        console.error("larder: \(textOfProxyError(error))")
         return ExitStatus.failed
     }
     report.finish()

@@ -219,7 +219,54 @@ struct AdminServerTests {
         ("HTTP/1.1 204 No Content\r\n\r\n", ""), ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", nil),
         ("HTTP/1.1 200 OK\r\nContent-Le", nil), ("SSH-2.0-x\r\n", nil), ("", nil),
     ]
-    @Test(arguments: answers) func `the client takes whole answers only`(_ row: (text: String, body: String?)) {
-        #expect(AdminClient.parse(Array(row.text.utf8))?.body == row.body.map { Array($0.utf8) })
+    @Test(arguments: answers) func `the client takes whole answers only`(_ row: (text: String, body: String?)) throws {
+        let server = try OneAnswer(row.text)
+        defer { server.end() }
+        let client = AdminClient(paths: [server.path])
+        guard let body = row.body else {
+            #expect(throws: AdminClient.Failure.notAnAnswer(path: server.path)) { try client.ask("GET", "/x") }
+            #expect(throws: AdminClient.Failure.notAnAnswer(path: server.path)) { try client.lines("/x") { _ in } }
+            return
+        }
+        #expect(try client.ask("GET", "/x").body == Array(body.utf8))
+    }
+
+    @Test func `a list that breaks off is not taken for a whole one`() throws {
+        let server = try OneAnswer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n")
+        defer { server.end() }
+        var lines: [[UInt8]] = []
+        #expect(throws: AdminClient.Failure.notAnAnswer(path: server.path)) {
+            try AdminClient(paths: [server.path]).lines("/x") { lines.append(Array($0)) }
+        }
+        #expect(lines == [Array("a".utf8)])
+    }
+}
+
+/// A Unix socket behind which each request gets the same bytes, and then the end of the connection.
+private final class OneAnswer: Sendable {
+    let path: String
+    private let listener: CInt
+
+    init(_ text: String) throws {
+        path = "/tmp/larder-answer-\(getpid())-\(UInt64.random(in: 0 ... .max)).sock"
+        let socket = try Sockets.listen(SocketAddress(unixPath: path), reusePort: false, backlog: 8)
+        listener = socket.release()
+        _ = try startThread(name: "answer") { [listener] in
+            var entry = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
+            while unsafe poll(&entry, 1, -1) > 0, entry.revents & Int16(POLLHUP) == 0 {
+                guard case .accepted(let peer, _) = Sockets.accept(listener) else { continue }
+                var input = pollfd(fd: peer.rawValue, events: Int16(POLLIN), revents: 0)
+                _ = unsafe poll(&input, 1, -1)
+                var request = [UInt8](repeating: 0, count: 4096)
+                _ = unsafe request.withUnsafeMutableBytes { unsafe IO.read(peer.rawValue, into: $0) }
+                _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe IO.send(peer.rawValue, $0) }
+            }
+            close(listener)
+        }
+    }
+
+    func end() {
+        _ = shutdown(listener, CInt(SHUT_RDWR))
+        _ = unsafe unlink(path)
     }
 }

@@ -161,31 +161,3 @@ struct WarmOutcomeTests {
         #expect(warmBar(done: 3, of: 3, sum(.hit), width: 4) == "[####] 3/3  512 B")
     }
 }
-
-@Suite("larder warm: the queue")
-struct WorkQueueTests {
-    /// Each number below 1000 brings two more, found by four threads: all of them come, once.
-    @Test func `items that are added while threads wait are done, and then all threads end`() throws {
-        let queue = WorkQueue([1])
-        let done = Locked<[Int]>([])
-        var threads: [Waited] = []
-        for number in 0..<4 {
-            threads.append(
-                Waited(
-                    try startThread(name: "queue-\(number)") {
-                        while let item = queue.take() {
-                            done.withLock { $0.append(item) }
-                            queue.finish(adding: item < 1000 ? [2 * item, 2 * item + 1] : [])
-                        }
-                    }))
-        }
-        for thread in threads { thread.join() }
-        #expect(done.withLock { $0.sorted() } == Array(1...1999))
-    }
-
-    private final class Waited {
-        private var thread: ThreadHandle?
-        init(_ thread: consuming ThreadHandle) { self.thread = consume thread }
-        func join() { if let thread = thread.take() { thread.join() } }
-    }
-}

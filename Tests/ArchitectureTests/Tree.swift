@@ -58,11 +58,11 @@ struct SourceFile: CustomTestStringConvertible, Sendable {
 enum Rooms {
     static let core: Set<String> = [
         "Message", "JSON", "Framing", "Rules", "Releases", "Caching", "Access", "Routing", "Transaction", "Forwarding",
-        "Interception", "Settings", "ClientSetup", "Credentials", "Cookies",
+        "Interception", "Settings", "ClientSetup", "Credentials", "Cookies", "Requesting",
     ]
     static let edge: Set<String> = [
         "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Processes", "PAC",
         "Secrets", "YAML", "PublicSuffixes", "Kerberos",
     ]
-    static let drivers: Set<String> = ["Server", "Admin", "larder"]
+    static let drivers: Set<String> = ["Server", "Admin", "Upstream", "larder"]
 }

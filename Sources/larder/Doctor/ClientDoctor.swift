@@ -3,7 +3,9 @@ import ClientSetup
 import EventLoop
 import Glibc
 import Message
+import Requesting
 import TLS
+import Upstream
 
 /// What `larder doctor` finds out about a client: its proxy, each tool, its variables.
 struct ClientExamination {
@@ -35,7 +37,9 @@ struct ClientDoctor {
     private let proxy: ClientProxy
     private let addresses: [SocketAddress]
     private let environment: [String: String]
-    private let client: ProxyClient
+    private let client: Client
+    /// For pages of the proxy's own.
+    private let pages: Client
     private let run: CheckOrigin.RunName
 
     init(_ proxy: ClientProxy, environment: [String: String]) throws(Failure) {
@@ -46,7 +50,10 @@ struct ClientDoctor {
         } catch {
             throw Failure(message: "\(proxy.source): \(error.message)", mend: "correct \(proxy.source)")
         }
-        client = ProxyClient(addresses: addresses, fields: proxy.fields)
+        do throws(ClientError) {
+            client = try proxyClient(addresses, proxy.fields)
+            pages = try Client(.server(addresses, own: proxy.fields.map { RequestForm.Field($0.name, $0.value) }))
+        } catch { throw Failure(message: "\(error)", mend: "raise the limits of this user") }
         run = CheckOrigin.RunName(random: (ClientDoctor.random(), ClientDoctor.random()))
     }
 
@@ -90,10 +97,7 @@ struct ClientDoctor {
 
     /// What has reached the origin in this run.
     private func sightings() throws(Failure) -> [CheckRecords.Sighting: Int] {
-        guard let uri = TargetURI(Array("http://\(CheckOrigin.host)/doctor/\(run.text)/seen".utf8)) else {
-            preconditionFailure("the URI is valid")
-        }
-        let answer = try ask { () throws(ProxyClient.Failure) in try client.get(uri, keeping: 1 << 20) }
+        let answer = try ask(client, "http://\(CheckOrigin.host)/doctor/\(run.text)/seen")
         switch answer.status {
         case 200: return CheckRecords.read(String(decoding: answer.body, as: UTF8.self))
         case 407:
@@ -112,20 +116,19 @@ struct ClientDoctor {
 
     /// The certificates of `/ca.pem`. None without an authority.
     private func authority() throws(Failure) -> [[UInt8]] {
-        let answer = try ask { () throws(ProxyClient.Failure) in
-            try client.get(page: "/ca.pem", host: proxy.place, keeping: 1 << 20)
-        }
+        let answer = try ask(pages, "http://\(proxy.place)/ca.pem")
         return answer.status == 200 ? PEMCertificates.read(answer.body) : []
     }
 
-    private func ask(
-        _ question: () throws(ProxyClient.Failure) -> ProxyClient.Answer
-    ) throws(Failure) -> ProxyClient.Answer {
-        do throws(ProxyClient.Failure) {
-            return try question()
+    private func ask(_ client: Client, _ url: String) throws(Failure) -> (status: Int, body: [UInt8]) {
+        do throws(ClientError) {
+            return try blocking { () throws(ClientError) in
+                let response = try await client.send(Request(.get, url))
+                return (response.status, try await response.body.collect(first: 1 << 20).bytes)
+            }
         } catch {
             throw Failure(
-                message: "\(proxy.url) (from \(proxy.source)): \(error.text)",
+                message: "\(proxy.url) (from \(proxy.source)): \(textOfProxyError(error))",
                 mend: "start it, or correct \(proxy.source)")
         }
     }

@@ -1,8 +1,6 @@
 import EventLoop
-import Glibc
 import Message
-import Server
-import TLS
+import Upstream
 
 /// The proxy that a client uses: what its variables or `--proxy` say.
 struct ClientProxy {
@@ -73,25 +71,9 @@ struct ClientProxy {
 func opensTLS(
     to host: String, through addresses: [SocketAddress], fields: [(name: String, value: String)], authority: String
 ) -> Bool {
-    do {
-        let connection = try ProxyConnection(addresses)
-        var request = "CONNECT \(host):443 HTTP/1.1\r\nHost: \(host):443\r\n"
-        for field in fields { request += "\(field.name): \(field.value)\r\n" }
-        try connection.send(Array((request + "\r\n").utf8))
-        var head: [UInt8] = []
-        // One byte at a time: what follows the head belongs to TLS.
-        var byte: [UInt8] = [0]
-        while !head.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)) {
-            head += try connection.receive(into: &byte)
-            guard head.count < 65_536 else { return false }
-        }
-        guard head.starts(with: Array("HTTP/1.1 200".utf8)), let socket = connection.duplicateSocket() else {
-            return false
-        }
-        let context = try TLSClientContext(authorities: .file(authority))
-        let transport = try Transport(securing: socket, with: context, serverName: host)
-        // The socket blocks, so one call is all.
-        guard case .done = transport.handshake() else { return false }
+    do throws(ClientError) {
+        let client = try proxyClient(addresses, fields, https: .tunnel(authorities: authority))
+        try blocking { () throws(ClientError) in try await client.connect("https://\(host)/") }
         return true
     } catch { return false }
 }

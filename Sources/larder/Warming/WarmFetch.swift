@@ -2,38 +2,42 @@ import Compression
 import EventLoop
 import Glibc
 import Message
+import Upstream
 
-/// Fetches one URL after another, follows redirects, and repeats failed attempts. Used by one thread.
-final class WarmFetcher {
+/// Fetches URLs, follows redirects, and repeats failed attempts.
+struct WarmFetcher: Sendable {
     static let redirectsMax = 10
     /// How long an origin may ask to wait before it is asked again (RFC 9110 §10.2.3). If it is longer, the URL counts as failed.
     static let announcedPauseMax: Duration = .seconds(60)
     /// How many bytes of a page or stylesheet are scanned, before and after decompressing.
     static let scannedBytesMax = 8 << 20
 
-    private let client: ProxyClient
-    private let plan: WarmPlan
+    let client: Client
+    let plan: WarmPlan
 
-    init(client: ProxyClient, plan: WarmPlan) {
-        self.client = client
-        self.plan = plan
+    private struct Answer {
+        var status: UInt16
+        var fields: Fields
+        /// The first bytes of the body, as many as are scanned.
+        var body: [UInt8]
+        /// The length of the whole body.
+        var bodyBytes: UInt64
     }
 
     /// Returns the result, and the references if the response is a page or stylesheet.
-    func fetch(_ target: WarmTarget) -> (WarmResult, [PageReference]) {
+    func fetch(_ target: WarmTarget) async -> (WarmResult, [PageReference]) {
         let start = ContinuousClock.now
-        var (result, references) = follow(target)
+        var (result, references) = await follow(target)
         result.milliseconds = Int64((ContinuousClock.now - start) / .milliseconds(1))
         return (result, references)
     }
 
-    private func follow(_ target: WarmTarget) -> (WarmResult, [PageReference]) {
+    private func follow(_ target: WarmTarget) async -> (WarmResult, [PageReference]) {
         var result = WarmResult(target, .failed(reason: "this is not an absolute URL"))
         guard var place = target.target else { return (result, []) }
         for _ in 0...Self.redirectsMax {
-            guard let answer = ask(place, keeping: target.kind == .other ? 0 : Self.scannedBytesMax, &result) else {
-                return (result, [])
-            }
+            let keeping = target.kind == .other ? 0 : Self.scannedBytesMax
+            guard let answer = await ask(place, keeping: keeping, &result) else { return (result, []) }
             guard let next = redirect(answer, from: place) else {
                 result.outcome =
                     answer.status < 400
@@ -49,19 +53,19 @@ final class WarmFetcher {
     }
 
     /// Returns nil if there is no answer. `result` then says why.
-    private func ask(_ place: TargetURI, keeping: Int, _ result: inout WarmResult) -> ProxyClient.Answer? {
+    private func ask(_ place: TargetURI, keeping: Int, _ result: inout WarmResult) async -> Answer? {
         var pause = plan.pause
         // What the origin asks for with `Retry-After`.
         var announced = Duration.zero
         for attempt in 0...plan.retries {
             if attempt > 0 {
-                sleep(max(pause, announced))
+                await sleep(max(pause, announced))
                 pause = min(pause * 2, .seconds(10))
             }
             announced = .zero
             result.attempts += 1
-            do throws(ProxyClient.Failure) {
-                let answer = try client.get(place, keeping: keeping)
+            do throws(ClientError) {
+                let answer = try await get(place, keeping: keeping)
                 result.status = answer.status
                 result.bytes += answer.bodyBytes
                 if !mayPass(answer.status) || attempt == plan.retries { return answer }
@@ -71,10 +75,16 @@ final class WarmFetcher {
                 if announced > Self.announcedPauseMax { return answer }
             } catch {
                 result.status = nil
-                result.outcome = .failed(reason: error.text)
+                result.outcome = .failed(reason: textOfProxyError(error))
             }
         }
         return nil
+    }
+
+    private func get(_ place: TargetURI, keeping: Int) async throws(ClientError) -> Answer {
+        let response = try await client.send(Request(.get, String(decoding: place.normalised, as: UTF8.self)))
+        let (body, length) = try await response.body.collect(first: keeping)
+        return Answer(status: response.head.status, fields: response.head.fields, body: body, bodyBytes: length)
     }
 
     /// Statuses that may change soon (RFC 9110 §15.5.9, §15.6; RFC 6585 §4; RFC 8470 §5.2). 501 and 505 will not.
@@ -86,14 +96,14 @@ final class WarmFetcher {
     }
 
     /// The target of a redirect (RFC 9110 §15.4). Returns nil if the answer is not a redirect that can be followed.
-    private func redirect(_ answer: ProxyClient.Answer, from place: TargetURI) -> TargetURI? {
+    private func redirect(_ answer: Answer, from place: TargetURI) -> TargetURI? {
         guard [301, 302, 303, 307, 308].contains(answer.status), let location = answer.fields.first(.location)
         else { return nil }
         return webReference(location, from: place)
     }
 
     private func references(
-        in answer: ProxyClient.Answer, _ kind: PageReference.Kind, at place: TargetURI
+        in answer: Answer, _ kind: PageReference.Kind, at place: TargetURI
     ) -> [PageReference] {
         let type = answer.fields.first(.contentType).map { lowercased(trimOWS($0.prefix { $0 != UInt8(ascii: ";") })) }
         switch (kind, type) {
@@ -106,7 +116,7 @@ final class WarmFetcher {
     }
 
     /// The body without gzip, as far as it can be decompressed. Other codings are not requested.
-    private func decoded(_ answer: ProxyClient.Answer) -> [UInt8] {
+    private func decoded(_ answer: Answer) -> [UInt8] {
         guard let coding = answer.fields.first(.contentEncoding).map({ lowercased($0) }) else { return answer.body }
         guard coding == "gzip" || coding == "x-gzip" else { return coding == "identity" ? answer.body : [] }
         var inflator = Inflator(outputMax: Self.scannedBytesMax)
@@ -120,9 +130,7 @@ final class WarmFetcher {
     }
 }
 
-private func sleep(_ duration: Duration) {
-    let (seconds, attoseconds) = duration.components
-    var left = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-    var rest = timespec()
-    while unsafe nanosleep(&left, &rest) != 0 && errno == EINTR { left = rest }
+private func sleep(_ duration: Duration) async {
+    // A command is not cancelled, so this lasts as long as it should.
+    do { try await Task.sleep(for: duration) } catch {}
 }

@@ -1,0 +1,103 @@
+import Framing
+import Message
+import Requesting
+import Testing
+
+/// What became of an answer.
+private struct Outcome: Equatable {
+    var status: UInt16?
+    var body = ""
+    var isComplete = false
+    var allowsReuse = false
+    /// Bytes behind the answer.
+    var rest = ""
+    var fault: String?
+}
+
+/// Reads an answer that arrives in pieces of `size` bytes, and then the end of the connection.
+private func read(_ text: String, to method: Method = .get, size: Int, interimMax: Int = 32) -> Outcome {
+    var limits = Limits()
+    limits.interimResponsesMax = interimMax
+    var reader = ResponseReader(to: method, limits: limits)
+    var outcome = Outcome()
+    var held: [UInt8] = []
+    let bytes = Array(text.utf8)
+    for start in stride(from: 0, to: bytes.count, by: size) {
+        held += bytes[start..<min(start + size, bytes.count)]
+        var offset = 0
+        steps: while true {
+            do throws(ResponseFault) {
+                switch try reader.next(in: held.span, from: &offset) {
+                case .more: break steps
+                case .head(let head): outcome.status = head.status
+                case .data(let range): outcome.body += String(decoding: held[range], as: UTF8.self)
+                case .end:
+                    outcome.rest += String(decoding: held[offset...], as: UTF8.self)
+                    offset = held.count
+                    break steps
+                }
+            } catch {
+                outcome.fault = error.reason
+                return outcome
+            }
+        }
+        held.removeFirst(offset)
+    }
+    outcome.allowsReuse = reader.allowsReuse
+    outcome.isComplete = reader.closed()
+    return outcome
+}
+
+@Suite("requests: reading an answer") struct ResponseReaderTests {
+    private static let ok = "HTTP/1.1 200 OK\r\n"
+
+    fileprivate static let answers: [(text: String, method: Method, outcome: Outcome)] = [
+        (ok + "Content-Length: 2\r\n\r\nok", .get, .init(status: 200, body: "ok", isComplete: true, allowsReuse: true)),
+        (ok + "Content-Length: 0\r\n\r\n", .get, .init(status: 200, isComplete: true, allowsReuse: true)),
+        (
+            ok + "Connection: close\r\nContent-Length: 2\r\n\r\nok", .get,
+            .init(status: 200, body: "ok", isComplete: true)
+        ),
+        (ok + "Content-Length: 9\r\n\r\nok", .get, .init(status: 200, body: "ok")),
+        (ok + "\r\nuntil the end", .get, .init(status: 200, body: "until the end", isComplete: true)),
+        (
+            ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", .get,
+            .init(status: 200, body: "ok", isComplete: true, allowsReuse: true)
+        ),
+        (ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n", .get, .init(status: 200, body: "ok")),
+        (
+            ok + "Transfer-Encoding: chunked\r\n\r\nx\r\n", .get,
+            .init(status: 200, fault: "bad-chunk-size")
+        ),
+        (ok + "Content-Length: 2\r\n\r\n", .head, .init(status: 200, isComplete: true, allowsReuse: true)),
+        ("HTTP/1.1 204 No Content\r\n\r\n", .get, .init(status: 204, isComplete: true, allowsReuse: true)),
+        ("HTTP/1.1 304 Not Modified\r\n\r\n", .get, .init(status: 304, isComplete: true, allowsReuse: true)),
+        (
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + ok
+                + "Content-Length: 1\r\n\r\nx", .get, .init(status: 200, body: "x", isComplete: true, allowsReuse: true)
+        ),
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", .get, .init(fault: "unexpected-upgrade")),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", .get, .init(status: 200, body: "x", isComplete: true)),
+        ("SSH-2.0-x\r\nmore and more\r\n\r\n", .get, .init(fault: "bad-status-line")),
+        (ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nx", .get, .init(fault: "differing-cl")),
+        (ok + "Content-Le", .get, .init()),
+    ]
+    @Test(arguments: answers, [1, 2, 7, 1000])
+    fileprivate func `the end of an answer is found however it arrives`(
+        _ row: (text: String, method: Method, outcome: Outcome), _ size: Int
+    ) {
+        #expect(read(row.text, to: row.method, size: size) == row.outcome)
+    }
+
+    @Test func `bytes behind an answer do not belong to it`() {
+        let outcome = read(Self.ok + "Content-Length: 1\r\n\r\nxHTTP/1.1", size: 1000)
+        #expect(outcome.body == "x" && outcome.rest == "HTTP/1.1")
+    }
+
+    @Test func `interim responses have a bound`() {
+        let many =
+            String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 4) + Self.ok + "Content-Length: 0\r\n\r\n"
+        #expect(read(many, size: 1000, interimMax: 4).status == 200)
+        #expect(read(many, size: 1000, interimMax: 3).fault == "too-many-interim-responses")
+    }
+}

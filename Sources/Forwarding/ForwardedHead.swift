@@ -10,7 +10,10 @@ package enum ForwardedHead {
     /// (RFC 9110 §7.6.1).
     package static func isEndToEnd(_ line: FieldLine, of fields: Fields, _ options: ConnectionOptions) -> Bool {
         if notForwarded.contains(line.name) { return false }
-        if line.name == .other, isForProxies(fields.name(of: line)) { return false }
+        if line.name == .other, isForProxies(fields.name(of: line)) {
+            // It tells clients what the proxies on the way support (RFC 4559 §6).
+            return equalsIgnoringCase(fields.name(of: line), "Proxy-Support")
+        }
         return options.names.isEmpty || !options.isNamed(fields.name(of: line))
     }
 

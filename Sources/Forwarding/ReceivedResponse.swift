@@ -42,6 +42,13 @@ package final class ReceivedResponse {
         ReceivedResponse(self, fields: fields.dropping { $0.name == .setCookie })
     }
 
+    /// The same with the field that tells a client that this proxy keeps a connection for a log-in with NTLM or Negotiate (RFC 4559 §6).
+    package var supportingSessionAuthentication: ReceivedResponse {
+        var fields = fields
+        fields.append(.other, spelling: "Proxy-Support".utf8, "Session-Based-Authentication".utf8)
+        return ReceivedResponse(self, fields: fields)
+    }
+
     /// The length of the body (RFC 9112 §6.3).
     ///
     /// - Parameter method: the method of the request that is answered.

@@ -16,8 +16,8 @@ extension Origin: CustomStringConvertible {
     package var description: String { "\(scheme == .https ? "https" : "http")://\(endpoint)" }
 }
 
-/// The client to which a connection belongs after that client was authenticated for the whole connection (NTLM, Negotiate: RFC 4559 §6).
-/// Requests of other clients must not use it.
+/// A pin: the one client connection whose requests may use a connection that is authenticated as a whole (NTLM, Negotiate: RFC 4559 §6).
+/// Each pin of a worker has a number of its own.
 package struct BoundIdentity: Hashable, Sendable {
     package let client: UInt64
     package init(client: UInt64) { self.client = client }

@@ -2,6 +2,7 @@ import EventLoop
 import Forwarding
 import Framing
 import Message
+import Routing
 import Transaction
 
 /// Ends responses and connections.
@@ -154,6 +155,10 @@ extension ClientConnection {
         self.exchange = nil
         exchange?.clientLeft()
         precondition(self.exchange == nil && delivery == nil, "nothing is sent on a connection that is gone")
+        if let pins {
+            self.pins = nil
+            for identity in pins.identities { worker.origins.endPin(identity) }
+        }
         worker.forget(id)
     }
 }

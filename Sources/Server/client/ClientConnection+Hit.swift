@@ -5,6 +5,7 @@ import Forwarding
 import Framing
 import Glibc
 import Message
+import Routing
 import Storage
 import Transaction
 
@@ -24,7 +25,7 @@ extension ClientConnection {
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
         if let origin = context.fixedOrigin, unsafe !completeTarget(by: origin, bytes) { return }
-        guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.isAdmitted else {
+        guard unsafe isPlain(bytes, scratch), unsafe scratch.pointee.isOpen, context.isAdmitted, pins == nil else {
             return unsafe answerUncommonRequest(bytes)
         }
         closing = reasonToClose
@@ -124,6 +125,7 @@ extension ClientConnection {
         if !snapshot.cacheRulesAreTrivial {
             request.applyRules(by: snapshot, zones: worker.zones, worker.shared, now: worker.wallTime)
         }
+        if pins != nil || request.head.fields.present.contains(.authorization) { pin(request) }
         phase = .answering
         unsafe worker.loop.timers.schedule(self, afterNanoseconds: scratch.pointee.clientIdleNanoseconds)
         let body = request.hasBody ? InboundBody(bodyLength, limits: snapshot.limits) : nil
@@ -131,6 +133,21 @@ extension ClientConnection {
         let exchange = Exchange(stream: ClientStream(self, number: exchangeNumber, body: body), request: request)
         self.exchange = exchange
         exchange.start()
+    }
+
+    /// Gives the request the pin of its origin. A request that authenticates its connection (RFC 4559 §6) begins one.
+    private func pin(_ request: OwnedRequest) {
+        guard request.destination != nil, request.method != .connect else { return }
+        let origin = request.origin
+        if let identity = pins?.identity(at: origin) { return request.pin(to: identity) }
+        guard request.bindsConnection else { return }
+        let identity = worker.origins.beginPin()
+        var pins = self.pins ?? ConnectionPins()
+        let dropped = pins.pin(origin, to: identity)
+        self.pins = pins
+        Diagnostics.debug(.connections, "\(origin): pinned to one client connection")
+        request.pin(to: identity)
+        if let dropped { worker.origins.endPin(dropped) }
     }
 
     /// Reads a body from the disk into the worker's disk buffer. Returns nil if that would block, or if the body is too long, damaged, or

@@ -3,6 +3,7 @@ import Forwarding
 import Framing
 import Glibc
 import Message
+import Routing
 import Storage
 import Transaction
 
@@ -82,6 +83,8 @@ final class ClientConnection: TimedObject {
     private var awaitsTurn = false
     /// The client has sent its last byte (FIN). It may still be waiting for answers.
     private(set) var hasInputEnded = false
+    /// The origins at which this connection logs in with NTLM or Negotiate. Nil if there is none.
+    var pins: ConnectionPins?
     var requestsAnswered = 0
     /// Bytes sent since the final head was queued, queued interim heads included.
     var answerBytesSent = 0

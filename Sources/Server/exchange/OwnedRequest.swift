@@ -50,6 +50,8 @@ final class OwnedRequest: ReceivedRequest {
     private(set) var sharedDigest: ExpectedDigest?
     /// What Larder itself proves to the origin. Nil: nothing.
     private(set) var credential: Credential?
+    /// The pin of the client connection at the origin. Nil: connections to the origin are shared.
+    private(set) var pin: BoundIdentity?
     /// Nil: cookies are passed on as they are.
     private(set) var cookies: RequestCookies?
     /// The placeholder in the head, which is replaced by `credential`.
@@ -111,6 +113,7 @@ final class OwnedRequest: ReceivedRequest {
         guard destination != nil, method != .connect else { return }
         let rules = snapshot.cacheRules
         handling = rules.handling(of: access, clientPolicy: clientPolicy(rules))
+        if pin != nil { keepPrivate(&handling) }
         precondition(zones.indices.contains(handling.zone), "the zones and the rules belong to one snapshot")
         zone = zones[handling.zone]
         releaseRule = handling.hasParticulars ? releaseRule(by: rules) : nil
@@ -187,6 +190,35 @@ final class OwnedRequest: ReceivedRequest {
         return Array("#credential:\(credential.rule.name)".utf8)
     }
 
+    /// Has the request use the connections of a pin. What comes on them is for this client alone, whether or not the request itself has
+    /// credentials: it is neither stored nor shared.
+    func pin(to identity: BoundIdentity) {
+        pin = identity
+        keepPrivate(&handling)
+    }
+
+    private func keepPrivate(_ handling: inout CacheHandling) {
+        handling.use.insert(.noRead)
+        handling.use.insert(.noWrite)
+    }
+
+    /// Whose connections to the origin the request uses. Credentials of Larder's own have nothing to do with the client's connection.
+    var boundIdentity: BoundIdentity? { credential == nil ? pin : nil }
+
+    /// True if the request authenticates its whole connection, which HTTP forbids but NTLM and Negotiate do (RFC 4559 §6).
+    /// No other client's request may use that connection, before or afterwards.
+    var bindsConnection: Bool {
+        credential == nil && head.fields.present.contains(.authorization)
+            && fields.all(.authorization).contains(where: OwnedRequest.isBinding)
+    }
+
+    /// Whether the credentials or the challenge are of a scheme that authenticates connections.
+    static func isBinding(_ credentials: ArraySlice<UInt8>) -> Bool {
+        ["ntlm", "negotiate", "nego2", "kerberos"].contains { scheme in
+            credentials.starts(with: scheme.utf8) { $0 | 0x20 == $1 }
+        }
+    }
+
     /// Gives the request another key than that of its own address.
     func fold(_ folded: FoldedRequest, key keyBytes: [UInt8], _ shared: Shared) {
         self.folded = folded
@@ -206,7 +238,10 @@ final class OwnedRequest: ReceivedRequest {
             of: access, responseType: fields.first(.contentType), keeping: handling,
             clientPolicy: clientPolicy(rules))
         precondition(ofResponse.zone == handling.zone, "a response is stored in the zone of its request")
-        return ofResponse
+        guard pin != nil else { return ofResponse }
+        var own = ofResponse
+        keepPrivate(&own)
+        return own
     }
 
     /// The handling of a stored response.
@@ -275,7 +310,7 @@ final class OwnedRequest: ReceivedRequest {
 
     /// Whether the request may share an answer with others that are under way. Not if each client has to prove its access.
     func collapses(_ snapshot: Snapshot) -> Bool {
-        snapshot.configuration.cache.collapse && !handling.asksForAccess
+        snapshot.configuration.cache.collapse && !handling.asksForAccess && pin == nil
     }
 
     /// What the request's retrieval needs to know.
@@ -284,8 +319,10 @@ final class OwnedRequest: ReceivedRequest {
             cache: cache, isUpgrade: isUpgrade && !terms.isHTTP10,
             postTarget: method == .post ? TargetURI(uri) : nil,
             policy: snapshot.cachePolicy, interimResponsesMax: snapshot.limits.interimResponsesMax,
-            deadConnectionRetriesMax: snapshot.limits.deadConnectionRetriesMax, retriesMax: terms.retriesMax,
-            reusesForBodies: terms.carriesBodies)
+            // A step of a log-in is worth something on its own connection alone.
+            deadConnectionRetriesMax: bindsConnection ? 0 : snapshot.limits.deadConnectionRetriesMax,
+            retriesMax: bindsConnection ? 0 : terms.retriesMax,
+            reusesForBodies: terms.carriesBodies || boundIdentity != nil)
     }
 
     /// Whether the request has a body that ends when its client says so.

@@ -50,7 +50,7 @@ extension Fetch {
         }
         let loan = worker.origins.borrow(
             over: plan, for: request, terms, snapshot: snapshot,
-            mayReuse: mayReuse && !bindsConnection && terms.mayPersist, owner: self)
+            mayReuse: mayReuseConnection(mayReuse) && terms.mayPersist, owner: self)
         switch loan {
         case .lent(let stream): opened(stream, isReused: true)
         case .waiting(let request):
@@ -58,6 +58,11 @@ extension Fetch {
             waitForConnection()
         case .refused(let refusal): openingFailed(refusal.refusal, refusal.denial)
         }
+    }
+
+    /// The connection of a pin is used again for every request of its client, with and without content.
+    private func mayReuseConnection(_ mayReuse: Bool) -> Bool {
+        mayReuse && (request.boundIdentity != nil || !request.bindsConnection)
     }
 
     /// Asks a PAC file. The connection is asked for when it has answered.
@@ -68,19 +73,6 @@ extension Fetch {
             turn { acquire(over: plan, mayReuse: retrieval.mayReuseConnection) }
         }
         wait(terms.connect)
-    }
-
-    /// True if the request authenticates its whole connection, which HTTP forbids but NTLM and Negotiate do (RFC 4559 §6).
-    /// No other request may use that connection, before or afterwards.
-    private var bindsConnection: Bool {
-        request.credential == nil && request.head.fields.present.contains(.authorization)
-            && request.fields.all(.authorization).contains(where: Fetch.isBinding)
-    }
-
-    private static func isBinding(_ credentials: ArraySlice<UInt8>) -> Bool {
-        ["ntlm", "negotiate", "nego2", "kerberos"].contains { scheme in
-            credentials.starts(with: scheme.utf8) { $0 | 0x20 == $1 }
-        }
     }
 
     /// This fetch owns the stream from here on. `releaseStream` or `switchProtocols` ends the loan, and nothing else.
@@ -349,6 +341,9 @@ extension Fetch {
             learnCookies(cookies, from: response)
             response = response.withoutCookies
         }
+        if response.status == 401, request.credential == nil, terms.mayPersist, offersBinding(response) {
+            response = response.supportingSessionAuthentication
+        }
         guard response.status < 200 else {
             unsafe receiveFinal(response, rest: rest)
             return false
@@ -451,12 +446,16 @@ extension Fetch {
         }
     }
 
+    /// Whether the response asks for a log-in that authenticates the connection.
+    private func offersBinding(_ response: ReceivedResponse) -> Bool {
+        response.fields.contains(.wwwAuthenticate)
+            && response.fields.all(.wwwAuthenticate).contains(where: OwnedRequest.isBinding)
+    }
+
     private func notePersistence(of response: ReceivedResponse) {
         incoming.persists =
-            Framing.persists(minorVersion: response.minorVersion, response.options) && !bindsConnection
-            && terms.mayPersist
-            && !(response.fields.contains(.wwwAuthenticate)
-                && response.fields.all(.wwwAuthenticate).contains(where: Fetch.isBinding))
+            Framing.persists(minorVersion: response.minorVersion, response.options) && terms.mayPersist
+            && (request.boundIdentity != nil || !(request.bindsConnection || offersBinding(response)))
         incoming.keepAlive = terms.keptFor
         // One second less: a request that is sent just before the limit is still on its way when the origin closes.
         if let announced = keepAliveTimeout(response.fields) {

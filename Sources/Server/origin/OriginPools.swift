@@ -20,6 +20,9 @@ final class OriginPools {
     /// Links that are idle, in use or being opened.
     private(set) var openCount = 0
     private(set) var idleCount = 0
+    /// The pins whose client connection is open. `ConnectionPins.countMax` bounds them for each.
+    private var pins: Set<BoundIdentity> = []
+    private var pinCount: UInt64 = 0
 
     init(worker: Worker) { self.worker = worker }
 
@@ -44,7 +47,8 @@ final class OriginPools {
                 recentPool(for: request, over: plan.current, terms)
                 ?? pool(
                     for: LinkKey(
-                        request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.dialling))
+                        request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.dialling,
+                        identity: request.boundIdentity))
             recentTerms = terms
             while let link = popIdle(of: pool) {
                 // The address was allowed for the client for which the link was opened. Ask again for this one.
@@ -98,9 +102,10 @@ final class OriginPools {
         return nil
     }
 
-    /// Requests under several rules of `origins` may share a pool. Each sees its own bound.
+    /// Requests under several rules of `origins` may share a pool. Each sees its own bound. A pin has one connection, because another one
+    /// would not be authenticated: pipelined requests wait for it.
     private func isFull(_ pool: OriginPool, for streamRequest: StreamRequest) -> Bool {
-        pool.openCount >= streamRequest.terms.connections.countMax
+        pool.openCount >= (pool.key.identity == nil ? streamRequest.terms.connections.countMax : 1)
     }
 
     // MARK: opening
@@ -171,6 +176,8 @@ final class OriginPools {
     func takeBack(_ link: OriginLink, keepFor time: Duration) {
         precondition(link.streamsInUse == 0, "a link that is lent cannot be taken back")
         let pool = link.pool
+        // The client connection to which the link was pinned has closed.
+        if let identity = pool.key.identity, !pins.contains(identity) { return close(link) }
         // Bytes behind a response belong to no request: such a link is not trusted.
         guard !link.hasBytesBehindResponse, link.unsentBytes == 0 else { return close(link) }
         if let next = pool.dequeue(where: { $0.mayReuse && mayUse(link, for: $0.request, $0.snapshot) }) {
@@ -203,6 +210,25 @@ final class OriginPools {
         discountOpen(in: link.pool)
         Diagnostics.debug(.connections, "\(link.pool): closed, \(link.pool.counts)")
         serveQueue(of: link.pool)
+    }
+
+    // MARK: pins
+
+    /// Makes the number of a new pin. `endPin` ends it.
+    func beginPin() -> BoundIdentity {
+        pinCount += 1
+        let identity = BoundIdentity(client: pinCount)
+        pins.insert(identity)
+        return identity
+    }
+
+    /// Closes the links of a pin: now if they are idle, and otherwise when they are taken back.
+    func endPin(_ identity: BoundIdentity) {
+        pins.remove(identity)
+        // Closing a link may remove its pool.
+        for pool in pools.values.filter({ $0.key.identity == identity }) {
+            while let link = popIdle(of: pool) { close(link) }
+        }
     }
 
     // MARK: the queue
@@ -253,8 +279,8 @@ final class OriginPools {
 
     /// The pool that was used last, if it is that of the request. Tells so without making a key, which most requests need not have.
     private func recentPool(for request: OwnedRequest, over route: Route, _ terms: OriginTerms) -> OriginPool? {
-        guard let recent, recentTerms === terms, recent.key.identity == nil, case .direct = route,
-            case .direct = recent.key.route,
+        guard let recent, recentTerms === terms, recent.key.identity == nil, request.boundIdentity == nil,
+            case .direct = route, case .direct = recent.key.route,
             recent.key.origin.endpoint.port == request.head.target.port,
             recent.key.origin.scheme == request.head.target.scheme, recent.key.origin.endpoint.host == request.host
         else { return nil }

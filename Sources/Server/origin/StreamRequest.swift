@@ -48,7 +48,8 @@ final class StreamRequest: TimedObject {
 
     var key: LinkKey {
         LinkKey(
-            request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.dialling)
+            request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.dialling,
+            identity: request.boundIdentity)
     }
 
     var goal: OpeningGoal { key.goal }

@@ -191,7 +191,7 @@ let package = Package(
                 "DiskTools", "DiskTier",
                 "Storage", "Server", "TLS", "CLarder", "larder",
             ]),
-        tests("ClientTests", ["EventLoop", "TLS", "COpenSSL", "larder", "ProgramUnderTest"]),
+        tests("ClientTests", ["EventLoop", "TLS", "COpenSSL", "Upstream", "larder", "ProgramUnderTest"]),
         tests("CrashTests", ["EventLoop", "larder", "ProgramUnderTest"]),
         tests("SoakTests", ["EventLoop", "larder", "ProgramUnderTest", "CZlib"]),
         // Starts the executable for the tests above.

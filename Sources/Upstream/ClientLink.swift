@@ -312,7 +312,8 @@ final class ClientLink: TimedObject {
             receive()
             send()
         case .idle:
-            // Nothing may come: the server closes, or says something that nobody asked for.
+            // The event may be left from the answer. If there is something, nobody asked for it, or the server closes.
+            if unsafe transport?.read(into: owner.buffer) == .wouldBlock { return }
             owner.forget(idle: self)
             close()
         case .opening, .closed: break

@@ -113,6 +113,7 @@ import Transaction
             s.origin.expects("GET /a").opens(asked).waits(for: gate)
             let clients = try (0..<3).map { _ in try s.client() }
             for client in clients { try ask(client, s, "/a") }
+            try asked.wait()
             let report = try only(s, "all have joined") { $0.readers == 3 && $0.state == .waiting }
             #expect(s.proxy.cancelTransfer(report.id))
             for client in clients {

@@ -7,7 +7,7 @@ import Testing
 
 private let ok = "HTTP/1.1 200 OK\r\n"
 
-@Suite("client: bodies") struct ClientBodyTests {
+@Suite("client: bodies", .onOwnThreads) struct ClientBodyTests {
     @Test func `a slow reader pauses the server, and memory stays bounded`() async throws {
         let total = 64 << 20
         let sent = Locked(0)
@@ -153,7 +153,7 @@ private let ok = "HTTP/1.1 200 OK\r\n"
     }
 }
 
-@Suite("client: the end of requests") struct ClientEndTests {
+@Suite("client: the end of requests", .onOwnThreads) struct ClientEndTests {
     /// A server that sends `text` and then nothing, and says when the client has left.
     private func silent(_ text: String, _ left: Locked<Bool>) throws -> ScriptedServer {
         try ScriptedServer { peer, _ in
@@ -260,7 +260,7 @@ private let ok = "HTTP/1.1 200 OK\r\n"
     }
 }
 
-@Suite("client: many requests") struct ClientQueueTests {
+@Suite("client: many requests", .onOwnThreads) struct ClientQueueTests {
     /// A server that keeps each request until it may answer.
     private final class Keeper: Sendable {
         let paths = Locked<[String]>([])

@@ -8,7 +8,7 @@ private let ok = "HTTP/1.1 200 OK\r\n"
 
 private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-@Suite("client: answers") struct ClientAnswerTests {
+@Suite("client: answers", .onOwnThreads) struct ClientAnswerTests {
     static let answers: [(answer: String, method: Request.Method, status: Int, body: String)] = [
         (ok + "Content-Length: 5\r\n\r\nhello", .get, 200, "hello"),
         (ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: v\r\n\r\n", .get, 200, "hello"),
@@ -169,7 +169,7 @@ extension Request {
     }
 }
 
-@Suite("client: ways") struct ClientWayTests {
+@Suite("client: ways", .onOwnThreads) struct ClientWayTests {
     /// A server that answers with the head of the request.
     private func echo(on address: SocketAddress = SocketAddress(v4: 0x7F00_0001, port: 0)) throws -> ScriptedServer {
         try ScriptedServer(on: address) { peer, _ in

@@ -4,7 +4,7 @@ import Testing
 
 private let ok = "HTTP/1.1 200 OK\r\n"
 
-@Suite("client: the examples of docs/upstream.md") struct ExampleTests {
+@Suite("client: the examples of docs/upstream.md", .onOwnThreads) struct ExampleTests {
     private static let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
     @Test func `the page shows what is tested here`() throws {

@@ -3,7 +3,7 @@ import Glibc
 
 struct PeerGone: Error {}
 
-/// One connection of a scripted server. Blocks, at most a minute.
+/// One connection of a scripted server. Blocks, at most five minutes.
 final class Peer {
     private let socket: Descriptor
     private var input: [UInt8] = []
@@ -11,7 +11,7 @@ final class Peer {
     init(_ socket: consuming Descriptor) {
         let flags = fcntl(socket.rawValue, F_GETFL)
         _ = fcntl(socket.rawValue, F_SETFL, flags & ~O_NONBLOCK)
-        var limit = timeval(tv_sec: 60, tv_usec: 0)
+        var limit = timeval(tv_sec: 300, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             _ = unsafe setsockopt(
                 socket.rawValue, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -131,11 +131,11 @@ final class ScriptedServer: Sendable {
     }
 }
 
-/// Waits until something holds that another thread brings about. Fails after a minute.
+/// Waits until something holds that another thread brings about. Fails after five minutes.
 func eventually(_ condition: () -> Bool) async throws {
     let start = ContinuousClock.now
     while !condition() {
-        guard ContinuousClock.now - start < .seconds(60) else { throw PeerGone() }
+        guard ContinuousClock.now - start < .seconds(300) else { throw PeerGone() }
         try await Task.sleep(for: .milliseconds(5))
     }
 }

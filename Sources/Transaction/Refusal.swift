@@ -329,8 +329,8 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "credential-hidden", 502, "http_protocol_error", .origin,
                 """
-                The origin compressed its response although it was asked not to. The proxy cannot see whether the response \
-                contains the credential that it has sent for you, and does not pass it on.
+                The proxy cannot see whether the origin's response contains the credential that it has sent for you, or a new \
+                one, and does not pass it on: it is compressed, too long, or of a type that the proxy does not read.
                 """)
         case .tooManyRequests:
             Row(

@@ -154,17 +154,17 @@ package struct CookieJar: Sendable {
     }
 
     /// Takes over the cookies of a file that somebody else has written. They replace those of the jar, except what has changed since the jar
-    /// was saved: the file does not know it yet.
+    /// was saved: the file does not know it yet. Of a file that has more than a jar can hold, the last ones count.
     ///
     /// - Parameter saved: `changedAt` when the jar was saved. Nil: it never was.
     package mutating func replace(with cookies: [Cookie], savedAt saved: UInt64?, now: WallTime) {
-        let own = self.cookies(now: now)
-        let unsaved = own.filter { $0.changedAt > saved ?? 0 }
+        let before = byDomain
+        let unsaved = self.cookies(now: now).filter { $0.changedAt > saved ?? 0 }
         let changed = changedAt
         byDomain = [:]
         count = 0
-        for var cookie in cookies where !cookie.isExpired(at: now) {
-            let old = own.first { $0.isSame(as: cookie) }
+        for var cookie in cookies.suffix(CookieLimits.countMax) where !cookie.isExpired(at: now) {
+            let old = before[cookie.domain]?.first { $0.isSame(as: cookie) }
             let time = tick()
             (cookie.createdAt, cookie.usedAt) = (old?.createdAt ?? time, old?.usedAt ?? time)
             // Nothing to save: this is what the file has.

@@ -97,4 +97,11 @@ struct CookieFileTests {
         s.jar.replace(with: [], savedAt: again, now: now)
         #expect(s.field("http://a.example/") == "" && s.jar.changedAt == again)
     }
+
+    @Test func `of a file with more cookies than a jar can hold the last ones count`() {
+        let lines = (0..<CookieLimits.countMax + 2).map { "h\($0).example\tFALSE\t/\tFALSE\t0\ta\t\($0)\n" }
+        var jar = CookieJar()
+        jar.replace(with: file(lines.joined()).cookies, savedAt: nil, now: now)
+        #expect(jar.cookies(now: now).map(\.domain) == (2..<CookieLimits.countMax + 2).map { "h\($0).example" })
+    }
 }

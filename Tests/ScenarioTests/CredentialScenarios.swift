@@ -257,6 +257,17 @@ struct CredentialScenarios {
         }
     }
 
+    @Test func `a body follows after a second without a 100, whatever other interim responses came`() throws {
+        try withOneWorker { s in
+            try s.adopt(credentials: s.credential(schemes: [.digest]))
+            s.origin.expects("POST /a", "!Authorization", "Expect: 100-continue")
+                .sends("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n").readsBody().replies(201, body: "made")
+            let client = try s.client()
+            #expect(try client.request("POST", "/a", body: "content").status == 103)
+            #expect(try client.response().status == 201)
+        }
+    }
+
     @Test func `an origin that does not know Expect gets the body without it, and is not asked again`() throws {
         try withOneWorker { s in
             try s.adopt(credentials: s.credential(schemes: [.digest]))

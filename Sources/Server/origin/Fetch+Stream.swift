@@ -353,9 +353,8 @@ extension Fetch {
             // Larder asked for it, not the client (RFC 9110 §15.2).
             if !request.fields.contains(.expect) { return true }
         }
-        if response.status != 101 {
-            wait(terms.firstByte)
-        }
+        // A body that waits for a 100 does not wait longer because of another interim response.
+        if response.status != 101, !holdsBody { wait(terms.firstByte) }
         unsafe feed(response.status == 101 ? .switched : .interim, Arrived(response, .none, rest))
         return true
     }
@@ -510,7 +509,7 @@ extension Fetch {
     /// The rate allows to go on.
     func released() {
         guard case .lent(let stream) = link, !isPaused else { return }
-        wait(isIn(.asked) ? terms.firstByte : terms.idle)
+        wait(isIn(.asked) ? limitForHead : terms.idle)
         stream.resume()
         if stream.mustBeDrained { readable() }
     }

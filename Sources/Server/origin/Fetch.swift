@@ -112,6 +112,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     var expectation = OwnExpectation.none
     /// The body of the request waits until the origin has shown that it accepts the credentials.
     var holdsBody: Bool { expectation == .pending }
+    /// For the next bytes of a head.
+    var limitForHead: Duration { holdsBody ? Fetch.continueTimeout : terms.firstByte }
     /// Replaces placeholders by secrets. Nil if no credential has placeholders, or if there is nothing to look at.
     ///
     /// Reading and setting it calls nothing: the unchecked access is exclusive.
@@ -328,7 +330,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
         }
         if brake?.isHolding == true, isIn(.asked) || isIn(.receiving) {
             // Nothing was read because the rate did not allow it.
-            return wait(isIn(.asked) ? terms.firstByte : terms.idle)
+            return wait(isIn(.asked) ? limitForHead : terms.idle)
         }
         if isPaused, isIn(.receiving) {
             // The origin is paused because readers are behind, so the time limit does not apply to it.

@@ -44,17 +44,26 @@ final class CredentialDesk {
     /// Calls `resume` when the credentials have been tried. It must not call the desk itself, but let that happen later.
     func wait(at key: CredentialLedger.Key, _ resume: @escaping () -> Void) { spaces[key]?.waiting.append(resume) }
 
-    /// The authorization of a request that answers the challenge with that number. Throws a `DigestFailure` or a `CredentialFault`.
+    /// The authorization of a request that answers the challenge with that number, or a later one if that has been answered already: an older
+    /// nonce would begin to count anew, and no count of a nonce may be used twice (RFC 7616 §3.4).
+    ///
+    /// Throws a `DigestFailure` or a `CredentialFault`.
+    ///
+    /// - Returns: the authorization, and the number of the challenge that it answers.
     func authorization(
         _ challenge: DigestChallenge, number: Int, for request: DigestRequest, at key: CredentialLedger.Key,
         user: String, secret: Secret
-    ) throws -> DigestAuthorization {
-        var digest = try DigestSession(challenge, user: user, password: secret)
-        if let session = spaces[key]?.session, session.number == number { digest = session.digest }
-        let authorization = try digest.authorization(
+    ) throws -> (DigestAuthorization, number: Int) {
+        var session: (digest: DigestSession, number: Int)
+        if let latest = spaces[key]?.session, latest.number >= number {
+            session = latest
+        } else {
+            session = (try DigestSession(challenge, user: user, password: secret), number)
+        }
+        let authorization = try session.digest.authorization(
             for: request, clientNonce: Shared.boundary(), using: OpenSSLHashing())
-        spaces[key]?.session = (digest, number)
-        return authorization
+        spaces[key]?.session = session
+        return (authorization, session.number)
     }
 
     /// Takes what an accepting answer says about the next request (RFC 7616 §3.5).

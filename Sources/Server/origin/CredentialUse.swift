@@ -30,7 +30,7 @@ final class CredentialUse {
     let key: CredentialLedger.Key
     let secret: SecretShelf.Version
     /// See `LogIn.Proof`.
-    let proof: LogIn.Proof
+    private(set) var proof: LogIn.Proof
     /// The challenge that is answered. Nil: credentials that need none, or no credentials at all (`proof` tells).
     private let challenge: AnswerableChallenge?
     private unowned let worker: Worker
@@ -94,9 +94,10 @@ final class CredentialUse {
             guard case .digest(let challenge) = challenge else {
                 return try basicAuthorization(user: user, password: secret[.password]).bytes
             }
-            let authorization = try worker.credentialDesk.authorization(
+            let (authorization, latest) = try worker.credentialDesk.authorization(
                 challenge, number: number, for: covered, at: key, user: user, secret: secret[.password])
             self.authorization = authorization
+            proof = latest
             return authorization.value
         case .bearer: return try bearerAuthorization(token: secret[.token]).bytes
         case .oauth1, .sigv4, .placeholder:

@@ -44,6 +44,8 @@ private struct Judge {
         case 206: return faultOfPart()
         case 304: return question.isConditional ? nil : "304 for a request without conditions"
         case 416: return faultOf416()
+        // The body had left when the origin wanted a log-in, and the proxy keeps none.
+        case 401 where resource.isGuarded && question.upload != nil: return nil
         default: return isExcused ? faultOfWhole() : "\(answer.status) from an origin that is well"
         }
     }

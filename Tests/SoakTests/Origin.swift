@@ -4,11 +4,14 @@ import Foundation
 /// The servers behind the proxy. They do with each request what its script says, each connection on a thread of its own.
 final class Origin: Sendable {
     private let world: World
+    private let guards = Guards()
     private let listeners: [ListeningSocket]
     private let connections = Locked<(isOver: Bool, open: [Int: Socket], next: Int)>((false, [:], 0))
     private let threads = DispatchGroup()
 
     var ports: [UInt16] { listeners.map(\.port) }
+    /// How many requests were answered with a challenge.
+    var challenges: Int { guards.challenges }
 
     init(_ world: World) throws {
         self.world = world
@@ -44,7 +47,8 @@ final class Origin: Sendable {
             guard let number else { return }
             threads.enter()
             Thread.detachNewThread { [self] in
-                var connection = OriginConnection(world, socket, origin: origin, number: number, ports: ports)
+                var connection = OriginConnection(
+                    world, socket, origin: origin, number: number, ports: ports, guards)
                 connection.serve()
                 connections.withLock { $0.open[number] = nil }
                 socket.close()
@@ -61,6 +65,7 @@ private struct OriginConnection {
     let origin: Int
     let number: Int
     let ports: [UInt16]
+    let guards: Guards
     var port: UInt16 { ports[origin] }
     var reader: MessageReader<Socket>
     /// Requests on this connection so far.
@@ -68,12 +73,13 @@ private struct OriginConnection {
     /// What came before on this connection: bytes that were left behind may be met by the next answer.
     var previous = ""
 
-    init(_ world: World, _ socket: Socket, origin: Int, number: Int, ports: [UInt16]) {
+    init(_ world: World, _ socket: Socket, origin: Int, number: Int, ports: [UInt16], _ guards: Guards) {
         self.world = world
         self.socket = socket
         self.origin = origin
         self.number = number
         self.ports = ports
+        self.guards = guards
         reader = MessageReader(socket)
     }
 
@@ -100,6 +106,12 @@ private struct OriginConnection {
         let (resource, detours) = try target(of: head)
         try check(head, resource)
         let isDirect = head["x-direct"] != nil
+        if resource.isGuarded, !isDirect, !head.startLine.hasPrefix("OPTIONS *") {
+            var dice = Dice(world.seed, 0x6A2D, UInt64(number), UInt64(served))
+            guard try guards.admits(head, origin: origin, expires: dice.oneIn(12)) else {
+                return try challenge(head, resource, &dice)
+            }
+        }
         var script =
             isDirect
             ? Script(faultless: Dice(world.seed, 5))
@@ -141,6 +153,45 @@ private struct OriginConnection {
         }
     }
 
+    /// Answers 401, in one of the ways that servers have.
+    /// - Returns: false if the connection is at its end.
+    private mutating func challenge(
+        _ head: Head, _ resource: Resource, _ dice: inout Dice
+    ) throws(Violation) -> Bool {
+        world.note(resource, "→ #\(number).\(served) \(head.startLine.prefix { $0 != " " }) without a log-in")
+        let (isChunked, length) = (try head.isChunked(), try head.contentLength() ?? 0)
+        let hasBody = isChunked || length > 0
+        var closes = dice.oneIn(4)
+        if hasBody, head["expect"] == nil {
+            // It may be read or not. Whoever has sent it does not get it back.
+            var script = Script(faultless: dice)
+            guard try takeBody(head, resource, &script) else { return false }
+        } else if hasBody {
+            closes = true
+        }
+        if dice.oneIn(5) { socket.send("HTTP/1.1 103 Early Hints\r\nLink: </style>\r\n\r\n") }
+        let text = head.startLine.hasPrefix("HEAD ") ? "" : "who is there?"
+        let fields = """
+            HTTP/1.1 401 Unauthorized\r
+            WWW-Authenticate: \(guards.challenge(origin: origin, isStale: head["authorization"] != nil))\r
+            Cache-Control: no-store\r
+            Date: \(httpDate(0))\r\n
+            """
+        switch dice.below(3) {
+        case 0 where !text.isEmpty:
+            socket.send(
+                "\(fields)\(closes ? "Connection: close\r\n" : "")Transfer-Encoding: chunked\r\n\r\n3\r\nwho\r\n")
+            usleep(useconds_t(dice.below(3000)))
+            socket.send("\(String(text.utf8.count - 3, radix: 16))\r\n\(text.dropFirst(3))\r\n0\r\n\r\n")
+        case 1 where closes:
+            socket.send("\(fields)Connection: close\r\n\r\n\(text)")
+        default:
+            let length = "Content-Length: \(text.utf8.count)\r\n"
+            socket.send("\(fields)\(closes ? "Connection: close\r\n" : "")\(length)\r\n\(text)")
+        }
+        return !closes
+    }
+
     /// What is asked for, and how many redirects led here.
     private func target(of head: Head) throws(Violation) -> (Resource, detours: Int) {
         let parts = head.startLine.split(separator: " ", omittingEmptySubsequences: false)
@@ -171,6 +222,9 @@ private struct OriginConnection {
         guard head.members("via").contains(where: { $0.contains("larder") }) else { throw Violation("no Via") }
         for name in ["range", "if-range", "if-none-match", "if-modified-since", "content-length", "expect"] {
             guard head.all(name).count <= 1 else { throw Violation("\(name) \(head.all(name).count) times") }
+        }
+        guard resource.isGuarded || head["authorization"] == nil else {
+            throw Violation("Authorization for \(resource.path)")
         }
         guard head["if-range"] == nil || head["range"] != nil else { throw Violation("If-Range without Range") }
         guard reader.pending.isEmpty || head.startLine.hasPrefix("POST ") else {

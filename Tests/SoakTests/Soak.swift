@@ -16,6 +16,8 @@ struct Soak: Sendable {
     struct Result: Sendable {
         var summary: String
         var tally: World.Tally
+        /// Requests to which an origin answered that it wants a log-in.
+        var challenges: Int
         var faultCounts: [Fault: Int]
         var wrongs: [String]
         /// All that was wrong, by kind, with counts.
@@ -29,7 +31,8 @@ struct Soak: Sendable {
         let world = World(seed: seed, resourceCount: resourceCount, patience: isLong ? 40 : 120, hasLongSilence: isLong)
         let origin = try Origin(world)
         defer { origin.stop() }
-        let larder = try Larder(cache: cache, origins: origins, timeouts: timeouts(isLong))
+        let larder = try Larder(
+            cache: cache, origins: origins, credentials: credentials, timeouts: timeouts(isLong))
         let begin = ContinuousClock.now
         let serial = Client.Serial(requestsMax: requestsMax, end: seconds.map { begin + .seconds($0) })
         let (ports, proxyPort) = (origin.ports, larder.port)
@@ -52,6 +55,7 @@ struct Soak: Sendable {
         }
         return Result(
             summary: "\(reproduction): \(world.tally) in \(time); slowest \(world.slowest)", tally: world.tally,
+            challenges: origin.challenges,
             faultCounts: world.faultCounts,
             wrongs: wrongs, wrongKinds: world.wrongKinds)
     }
@@ -81,6 +85,14 @@ struct Soak: Sendable {
     private var origins: String {
         let paths = Resource.followed.map { "/\($0.rawValue)/*" }.joined(separator: ", ")
         return "[ { match: { path: [ \(paths) ] }, redirects: follow } ]"
+    }
+
+    private var credentials: String {
+        let paths = Resource.guarded.map { "/\($0.rawValue)/*" }.joined(separator: ", ")
+        return """
+            [ { name: soak, scheme: [ digest, basic ], match: { host: 127.0.0.1, path: [ \(paths) ] }, plain_http: yes,
+                user: \(Guards.user), password: \(Guards.password) } ]
+            """
     }
 
     /// In a long run origins are silent for longer than the proxy waits. A short one waits for long everywhere, so that a busy

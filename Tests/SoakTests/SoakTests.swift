@@ -32,6 +32,7 @@ struct SoakTests {
             ("304", tally.notModified), ("interim responses", tally.interims), ("broken off", tally.brokenOff),
             ("refused", tally.refused), ("tunnels", tally.tunnels), ("clients that left", tally.left),
             ("resumptions", tally.resumptions), ("redirects that were followed", tally.detours),
+            ("log-ins", result.challenges),
         ] {
             #expect(count > 0, "\(what) never happened")
         }

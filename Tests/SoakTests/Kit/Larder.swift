@@ -14,7 +14,8 @@ final class Larder {
     /// - Parameters:
     ///   - cache: the `cache:` section, in YAML.
     ///   - origins: the `origins:` section.
-    init(cache: String, origins: String, timeouts: String) throws {
+    ///   - credentials: the `credentials:` section.
+    init(cache: String, origins: String, credentials: String, timeouts: String) throws {
         directory = try makeTemporaryDirectory("larder-soak")
         let configuration = """
             listen: [ { address: 127.0.0.1:0 } ]
@@ -23,6 +24,7 @@ final class Larder {
             log: { access: \(directory)/access.jsonl, level: info }
             timeouts: \(timeouts)
             origins: \(origins)
+            credentials: \(credentials)
             access:
               rules:
                 - allow: { address: [ 127.0.0.1 ], port: [ 1-65535 ] }

@@ -114,6 +114,13 @@ let package = Package(
                 "Settings", "Transaction", "EventLoop", "Compression", "Storage", "Server", "Cookies", "CLarder",
             ],
             swiftSettings: strict),
+        // What a configuration names, made ready for the proxy.
+        .target(
+            name: "Provisioning",
+            dependencies: [
+                "Message", "Rules", "Releases", "Access", "Credentials", "Routing", "Interception", "ClientSetup",
+                "Settings", "EventLoop", "TLS", "Secrets", "YAML", "Server",
+            ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
         // The library: an HTTP client.
         .target(
             name: "Upstream",
@@ -123,12 +130,11 @@ let package = Package(
         .executableTarget(
             name: "larder",
             dependencies: [
-                "Message", "JSON", "Framing", "Rules", "Releases", "Caching", "Access", "Credentials", "Routing",
-                "Interception", "Settings", "ClientSetup", "Secrets", "YAML",
-                "Passwords", "PAC",
-                "EventLoop", "TLS",
-                "Compression", "Storage", "Disk", "DiskTools", "Server", "Admin", "Upstream", "Requesting", "CLarder",
-            ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
+                "Message", "JSON", "Rules", "Caching", "Access", "Routing", "Interception", "Settings", "ClientSetup",
+                "Passwords", "PAC", "EventLoop", "TLS", "Compression", "Storage", "Disk", "DiskTools", "Server",
+                "Admin",
+                "Provisioning", "Upstream", "Requesting", "CLarder",
+            ], swiftSettings: strict),
 
         .executableTarget(
             name: "ParserBenchmark", dependencies: ["Message", "Framing", "Caching"], path: "Benchmarks/Parser",
@@ -156,7 +162,9 @@ let package = Package(
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
         tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage", "TLS"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
-        tests("RecipeTests", ["larder", "Settings", "Caching", "Releases", "Rules", "Message", "YAML"]),
+        tests(
+            "RecipeTests",
+            ["larder", "Provisioning", "Settings", "Caching", "Releases", "Rules", "Message", "YAML"]),
         tests(
             "SettingsTests",
             [
@@ -189,7 +197,7 @@ let package = Package(
                 "Admin", "JSON", "Message", "Framing", "Rules", "Caching", "Access", "Credentials", "EventLoop",
                 "Settings", "Disk",
                 "DiskTools", "DiskTier",
-                "Storage", "Server", "TLS", "CLarder", "larder",
+                "Storage", "Server", "TLS", "CLarder", "Provisioning", "larder",
             ]),
         tests("ClientTests", ["EventLoop", "TLS", "COpenSSL", "Upstream", "larder", "ProgramUnderTest"]),
         tests("CrashTests", ["EventLoop", "larder", "ProgramUnderTest"]),

@@ -1,4 +1,3 @@
-import Glibc
 import Settings
 
 /// The paths of the admin socket: `serve` tries to create it there in this order, and the other commands try to connect in this order.
@@ -15,10 +14,4 @@ func adminSocketPaths(_ settings: AdminSettings, environment: (String) -> String
         return [configured, "\(home)/.cache/larder/admin.sock"]
     }
     return [configured]
-}
-
-/// The value of an environment variable. Returns nil if it is not set or empty.
-func environmentVariable(_ name: String) -> String? {
-    guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
-    return unsafe String(cString: value)
 }

@@ -2,6 +2,7 @@ import Access
 import Admin
 import EventLoop
 import Message
+import Provisioning
 import Settings
 
 /// `larder check [-v] [--json]`: reports everything that is wrong with the configuration, and prints the rules as Larder understands them.

@@ -2,6 +2,7 @@ import Admin
 import EventLoop
 import Glibc
 import Message
+import Provisioning
 import Settings
 
 /// Why the admin server cannot start: the setting, what is wrong, and what to do about it.

@@ -1,5 +1,6 @@
 import Glibc
 import Passwords
+import Provisioning
 
 /// `larder passwd FILE USER [--delete]`
 func passwdCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {

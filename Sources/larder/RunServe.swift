@@ -1,7 +1,7 @@
-import Access
 import Admin
 import EventLoop
 import Glibc
+import Provisioning
 import Server
 import Settings
 import Storage
@@ -133,55 +133,6 @@ private struct ProxyStart {
     }
 }
 
-/// Why a configuration cannot be used, although each of its values is valid.
-struct SnapshotFailure: Error, CustomStringConvertible {
-    var description: String
-}
-
-/// Reads the files that the configuration names: users, certificates, secrets and PAC files.
-///
-/// - Parameters:
-///   - pacFiles: the PAC files in use.
-///   - earlier: the configuration in force; nil at the start.
-func makeSnapshot(
-    _ configuration: Configuration, _ pacFiles: PACFiles, after earlier: Snapshot? = nil
-) throws(SnapshotFailure) -> Snapshot {
-    var users: HtpasswdFile?
-    if let authentication = configuration.access.authentication { users = try readUsers(authentication.usersFile) }
-    let interceptor: Interceptor?
-    do throws(InterceptionProblem) {
-        interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
-    } catch {
-        throw SnapshotFailure(description: "\(error.key): \(error.message)" + (error.hint.map { " (\($0))" } ?? ""))
-    }
-    if let interceptor, interceptor !== earlier?.interceptor {
-        for remark in remarks(on: interceptor) { Diagnostics.warning(remark) }
-        let fingerprints = interceptor.authority.roots.map(\.fingerprint).joined(separator: ",")
-        if !fingerprints.isEmpty {
-            Diagnostics.info("clients trust the authority with setup.sh --ca-sha256 \(fingerprints)")
-        }
-    }
-    let secrets = try readSecrets(configuration.credentials)
-    let originTLS: OriginTLSReading
-    do throws(OriginTLSProblem) { originTLS = try OriginTLSReading(configuration) } catch {
-        throw SnapshotFailure(description: "\(error.key): \(error.message)" + (error.hint.map { " (\($0))" } ?? ""))
-    }
-    for remark in originTLS.remarks { Diagnostics.warning("\(remark.key): \(remark.message)") }
-    let environment = try readProxyEnvironment(for: configuration.routes)
-    let scripts: [String: PACScript]
-    do throws(PACProblem) { scripts = try pacFiles.scripts(for: configuration) } catch {
-        throw SnapshotFailure(description: "\(error.key): \(error.message)")
-    }
-    do throws(TLSContextError) {
-        return try Snapshot(
-            configuration: configuration, users: users, interceptor: interceptor, pages: readPages(interceptor),
-            secrets: secrets, originTLS: originTLS.materials, scripts: scripts, environment: environment, after: earlier
-        )
-    } catch {
-        throw SnapshotFailure(description: "tls: \(error)")
-    }
-}
-
 extension Configuration {
     /// Others could act in Larder's name with what it keeps in memory.
     fileprivate var hasSecrets: Bool {
@@ -193,17 +144,6 @@ extension Configuration {
 private func hideMemory(_ console: Console) {
     guard let code = ProcessMemory.hide() else { return }
     console.error("larder: warning: secrets can get into a core dump: prctl(2) failed: \(systemErrorText(code))")
-}
-
-private func readUsers(_ path: String) throws(SnapshotFailure) -> HtpasswdFile {
-    do throws(FileError) {
-        let (file, errors) = HtpasswdFile.parse(try readFile(path))
-        if let first = errors.first { throw FileError(path: "\(path):\(first)", code: 0) }
-        return file
-    } catch {
-        throw SnapshotFailure(
-            description: "access.authentication.basic.users: \(error.code == 0 ? error.path : error.text)")
-    }
 }
 
 /// The work of the control thread: it receives signals and controls the proxy.

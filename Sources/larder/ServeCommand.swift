@@ -1,3 +1,4 @@
+import Provisioning
 import Settings
 
 /// `larder serve`

@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Provisioning
 import Upstream
 
 /// `larder warm [URL]... [--from FILE] [--page URL]...`

@@ -3,6 +3,7 @@ import EventLoop
 import Glibc
 import Testing
 
+import Provisioning
 @testable import larder
 import JSON
 

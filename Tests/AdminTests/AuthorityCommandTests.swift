@@ -6,6 +6,7 @@ import Rules
 import TLS
 import Testing
 
+import Provisioning
 @testable import larder
 import JSON
 

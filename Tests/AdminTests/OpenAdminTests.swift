@@ -4,6 +4,7 @@ import Glibc
 import Settings
 import Testing
 
+import Provisioning
 @testable import larder
 
 /// A directory for one test.

@@ -64,5 +64,5 @@ enum Rooms {
         "EventLoop", "TLS", "Compression", "Disk", "DiskTools", "DiskTier", "Storage", "Passwords", "Processes", "PAC",
         "Secrets", "YAML", "PublicSuffixes", "Kerberos",
     ]
-    static let drivers: Set<String> = ["Server", "Admin", "Upstream", "larder"]
+    static let drivers: Set<String> = ["Server", "Admin", "Provisioning", "Upstream", "larder"]
 }

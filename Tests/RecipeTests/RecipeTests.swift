@@ -6,6 +6,7 @@ import Settings
 import Testing
 import YAML
 
+import Provisioning
 @testable import larder
 
 /// What a recipe makes of a path.
@@ -89,7 +90,7 @@ struct RecipeTableTests {
 struct RecipeFileTests {
     @Test func `every file is built in`() throws {
         let directory = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Sources/larder/Recipes/data")
+            .deletingLastPathComponent().appending(path: "Sources/Provisioning/Recipes/data")
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
         #expect(names == RecipeBook.files.map { "\($0.name).yaml" })
         for file in RecipeBook.files {

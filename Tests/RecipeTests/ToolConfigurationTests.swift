@@ -1,5 +1,6 @@
 import Testing
 
+import Provisioning
 @testable import larder
 
 @Suite("larder recipe hosts: what tools are configured for")

@@ -1,4 +1,5 @@
 import Glibc
+import Provisioning
 import Settings
 import TLS
 

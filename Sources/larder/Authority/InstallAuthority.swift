@@ -1,4 +1,5 @@
 import Glibc
+import Provisioning
 import TLS
 
 extension AuthorityWork {

@@ -1,4 +1,5 @@
 import Glibc
+import Provisioning
 import TLS
 
 /// Replacing an authority takes two steps, because clients must trust the next root before a leaf comes from it.

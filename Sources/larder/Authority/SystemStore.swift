@@ -1,4 +1,5 @@
 import Glibc
+import Provisioning
 
 /// The store of certificates that a Linux distribution's programs trust: a directory for additions, and the program that builds the
 /// store from it.

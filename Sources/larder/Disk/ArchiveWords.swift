@@ -1,5 +1,6 @@
 import Disk
 import DiskTools
+import Provisioning
 
 /// The argument of export and import: one file.
 func archivePath(_ arguments: Arguments, _ command: Command) throws(UsageError) -> String {

@@ -1,5 +1,6 @@
 import Disk
 import DiskTools
+import Provisioning
 import Settings
 
 /// The disks of the zone that `--zone` names, or of all zones. Returns nil after printing errors.

@@ -1,6 +1,7 @@
 import CLarder
 import ClientSetup
 import Glibc
+import Provisioning
 
 /// The files of certificates that Python packages bring along: certifi and its copies. A program that passes such a file itself heeds no
 /// variable.

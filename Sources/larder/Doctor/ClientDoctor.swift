@@ -3,6 +3,7 @@ import ClientSetup
 import EventLoop
 import Glibc
 import Message
+import Provisioning
 import Requesting
 import TLS
 import Upstream

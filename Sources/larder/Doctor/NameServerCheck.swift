@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import Message
+import Provisioning
 import Settings
 
 /// Asks each name server for the servers of the root (RFC 1035 §4.1), which every one can answer, and waits 2 seconds at most.

@@ -3,6 +3,7 @@ import CLarder
 import EventLoop
 import Glibc
 import Interception
+import Provisioning
 import Server
 import Settings
 import TLS

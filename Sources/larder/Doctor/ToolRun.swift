@@ -1,6 +1,7 @@
 import CLarder
 import ClientSetup
 import Glibc
+import Provisioning
 
 /// The end of a program that was run with a time limit.
 struct ToolOutcome {

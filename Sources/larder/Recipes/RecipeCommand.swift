@@ -1,6 +1,7 @@
 import Admin
 import Caching
 import Message
+import Provisioning
 import Rules
 import Settings
 

@@ -1,6 +1,7 @@
 import Admin
 import EventLoop
 import Glibc
+import Provisioning
 import Rules
 
 /// `larder recipe hosts`: which hosts the tools on this machine are configured for, as the stanza for the configuration.

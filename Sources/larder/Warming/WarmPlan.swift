@@ -2,6 +2,7 @@ import Admin
 import Access
 import EventLoop
 import Message
+import Provisioning
 import Settings
 
 /// The task of `larder warm`.

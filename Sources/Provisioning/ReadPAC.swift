@@ -1,12 +1,12 @@
-import EventLoop
+package import EventLoop
 import Glibc
 import Message
 import Routing
-import Server
-import Settings
+package import Server
+package import Settings
 
 /// A problem with a PAC file of `routes`.
-struct PACProblem: Error {
+package struct PACProblem: Error {
     /// The setting.
     let key: String
     let message: String
@@ -18,13 +18,15 @@ struct PACProblem: Error {
 }
 
 /// The PAC files that are in use. Used on the control thread.
-final class PACFiles {
+package final class PACFiles {
     private let desk = PACDesk()
     private var files: [String: (script: PACScript, file: WatchedFile)] = [:]
 
+    package init() {}
+
     /// The scripts of a configuration. Those that are in use stay; new ones are read, which blocks. Call `forget` when it is known which
     /// configuration is in force.
-    func scripts(for configuration: Configuration) throws(PACProblem) -> [String: PACScript] {
+    package func scripts(for configuration: Configuration) throws(PACProblem) -> [String: PACScript] {
         let settings = configuration.pac
         var used: [String: PACScript] = [:]
         for (path, rule) in scriptPaths(configuration) where used[path] == nil {
@@ -49,7 +51,7 @@ final class PACFiles {
     }
 
     /// Forgets the files that are not in use, and ends their processes.
-    func forget(besides used: [String: PACScript]) {
+    package func forget(besides used: [String: PACScript]) {
         for (path, entry) in files where used[path] == nil {
             entry.script.endProcess()
             files[path] = nil
@@ -71,21 +73,21 @@ final class PACFiles {
     }
 
     /// Ends the thread that asks. Blocks.
-    func close() { desk.close() }
+    package func close() { desk.close() }
 }
 
 /// Looks every two seconds whether a PAC file has changed, and reads it then. Used on the control thread.
-final class PACWatch {
+package final class PACWatch {
     private let files: PACFiles
     private let loop: EventLoop
     private var timer: Timer?
 
-    init(_ files: PACFiles, on loop: EventLoop) {
+    package init(_ files: PACFiles, on loop: EventLoop) {
         self.files = files
         self.loop = loop
     }
 
-    func start() {
+    package func start() {
         let timer = Timer { [unowned self] in
             files.look()
             schedule()
@@ -94,7 +96,7 @@ final class PACWatch {
         schedule()
     }
 
-    func stop() { if let timer { loop.timers.cancel(timer) } }
+    package func stop() { if let timer { loop.timers.cancel(timer) } }
 
     private func schedule() { if let timer { loop.timers.schedule(timer, after: PACFiles.pause) } }
 }

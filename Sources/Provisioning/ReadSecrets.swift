@@ -1,8 +1,8 @@
 import Credentials
-import EventLoop
+package import EventLoop
 import Routing
 import Secrets
-import Server
+package import Server
 import Settings
 
 /// Reads the secrets of `credentials`.
@@ -100,7 +100,7 @@ private enum InheritedSecrets {
 }
 
 /// Looks every two seconds whether a file with a secret has changed, and reads it then. Used on the control thread.
-final class SecretWatch {
+package final class SecretWatch {
     private struct Place: Hashable {
         let credential: String
         let part: SecretPart
@@ -113,12 +113,12 @@ final class SecretWatch {
     private let loop: EventLoop
     private var timer: Timer?
 
-    init(on loop: EventLoop, of snapshot: @escaping () -> Snapshot) {
+    package init(on loop: EventLoop, of snapshot: @escaping () -> Snapshot) {
         self.loop = loop
         self.snapshot = snapshot
     }
 
-    func start() {
+    package func start() {
         let timer = Timer { [unowned self] in
             look()
             schedule()
@@ -127,7 +127,7 @@ final class SecretWatch {
         schedule()
     }
 
-    func stop() { if let timer { loop.timers.cancel(timer) } }
+    package func stop() { if let timer { loop.timers.cancel(timer) } }
 
     private func schedule() { if let timer { loop.timers.schedule(timer, after: .seconds(2)) } }
 

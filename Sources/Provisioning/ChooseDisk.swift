@@ -1,5 +1,5 @@
 import Glibc
-import Settings
+package import Settings
 
 extension ConfigurationReading {
     /// Decides about the disk tier of the default zone as far as the configuration does not: its directory and its size.
@@ -7,7 +7,7 @@ extension ConfigurationReading {
     /// This examines the machine and changes nothing on it. If there is no place for a disk tier, it adds a warning, and Larder stores
     /// responses in memory only.
     /// - Parameter running: the settings in effect, for a reload: the choice that was made at the start stays.
-    mutating func chooseDisk(
+    package mutating func chooseDisk(
         like running: CacheSettings? = nil, environment: (String) -> String? = environmentVariable
     ) {
         guard var cache = configuration?.cache, cache.writtenDiskSize == nil || cache.writtenDiskPath == nil else {

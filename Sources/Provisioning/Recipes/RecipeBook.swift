@@ -1,22 +1,22 @@
-import Settings
+package import Settings
 import YAML
 
 /// The recipes that are built into the program, from the files in `data`.
-enum RecipeBook {
+package enum RecipeBook {
     /// In the order of their names.
-    static let all: [Recipe] = files.map { name, bytes in
+    package static let all: [Recipe] = files.map { name, bytes in
         let loaded = read(bytes, name: name)
         guard let recipe = loaded.recipe else { preconditionFailure("the recipe \(name) is wrong: \(loaded.errors)") }
         return recipe
     }
 
-    static func read(_ bytes: [UInt8], name: String) -> LoadedRecipe {
+    package static func read(_ bytes: [UInt8], name: String) -> LoadedRecipe {
         guard let root = try? parseYAML(bytes) else { preconditionFailure("the recipe \(name) is not YAML") }
         return loadRecipe(configurationNode(root), name: name)
     }
 
     /// Every file in `data`.
-    static let files: [(name: String, bytes: [UInt8])] = [
+    package static let files: [(name: String, bytes: [UInt8])] = [
         ("alpine", PackageResources.alpine_yaml), ("cargo", PackageResources.cargo_yaml),
         ("composer", PackageResources.composer_yaml), ("conda", PackageResources.conda_yaml),
         ("debian", PackageResources.debian_yaml), ("git-lfs", PackageResources.git_lfs_yaml),

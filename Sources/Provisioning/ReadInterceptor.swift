@@ -1,25 +1,25 @@
 import EventLoop
 import Glibc
-import Interception
+package import Interception
 import Rules
-import Server
+package import Server
 import Settings
 import TLS
 
 /// A problem with `intercept`, found when its files were read.
-struct InterceptionProblem: Error {
+package struct InterceptionProblem: Error {
     /// The setting.
-    let key: String
-    let message: String
-    let hint: String?
+    package let key: String
+    package let message: String
+    package let hint: String?
     /// The authority's certificate does not exist on this machine.
-    var isMissing = false
+    package var isMissing = false
 }
 
 /// Reads the authority of `intercept.ca`. Returns nil if none is configured.
 ///
 /// - Parameter earlier: the interceptor in use. It is returned if the authority is still the same.
-func readInterceptor(
+package func readInterceptor(
     _ settings: InterceptSettings, earlier: Interceptor? = nil
 ) throws(InterceptionProblem) -> Interceptor? {
     guard let certificate = settings.certificateFile, let key = settings.keyFile else { return nil }
@@ -72,7 +72,7 @@ extension AuthorityError {
 }
 
 /// What the operator should know of the authority when Larder starts: one sentence each.
-func remarks(on interceptor: Interceptor) -> [String] {
+package func remarks(on interceptor: Interceptor) -> [String] {
     let authority = interceptor.authority
     let days = authority.daysLeft(at: Int64(time(nil)))
     return authority.remarks

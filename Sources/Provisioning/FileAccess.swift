@@ -1,18 +1,24 @@
 import EventLoop
-import Glibc
+package import Glibc
 import Secrets
 
 /// An error of the file system: which file, and what the kernel said.
-struct FileError: Error, Equatable {
-    var path: String
-    var code: CInt
-    var text: String { "\(path): \(systemErrorText(code))" }
+package struct FileError: Error, Equatable {
+    package var path: String
+    package var code: CInt
+
+    package init(path: String, code: CInt) {
+        self.path = path
+        self.code = code
+    }
+
+    package var text: String { "\(path): \(systemErrorText(code))" }
 }
 
-func fileExists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+package func fileExists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
 /// Reads all bytes of a file. Throws `EFBIG` if the file is longer than `bytesMax`.
-func readFile(_ path: String, bytesMax: Int = 16 << 20) throws(FileError) -> [UInt8] {
+package func readFile(_ path: String, bytesMax: Int = 16 << 20) throws(FileError) -> [UInt8] {
     let raw = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard raw >= 0 else { throw FileError(path: path, code: errno) }
     let file = Descriptor(adopting: raw)
@@ -31,18 +37,24 @@ func readFile(_ path: String, bytesMax: Int = 16 << 20) throws(FileError) -> [UI
 /// Replaces the file at `path` in one step: a reader sees the old text or the new one, and never a part.
 ///
 /// If the file existed, its mode is kept. A new file is readable and writable for its owner only.
-func replaceFile(_ path: String, with text: [UInt8]) throws(FileError) {
+package func replaceFile(_ path: String, with text: [UInt8]) throws(FileError) {
     var status = stat()
     let mode = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o600
     if let code = Secrets.replaceFile(path, with: text, mode: mode) { throw FileError(path: path, code: code) }
 }
 
 /// Creates a directory and the directories above it. An error will show when the directory is used.
-func makeDirectories(_ path: String, mode: mode_t) {
+package func makeDirectories(_ path: String, mode: mode_t) {
     var made = path.hasPrefix("/") ? "/" : ""
     for part in path.split(separator: "/") {
         made += part
         _ = unsafe mkdir(made, mode)
         made += "/"
     }
+}
+
+/// The value of an environment variable. Returns nil if it is not set or empty.
+package func environmentVariable(_ name: String) -> String? {
+    guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
+    return unsafe String(cString: value)
 }

@@ -1,23 +1,23 @@
 import EventLoop
-import Message
+package import Message
 import Releases
-import Settings
-import YAML
+package import Settings
+package import YAML
 
 /// The result of reading the configuration, for every command that needs settings.
-struct ConfigurationReading {
+package struct ConfigurationReading {
     /// The file that was read. Nil if there was none, and the defaults apply.
-    let file: String?
+    package let file: String?
     /// Nil if there are errors.
-    var configuration: Configuration?
-    private(set) var errors: [ConfigurationError]
-    var warnings: [ConfigurationError]
+    package var configuration: Configuration?
+    package private(set) var errors: [ConfigurationError]
+    package var warnings: [ConfigurationError]
     private let loaded: LoadedConfiguration?
 
     /// The configuration, although it may lack the authority that `larder ca` is to make. Nil if there are other errors.
-    var withoutAuthority: Configuration? { errors.allSatisfy(\.isMissingAuthority) ? loaded?.draft : nil }
+    package var withoutAuthority: Configuration? { errors.allSatisfy(\.isMissingAuthority) ? loaded?.draft : nil }
 
-    var name: String { file ?? "built-in defaults" }
+    package var name: String { file ?? "built-in defaults" }
 
     fileprivate init(_ root: ConfigurationNode?, file: String?) {
         let loaded = loadConfiguration(root, file: file ?? "built-in defaults", recipes: RecipeBook.all)
@@ -38,7 +38,7 @@ struct ConfigurationReading {
     }
 
     /// Reads the authority of `intercept.ca`, and adds what is wrong with it. That it does not exist on this machine is a warning.
-    mutating func checkInterception() {
+    package mutating func checkInterception() {
         guard let configuration else { return }
         do throws(InterceptionProblem) {
             guard let interceptor = try readInterceptor(configuration.intercept) else { return }
@@ -52,7 +52,7 @@ struct ConfigurationReading {
     }
 
     /// Reads the files of `tls` in `origins`, and adds what is wrong with them.
-    mutating func checkOriginTLS() {
+    package mutating func checkOriginTLS() {
         guard let configuration else { return }
         do throws(OriginTLSProblem) {
             let remarks = try OriginTLSReading(configuration).remarks
@@ -64,7 +64,7 @@ struct ConfigurationReading {
     }
 
     /// Reads the PAC files of `routes` and asks each for one origin, reads the environment if a rule wants it, and adds what is wrong with them.
-    mutating func checkRoutes() {
+    package mutating func checkRoutes() {
         guard let configuration else { return }
         do throws(SnapshotFailure) { _ = try readProxyEnvironment(for: configuration.routes) } catch {
             errors.append(problem("routes", error.description))
@@ -79,7 +79,7 @@ struct ConfigurationReading {
     }
 
     /// Warns of exceptions from a minimum age that have ended: they are left over, or the package waits again although somebody wanted it.
-    mutating func checkBreakGlass(now: WallTime) {
+    package mutating func checkBreakGlass(now: WallTime) {
         for (index, use) in (configuration?.recipes ?? []).enumerated() {
             for (number, entry) in (use.minimumAge?.breakGlass ?? []).enumerated() where entry.until <= now {
                 warnings.append(
@@ -92,19 +92,17 @@ struct ConfigurationReading {
     }
 
     /// A problem with a setting that was found when it was used, with file and line if they are known.
-    func problem(_ key: String, _ message: String, hint: String? = nil) -> ConfigurationError {
+    package func problem(_ key: String, _ message: String, hint: String? = nil) -> ConfigurationError {
         loaded?.problem(key, message, hint: hint)
             ?? ConfigurationError(file: name, line: 0, key: key, message: message, hint: hint)
     }
 }
 
-private let configurationPaths = ["larder.yaml", "/etc/larder/larder.yaml"]
+/// The defaults, without a file.
+package func readDefaultConfiguration() -> ConfigurationReading { ConfigurationReading(nil, file: nil) }
 
-/// Reads the file that `--config` names, or the first of the usual files that exists. If there is none, the defaults apply.
-func readConfiguration(_ arguments: Arguments) -> ConfigurationReading {
-    guard let file = arguments[.config] ?? configurationPaths.first(where: fileExists) else {
-        return ConfigurationReading(nil, file: nil)
-    }
+/// Reads a configuration file.
+package func readConfiguration(file: String) -> ConfigurationReading {
     do throws(FileError) {
         return parse(try readFile(file), file: file)
     } catch {
@@ -121,7 +119,7 @@ private func parse(_ text: [UInt8], file: String) -> ConfigurationReading {
 }
 
 /// Translates a YAML tree into the tree that Settings reads: Settings does not know YAML.
-func configurationNode(_ node: YAMLNode) -> ConfigurationNode {
+package func configurationNode(_ node: YAMLNode) -> ConfigurationNode {
     let value: ConfigurationNode.Value =
         switch node.value {
         case .scalar(let text, let isQuoted): .scalar(text, isQuoted: isQuoted)

@@ -119,7 +119,7 @@ let package = Package(
             name: "Provisioning",
             dependencies: [
                 "Message", "Rules", "Releases", "Access", "Credentials", "Routing", "Interception", "ClientSetup",
-                "Settings", "EventLoop", "TLS", "Secrets", "YAML", "Server",
+                "Settings", "EventLoop", "TLS", "Storage", "Secrets", "YAML", "Server",
             ], resources: [.embedInCode("Recipes/data")], swiftSettings: strict),
         // The library: an HTTP client.
         .target(
@@ -157,6 +157,7 @@ let package = Package(
             "ForwardingTests",
             ["Forwarding", "Transaction", "Caching", "Access", "Framing", "Message", "ClientSetup"]),
         tests("ClientSetupTests", ["ClientSetup", "Message", "TLS", "ProgramUnderTest"]),
+        tests("ProvisioningTests", ["Provisioning", "EventLoop"]),
         tests("RequestingTests", ["Requesting", "Framing", "Message"]),
         tests("UpstreamTests", ["Upstream", "Requesting", "Compression", "EventLoop", "TLS"]),
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),

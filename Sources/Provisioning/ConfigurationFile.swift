@@ -40,42 +40,35 @@ package struct ConfigurationReading {
     /// Reads the authority of `intercept.ca`, and adds what is wrong with it. That it does not exist on this machine is a warning.
     package mutating func checkInterception() {
         guard let configuration else { return }
-        do throws(InterceptionProblem) {
+        do throws(ProvisioningFault) {
             guard let interceptor = try readInterceptor(configuration.intercept) else { return }
             warnings += remarks(on: interceptor).map { problem("intercept.ca", $0) }
         } catch {
-            let problem = problem(error.key, error.message, hint: error.hint)
-            if error.isMissing { return warnings.append(problem) }
-            errors.append(problem)
-            self.configuration = nil
+            if error.isAuthorityMissing { return warnings.append(problem(error)) }
+            reject(error)
         }
     }
 
     /// Reads the files of `tls` in `origins`, and adds what is wrong with them.
     package mutating func checkOriginTLS() {
         guard let configuration else { return }
-        do throws(OriginTLSProblem) {
-            let remarks = try OriginTLSReading(configuration).remarks
-            warnings += remarks.map { problem($0.key, $0.message, hint: $0.hint) }
-        } catch {
-            errors.append(problem(error.key, error.message, hint: error.hint))
-            self.configuration = nil
-        }
+        do throws(ProvisioningFault) {
+            warnings += try OriginTLSReading(configuration).remarks.map { problem($0) }
+        } catch { reject(error) }
     }
 
     /// Reads the PAC files of `routes` and asks each for one origin, reads the environment if a rule wants it, and adds what is wrong with them.
     package mutating func checkRoutes() {
         guard let configuration else { return }
-        do throws(SnapshotFailure) { _ = try readProxyEnvironment(for: configuration.routes) } catch {
-            errors.append(problem("routes", error.description))
-            self.configuration = nil
-        }
-        do throws(PACProblem) {
-            warnings += try tryPACFiles(configuration).map { problem($0.key, $0.message) }
-        } catch {
-            errors.append(problem(error.key, error.message))
-            self.configuration = nil
-        }
+        do throws(ProvisioningFault) { _ = try readProxyEnvironment(for: configuration.routes) } catch { reject(error) }
+        do throws(ProvisioningFault) {
+            warnings += try tryPACFiles(configuration).map { problem($0) }
+        } catch { reject(error) }
+    }
+
+    private mutating func reject(_ fault: ProvisioningFault) {
+        errors.append(problem(fault))
+        configuration = nil
     }
 
     /// Warns of exceptions from a minimum age that have ended: they are left over, or the package waits again although somebody wanted it.
@@ -104,17 +97,20 @@ package func readDefaultConfiguration() -> ConfigurationReading { ConfigurationR
 /// Reads a configuration file.
 package func readConfiguration(file: String) -> ConfigurationReading {
     do throws(FileError) {
-        return parse(try readFile(file), file: file)
+        return readConfiguration(text: try readFile(file), name: file)
     } catch {
         return ConfigurationReading(unreadable: file, line: 0, "cannot be read: \(systemErrorText(error.code))")
     }
 }
 
-private func parse(_ text: [UInt8], file: String) -> ConfigurationReading {
+/// Reads the text of a configuration file.
+///
+/// - Parameter name: what errors call it.
+package func readConfiguration(text: [UInt8], name: String) -> ConfigurationReading {
     do throws(YAMLError) {
-        return ConfigurationReading(try parseYAML(text).map(configurationNode), file: file)
+        return ConfigurationReading(try parseYAML(text).map(configurationNode), file: name)
     } catch {
-        return ConfigurationReading(unreadable: file, line: error.line, error.message)
+        return ConfigurationReading(unreadable: name, line: error.line, error.message)
     }
 }
 

@@ -1,30 +1,18 @@
 import Access
-import Routing
 package import Server
 package import Settings
 import TLS
 
-/// Why a configuration cannot be used, although each of its values is valid.
-package struct SnapshotFailure: Error, CustomStringConvertible {
-    package var description: String
-}
-
-/// Reads the files that the configuration names: users, certificates, secrets and PAC files.
+/// Reads the files that the configuration names: users, certificates, secrets and PAC files. Blocks.
 ///
 /// - Parameters:
 ///   - pacFiles: the PAC files in use.
 ///   - earlier: the configuration in force; nil at the start.
 package func makeSnapshot(
     _ configuration: Configuration, _ pacFiles: PACFiles, after earlier: Snapshot? = nil
-) throws(SnapshotFailure) -> Snapshot {
-    var users: HtpasswdFile?
-    if let authentication = configuration.access.authentication { users = try readUsers(authentication.usersFile) }
-    let interceptor: Interceptor?
-    do throws(InterceptionProblem) {
-        interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
-    } catch {
-        throw SnapshotFailure(description: "\(error.key): \(error.message)" + (error.hint.map { " (\($0))" } ?? ""))
-    }
+) throws(ProvisioningFault) -> Snapshot {
+    let users = try configuration.access.authentication.map(readUsers)
+    let interceptor = try readInterceptor(configuration.intercept, earlier: earlier?.interceptor)
     if let interceptor, interceptor !== earlier?.interceptor {
         for remark in remarks(on: interceptor) { Diagnostics.warning(remark) }
         let fingerprints = interceptor.authority.roots.map(\.fingerprint).joined(separator: ",")
@@ -33,33 +21,25 @@ package func makeSnapshot(
         }
     }
     let secrets = try readSecrets(configuration.credentials)
-    let originTLS: OriginTLSReading
-    do throws(OriginTLSProblem) { originTLS = try OriginTLSReading(configuration) } catch {
-        throw SnapshotFailure(description: "\(error.key): \(error.message)" + (error.hint.map { " (\($0))" } ?? ""))
-    }
+    let originTLS = try OriginTLSReading(configuration)
     for remark in originTLS.remarks { Diagnostics.warning("\(remark.key): \(remark.message)") }
     let environment = try readProxyEnvironment(for: configuration.routes)
-    let scripts: [String: PACScript]
-    do throws(PACProblem) { scripts = try pacFiles.scripts(for: configuration) } catch {
-        throw SnapshotFailure(description: "\(error.key): \(error.message)")
-    }
+    let scripts = try pacFiles.scripts(for: configuration)
     do throws(TLSContextError) {
         return try Snapshot(
             configuration: configuration, users: users, interceptor: interceptor, pages: readPages(interceptor),
             secrets: secrets, originTLS: originTLS.materials, scripts: scripts, environment: environment, after: earlier
         )
     } catch {
-        throw SnapshotFailure(description: "tls: \(error)")
+        throw ProvisioningFault("tls", "\(error)")
     }
 }
 
-private func readUsers(_ path: String) throws(SnapshotFailure) -> HtpasswdFile {
-    do throws(FileError) {
-        let (file, errors) = HtpasswdFile.parse(try readFile(path))
-        if let first = errors.first { throw FileError(path: "\(path):\(first)", code: 0) }
-        return file
-    } catch {
-        throw SnapshotFailure(
-            description: "access.authentication.basic.users: \(error.code == 0 ? error.path : error.text)")
-    }
+private func readUsers(_ authentication: BasicAuthentication) throws(ProvisioningFault) -> HtpasswdFile {
+    let (key, path) = ("access.authentication.basic.users", authentication.usersFile)
+    let text: [UInt8]
+    do throws(FileError) { text = try readFile(path) } catch { throw ProvisioningFault(key, error.text) }
+    let (file, errors) = HtpasswdFile.parse(text)
+    if let first = errors.first { throw ProvisioningFault(key, "\(path):\(first)") }
+    return file
 }

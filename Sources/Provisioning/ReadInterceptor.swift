@@ -6,42 +6,32 @@ package import Server
 import Settings
 import TLS
 
-/// A problem with `intercept`, found when its files were read.
-package struct InterceptionProblem: Error {
-    /// The setting.
-    package let key: String
-    package let message: String
-    package let hint: String?
-    /// The authority's certificate does not exist on this machine.
-    package var isMissing = false
-}
-
 /// Reads the authority of `intercept.ca`. Returns nil if none is configured.
 ///
 /// - Parameter earlier: the interceptor in use. It is returned if the authority is still the same.
 package func readInterceptor(
     _ settings: InterceptSettings, earlier: Interceptor? = nil
-) throws(InterceptionProblem) -> Interceptor? {
+) throws(ProvisioningFault) -> Interceptor? {
     guard let certificate = settings.certificateFile, let key = settings.keyFile else { return nil }
     let authority: CertificateAuthority
     do throws(AuthorityError) {
         authority = try CertificateAuthority(certificateFile: certificate, keyFile: key, at: Int64(time(nil)))
     } catch {
-        throw InterceptionProblem(
-            key: error.concerns(key) ? "intercept.ca.key" : "intercept.ca.certificate", message: error.description,
-            hint: error.hint, isMissing: error == .fileUnreadable(path: certificate, errno: ENOENT))
+        throw ProvisioningFault(
+            error.concerns(key) ? "intercept.ca.key" : "intercept.ca.certificate", error.description,
+            hint: error.hint, isAuthorityMissing: error == .fileUnreadable(path: certificate, errno: ENOENT))
     }
     for pattern in settings.hosts where !authority.permitsAll(pattern) {
-        throw InterceptionProblem(
-            key: "intercept.hosts",
-            message: "\(pattern): the name constraints of the authority in \(certificate) do not permit it",
+        throw ProvisioningFault(
+            "intercept.hosts",
+            "\(pattern): the name constraints of the authority in \(certificate) do not permit it",
             hint: "run: larder ca rotate --host \(pattern), or take it out of the list")
     }
     if let earlier, earlier.authority.isSame(as: authority) { return earlier }
     do throws(TLSContextError) {
         return try Interceptor(authority)
     } catch {
-        throw InterceptionProblem(key: "intercept.ca", message: "\(error)", hint: nil)
+        throw ProvisioningFault("intercept.ca", "\(error)")
     }
 }
 

@@ -7,20 +7,12 @@ import Server
 import Settings
 import TLS
 
-/// A problem with a file of `tls` in a rule of `origins`.
-struct OriginTLSProblem: Error {
-    /// The setting.
-    let key: String
-    let message: String
-    var hint: String?
-}
-
 /// What the files of `tls` in the rules of `origins` contain, and what the operator should know about them.
 struct OriginTLSReading {
     private(set) var materials: [TLSMaterial] = []
-    private(set) var remarks: [OriginTLSProblem] = []
+    private(set) var remarks: [ProvisioningFault] = []
 
-    init(_ configuration: Configuration) throws(OriginTLSProblem) {
+    init(_ configuration: Configuration) throws(ProvisioningFault) {
         for rule in configuration.origins {
             guard let tls = rule.tls else { continue }
             var files = OriginTLSFiles(tls, key: "origins[\(rule.number)].tls")
@@ -49,7 +41,7 @@ private struct OriginTLSFiles {
     private let tls: OriginTLS
     private let key: String
     private var digests: [UInt8] = []
-    private(set) var remarks: [OriginTLSProblem] = []
+    private(set) var remarks: [ProvisioningFault] = []
 
     init(_ tls: OriginTLS, key: String) {
         self.tls = tls
@@ -64,11 +56,11 @@ private struct OriginTLSFiles {
         if case .pkcs12? = tls.identity { "pkcs12" } else { "certificate" }
     }
 
-    func problem(_ name: String, _ message: String, hint: String? = nil) -> OriginTLSProblem {
-        OriginTLSProblem(key: "\(key).\(name)", message: message, hint: hint)
+    func problem(_ name: String, _ message: String, hint: String? = nil) -> ProvisioningFault {
+        ProvisioningFault("\(key).\(name)", message, hint: hint)
     }
 
-    mutating func options(over general: TLSSettings) throws(OriginTLSProblem) -> TLSClientOptions {
+    mutating func options(over general: TLSSettings) throws(ProvisioningFault) -> TLSClientOptions {
         var options = TLSClientOptions(tls, over: general)
         if let path = tls.authorityFile {
             options.authorities = .pem(try read(path, "ca_file"))
@@ -82,7 +74,7 @@ private struct OriginTLSFiles {
         } catch {
             switch error {
             case .authoritiesUnreadable(let reason):
-                guard let path = tls.authorityFile else { throw OriginTLSProblem(key: "tls.ca_file", message: reason) }
+                guard let path = tls.authorityFile else { throw ProvisioningFault("tls.ca_file", reason) }
                 throw problem("ca_file", "\(path): \(reason)")
             case .certificateUnusable, .privateKeyUnusable, .outOfMemory: throw problem(identityKey, "\(error)")
             }
@@ -90,7 +82,7 @@ private struct OriginTLSFiles {
         return options
     }
 
-    private mutating func identity() throws(OriginTLSProblem) -> ClientIdentity? {
+    private mutating func identity() throws(ProvisioningFault) -> ClientIdentity? {
         guard let identity = tls.identity else { return nil }
         let password = try password()
         switch identity {
@@ -112,7 +104,7 @@ private struct OriginTLSFiles {
 
     private func checked(
         _ certificate: String, _ key: String, _ read: () throws(ClientIdentityError) -> ClientIdentity
-    ) throws(OriginTLSProblem) -> ClientIdentity {
+    ) throws(ProvisioningFault) -> ClientIdentity {
         do throws(ClientIdentityError) { return try read() } catch {
             switch error {
             case .noCertificate, .certificateUnreadable, .bundleUnreadable, .bundleIncomplete, .bundleOutdated:
@@ -128,7 +120,7 @@ private struct OriginTLSFiles {
         }
     }
 
-    private mutating func password() throws(OriginTLSProblem) -> [UInt8]? {
+    private mutating func password() throws(ProvisioningFault) -> [UInt8]? {
         guard let path = tls.passwordFile else { return nil }
         let source = SecretSource.file(path)
         let line: [UInt8]
@@ -151,17 +143,17 @@ private struct OriginTLSFiles {
             problem(name, "every user of this machine has access to \(path)", hint: "run: chmod o= \(path)"))
     }
 
-    private mutating func read(_ path: String, _ name: String) throws(OriginTLSProblem) -> [UInt8] {
+    private mutating func read(_ path: String, _ name: String) throws(ProvisioningFault) -> [UInt8] {
         try read(path, of: "\(key).\(name)")
     }
 
-    private mutating func read(_ path: String, of key: String) throws(OriginTLSProblem) -> [UInt8] {
+    private mutating func read(_ path: String, of key: String) throws(ProvisioningFault) -> [UInt8] {
         do throws(FileError) {
             let bytes = try readFile(path)
             digests += Digest.sha256(bytes)
             return bytes
         } catch {
-            throw OriginTLSProblem(key: key, message: "\(path) cannot be read: \(systemErrorText(error.code))")
+            throw ProvisioningFault(key, "\(path) cannot be read: \(systemErrorText(error.code))")
         }
     }
 }

@@ -5,16 +5,9 @@ import Routing
 package import Server
 package import Settings
 
-/// A problem with a PAC file of `routes`.
-package struct PACProblem: Error {
-    /// The setting.
-    let key: String
-    let message: String
-
-    init(_ rule: Int, _ message: String) {
-        key = "routes[\(rule)].pac"
-        self.message = message
-    }
+extension ProvisioningFault {
+    /// A problem with the PAC file of a rule of `routes`.
+    fileprivate init(pacOf rule: Int, _ message: String) { self.init("routes[\(rule)].pac", message) }
 }
 
 /// The PAC files that are in use. Used on the control thread.
@@ -26,7 +19,7 @@ package final class PACFiles {
 
     /// The scripts of a configuration. Those that are in use stay; new ones are read, which blocks. Call `forget` when it is known which
     /// configuration is in force.
-    package func scripts(for configuration: Configuration) throws(PACProblem) -> [String: PACScript] {
+    package func scripts(for configuration: Configuration) throws(ProvisioningFault) -> [String: PACScript] {
         let settings = configuration.pac
         var used: [String: PACScript] = [:]
         for (path, rule) in scriptPaths(configuration) where used[path] == nil {
@@ -43,7 +36,7 @@ package final class PACFiles {
                 files[path] = (script, file)
                 used[path] = script
             } catch {
-                throw PACProblem(rule, "\(path) cannot be used: \(error.text)")
+                throw ProvisioningFault(pacOf: rule, "\(path) cannot be used: \(error.text)")
             }
         }
         for script in used.values { script.adopt(timeout: settings.timeout, lifetime: settings.lifetime) }
@@ -64,7 +57,7 @@ package final class PACFiles {
     func look() {
         let now = MonotonicTime.read()
         for path in files.keys where files[path]?.file.hasChanged(at: now) == true {
-            do throws(PACProblem) {
+            do throws(ProvisioningFault) {
                 files[path]?.script.replace(by: try readScript(path, 0))
             } catch {
                 Diagnostics.warning("\(error.message); the earlier version of the PAC file stays in use")
@@ -104,8 +97,8 @@ package final class PACWatch {
 /// Tries each PAC file of a configuration with `http://example.com/`, for `larder check`. Blocks.
 ///
 /// - Returns: what is wrong with their answers. What is wrong with the scripts themselves is thrown.
-func tryPACFiles(_ configuration: Configuration) throws(PACProblem) -> [PACProblem] {
-    var problems: [PACProblem] = []
+func tryPACFiles(_ configuration: Configuration) throws(ProvisioningFault) -> [ProvisioningFault] {
+    var problems: [ProvisioningFault] = []
     var seen: Set<String> = []
     for (path, rule) in scriptPaths(configuration) where seen.insert(path).inserted {
         let text = try readScript(path, rule)
@@ -113,13 +106,14 @@ func tryPACFiles(_ configuration: Configuration) throws(PACProblem) -> [PACProbl
         do throws(PACFailure) {
             evaluator = try PACEvaluator(text, timeout: configuration.pac.timeout)
         } catch {
-            throw PACProblem(rule, "\(path) cannot be used: \(error.text)")
+            throw ProvisioningFault(pacOf: rule, "\(path) cannot be used: \(error.text)")
         }
         let example = Origin(.http, Endpoint(host: "example.com", port: 80))
         do throws(PACFailure) {
             _ = try evaluator.routes(to: example, within: configuration.pac.timeout)
         } catch {
-            problems.append(PACProblem(rule, "\(path) has no route for http://example.com/: \(error.text)"))
+            problems.append(
+                ProvisioningFault(pacOf: rule, "\(path) has no route for http://example.com/: \(error.text)"))
         }
     }
     return problems
@@ -133,16 +127,16 @@ private func scriptPaths(_ configuration: Configuration) -> [(path: String, rule
     }
 }
 
-private func readScript(_ path: String, _ rule: Int) throws(PACProblem) -> [UInt8] {
+private func readScript(_ path: String, _ rule: Int) throws(ProvisioningFault) -> [UInt8] {
     do throws(FileError) {
         return try readFile(path, bytesMax: PACMessageBuffer.scriptBytesMax)
     } catch {
-        throw PACProblem(rule, "\(path) cannot be read: \(systemErrorText(error.code))")
+        throw ProvisioningFault(pacOf: rule, "\(path) cannot be read: \(systemErrorText(error.code))")
     }
 }
 
 /// The next proxies of Larder's own environment, if a rule takes them.
-func readProxyEnvironment(for rules: [RouteRule]) throws(SnapshotFailure) -> ProxyEnvironment {
+func readProxyEnvironment(for rules: [RouteRule]) throws(ProvisioningFault) -> ProxyEnvironment {
     guard let rule = rules.first(where: { $0.ways == .environment }) else { return ProxyEnvironment() }
     do throws(ProxyEnvironment.Fault) {
         return try ProxyEnvironment { name in
@@ -150,6 +144,6 @@ func readProxyEnvironment(for rules: [RouteRule]) throws(SnapshotFailure) -> Pro
             return unsafe String(cString: value)
         }
     } catch {
-        throw SnapshotFailure(description: "routes[\(rule.number)].via: the variable \(error.variable) \(error.text)")
+        throw ProvisioningFault("routes[\(rule.number)].via", "the variable \(error.variable) \(error.text)")
     }
 }

@@ -6,14 +6,14 @@ package import Server
 import Settings
 
 /// Reads the secrets of `credentials`.
-func readSecrets(_ rules: [CredentialRule]) throws(SnapshotFailure) -> SecretShelf {
+func readSecrets(_ rules: [CredentialRule]) throws(ProvisioningFault) -> SecretShelf {
     var secrets: [String: [SecretPart: Secret]] = [:]
     for rule in rules {
         for (part, source) in rule.secrets.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             do throws(SecretFailure) {
                 secrets[rule.name, default: [:]][part] = try readSecret(part, of: rule, from: source)
             } catch {
-                throw SnapshotFailure(description: "credentials[\(rule.number)].\(part.rawValue): \(error)")
+                throw ProvisioningFault("credentials[\(rule.number)].\(part.rawValue)", "\(error)")
             }
         }
     }

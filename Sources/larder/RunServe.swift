@@ -4,7 +4,6 @@ import Glibc
 import Provisioning
 import Server
 import Settings
-import Storage
 import TLS
 
 /// Starts the proxy and its admin server, and runs them until the process is told to stop.
@@ -24,8 +23,9 @@ func runServe(
     do {
         let pacFiles = PACFiles()
         defer { pacFiles.close() }
-        var start = ProxyStart(configuration, pacFiles)
-        let proxy = try start.proxy(reading, console)
+        let start = try startProxy(reading, pacFiles)
+        for warning in start.warnings { console.error("larder: warning: \(warning)") }
+        let proxy = start.proxy
         let loop = try EventLoop()
         let administered = RunningProxy(proxy: proxy, version: larderVersion)
         let admin: AdminServer
@@ -49,6 +49,9 @@ func runServe(
         control.run()
         admin.close()
         return ExitStatus.done
+    } catch let fault as ProvisioningFault {
+        console.error("larder: \(reading.problem(fault))")
+        return ExitStatus.failed
     } catch Proxy.StartError.disk(let refusal) {
         console.error("larder: the disk tier cannot be opened: \(refusal)")
         return ExitStatus.failed
@@ -85,51 +88,6 @@ func listeningHint(
     case .failed(_, EACCES) where kind == "port":
         return "this user may not listen on this port: set \(place) to one of 1024 or more\(other)"
     case .failed, .pathTooLong, .emptyPath: return nil
-    }
-}
-
-/// Starts the proxy. Disk tiers that it does not need may fail to open.
-private struct ProxyStart {
-    private var configuration: Configuration
-    /// The zones whose disks could not be opened. They are in memory only until the next start.
-    private(set) var zonesWithoutDisk: [String] = []
-
-    private let pacFiles: PACFiles
-
-    init(_ configuration: Configuration, _ pacFiles: PACFiles) {
-        self.configuration = configuration
-        self.pacFiles = pacFiles
-    }
-
-    /// Starts the proxy even if another process uses the directory of a disk tier, or if a disk tier that is not configured cannot be
-    /// opened on this machine. Throws any other problem with a disk.
-    mutating func proxy(_ reading: ConfigurationReading, _ console: Console) throws -> Proxy {
-        if configuration.cache.writtenDiskPath == nil, let disk = configuration.cache.disk,
-            let slash = disk.path.lastIndex(of: "/")
-        {
-            makeDirectories(String(disk.path[..<slash]), mode: 0o700)
-        }
-        while true {
-            do {
-                return try Proxy.start(try makeSnapshot(configuration, pacFiles))
-            } catch Proxy.StartError.disk(let refusal) {
-                guard let disk = configuration.cache.disks.first(where: { refusal.concerns($0.path) }),
-                    refusal.isInUse || (disk.zone == "default" && configuration.cache.isDiskLeftOut)
-                else { throw Proxy.StartError.disk(refusal) }
-                let problem = reading.problem(
-                    configuration.cache.key(ofDisk: disk.zone),
-                    "\(refusal): zone \(disk.zone) stores responses in memory only", hint: Self.hint(refusal))
-                console.error("larder: warning: \(problem)")
-                configuration.cache = configuration.cache.withoutDisk(ofZone: disk.zone)
-                zonesWithoutDisk.append(disk.zone)
-            }
-        }
-    }
-
-    private static func hint(_ refusal: BackStoreRefusal) -> String {
-        refusal.isInUse
-            ? "another Larder may be running: give this one a directory of its own, or size: 0"
-            : "give the disk tier another directory, or size: 0"
     }
 }
 
@@ -231,7 +189,7 @@ private final class Control {
             return console.error("larder: warning: the old configuration stays in force")
         }
         for zone in zonesWithoutDisk { configuration.cache = configuration.cache.withoutDisk(ofZone: zone) }
-        do throws(SnapshotFailure) {
+        do throws(ProvisioningFault) {
             if configuration.hasSecrets { hideMemory(console) }
             let snapshot = try makeSnapshot(configuration, pacFiles, after: proxy.snapshot)
             for change in changesNeedingRestart(from: proxy.snapshot.configuration, to: configuration) {
@@ -241,7 +199,7 @@ private final class Control {
             Diagnostics.configure(configuration.log)
             Diagnostics.info("the configuration of \(reading.name) is in force")
         } catch {
-            console.error("larder: \(error); the old configuration stays in force")
+            console.error("larder: \(reading.problem(error)); the old configuration stays in force")
         }
         pacFiles.forget(besides: proxy.snapshot.scripts)
     }

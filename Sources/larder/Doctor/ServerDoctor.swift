@@ -111,7 +111,7 @@ private func userChecks(_ path: String?) -> [ServerCheck] {
 
 /// The authority of `intercept.ca`: its files, the permissions of its key, and the days that it is valid for.
 private func authorityChecks(_ settings: InterceptSettings) -> [ServerCheck] {
-    do throws(InterceptionProblem) {
+    do throws(ProvisioningFault) {
         guard let interceptor = try readInterceptor(settings) else { return [] }
         let days = interceptor.authority.daysLeft(at: Int64(time(nil)))
         let state: ServerCheck.State = days <= 30 ? .warning : .ok

@@ -20,6 +20,16 @@ package import Message
 /// A retrieval asks one of three questions (`Question`), and its client is in one of three situations (`Client`). An interim response
 /// goes to the client only while the client waits for its final head, so no head can end up inside a body.
 package struct Retrieval: ~Copyable {
+    /// Which requests may go out on a pooled connection. It may be dead already.
+    package enum Reuse: Sendable {
+        /// Those that can be sent again.
+        case repeatable
+        /// Those with content as well: a rule accepts that they fail.
+        case withContent
+        /// All of them, and those for another protocol: a new connection would not be authenticated, as the pooled one is.
+        case always
+    }
+
     /// What does not change during a retrieval, however often the origin is asked.
     package struct Request: Sendable {
         package let cache: CacheRequest
@@ -30,16 +40,15 @@ package struct Retrieval: ~Copyable {
         let interimResponsesMax: Int
         let deadConnectionRetriesMax: Int
         let retriesMax: Int
-        let reusesForBodies: Bool
+        let reuse: Reuse
 
         /// - Parameters:
         ///   - deadConnectionRetriesMax: how often it is sent again because a pooled connection was dead.
         ///   - retriesMax: how often it is sent again because the origin did not answer.
-        ///   - reusesForBodies: a request that cannot be sent again may go out on a pooled connection as well.
         package init(
             cache: CacheRequest, isUpgrade: Bool, postTarget: TargetURI?, policy: CachePolicy,
             interimResponsesMax: Int, deadConnectionRetriesMax: Int, retriesMax: Int,
-            reusesForBodies: Bool = false
+            reuse: Reuse = .repeatable
         ) {
             self.cache = cache
             self.isUpgrade = isUpgrade
@@ -48,7 +57,7 @@ package struct Retrieval: ~Copyable {
             self.interimResponsesMax = interimResponsesMax
             self.deadConnectionRetriesMax = deadConnectionRetriesMax
             self.retriesMax = retriesMax
-            self.reusesForBodies = reusesForBodies
+            self.reuse = reuse
         }
 
         /// Whether the request may be sent again after its connection turned out to be dead (RFC 9110 §9.2.2).
@@ -232,10 +241,14 @@ extension Retrieval {
         return cached
     }
 
-    /// Whether the request may go out on a pooled connection. Such a connection may be dead already, so the request must be one that can
-    /// be sent again, unless a rule accepts that it fails.
+    /// Whether the request may go out on a pooled connection.
     package var mayReuseConnection: Bool {
-        (request.isReplayable || request.reusesForBodies) && deadConnections == 0 && !request.isUpgrade
+        guard deadConnections == 0 else { return false }
+        return switch request.reuse {
+        case .repeatable: request.isReplayable && !request.isUpgrade
+        case .withContent: !request.isUpgrade
+        case .always: true
+        }
     }
 
     func conditions(of question: Question) -> [(FieldName, [UInt8])] {

@@ -139,6 +139,7 @@ struct ExplainTests {
                 (["-H", "Cache-Control: no-cache"], "GET", "/a", "validate", "larder; fwd=request; fwd-status=304"),
                 (["-H", "Cache-Control: min-fresh=9999999"], "GET", "/a", "validate", "larder; fwd=request"),
                 (["-H", "Authorization: Basic x"], "GET", "/a", "fetch", "larder; fwd=request"),
+                (["-H", "Authorization: NTLM x"], "GET", "/a", "fetch", "larder; fwd=bypass"),
                 (["-H", "If-Match: \"x\""], "GET", "/a", "fetch", "larder; fwd=bypass"),
                 ([], "GET", "/nocache", "validate", "larder; fwd=stale; fwd-status=304"),
                 (
@@ -157,6 +158,18 @@ struct ExplainTests {
                 let reply = try await place.curl(words, through: larder)
                 #expect(reply.cacheStatus.hasPrefix(row.comes), "\(row): \(reply)")
             }
+        }
+    }
+
+    @Test func `a log-in that pins the connection is shown`() async throws {
+        try await with { _, nginx, larder in
+            for scheme in ["NTLM", "Negotiate"] {
+                let said = try await explain(["\(nginx.url)/a", "-H", "Authorization: \(scheme) x"], larder)
+                #expect(said["origin log-in"].hasPrefix("it authenticates the connection"), "\(said)")
+                #expect(said.reason.hasPrefix("this request is not answered from the store"), "\(said)")
+            }
+            let other = try await explain(["\(nginx.url)/a", "-H", "Authorization: Basic x"], larder)
+            #expect(other["origin log-in"] == "-", "\(other)")
         }
     }
 

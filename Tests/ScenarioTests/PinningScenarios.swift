@@ -1,4 +1,6 @@
 import Message
+import Routing
+import Rules
 import Server
 import Settings
 import Testing
@@ -125,6 +127,156 @@ import Testing
             #expect(try client.response().status == 401)
             for path in ["/1", "/2"] { #expect(try client.response().text == path) }
             #expect(connections(s) == [1, 1, 1])
+        }
+    }
+
+    // MARK: the end of a pin
+
+    @Test func `of more origins than a client connection may be pinned to, the oldest pin ends`() throws {
+        let others = try (0..<ConnectionPins.countMax).map { _ in try ScriptedOrigin() }
+        defer { for other in others { other.end() } }
+        try scenario(Self.oneWorker) { s in
+            let client = try s.client()
+            let origins = [s.origin] + others
+            for origin in origins {
+                try s.expect(.originConnectionsClosed, 0)
+                origin.expects("GET /in", "Authorization: NTLM bmVn").replies(200, "Cache-Control: no-store")
+                try client.get(origin.url("/in"), "Authorization: NTLM bmVn")
+            }
+            try s.expect(.originConnectionsClosed, 1)
+            for origin in origins {
+                origin.expects("GET /next", "!Authorization").replies(200, "Cache-Control: no-store")
+                try client.get(origin.url("/next"))
+            }
+            #expect(origins.map { $0.requests.map(\.connection) } == [[1, 2]] + others.map { _ in [1, 1] })
+        }
+    }
+
+    @Test func `a connection whose client has left closes when it comes back from its last response`() throws {
+        try scenario({ configuration, files in
+            Self.oneWorker(&configuration, files)
+            configuration.origins = [OriginRule(RuleConditions(), redirectsMax: 5, number: 1)]
+        }) { s in
+            let left = Gate("the client has left")
+            s.origin.expects("GET /a", "Authorization: NTLM bmVn").sends(
+                "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 5\r\n\r\nmo"
+            ).waits(for: left).sends("ved")
+            let client = try s.client()
+            try client.ask("GET", "/a", ["Authorization: NTLM bmVn"])
+            try s.expect(.redirectsFollowed, 1)
+            client.wire.hangUp()
+            try s.expect(.clientConnectionsClosed, 1)
+            #expect(s.count(.originConnectionsClosed) == 0)
+            left.open()
+            try s.expect(.originConnectionsClosed, 1)
+        }
+    }
+
+    @Test func `statistics count the pins that there are`() throws {
+        try scenario(Self.oneWorker) { s in
+            let client = try s.client()
+            #expect(try s.stat(.origins, "pinned") == 0)
+            try logIn(s, client)
+            try s.eventually("one is there") { s.gauge(.originPinsOpen) == 1 }
+            #expect(try s.stat(.origins, "pinned") == 1)
+            client.wire.hangUp()
+            try s.eventually("none is there") { s.gauge(.originPinsOpen) == 0 }
+        }
+    }
+
+    // MARK: another protocol
+
+    @Test func `a switch of protocols uses the connection`() throws {
+        try scenario(Self.oneWorker) { s in
+            let client = try s.client()
+            try logIn(s, client)
+            s.origin.expects("GET /chat", "Upgrade: websocket", "!Authorization").replies(
+                101, "Connection: Upgrade", "Upgrade: websocket"
+            ).echoes()
+            try client.ask("GET", "/chat", ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x"])
+            #expect(try client.response().status == 101)
+            try client.send("ping")
+            #expect(String(decoding: try client.reader.bytes(4), as: UTF8.self) == "ping")
+            #expect(connections(s) == [1, 2, 2, 2])
+            client.wire.finishWriting()
+            try client.expectClosed()
+            try s.expect(.tunnelsClosed, 1)
+        }
+    }
+
+    @Test func `a switch of protocols may be what the log-in is for`() throws {
+        try scenario(Self.oneWorker) { s in
+            let client = try s.client()
+            let upgrade = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x"]
+            s.origin.expects("GET /chat", "Authorization: NTLM bmVn").replies(401, "WWW-Authenticate: NTLM Y2hh")
+            s.origin.expects("GET /chat", "Authorization: NTLM YXV0", "Upgrade: websocket").replies(
+                101, "Connection: Upgrade", "Upgrade: websocket"
+            ).echoes()
+            try client.ask("GET", "/chat", upgrade + ["Authorization: NTLM bmVn"])
+            #expect(try client.response().status == 401)
+            try client.ask("GET", "/chat", upgrade + ["Authorization: NTLM YXV0"])
+            #expect(try client.response().status == 101)
+            #expect(connections(s) == [1, 1])
+        }
+    }
+
+    // MARK: inside opened tunnels
+
+    @Test func `in an opened tunnel the rules are the same, and tunnels of one client do not share`() throws {
+        try scenario({ configuration, files in
+            Self.oneWorker(&configuration, files)
+            try files.intercept("127.0.0.1", in: &configuration)
+        }) { s in
+            let authority = s.origin.authority
+            let (first, second) = (try s.tunnel(to: authority), try s.tunnel(to: authority))
+            func get(_ client: ScriptedClient, _ path: String, _ fields: String...) throws -> SeenMessage {
+                s.origin.expects("GET \(path)", fields.first ?? "!Authorization").replies(
+                    200, "Cache-Control: max-age=60", body: path)
+                let lines = ["Host: \(authority)"] + fields
+                try client.send("GET \(path) HTTP/1.1\r\n\(lines.map { "\($0)\r\n" }.joined())\r\n")
+                return try client.response()
+            }
+            s.origin.expects("GET /in", "Authorization: NTLM bmVn").replies(401, "WWW-Authenticate: NTLM Y2hh")
+            let challenge = try first.getInside("/in", host: authority, "Authorization: NTLM bmVn")
+            #expect(challenge.status == 401 && challenge["Proxy-Support"] == "Session-Based-Authentication")
+            #expect(try get(first, "/in", "Authorization: NTLM YXV0").status == 200)
+            #expect(try get(second, "/second").status == 200)
+            #expect(try get(first, "/first").status == 200)
+            #expect(try get(second, "/in", "Authorization: NTLM bmVn").status == 200)
+            // Neither the answer to the first tunnel is stored, nor does it get what the second one left in the store.
+            #expect(try get(second, "/first").text == "/first")
+            #expect(try get(first, "/second").text == "/second")
+            #expect(connections(s) == [1, 1, 2, 1, 3, 3, 1])
+            first.wire.hangUp()
+            try s.expect(.originConnectionsClosed, 1)
+            // And neither does a client without a tunnel.
+            s.origin.expects("GET /last").replies(200)
+            #expect(try s.client().get("/last").status == 200)
+            #expect(connections(s).last == 2)
+        }
+    }
+
+    @Test func `over TLS tunnels do not share either`() throws {
+        let certificate = try MadeCertificate(for: "IP:127.0.0.1")
+        let origin = try TLSOrigin(
+            certificate, .answers("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok"))
+        defer { origin.end() }
+        try scenario({ configuration, files in
+            Self.oneWorker(&configuration, files)
+            try files.intercept("127.0.0.1", in: &configuration)
+            configuration.tls.caFile = try files.write("ca.pem", certificate.certificate)
+        }) { s in
+            let authority = "127.0.0.1:\(origin.port)"
+            let (first, second) = (try s.secureTunnel(to: authority), try s.secureTunnel(to: authority))
+            for _ in 0..<2 {
+                #expect(try first.getInside("/a", host: authority, "Authorization: Negotiate YQ==").status == 200)
+                #expect(try first.getInside("/a", host: authority).status == 200)
+            }
+            #expect(origin.connectionCount == 1 && origin.heads.count == 4)
+            #expect(try second.getInside("/a", host: authority).status == 200)
+            #expect(origin.connectionCount == 2 && origin.heads.count == 5)
+            first.wire.hangUp()
+            try s.expect(.originConnectionsClosed, 1)
         }
     }
 }

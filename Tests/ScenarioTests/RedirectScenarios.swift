@@ -494,6 +494,51 @@ struct RedirectScenarios {
         }
     }
 
+    // MARK: a log-in with NTLM or Negotiate
+
+    private static func oneWorker(_ configuration: inout Configuration, _ files: Scenario.Files) {
+        configuration.workers = .count(1)
+    }
+
+    @Test func `within its origin a redirect stays on the connection that is logged in`() throws {
+        try detour(Self.oneWorker) { s, _ in
+            let client = try s.client()
+            s.origin.expects("GET /a", "Authorization: NTLM bmVn").replies(401, "WWW-Authenticate: NTLM Y2hh")
+            s.origin.expects("GET /a", "Authorization: NTLM YXV0").replies(302, "Location: /b", body: "moved")
+            s.origin.expects("GET /b", "Authorization: NTLM YXV0").replies(
+                200, "Cache-Control: public, max-age=60", body: "the client's")
+            #expect(try client.get("/a", "Authorization: NTLM bmVn").status == 401)
+            #expect(try client.get("/a", "Authorization: NTLM YXV0").text == "the client's")
+            s.origin.expects("GET /c", "!Authorization").replies(301, "Location: /d", "Cache-Control: max-age=60")
+            s.origin.expects("GET /d", "!Authorization").replies(200, "Cache-Control: max-age=60", body: "as well")
+            #expect(try client.get("/c").text == "as well")
+            #expect(s.origin.requests.map(\.connection) == [1, 1, 1, 1, 1])
+            // None of it is for others.
+            for path in ["/b", "/c", "/d"] {
+                s.origin.expects("GET \(path)").replies(200, "Cache-Control: no-store", body: "everybody's")
+                #expect(try s.client().get(path).text == "everybody's")
+            }
+            #expect(s.origin.requests.map(\.connection) == [1, 1, 1, 1, 1, 2, 2, 2])
+        }
+    }
+
+    @Test func `behind another origin nothing is logged in any more, neither there nor back here`() throws {
+        try detour(Self.oneWorker) { s, other in
+            let client = try s.client()
+            for origin in [s.origin, other] {
+                origin.expects("GET /in", "Authorization: NTLM YXV0").replies(200, "Cache-Control: no-store")
+                try client.get(origin.url("/in"), "Authorization: NTLM YXV0")
+            }
+            s.origin.expects("GET /a", "Authorization: NTLM YXV0").replies(302, "Location: \(other.url("/b"))")
+            other.expects("GET /b", "!Authorization").replies(302, "Location: \(s.origin.url("/c"))")
+            s.origin.expects("GET /c", "!Authorization").replies(200, "Cache-Control: max-age=60", body: "everybody's")
+            #expect(try client.get("/a", "Authorization: NTLM YXV0").text == "everybody's")
+            #expect(s.origin.requests.map(\.connection) == [1, 1, 2])
+            #expect(other.requests.map(\.connection) == [1, 2])
+            #expect(try s.client().get("/c").cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
     // MARK: loops
 
     @Test func `a loop of one and of three ends with the request that would close it`() throws {

@@ -13,7 +13,7 @@ private func fields(_ lines: (FieldName, String)...) -> Fields {
 
 private func request(
     _ method: Method = .get, _ lines: Fields = Fields(), hasBody: Bool = false, isUpgrade: Bool = false,
-    retries: Int = 0
+    retries: Int = 0, reuse: Retrieval.Reuse = .repeatable
 )
     -> Retrieval.Request
 {
@@ -22,7 +22,7 @@ private func request(
     return Retrieval.Request(
         cache: cache, isUpgrade: isUpgrade, postTarget: nil, policy: CachePolicy(),
         interimResponsesMax: Limits().interimResponsesMax,
-        deadConnectionRetriesMax: Limits().deadConnectionRetriesMax, retriesMax: retries)
+        deadConnectionRetriesMax: Limits().deadConnectionRetriesMax, retriesMax: retries, reuse: reuse)
 }
 
 private func cached(_ lines: Fields, status: UInt16 = 200) -> CachedResponse {
@@ -566,6 +566,39 @@ struct RetrievalTests {
             event = fact(after: action, retrieval, &random)
         }
         Issue.record("seed \(seed): no end after 400 facts")
+    }
+
+    static let reuse: [(reuse: Retrieval.Reuse, request: Retrieval.Request, mayReuse: Bool)] = [
+        (.repeatable, request(), true), (.repeatable, request(.put), true), (.repeatable, request(.post), false),
+        (.repeatable, request(.put, hasBody: true), false), (.repeatable, request(isUpgrade: true), false),
+        (.withContent, request(.post, reuse: .withContent), true),
+        (.withContent, request(.put, hasBody: true, reuse: .withContent), true),
+        (.withContent, request(isUpgrade: true, reuse: .withContent), false),
+        (.always, request(.post, hasBody: true, reuse: .always), true),
+        (.always, request(isUpgrade: true, reuse: .always), true),
+    ]
+    @Test(arguments: reuse) func `which requests may go out on a pooled connection`(
+        _ row: (reuse: Retrieval.Reuse, request: Retrieval.Request, mayReuse: Bool)
+    ) {
+        var retrieval = Retrieval(row.request, RetrievalPlan(reason: .uriMiss), client: .waiting, now: now)
+        guard case .open(let mayReuse) = retrieval.on(.start, now: now) else {
+            Issue.record("no connection is asked for")
+            return
+        }
+        #expect(mayReuse == row.mayReuse)
+    }
+
+    @Test func `after a dead connection it must be a new one, whatever the request`() {
+        var retrieval = Retrieval(
+            request(reuse: .always), RetrievalPlan(reason: .uriMiss), client: .waiting, now: now)
+        _ = retrieval.on(.start, now: now)
+        _ = retrieval.on(.opened(isReused: true), now: now)
+        guard case .reopen = retrieval.on(.closed(headBegan: false), now: now) else {
+            Issue.record("the request is not sent again")
+            return
+        }
+        let mayReuse = retrieval.mayReuseConnection
+        #expect(!mayReuse)
     }
 
     /// What may come after an action; nil: the retrieval is over.

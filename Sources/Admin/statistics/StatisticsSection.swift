@@ -171,6 +171,7 @@ extension StatisticsSection {
         Figure(
             "busy", .sample(of: .originConnections, "busy"), shown: .detail,
             help: "Open connections to origins that carry a request.", count: \.counts.originsBusy),
+        Figure("pinned", .gauge("origin_pins"), .originPinsOpen),
         Figure("opened", .counter("origin_connections_opened"), .originConnectionsOpened),
         Figure("reused", .counter("origin_connections_reused"), .originConnectionsReused),
         Figure("closed", .counter("origin_connections_closed"), .originConnectionsClosed, shown: .detail),

@@ -184,7 +184,8 @@ package final class Counters: Sendable {
 
 /// What a worker has now, or has counted elsewhere than in `Counters`.
 package enum Gauge: Int, CaseIterable, Sendable {
-    case originConnectionsOpen, originConnectionsIdle, nameQueries, nameHits, nameFailures, namesStale, namesKept
+    case originConnectionsOpen, originConnectionsIdle, originPinsOpen, nameQueries, nameHits, nameFailures, namesStale,
+        namesKept
     /// 1 when the worker has ended; not published.
     case isFinished
 
@@ -193,6 +194,8 @@ package enum Gauge: Int, CaseIterable, Sendable {
         switch self {
         case .originConnectionsOpen: "Open connections to origins."
         case .originConnectionsIdle: "Open connections to origins that wait for their next request."
+        case .originPinsOpen:
+            "Client connections that are pinned to a connection to an origin, for a log-in with NTLM or Negotiate. Counted for each origin."
         case .nameQueries: "Names that a name server was asked for."
         case .nameHits: "Names whose addresses were known from an earlier query."
         case .nameFailures: "Names that could not be resolved."

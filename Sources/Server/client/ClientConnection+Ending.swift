@@ -157,7 +157,7 @@ extension ClientConnection {
         precondition(self.exchange == nil && delivery == nil, "nothing is sent on a connection that is gone")
         if let pins {
             self.pins = nil
-            for identity in pins.identities { worker.origins.endPin(identity) }
+            for identity in pins.identities { worker.origins.endPin(identity, .clientClosed(reason)) }
         }
         worker.forget(id)
     }

@@ -140,14 +140,13 @@ extension ClientConnection {
         guard request.destination != nil, request.method != .connect else { return }
         let origin = request.origin
         if let identity = pins?.identity(at: origin) { return request.pin(to: identity) }
-        guard request.bindsConnection else { return }
-        let identity = worker.origins.beginPin()
+        guard request.beginsPin else { return }
+        let identity = worker.origins.beginPin(at: origin)
         var pins = self.pins ?? ConnectionPins()
         let dropped = pins.pin(origin, to: identity)
         self.pins = pins
-        Diagnostics.debug(.connections, "\(origin): pinned to one client connection")
         request.pin(to: identity)
-        if let dropped { worker.origins.endPin(dropped) }
+        if let dropped { worker.origins.endPin(dropped, .displaced) }
     }
 
     /// Reads a body from the disk into the worker's disk buffer. Returns nil if that would block, or if the body is too long, damaged, or

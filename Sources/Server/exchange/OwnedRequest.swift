@@ -202,6 +202,9 @@ final class OwnedRequest: ReceivedRequest {
         handling.use.insert(.noWrite)
     }
 
+    /// Whether the request begins a pin if its client connection has none at the origin.
+    var beginsPin: Bool { destination != nil && method != .connect && bindsConnection }
+
     /// Whose connections to the origin the request uses. Credentials of Larder's own have nothing to do with the client's connection.
     var boundIdentity: BoundIdentity? { credential == nil ? pin : nil }
 
@@ -322,7 +325,7 @@ final class OwnedRequest: ReceivedRequest {
             // A step of a log-in is worth something on its own connection alone.
             deadConnectionRetriesMax: bindsConnection ? 0 : snapshot.limits.deadConnectionRetriesMax,
             retriesMax: bindsConnection ? 0 : terms.retriesMax,
-            reusesForBodies: terms.carriesBodies || boundIdentity != nil)
+            reuse: boundIdentity != nil ? .always : terms.carriesBodies ? .withContent : .repeatable)
     }
 
     /// Whether the request has a body that ends when its client says so.

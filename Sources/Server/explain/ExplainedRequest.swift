@@ -3,6 +3,7 @@ import EventLoop
 import Forwarding
 import Framing
 import Message
+import Routing
 
 /// Makes the request that a client would have sent, with the parser that reads requests of clients.
 func explainedRequest(
@@ -35,6 +36,8 @@ func explainedRequest(
         destination: destinations.destination(bytes[head.target.hostRange]), zone: zones[0],
         handling: snapshot.cacheRules.defaultHandling)
     request.applyRules(by: snapshot, zones: zones, shared, now: WallTime(ticks: readWallTicks()))
+    // It goes nowhere, so any number will do.
+    if request.beginsPin { request.pin(to: BoundIdentity(client: 0)) }
     return request
 }
 

@@ -275,6 +275,12 @@ struct Explainer {
             note("origin", "state", outage.text)
             if outage.isPaused, !plan.hasChoice { return refused(.originUnavailable) }
         }
+        if request.boundIdentity != nil {
+            note(
+                "origin", "log-in",
+                "it authenticates the connection, which is pinned to this client connection: nothing is stored or served from the store"
+            )
+        }
         if let credential = request.credential {
             let rule = credential.rule
             let schemes = rule.means.schemeNames.joined(separator: " or ")

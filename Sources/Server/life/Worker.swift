@@ -282,6 +282,7 @@ import Synchronization
         let gauges = counters.gauges
         gauges.set(Gauge.originConnectionsOpen.rawValue, UInt64(origins.openCount))
         gauges.set(Gauge.originConnectionsIdle.rawValue, UInt64(origins.idleCount))
+        gauges.set(Gauge.originPinsOpen.rawValue, UInt64(origins.pinsOpen))
         gauges.set(Gauge.nameQueries.rawValue, resolver.stats.queries)
         gauges.set(Gauge.nameHits.rawValue, resolver.stats.cacheHits)
         gauges.set(Gauge.nameFailures.rawValue, resolver.stats.failures)

@@ -21,7 +21,8 @@ final class OriginPools {
     private(set) var openCount = 0
     private(set) var idleCount = 0
     /// The pins whose client connection is open. `ConnectionPins.countMax` bounds them for each.
-    private var pins: Set<BoundIdentity> = []
+    private var pins: [BoundIdentity: Origin] = [:]
+    var pinsOpen: Int { pins.count }
     private var pinCount: UInt64 = 0
 
     init(worker: Worker) { self.worker = worker }
@@ -177,7 +178,7 @@ final class OriginPools {
         precondition(link.streamsInUse == 0, "a link that is lent cannot be taken back")
         let pool = link.pool
         // The client connection to which the link was pinned has closed.
-        if let identity = pool.key.identity, !pins.contains(identity) { return close(link) }
+        if let identity = pool.key.identity, pins[identity] == nil { return close(link) }
         // Bytes behind a response belong to no request: such a link is not trusted.
         guard !link.hasBytesBehindResponse, link.unsentBytes == 0 else { return close(link) }
         if let next = pool.dequeue(where: { $0.mayReuse && mayUse(link, for: $0.request, $0.snapshot) }) {
@@ -214,17 +215,33 @@ final class OriginPools {
 
     // MARK: pins
 
+    /// Why a pin ends.
+    enum PinEnd: CustomStringConvertible {
+        case clientClosed(CloseReason)
+        /// `ConnectionPins.countMax` others of its client connection are newer.
+        case displaced
+
+        var description: String {
+            switch self {
+            case .clientClosed(let reason): "the client connection has closed: \(reason.name)"
+            case .displaced: "the client connection has \(ConnectionPins.countMax) newer ones"
+            }
+        }
+    }
+
     /// Makes the number of a new pin. `endPin` ends it.
-    func beginPin() -> BoundIdentity {
+    func beginPin(at origin: Origin) -> BoundIdentity {
         pinCount += 1
         let identity = BoundIdentity(client: pinCount)
-        pins.insert(identity)
+        pins[identity] = origin
+        Diagnostics.debug(.connections, "\(origin): a pin to one client connection begins")
         return identity
     }
 
     /// Closes the links of a pin: now if they are idle, and otherwise when they are taken back.
-    func endPin(_ identity: BoundIdentity) {
-        pins.remove(identity)
+    func endPin(_ identity: BoundIdentity, _ reason: PinEnd) {
+        guard let origin = pins.removeValue(forKey: identity) else { preconditionFailure("a pin ends once") }
+        Diagnostics.debug(.connections, "\(origin): the pin ends, \(reason)")
         // Closing a link may remove its pool.
         for pool in pools.values.filter({ $0.key.identity == identity }) {
             while let link = popIdle(of: pool) { close(link) }

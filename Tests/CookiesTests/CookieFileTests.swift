@@ -81,6 +81,17 @@ struct CookieFileTests {
         #expect(read.faults.isEmpty && read.cookies.first.map { text($0.path) } == path)
     }
 
+    @Test func `of a file come neither more cookies than a domain may have, nor what has expired`() {
+        let many = (0...CookieLimits.perDomainMax).map { "a.example\tFALSE\t/\tFALSE\t0\tc\($0)\tx\n" }.joined()
+        let times = [("ended", now.secondsSinceEpoch), ("goes-on", now.secondsSinceEpoch + 1)]
+        let timed = times.map { "b.example\tFALSE\t/\tFALSE\t\($0.1)\t\($0.0)\tx\n" }.joined()
+        var jar = CookieJar()
+        jar.replace(with: file(many + timed).cookies, savedAt: nil, now: now)
+        #expect(jar.count == CookieLimits.perDomainMax + 1)
+        #expect(jar.cookies(for: origin("http://a.example/"), now: now).count == CookieLimits.perDomainMax)
+        #expect(jar.cookies(for: origin("http://b.example/"), now: now).map { text($0.name) } == ["goes-on"])
+    }
+
     @Test func `a file that others have changed counts, except against what it does not know yet`() throws {
         var s = try TestedJar([
             ("http://a.example/", "kept=1"), ("http://a.example/", "gone=1"), ("http://a.example/", "old=1"),

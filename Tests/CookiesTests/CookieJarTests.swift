@@ -65,6 +65,8 @@ struct CookieJarTests {
         ])
         #expect(s.field("http://a.example/x/y/z") == "c=1; d=1; b=2; a=1")
         #expect(s.jar.count == 4)
+        s = try TestedJar([("http://b.a.example/", "older=1; Domain=a.example"), ("http://b.a.example/", "newer=1")])
+        #expect(s.field("http://b.a.example/") == "older=1; newer=1")
     }
 
     @Test func `name, domain and path tell cookies apart`() throws {
@@ -103,6 +105,9 @@ struct CookieJarTests {
         ] {
             #expect(throws: CookieRejection.insecure) { try s.set(url, line) }
         }
+        // One for a domain above would be sent along with it.
+        try s.set("https://www.c.example/", "a=1; Secure")
+        #expect(throws: CookieRejection.insecure) { try s.set("http://c.example/", "a=2; Domain=c.example") }
         // Another path above it, another name, another domain, or a secure connection: nothing is hidden.
         try s.set("http://a.example/", "a=2; Path=/")
         try s.set("http://a.example/", "b=2; Path=/x")

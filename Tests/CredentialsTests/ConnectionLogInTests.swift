@@ -74,6 +74,30 @@ struct ConnectionLogInTests {
         #expect(logIn.on(.made([1])) == .fail(.tooManyLegs))
     }
 
+    @Test func `a second log-in on the connection has as many legs as the first`() {
+        var logIn = ConnectionLogIn()
+        for step in Self.ntlm { _ = logIn.on(step.0) }
+        _ = logIn.on(.asked)
+        for _ in 1..<ConnectionLogIn.legsMax {
+            #expect(logIn.on(.made([1])) == .send([1]))
+            _ = logIn.on(.continued([2]))
+        }
+        #expect(logIn.on(.made([1])) == .send([1]))
+    }
+
+    /// What leaves the connection without a log-in, although nothing may have failed.
+    static let notLoggedIn = [
+        Row("nobody asks", [(.accepted(token: nil), .passOn)]),
+        Row("the connection ends", ntlm + [(.broke, .passOn)]),
+        Row("asked again twice", ntlm + ntlm + [(.asked, .fail(.refused))]),
+        Row("a token after the end", ntlm + [(.continued([2]), .fail(.outOfOrder))]),
+    ]
+    @Test(arguments: notLoggedIn) func `only what was accepted, and has not ended, is logged in`(_ row: Row) {
+        var logIn = ConnectionLogIn()
+        for step in row.steps { #expect(logIn.on(step.event) == step.action) }
+        #expect(!logIn.isAccepted && logIn.withholdsBodies)
+    }
+
     @Test func `bodies wait until the connection is logged in, and again when it is asked again`() {
         var logIn = ConnectionLogIn()
         #expect(logIn.withholdsBodies)

@@ -1,4 +1,6 @@
+import Foundation
 import Message
+import Passwords
 import Routing
 import Rules
 import Server
@@ -127,6 +129,122 @@ import Testing
             #expect(try client.response().status == 401)
             for path in ["/1", "/2"] { #expect(try client.response().text == path) }
             #expect(connections(s) == [1, 1, 1])
+        }
+    }
+
+    @Test func `a rule for a type of responses changes nothing of that`() throws {
+        try scenario(cache: "rules: [ { match: { type: text/html }, ttl: 60s, respect_cache_control: no } ]") {
+            Self.oneWorker(&$0, $1)
+        } _: { s in
+            let client = try s.client()
+            try logIn(s, client)
+            s.origin.expects("GET /a").replies(200, "Content-Type: text/html", body: "the client's")
+            #expect(try client.get("/a").text == "the client's")
+            s.origin.expects("GET /a").replies(200, "Content-Type: text/html", body: "everybody's")
+            #expect(try s.client().get("/a").text == "everybody's")
+            // What is stored now is not for the client.
+            s.origin.expects("GET /a").replies(200, "Content-Type: text/html", body: "the client's")
+            #expect(try client.get("/a").text == "the client's")
+        }
+    }
+
+    @Test func `a rule for users changes nothing of that`() throws {
+        try scenario({ configuration, files in
+            Self.oneWorker(&configuration, files)
+            configuration.access.basicUsersFile = try files.write(
+                "users", "ann:\(try hash(password: Array("secret".utf8)))\n")
+            try configuration.read(
+                cache: "rules: [ { match: { user: ann }, ttl: 60s, respect_cache_control: no } ]", files)
+        }) { s in
+            let ann = "Proxy-Authorization: Basic " + Data("ann:secret".utf8).base64EncodedString()
+            let client = try s.client()
+            s.origin.expects("GET /in", "Authorization: NTLM YXV0").replies(200, "Cache-Control: no-store")
+            #expect(try client.get("/in", "Authorization: NTLM YXV0", ann).status == 200)
+            s.origin.expects("GET /a").replies(200, body: "the client's")
+            #expect(try client.get("/a", ann).text == "the client's")
+            s.origin.expects("GET /a").replies(200, body: "ann's")
+            let other = try s.client()
+            #expect(try other.get("/a", ann).text == "ann's")
+            #expect(try other.get("/a", ann).cacheStatus.hasPrefix("larder; hit"))
+        }
+    }
+
+    @Test func `a request does not wait for the answer to another client, nor another for its answer`() throws {
+        try scenario(Self.oneWorker) { s in
+            let (client, other, third) = (try s.client(), try s.client(), try s.client())
+            try logIn(s, client)
+            let answer = Gate("answers to the others")
+            let asked = [Gate("asked for /a"), Gate("asked for /b")]
+            s.origin.expects("GET /a").opens(asked[0]).waits(for: answer).replies(
+                200, "Cache-Control: max-age=60", body: "everybody's")
+            try other.ask("GET", "/a")
+            try asked[0].wait()
+            s.origin.expects("GET /a").replies(200, "Cache-Control: max-age=60", body: "the client's")
+            #expect(try client.get("/a").text == "the client's")
+            s.origin.expects("GET /b").opens(asked[1]).waits(for: answer).replies(
+                200, "Cache-Control: max-age=60", body: "the client's")
+            try client.ask("GET", "/b")
+            try asked[1].wait()
+            s.origin.expects("GET /b").replies(200, "Cache-Control: max-age=60", body: "everybody's")
+            #expect(try third.get("/b").text == "everybody's")
+            answer.open()
+            #expect(try other.response().text == "everybody's")
+            #expect(try client.response().text == "the client's")
+        }
+    }
+
+    @Test func `a step of a log-in is not repeated, whatever the rule says`() throws {
+        try scenario({ configuration, files in
+            Self.oneWorker(&configuration, files)
+            configuration.retries.countMax = 2
+            configuration.retries.pause = .milliseconds(10)
+            configuration.timeouts.firstByte = .milliseconds(200)
+        }) { s in
+            let client = try s.client()
+            s.origin.expects("GET /in", "Authorization: NTLM bmVn").replies(401, "WWW-Authenticate: NTLM Y2hh")
+            s.origin.expects("GET /in", "Authorization: NTLM YXV0").hangs()
+            try client.get("/in", "Authorization: NTLM bmVn")
+            #expect(try client.get("/in", "Authorization: NTLM YXV0").status == 504)
+            #expect(connections(s) == [1, 1])
+            #expect(s.count(.retries) == 0)
+        }
+    }
+
+    @Test func `requests with credentials of Larder's own do not use the connection, and begin no pin`() throws {
+        try scenario(Self.oneWorker) { s in
+            try s.adopt(credentials: s.credential(isUnasked: true) { $0.paths = [PathPattern("/own")!] })
+            let client = try s.client()
+            let own = "Authorization: Basic bWU6c2VzYW1l"
+            s.origin.expects("GET /own", own).replies(200, "Cache-Control: no-store")
+            try client.get("/own", "Authorization: NTLM bmVn")
+            try s.eventually("a gauge") { s.gauge(.originConnectionsOpen) == 1 }
+            #expect(s.gauge(.originPinsOpen) == 0)
+            s.origin.expects("GET /in", "Authorization: NTLM YXV0").replies(200, "Cache-Control: no-store")
+            try client.get("/in", "Authorization: NTLM YXV0")
+            s.origin.expects("GET /own", own).replies(200, "Cache-Control: no-store")
+            try client.get("/own")
+            s.origin.expects("GET /after", "!Authorization").replies(200, "Cache-Control: no-store")
+            try client.get("/after")
+            #expect(connections(s) == [1, 2, 1, 2])
+        }
+    }
+
+    @Test func `a request behind a redirect waits until the connection has carried the redirect to its end`() throws {
+        try scenario({ configuration, files in
+            Self.oneWorker(&configuration, files)
+            configuration.origins = [OriginRule(RuleConditions(), redirectsMax: 5, number: 1)]
+        }) { s in
+            let waits = Gate("the next request waits")
+            s.origin.expects("GET /a", "Authorization: NTLM YXV0").sends(
+                "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 5\r\n\r\nmo"
+            ).waits(for: waits).sends("ved")
+            s.origin.expects("GET /b", "Authorization: NTLM YXV0").replies(200, body: "there")
+            let client = try s.client()
+            try client.ask("GET", "/a", ["Authorization: NTLM YXV0"])
+            try s.expect(.originQueued, 1)
+            waits.open()
+            #expect(try client.response().text == "there")
+            #expect(connections(s) == [1, 1])
         }
     }
 

@@ -326,7 +326,8 @@ struct PlaceholderScenarios {
             let (access, refresh) = (
                 "ghp_N3wS3cretN3wS3cretN3wS3cretN3wS3cr02", "ghp_N3xtS3cretN3xtS3cretN3xtS3cretN3xt03"
             )
-            let json = #"{"access_token":"\#(access)","refresh_token":"\#(refresh)","also":"\#(access)"}"#
+            let others = #""also":"\#(access)","was":"\#(secret)""#
+            let json = #"{"access_token":"\#(access)","refresh_token":"\#(refresh)",\#(others)}"#
             let framing =
                 isChunked
                 ? "Transfer-Encoding: chunked\r\n\r\n18\r\n\(json.prefix(24))\r\n"
@@ -344,8 +345,8 @@ struct PlaceholderScenarios {
             let value = try JSONValue(parsing: Array(answer.text.utf8))
             guard case .object(let members) = value else { throw WireError("no object: \(answer.text)") }
             let shown = members.compactMap(\.value.text)
-            #expect(shown.count == 3 && shown[0] == shown[2] && shown.allSatisfy { $0.hasPrefix("ghp_") })
-            #expect(Set(shown + [old.access, old.refresh]).count == 4)
+            #expect(shown.count == 4 && shown[0] == shown[2] && shown.allSatisfy { $0.hasPrefix("ghp_") })
+            #expect(Set(shown + [old.access, old.refresh]).count == 4 && shown[3] == old.refresh)
             // The old placeholder and the new one stand for the new secret.
             #expect(try client.get("/a", "Authorization: Bearer \(shown[0])").text == "in")
             #expect(try client.get("/b", "Authorization: Bearer \(old.access)").text == "as well")
@@ -353,6 +354,26 @@ struct PlaceholderScenarios {
             let bodies = s.origin.requests.map(\.message.text).filter { $0.hasPrefix("grant_type") }
             #expect(bodies.map { $0.hasSuffix(secret) } == [true, false] && bodies[1].hasSuffix(refresh))
             #expect(try s.stat(.origins, "placeholders_renewed") == 2)
+        }
+    }
+
+    @Test func `an answer without end is broken off, and renews nothing`() throws {
+        try scenario { s in
+            let text = try renewing(s).refresh
+            let token = "ghp_N3wS3cretN3wS3cretN3wS3cretN3wS3cr02"
+            let gone = Gate("the origin was left")
+            s.origin.expects("POST /token").sends(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + "1d\r\n{\"access_token\":\"\(token.prefix(12))\r\n1c\r\n\(token.dropFirst(12))\r\n"
+            ).streams("1000\r\n\(String(repeating: "S3cretS3cretS3cr", count: 256))\r\n", untilGone: gone)
+            let client = try s.client()
+            try client.ask(
+                "POST", "/token", ["Content-Type: application/x-www-form-urlencoded"],
+                body: "grant_type=refresh_token&refresh_token=\(text)")
+            try gone.wait()
+            let answer = try client.response(to: "POST")
+            #expect(!answer.isWhole && !answer.text.contains("S3cre"), "\(answer.head)")
+            #expect(try s.stat(.origins, "placeholders_renewed") == 0)
         }
     }
 

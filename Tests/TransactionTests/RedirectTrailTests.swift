@@ -152,6 +152,21 @@ struct RedirectTrailTests {
         #expect(trail.step(back, countMax: 9) == .refuse(.redirectLoop))
     }
 
+    @Test func `a step back to the first origin comes from another one`() throws {
+        var trail = RedirectTrail(.get, try #require(TargetURI("http://a/0".utf8)))
+        for (location, isSameOrigin) in [("http://b/1", false), ("/2", true), ("http://a/3", false)] {
+            let redirect = Redirect(
+                status: 302, locations: [Array(location.utf8)[...]], method: .get, isSafe: true)
+            guard case .follow(let following) = trail.step(redirect, countMax: 9) else {
+                Issue.record("\(location) is not followed")
+                return
+            }
+            #expect(following.isSameOrigin == isSameOrigin, "\(location)")
+            trail.follow(following, .get)
+        }
+        #expect(!trail.isElsewhere)
+    }
+
     @Test func `each reason has a text of its own`() {
         let texts = RedirectStep.Reason.allCases.map { "\($0.text)" }
         #expect(Set(texts).count == texts.count)

@@ -23,6 +23,13 @@ private func digest(_ request: ScriptedOrigin.Received) -> [String: String] {
     return found
 }
 
+/// The credential: me, sesame.
+private func corp(_ schemes: Set<ChallengeScheme>, isUnasked: Bool = false) -> CredentialRule {
+    CredentialRule(
+        name: "corp", .password(user: "me", schemes: schemes, isUnasked: isUnasked), nil,
+        secrets: [.password: .text(Secret("sesame"))])
+}
+
 extension Scenario {
     /// All requests go to these proxies with a credential: me, sesame.
     fileprivate func adopt(
@@ -30,11 +37,7 @@ extension Scenario {
         isUnasked: Bool = false, also configure: (inout Configuration) -> Void = { _ in }
     ) throws {
         try adopt { configuration, _ in
-            configuration.credentials = [
-                CredentialRule(
-                    name: "corp", .password(user: "me", schemes: schemes, isUnasked: isUnasked), nil,
-                    secrets: [.password: .text(Secret("sesame"))])
-            ]
+            configuration.credentials = [corp(schemes, isUnasked: isUnasked)]
             let routes = proxies.map { Route.proxy($0.proving("corp")) } + others
             configuration.routes = [RouteRule(RuleConditions(), via: routes, number: 1)]
             configure(&configuration)
@@ -318,5 +321,26 @@ struct NextProxyLogInScenarios {
             try client.send("HTTP/1.1 407 x\r\n\r\n")
             #expect(try client.reader.bytes(18) == Array("HTTP/1.1 407 x\r\n\r\n".utf8))
         }
+    }
+
+    @Test func `explain names the credential of a route, and who refuses it`() throws {
+        try withOneWorker { s in
+            try s.adopt(s.proxy(), then: .direct, schemes: [.basic, .digest])
+            #expect(try s.explained("http://a.example/") == "corp (basic or digest)")
+            s.origin.expects("GET http://127.0.0.1:1/", "!Proxy-Authorization").replies(407, challenge)
+            s.origin.expects("GET http://127.0.0.1:1/", "Proxy-Authorization").replies(407, challenge)
+            #expect(try s.client().get("http://127.0.0.1:1/").status == 502)
+            #expect(
+                try s.explained("http://a.example/")
+                    == "corp (basic or digest); refused 1 times by \(s.proxy())")
+        }
+    }
+}
+
+extension Scenario {
+    /// What explain says of the credential that the next proxies get. Nil if it says nothing.
+    fileprivate func explained(_ target: String) throws -> String? {
+        try proxy.explain(ExplainQuestion(target: target)).sections.first { $0.name == "origin" }?
+            .lines.first { $0.name == "credential of the route" }?.value
     }
 }

@@ -178,6 +178,15 @@ struct RetrievalTests {
             open + [.event(.expectationFailed), .opened(isReused: false), .timedOut],
             expect: opened + ["askAgain", "send", failed(.responseTimeout)]),
         Row(
+            "a route that failed gives way to the next one, whatever the method", miss(request(.post, hasBody: true)),
+            open + [
+                .event(.routeFailed), .opened(isReused: false), .event(.routeFailed), .opened(isReused: false),
+                .timedOut,
+            ], expect: opened + ["askAgain", "send", "askAgain", "send", failed(.responseTimeout)]),
+        Row(
+            "a route that failed when all is over changes nothing", miss(),
+            open + [.clientLeft(isStillNeeded: false), .event(.routeFailed)], expect: opened + [abandoned, "none"]),
+        Row(
             "nothing is sent again when nobody waits", miss(request(.post, hasBody: true)),
             open + [.clientLeft(isStillNeeded: false), .event(.expectationFailed)],
             expect: opened + [abandoned, "none"]),

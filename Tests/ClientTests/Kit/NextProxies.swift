@@ -77,6 +77,32 @@ struct Squid: Sendable {
     var asked: [String] { textOfFile(log).split(separator: "\n").map(String.init) }
 }
 
+/// Debian's microsocks as a SOCKS5 proxy that wants a user and a password. Dante knows those of the system alone.
+struct Microsocks: Sendable {
+    static let isInstalled = installed("microsocks") != nil
+
+    let child: Child
+    let port: UInt16
+
+    static func start(in place: Workplace, user: String, password: String) async throws -> Microsocks {
+        let port = FreePort.take()
+        let child = try await place.start(
+            "microsocks", ["-i", "127.0.0.1", "-p", "\(port)", "-u", user, "-P", password])
+        try await eventually("microsocks is up; it said: \(child.errors)") {
+            if child.exitStatus != nil { throw Failure(description: "microsocks: \(child.errors)") }
+            return accepts(port)
+        }
+        return Microsocks(child: child, port: port)
+    }
+
+    private static func accepts(_ port: UInt16) -> Bool {
+        let fd = connectLoopback(port)
+        guard fd >= 0 else { return false }
+        close(fd)
+        return true
+    }
+}
+
 /// Debian's Dante as a SOCKS5 proxy.
 struct Dante: Sendable {
     static let isInstalled = installed("danted") != nil

@@ -92,6 +92,40 @@ struct ScriptedConnection: Sendable {
         return Array(buffer.prefix(max(0, received)))
     }
 
+    /// The body behind a head: with its length, or in chunks without extensions and trailers. What there is of one that breaks off.
+    func readBody(after head: String) -> Data {
+        let lower = head.lowercased()
+        if let place = lower.range(of: "content-length: ") {
+            return read(Int(lower[place.upperBound...].prefix { $0.isNumber }) ?? 0)
+        }
+        var body = Data()
+        while lower.contains("transfer-encoding: chunked"), let line = readLine(), let count = Int(line, radix: 16) {
+            body += read(count)
+            guard readLine() == "", count > 0 else { break }
+        }
+        return body
+    }
+
+    private func read(_ count: Int) -> Data {
+        var body = Data()
+        while body.count < count {
+            let piece = receive(count - body.count)
+            guard !piece.isEmpty else { break }
+            body += piece
+        }
+        return body
+    }
+
+    private func readLine() -> String? {
+        var line: [UInt8] = []
+        while !line.suffix(2).elementsEqual([13, 10]) {
+            let byte = receive(1)
+            guard !byte.isEmpty, line.count < 1024 else { return nil }
+            line += byte
+        }
+        return String(decoding: line.dropLast(2), as: UTF8.self)
+    }
+
     /// Up to and with the empty line, byte by byte so that the body is left; nil when the peer leaves before it.
     func readHead() -> String? {
         var head: [UInt8] = []

@@ -108,6 +108,8 @@ private let dashboardBody = """
         <table id="origins-down"></table></section>
       <section class="card most" id="proxies-card" hidden><div class="title"><h2>Next proxies</h2></div>
         <table id="next-proxies"></table></section>
+      <section class="card most" id="pac-card" hidden><div class="title"><h2>PAC files</h2></div>
+        <table id="pac-files"></table></section>
       <section class="card most" id="credentials-card" hidden><div class="title"><h2>Credentials</h2></div>
         <table id="credentials"></table></section>
       <section class="card most" id="jars-card" hidden><div class="title"><h2>Cookie jars</h2></div>

@@ -153,6 +153,7 @@ let dashboardScript = #"""
       drawCertificateRefusals(s.certificate_refusals);
       drawCertificateRequests(s.certificate_requests.filter(r => r.required));
       drawNextProxies(s.next_proxies);
+      drawPACFiles(s.pac_files);
       drawOriginsDown(s.origins_down);
       drawBandwidthLimits(s.bandwidth_limits);
       drawUnverified(s.unverified_origins);
@@ -197,6 +198,18 @@ let dashboardScript = #"""
       byId("proxies-card").hidden = !proxies.length;
       byId("next-proxies").replaceChildren(row(["proxy", "state", "since"], "th"),
         ...proxies.map(p => row([p.url, p.works ? "works" : p.failure, p.failing_since || ""])));
+    }
+
+    function drawPACFiles(files) {
+      byId("pac-card").hidden = !files.length;
+      byId("pac-files").replaceChildren(row(["script", "state", "fetched", "questions", "failures"], "th"),
+        ...files.map(f => row([f.path, pacState(f), f.fetched_at ? since(f.fetched_at) + " ago" : "",
+          count(f.questions), count(f.failures)])));
+    }
+    const since = time => span(Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000)));
+    function pacState(f) {
+      if (!f.fetch_failing) return f.failure ? `works; the last answer failed: ${f.failure}` : "works";
+      return `${f.fetched_at ? "old" : "no script"}: not fetched for ${since(f.fetch_failing_since)}, ${f.fetch_failure}`;
     }
 
     function drawUnverified(origins) {

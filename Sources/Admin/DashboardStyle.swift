@@ -78,6 +78,7 @@ let dashboardStyle = """
     th { color: var(--quiet); font-size: 12.5px; }
     td + td, th + th { text-align: right; padding-left: 12px; white-space: nowrap; }
     td.url { max-width: 0; width: 60%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+    #pac-files tr > :nth-child(-n + 2) { text-align: left; white-space: normal; overflow-wrap: anywhere; }
     progress { appearance: none; width: 90px; height: 8px; border: 0; border-radius: 4px; background: var(--track); overflow: hidden; }
     progress::-webkit-progress-bar { background: var(--track); } progress::-webkit-progress-value { background: var(--a); transition: width .8s linear; }
     progress::-moz-progress-bar { background: var(--a); }

@@ -116,8 +116,12 @@ package final class RunningProxy: AdministeredProxy {
             Statistics.NextProxy(
                 url: "\(subject)", failure: "\(entry.failure)", failingSince: entry.since.secondsSinceEpoch)
         }
-        result.pacFiles = proxy.snapshot.scripts.sorted { $0.key < $1.key }.map { path, script in
-            Statistics.PACFile(path: path, script.tally)
+        var shown: [String: Int] = [:]
+        result.pacFiles = proxy.snapshot.scripts.sorted { $0.key < $1.key }.map { source, script in
+            let count = shown["\(source)", default: 0] + 1
+            shown["\(source)"] = count
+            // URLs that differ in their queries alone look the same, and no two samples of /metrics may.
+            return Statistics.PACFile(path: count == 1 ? "\(source)" : "\(source) (\(count))", script.tally)
         }
         return result
     }
@@ -258,6 +262,9 @@ extension Statistics.PACFile {
         restarts = tally.restarts
         process = tally.process
         failure = tally.failure
+        fetchedAt = tally.download?.fetchedAt?.secondsSinceEpoch
+        fetchFailure = tally.download?.failure?.fault.text
+        fetchFailingSince = tally.download?.failure?.since.secondsSinceEpoch
     }
 }
 

@@ -57,12 +57,13 @@ package struct ConfigurationReading {
         } catch { reject(error) }
     }
 
-    /// Reads the PAC files of `routes` and asks each for one origin, reads the environment if a rule wants it, and adds what is wrong with them.
-    package mutating func checkRoutes() {
+    /// Reads and fetches the PAC files of `routes` and asks each for one origin, reads the environment if a rule wants it, and adds what is wrong
+    /// with them.
+    package mutating func checkRoutes(_ fetch: PACFetcher) {
         guard let configuration else { return }
         do throws(ProvisioningFault) { _ = try readProxyEnvironment(for: configuration.routes) } catch { reject(error) }
         do throws(ProvisioningFault) {
-            warnings += try tryPACFiles(configuration).map { problem($0) }
+            warnings += try tryPACFiles(configuration, fetch).map { problem($0) }
         } catch { reject(error) }
     }
 

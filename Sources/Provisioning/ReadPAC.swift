@@ -1,7 +1,7 @@
 package import EventLoop
 import Glibc
 import Message
-import Routing
+package import Routing
 package import Server
 package import Settings
 
@@ -10,66 +10,166 @@ extension ProvisioningFault {
     fileprivate init(pacOf rule: Int, _ message: String) { self.init("routes[\(rule)].pac", message) }
 }
 
+/// Fetches a script, without blocking.
+///
+/// - Parameters:
+///   - time: for all of it.
+///   - authorities: a file of those that certify servers; nil: the system's.
+///   - then: called once, on any thread.
+package typealias PACFetcher =
+    @Sendable (
+        _ fetch: PACFetch, _ time: Duration, _ authorities: String?,
+        _ then: @escaping @Sendable (PACDownload.Answer) -> Void
+    ) -> Void
+
 /// The PAC files that are in use. Used on the control thread.
 package final class PACFiles {
-    private let desk = PACDesk()
-    private var files: [String: (script: PACScript, file: WatchedFile)] = [:]
+    private struct Entry {
+        let script: PACScript
+        let desk: PACDesk
+        /// Nil for a script that comes from a URL.
+        var file: WatchedFile?
+    }
+    /// A script that no rule names any more. Requests that began before may still ask it.
+    private struct Retired {
+        weak var script: PACScript?
+        let desk: PACDesk
+    }
+    private var entries: [PACSource: Entry] = [:]
+    private var retired: [Retired] = []
+    /// Scripts that `prefetch` got for `scripts`.
+    private var prefetched: [PACSource: PACDownload.Answer] = [:]
+    private let fetch: PACFetcher
+    private var fetchTime = Duration.zero
+    private var authorities: String?
 
-    package init() {}
+    package init(fetch: @escaping PACFetcher) { self.fetch = fetch }
 
     /// The scripts of a configuration. Those that are in use stay; new ones are read, which blocks. Call `forget` when it is known which
     /// configuration is in force.
-    package func scripts(for configuration: Configuration) throws(ProvisioningFault) -> [String: PACScript] {
+    ///
+    /// Scripts of URLs are those that `prefetch` got. Without one, the script fails all questions until `look` has fetched it.
+    package func scripts(for configuration: Configuration) throws(ProvisioningFault) -> [PACSource: PACScript] {
         let settings = configuration.pac
-        var used: [String: PACScript] = [:]
-        for (path, rule) in scriptPaths(configuration) where used[path] == nil {
-            if let known = files[path] {
-                used[path] = known.script
-                continue
-            }
+        (fetchTime, authorities) = (settings.fetchTimeout, configuration.tls.caFile)
+        var used: [PACSource: PACScript] = [:]
+        for (source, rule) in scriptSources(configuration) where used[source] == nil {
+            let entry: Entry
+            if let known = entries[source] { entry = known } else { entry = try open(source, rule, settings) }
+            entries[source] = entry
+            used[source] = entry.script
+        }
+        for script in used.values {
+            script.adopt(timeout: settings.timeout, lifetime: settings.lifetime)
+            script.adopt(refresh: settings.refresh)
+        }
+        prefetched = [:]
+        return used
+    }
+
+    private func open(_ source: PACSource, _ rule: Int, _ settings: PACSettings) throws(ProvisioningFault) -> Entry {
+        let desk = PACDesk()
+        switch source {
+        case .file(let path):
             // First the stamp, then the text: what is written in between is seen at the next look.
             let file = WatchedFile(path, pause: PACFiles.pause, now: .read())
             let text = try readScript(path, rule)
             do throws(PACFailure) {
                 let script = try desk.open(
                     path: path, script: text, timeout: settings.timeout, lifetime: settings.lifetime)
-                files[path] = (script, file)
-                used[path] = script
+                return Entry(script: script, desk: desk, file: file)
             } catch {
+                desk.close()
                 throw ProvisioningFault(pacOf: rule, "\(path) cannot be used: \(error.text)")
             }
+        case .url(let url):
+            let download = PACDownload(url, refresh: settings.refresh)
+            let script = desk.open(download, timeout: settings.timeout, lifetime: settings.lifetime)
+            if let answer = prefetched[source], script.beginFetch() != nil {
+                let isDone = CountingSemaphore()
+                script.fetched(answer) { isDone.signal() }
+                isDone.wait()
+            }
+            return Entry(script: script, desk: desk)
         }
-        for script in used.values { script.adopt(timeout: settings.timeout, lifetime: settings.lifetime) }
-        return used
     }
 
     /// Forgets the files that are not in use, and ends their processes.
-    package func forget(besides used: [String: PACScript]) {
-        for (path, entry) in files where used[path] == nil {
+    package func forget(besides used: [PACSource: PACScript]) {
+        for (source, entry) in entries where used[source] == nil {
             entry.script.endProcess()
-            files[path] = nil
+            retired.append(Retired(script: entry.script, desk: entry.desk))
+            entries[source] = nil
         }
     }
 
     fileprivate static var pause: Duration { .seconds(2) }
 
-    /// Reads again what has changed.
-    func look() {
+    /// Reads again what has changed, and fetches what is due.
+    package func look() {
         let now = MonotonicTime.read()
-        for path in files.keys where files[path]?.file.hasChanged(at: now) == true {
-            do throws(ProvisioningFault) {
-                files[path]?.script.replace(by: try readScript(path, 0))
-            } catch {
-                Diagnostics.warning("\(error.message); the earlier version of the PAC file stays in use")
+        for source in entries.keys {
+            switch source {
+            case .file(let path):
+                guard entries[source]?.file?.hasChanged(at: now) == true else { continue }
+                do throws(ProvisioningFault) {
+                    entries[source]?.script.replace(by: try readScript(path, 0))
+                } catch {
+                    Diagnostics.warning("\(error.message); the earlier version of the PAC file stays in use")
+                }
+            case .url:
+                guard let script = entries[source]?.script, let due = script.beginFetch() else { continue }
+                fetch(due, fetchTime, authorities) { script.fetched($0) }
             }
         }
+        for old in retired where old.script == nil { old.desk.close() }
+        retired.removeAll { $0.script == nil }
     }
 
-    /// Ends the thread that asks. Blocks.
-    package func close() { desk.close() }
+    /// Ends the threads that ask. Blocks.
+    package func close() { for desk in entries.values.map(\.desk) + retired.map(\.desk) { desk.close() } }
+
+    // MARK: URLs
+
+    /// Fetches the scripts of URLs that are not in use yet, all at the same time.
+    ///
+    /// - Parameter then: called once, on any thread, with what came. Hand it to `keep` before `scripts`.
+    package func prefetch(
+        for configuration: Configuration, then: @escaping @Sendable ([PACSource: PACDownload.Answer]) -> Void
+    ) {
+        let missing = Set(scriptSources(configuration).map(\.source)).filter { entries[$0] == nil }
+        fetchScripts(missing, configuration, fetch, then: then)
+    }
+
+    /// Takes what `prefetch` got.
+    package func keep(_ answers: [PACSource: PACDownload.Answer]) { prefetched = answers }
+
+    /// Fetches what is in use as soon as possible: the operator has asked for a reload.
+    package func expedite() { for entry in entries.values { entry.script.expediteFetch() } }
 }
 
-/// Looks every two seconds whether a PAC file has changed, and reads it then. Used on the control thread.
+/// Fetches the scripts of URLs at the same time.
+///
+/// - Parameter then: called once, on any thread.
+private func fetchScripts(
+    _ sources: Set<PACSource>, _ configuration: Configuration, _ fetch: PACFetcher,
+    then: @escaping @Sendable ([PACSource: PACDownload.Answer]) -> Void
+) {
+    let urls = sources.compactMap { if case .url(let url) = $0 { url } else { nil } }
+    guard !urls.isEmpty else { return then([:]) }
+    let answers = Locked<[PACSource: PACDownload.Answer]>([:])
+    for url in urls {
+        fetch(PACFetch(url), configuration.pac.fetchTimeout, configuration.tls.caFile) { answer in
+            let all = answers.withLock { answers in
+                answers[.url(url)] = answer
+                return answers.count == urls.count ? answers : nil
+            }
+            if let all { then(all) }
+        }
+    }
+}
+
+/// Looks every two seconds whether a PAC file has changed or is to be fetched, and reads it then. Used on the control thread.
 package final class PACWatch {
     private let files: PACFiles
     private let loop: EventLoop
@@ -96,34 +196,54 @@ package final class PACWatch {
 
 /// Tries each PAC file of a configuration with `http://example.com/`, for `larder check`. Blocks.
 ///
-/// - Returns: what is wrong with their answers. What is wrong with the scripts themselves is thrown.
-func tryPACFiles(_ configuration: Configuration) throws(ProvisioningFault) -> [ProvisioningFault] {
+/// - Returns: what is wrong with their answers, and with scripts of URLs: Larder starts without them. What is wrong with files is thrown.
+func tryPACFiles(_ configuration: Configuration, _ fetch: PACFetcher) throws(ProvisioningFault) -> [ProvisioningFault] {
+    let fetched = Locked<[PACSource: PACDownload.Answer]>([:])
+    let isDone = CountingSemaphore()
+    fetchScripts(Set(scriptSources(configuration).map(\.source)), configuration, fetch) { answers in
+        fetched.withLock { $0 = answers }
+        isDone.signal()
+    }
+    isDone.wait()
+    let answers = fetched.withLock { $0 }
     var problems: [ProvisioningFault] = []
-    var seen: Set<String> = []
-    for (path, rule) in scriptPaths(configuration) where seen.insert(path).inserted {
-        let text = try readScript(path, rule)
+    var seen: Set<PACSource> = []
+    for (source, rule) in scriptSources(configuration) where seen.insert(source).inserted {
+        let text: [UInt8]
+        switch source {
+        case .file(let path): text = try readScript(path, rule)
+        case .url:
+            guard case .script(let script, _)? = answers[source] else {
+                let fault: PACFetchFault = if case .failed(let fault)? = answers[source] { fault } else { .untried }
+                problems.append(ProvisioningFault(pacOf: rule, "\(source) cannot be fetched: \(fault.text)"))
+                continue
+            }
+            text = script
+        }
         let evaluator: PACEvaluator
         do throws(PACFailure) {
             evaluator = try PACEvaluator(text, timeout: configuration.pac.timeout)
         } catch {
-            throw ProvisioningFault(pacOf: rule, "\(path) cannot be used: \(error.text)")
+            let problem = ProvisioningFault(pacOf: rule, "\(source) cannot be used: \(error.text)")
+            guard case .url = source else { throw problem }
+            problems.append(problem)
+            continue
         }
         let example = Origin(.http, Endpoint(host: "example.com", port: 80))
         do throws(PACFailure) {
             _ = try evaluator.routes(to: example, within: configuration.pac.timeout)
         } catch {
-            problems.append(
-                ProvisioningFault(pacOf: rule, "\(path) has no route for http://example.com/: \(error.text)"))
+            problems.append(ProvisioningFault(pacOf: rule, "\(source) has no route for http://example.com/: \(error.text)"))
         }
     }
     return problems
 }
 
-/// The paths of all PAC files, each with a rule that names it.
-private func scriptPaths(_ configuration: Configuration) -> [(path: String, rule: Int)] {
+/// All PAC files, each with the rules that name it.
+private func scriptSources(_ configuration: Configuration) -> [(source: PACSource, rule: Int)] {
     configuration.routes.compactMap { rule in
-        guard case .script(let path, _) = rule.ways else { return nil }
-        return (path, rule.number)
+        guard case .script(let source, _) = rule.ways else { return nil }
+        return (source, rule.number)
     }
 }
 

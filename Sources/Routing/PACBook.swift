@@ -13,6 +13,8 @@ package enum PACFailure: Error, Equatable, Sendable {
     case helper(String)
     /// Too many questions are waiting.
     case busy
+    /// There is no script: it was not fetched from its URL so far.
+    case unfetched(PACFetchFault)
 
     package var text: String {
         switch self {
@@ -21,6 +23,7 @@ package enum PACFailure: Error, Equatable, Sendable {
         case .timedOut: "it did not answer within pac.timeout"
         case .helper(let text): "the process that evaluates it \(text)"
         case .busy: "too many questions are waiting for it"
+        case .unfetched(let fault): "it has not been fetched: \(fault.text)"
         }
     }
 }
@@ -104,8 +107,8 @@ package struct PACBook<Waiter: Sendable>: Sendable {
         if version == self.version {
             switch verdict {
             case .success(let routes): answers.set(origin, routes, now: now)
-            // That there was no room says nothing about the origin.
-            case .failure(.busy): break
+            // That there was no room, or no script, says nothing about the origin.
+            case .failure(.busy), .failure(.unfetched): break
             case .failure(let failure): failures.set(origin, failure, now: now)
             }
         }
@@ -126,12 +129,16 @@ package enum PACLimits {
     package static let failureLifetime = Duration.seconds(10)
     /// Answers that are remembered for one script. The oldest are forgotten first.
     package static let answersMax = 8192
-    /// Questions of all scripts that wait for their turn.
+    /// Questions of one script that wait for their turn.
     package static let questionsMax = 256
     /// What the process that evaluates a script may allocate, beyond what it has at its start.
     package static let memoryBytesMax = 64 << 20
     /// For a process to start and to read its script. A machine under load needs a while.
     package static let startTimeout = Duration.seconds(10)
+    /// Redirects on the way to a script.
+    package static let redirectsMax = 5
+    /// How long after a failure a script is fetched again, and twice as long after each further one. At most as long as after a success.
+    package static let fetchPause = Duration.seconds(10)
     /// The log names one failure of a script in so long.
     package static let silence = Duration.seconds(10)
     /// When a process that fails is started again: at once, and after pauses if it has not answered in between.

@@ -19,7 +19,7 @@ package struct RouteRule: Sendable, Equatable {
         ///
         /// - Parameter otherwise: the routes if it does not. Empty: the request is refused, because another way would be a decision that
         ///   nobody has made.
-        case script(path: String, otherwise: [Route])
+        case script(PACSource, otherwise: [Route])
         /// `via: environment`: the variables of Larder's own environment say them.
         case environment
     }
@@ -98,7 +98,7 @@ package struct RouteRule: Sendable, Equatable {
         case .listed(let routes, .hash) where routes.count > 1: .plan(hashedPlan(routes, for: uri()))
         case .listed(let routes, _): .plan(RoutePlan(routes[0], then: Array(routes.dropFirst()), rule: number))
         case .environment: .plan(RoutePlan(environment.route(to: origin), rule: number))
-        case .script(let path, _): .script(ScriptedChoice(path: path, origin: origin, rule: self))
+        case .script(let source, _): .script(ScriptedChoice(source, origin: origin, rule: self))
         }
     }
 }
@@ -112,14 +112,13 @@ package enum RouteChoice: Sendable, Equatable {
 
 /// A question for a PAC file.
 package struct ScriptedChoice: Sendable, Equatable {
-    /// Of the PAC file.
-    package let path: String
+    package let source: PACSource
     /// What is asked for. A tunnel counts as https, as in browsers: they cannot know what is inside.
     package let origin: Origin
     package let rule: RouteRule
 
-    package init(path: String, origin: Origin, rule: RouteRule) {
-        self.path = path
+    package init(_ source: PACSource, origin: Origin, rule: RouteRule) {
+        self.source = source
         self.origin = origin
         self.rule = rule
     }

@@ -193,6 +193,11 @@ package struct PACSettings: Sendable, Equatable {
     /// Scripts may look at the time, and at what names resolve to.
     package var lifetime: Duration
 
+    /// For a script that comes from a URL: how long after a success it is fetched again.
+    package var refresh: Duration = .hours(1)
+    /// For a fetch, redirects included. The start waits so long, too.
+    package var fetchTimeout: Duration = .seconds(10)
+
     package init(timeout: Duration = .seconds(2), lifetime: Duration = .minutes(5)) {
         self.timeout = timeout
         self.lifetime = lifetime

@@ -16,7 +16,7 @@ func validate(_ reader: ConfigurationReader) -> (errors: [ConfigurationError], w
             + credentialErrors(configuration, reader),
         diskWarnings(configuration.cache, reader) + opennessWarnings(configuration, reader)
             + accessRuleWarnings(configuration, reader) + cacheRuleWarnings(configuration, reader)
-            + credentialWarnings(configuration, reader)
+            + credentialWarnings(configuration, reader) + scriptWarnings(configuration, reader)
     )
 }
 
@@ -184,6 +184,25 @@ private func credentialWarnings(
                 "tunnels to \(host) are not opened, so the credential \(credential.name) cannot be used in them",
                 hint: "add \(host) to intercept.hosts")
         }
+    }
+}
+
+/// Whoever can change a PAC file on its way here chooses the proxies.
+private func scriptWarnings(_ configuration: Configuration, _ reader: ConfigurationReader) -> [ConfigurationError] {
+    configuration.routes.compactMap { rule in
+        guard case .script(.url(let url), _) = rule.ways, url.scheme == .http, !isThisMachine(url) else { return nil }
+        return reader.error(
+            "routes[\(rule.number)].pac",
+            "everybody on the way to \(url.host) can replace the script, and read what its proxies get",
+            hint: "use https")
+    }
+}
+
+private func isThisMachine(_ url: TargetURI) -> Bool {
+    switch DestinationHost(url.host.utf8) {
+    case .address(let address)?: addressClass(address) == .loopback
+    case .name(let name)?: name == "localhost"
+    case nil: false
     }
 }
 

@@ -2,7 +2,7 @@ import Message
 import Routing
 import Rules
 
-/// `routes`: a list of `match: { conditions }` with `via: [ … ]`, perhaps with `credential: NAME`, `via: environment` or `pac: FILE`.
+/// `routes`: a list of `match: { conditions }` with `via: [ … ]`, perhaps with `credential: NAME`, `via: environment` or `pac: FILE or URL`.
 extension SettingKind where Value == [RouteRule] {
     static var routes: SettingKind {
         .elements("routes", allowed: "a list of match: { … }, with via: [ … ] or pac: FILE", read: readRoute)
@@ -46,7 +46,7 @@ private func readRoute(_ node: ConfigurationNode, number: Int, _ problems: inout
     case (.routes(let routes), nil):
         ways = .listed(credential.map { name in routes.map { $0.proving(name) } } ?? routes, choice ?? .order)
     case (.environment, nil): ways = .environment
-    case (nil, let path?): ways = .script(path: path, otherwise: otherwise)
+    case (nil, let source?): ways = .script(source, otherwise: otherwise)
     case (nil, nil), (.some, .some): return nil
     }
     return RouteRule(conditions, ways, number: number, line: node.line)
@@ -81,12 +81,29 @@ extension SettingKind where Value == Via {
     }
 }
 
-extension SettingKind where Value == String {
+extension SettingKind where Value == PACSource {
     fileprivate static var pacFile: SettingKind {
-        .scalar(
-            "the path of a PAC file", parse: { $0.isEmpty || $0.utf8.contains(0) || $0.contains("://") ? nil : $0 },
-            render: { $0 },
-            hint: { $0.contains("://") ? "only files are read: save what the URL has as a file" : nil })
+        let kind = scalar(
+            "the path or the http or https URL of a PAC file", parse: { PACSource($0) }, render: { "\($0)" },
+            hint: { text in
+                if let (scheme, _) = NextProxy.split(url: text), scheme != "http", scheme != "https" {
+                    return "http:// and https:// are known"
+                }
+                return nil
+            })
+        return SettingKind(
+            allowed: kind.allowed,
+            read: { node, problems in
+                guard case .scalar(let text, _) = node.value, text.contains("://"), text.contains("@"),
+                    PACSource(text) == nil
+                else { return kind.read(node, &problems) }
+                // The text may have a password.
+                problems.append(
+                    SettingProblem(
+                        node, message: "found a URL with a user, expected \(kind.allowed)",
+                        hint: "remove the user: Larder has no log-in for the server of a PAC file"))
+                return nil
+            }, render: kind.render)
     }
 }
 

@@ -42,12 +42,12 @@ enum Settings {
                 ], defaultMeaning: "no recipes"),
             Setting(
                 "routes", \.routes, .routes, reload: .live,
-                "The ways to origins. The first rule that matches a request counts: its routes are tried in order, or, with choose: hash, its proxies in an order that depends on the URL. A proxy that fails comes last for a while. In place of via, pac names a PAC file that says the routes; via: environment takes them from http_proxy, https_proxy, all_proxy and no_proxy. credential names the entry of credentials that the proxies get. Without a rule Larder connects to origins itself.",
+                "The ways to origins. The first rule that matches a request counts: its routes are tried in order, or, with choose: hash, its proxies in an order that depends on the URL. A proxy that fails comes last for a while. In place of via, pac names a PAC file, by its path or its URL, that says the routes; via: environment takes them from http_proxy, https_proxy, all_proxy and no_proxy. credential names the entry of credentials that the proxies get. Without a rule Larder connects to origins itself.",
                 example: [
                     "routes:",
                     "  - { match: { host: \"*.corp.example\" }, via: direct }",
                     "  - { via: [ \"http://user:password@proxy.example:3128\", \"socks5://198.51.100.7:1080\", direct ] }",
-                    "  - { match: { client: 10.2.0.0/16 }, pac: /etc/larder/proxy.pac, otherwise: direct }",
+                    "  - { match: { client: 10.2.0.0/16 }, pac: \"https://wpad.example/proxy.pac\", otherwise: direct }",
                 ], defaultMeaning: "direct"),
             Setting(
                 "origins", \.origins, .origins, reload: .live,
@@ -349,6 +349,13 @@ enum Settings {
             Setting(
                 "pac.lifetime", \.pac.lifetime, .duration(.zero ... .hours(24)), reload: .live,
                 "For how long an answer holds for all requests to the same scheme, host and port. With 0 the script is asked for each request."
+            ),
+            Setting(
+                "pac.refresh", \.pac.refresh, .duration(.seconds(1) ... .hours(24)), reload: .live,
+                "How often a PAC file that has a URL is fetched. After a failure it is fetched sooner."),
+            Setting(
+                "pac.fetch_timeout", \.pac.fetchTimeout, .duration(.milliseconds(100) ... .minutes(1)), reload: .live,
+                "For fetching a PAC file, redirects included. The start waits so long, too, and goes on without the file."
             ),
         ])
 

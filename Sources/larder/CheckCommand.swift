@@ -14,7 +14,7 @@ func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError)
     reading.chooseDisk()
     reading.checkInterception()
     reading.checkOriginTLS()
-    reading.checkRoutes()
+    reading.checkRoutes(fetchPAC)
     reading.checkBreakGlass(now: WallTime(ticks: readWallTicks()))
     if arguments.has(.json) {
         console.print(String(decoding: json(reading), as: UTF8.self))

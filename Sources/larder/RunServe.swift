@@ -2,6 +2,7 @@ import Admin
 import EventLoop
 import Glibc
 import Provisioning
+import Routing
 import Server
 import Settings
 import TLS
@@ -21,8 +22,9 @@ func runServe(
     DescriptorLimit.raise()
     if configuration.hasSecrets { hideMemory(console) }
     do {
-        let pacFiles = PACFiles()
+        let pacFiles = PACFiles(fetch: fetchPAC)
         defer { pacFiles.close() }
+        prefetch(configuration, pacFiles)
         let start = try startProxy(reading, pacFiles)
         for warning in start.warnings { console.error("larder: warning: \(warning)") }
         let proxy = start.proxy
@@ -64,6 +66,18 @@ func runServe(
         console.error("larder: \(error)")
         return ExitStatus.failed
     }
+}
+
+/// Fetches the PAC files that have URLs. Blocks, for `pac.fetch_timeout` at most.
+private func prefetch(_ configuration: Configuration, _ pacFiles: PACFiles) {
+    let answers = Locked<[PACSource: PACDownload.Answer]>([:])
+    let isDone = CountingSemaphore()
+    pacFiles.prefetch(for: configuration) { found in
+        answers.withLock { $0 = found }
+        isDone.signal()
+    }
+    isDone.wait()
+    pacFiles.keep(answers.withLock { $0 })
 }
 
 private func readyLine(_ proxy: Proxy) -> String {
@@ -113,6 +127,9 @@ private final class Control {
     private let pacFiles: PACFiles
     private let reload: () -> ConfigurationReading
     private let console: Console
+    /// A configuration that was read, and waits for the PAC files of its URLs.
+    private var pending: (number: UInt64, configuration: Configuration, reading: ConfigurationReading)?
+    private var reloadCount: UInt64 = 0
     private var drainTimer: Timer?
     private var pollTimer: Timer?
 
@@ -180,7 +197,7 @@ private final class Control {
         loop.timers.schedule(timer, after: .milliseconds(100))
     }
 
-    /// Puts the whole new configuration into effect, or keeps the old one and prints why.
+    /// Reads the configuration again. It takes effect when the PAC files that it fetches have come.
     private func reloadConfiguration() {
         var reading = reload()
         reading.chooseDisk(like: proxy.snapshot.configuration.cache)
@@ -189,6 +206,21 @@ private final class Control {
             return console.error("larder: warning: the old configuration stays in force")
         }
         for zone in zonesWithoutDisk { configuration.cache = configuration.cache.withoutDisk(ofZone: zone) }
+        reloadCount += 1
+        pending = (reloadCount, configuration, reading)
+        pacFiles.expedite()
+        let (number, control, inbox) = (reloadCount, Handle(self), loop.inbox)
+        pacFiles.prefetch(for: configuration) { answers in
+            inbox.post { control.value?.adopt(number, answers) }
+        }
+    }
+
+    /// Puts the whole new configuration into effect, or keeps the old one and prints why.
+    private func adopt(_ number: UInt64, _ answers: [PACSource: PACDownload.Answer]) {
+        // Another reload has begun since.
+        guard let (_, configuration, reading) = pending, pending?.number == number else { return }
+        pending = nil
+        pacFiles.keep(answers)
         do throws(ProvisioningFault) {
             if configuration.hasSecrets { hideMemory(console) }
             let snapshot = try makeSnapshot(configuration, pacFiles, after: proxy.snapshot)

@@ -55,6 +55,7 @@ struct FigureTests {
         }
         for names in [
             diskFigures.map(\.name), memoryFigures.map(\.name), workerFigures.map(\.name), ecosystemFigures.map(\.name),
+            pacFileFigures.map(\.name),
         ] {
             #expect(Set(names).count == names.count)
         }
@@ -64,6 +65,7 @@ struct FigureTests {
         let helps =
             StatisticsSection.allCases.flatMap { $0.figures.map(\.help) } + diskFigures.map(\.help)
             + memoryFigures.map(\.help) + workerFigures.map(\.help) + ecosystemFigures.map(\.help)
+            + pacFileFigures.map(\.help)
         for help in helps {
             #expect(help.hasSuffix("."), "\(help)")
             #expect(help.first?.isUppercase == true || help.hasPrefix("`"), "\(help)")
@@ -117,7 +119,7 @@ struct DashboardFigureTests {
         let sections = Set(StatisticsSection.allCases.map(\.rawValue)).union([
             "zones", "workers", "certificate_refusals", "certificate_requests", "ecosystems", "next_proxies",
             "origins_down", "bandwidth_limits", "unverified_origins",
-            "credentials", "cookie_jars",
+            "credentials", "cookie_jars", "pac_files",
         ])
         let page = String(decoding: ask("GET", "/").body, as: UTF8.self)
         var count = 0
@@ -127,7 +129,7 @@ struct DashboardFigureTests {
             let isMethod = [
                 "zones", "workers", "certificate_refusals", "certificate_requests", "ecosystems", "next_proxies",
                 "origins_down", "bandwidth_limits", "unverified_origins",
-                "credentials", "cookie_jars",
+                "credentials", "cookie_jars", "pac_files",
             ]
             .contains(section)
             guard let member, !isMethod else {

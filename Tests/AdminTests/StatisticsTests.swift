@@ -150,8 +150,11 @@ struct StatisticsJSONTests {
         file.process = 7
         statistics.pacFiles = [file, .init(path: "/etc/larder/other.pac")]
         statistics.pacFiles[1].failure = "it returned nothing"
+        var fetched = Statistics.PACFile(path: "https://wpad.example/")
+        (fetched.fetchedAt, fetched.fetchFailure, fetched.fetchFailingSince) = (1_767_225_600, "no", 1_767_225_601)
+        statistics.pacFiles.append(fetched)
         let list = try JSONValue(parsing: statistics.json())["pac_files"]?.elements
-        #expect(list?.count == 2 && list?[0]["path"] == .string("/etc/larder/proxy.pac"))
+        #expect(list?.count == 3 && list?[0]["path"] == .string("/etc/larder/proxy.pac"))
         for (index, name) in ["waiting", "questions", "hits", "failures", "timeouts", "restarts", "process"]
             .enumerated()
         {
@@ -159,6 +162,22 @@ struct StatisticsJSONTests {
         }
         #expect(list?[0]["failure"] == nil && list?[1]["process"] == nil)
         #expect(list?[1]["failure"] == .string("it returned nothing"))
+        #expect(list?[1]["fetch_failing"] == .bool(false) && list?[1]["fetched_at"] == nil)
+        #expect(list?[2]["fetch_failing"] == .bool(true) && list?[2]["fetch_failure"] == .string("no"))
+        #expect(list?[2]["fetched_at"] == .string("2026-01-01T00:00:00Z"))
+        #expect(list?[2]["fetch_failing_since"] == .string("2026-01-01T00:00:01Z"))
+        let metrics = String(decoding: statistics.prometheus(), as: UTF8.self)
+        for line in [
+            "larder_pac_file_waiting{path=\"/etc/larder/proxy.pac\"} 1",
+            "larder_pac_file_questions_total{path=\"/etc/larder/proxy.pac\"} 2",
+            "larder_pac_file_hits_total{path=\"/etc/larder/proxy.pac\"} 3",
+            "larder_pac_file_failures_total{path=\"/etc/larder/proxy.pac\"} 4",
+            "larder_pac_file_timeouts_total{path=\"/etc/larder/proxy.pac\"} 5",
+            "larder_pac_file_restarts_total{path=\"/etc/larder/proxy.pac\"} 6",
+            "larder_pac_file_fetch_failing{path=\"/etc/larder/proxy.pac\"} 0",
+            "larder_pac_file_fetch_failing{path=\"https://wpad.example/\"} 1",
+        ] { #expect(metrics.contains(line + "\n"), "\(line)") }
+        #expect(!String(decoding: Statistics().prometheus(), as: UTF8.self).contains("pac_file"))
     }
 
     @Test func `origins that are not verified are listed`() throws {

@@ -71,7 +71,7 @@ private func rule(_ number: Int, host: String?, via routes: Route...) -> RouteRu
 
     @Test(arguments: [(false, Scheme.http), (true, Scheme.https)])
     func `a rule with a PAC file has a question, and a tunnel is asked for as https`(isTunnel: Bool, scheme: Scheme) {
-        let rule = RouteRule(RuleConditions(), .script(path: "/a.pac", otherwise: [.direct]), number: 2)
+        let rule = RouteRule(RuleConditions(), .script(.file("/a.pac"), otherwise: [.direct]), number: 2)
         let table = RouteTable(rules: [RoutingTests.rule(1, host: "*.test", via: .direct), rule])
         let endpoint = Endpoint(host: "a.example", port: 8080)
         let request = AccessRequest(
@@ -79,13 +79,14 @@ private func rule(_ number: Int, host: String?, via routes: Route...) -> RouteRu
             port: 8080,
             isTunnel: isTunnel, pathAndQuery: [])
         let choice = table.choice(for: request, to: Origin(.http, endpoint), uri: [])
-        #expect(choice == .script(ScriptedChoice(path: "/a.pac", origin: Origin(scheme, endpoint), rule: rule)))
+        #expect(choice == .script(ScriptedChoice(.file("/a.pac"), origin: Origin(scheme, endpoint), rule: rule)))
         #expect(table.nextProxies == [], "nobody knows which proxies a script names")
     }
 
     @Test func `what a PAC file says is a plan, and if it says nothing its rule decides`() {
-        let strict = RouteRule(RuleConditions(), .script(path: "/a.pac", otherwise: []), number: 3)
-        let lax = RouteRule(RuleConditions(), .script(path: "/a.pac", otherwise: [proxy("spare"), .direct]), number: 3)
+        let strict = RouteRule(RuleConditions(), .script(.file("/a.pac"), otherwise: []), number: 3)
+        let lax = RouteRule(
+            RuleConditions(), .script(.file("/a.pac"), otherwise: [proxy("spare"), .direct]), number: 3)
         let said = PACVerdict.success([proxy("one"), .direct])
         for rule in [strict, lax] {
             #expect(rule.plan(by: said) == RoutePlan(proxy("one"), then: [.direct], rule: 3))

@@ -13,7 +13,7 @@ extension Scenario {
     ) throws {
         try adopt { configuration, files in
             let path = try files.write(name, pac(body))
-            configuration.routes = [RouteRule(RuleConditions(), .script(path: path, otherwise: otherwise), number: 1)]
+            configuration.routes = [RouteRule(RuleConditions(), .script(.file(path), otherwise: otherwise), number: 1)]
             configure(&configuration)
         }
     }

@@ -34,19 +34,40 @@ import Testing
     @Test func `a PAC file and the environment take the place of via`() throws {
         let configuration = try loaded(
             """
-            pac: { timeout: 500ms, lifetime: 1h }
+            pac: { timeout: 500ms, lifetime: 1h, refresh: 10m, fetch_timeout: 3s }
             routes:
               - { match: { host: "*.corp.example" }, pac: /etc/larder/corp.pac }
               - { match: { client: 10.0.0.0/8 }, pac: proxy.pac, otherwise: [ "http://spare:3128", direct ] }
               - { via: environment }
+              - { pac: "https://wpad.example/proxy.pac?site=1" }
             """)
         let spare = NextProxy(Endpoint(host: "spare", port: 3128))
         #expect(
             configuration.routes.map(\.ways) == [
-                .script(path: "/etc/larder/corp.pac", otherwise: []),
-                .script(path: "proxy.pac", otherwise: [.proxy(spare), .direct]), .environment,
+                .script(.file("/etc/larder/corp.pac"), otherwise: []),
+                .script(.file("proxy.pac"), otherwise: [.proxy(spare), .direct]), .environment,
+                .script(try #require(PACSource("https://wpad.example/proxy.pac?site=1")), otherwise: []),
             ])
-        #expect(configuration.pac == PACSettings(timeout: .milliseconds(500), lifetime: .seconds(3600)))
+        var pac = PACSettings(timeout: .milliseconds(500), lifetime: .seconds(3600))
+        (pac.refresh, pac.fetchTimeout) = (.seconds(600), .seconds(3))
+        #expect(configuration.pac == pac)
+    }
+
+    @Test func `a PAC file that comes over http from another machine is a warning`() throws {
+        let (_, errors, warnings) = try load(
+            """
+            routes:
+              - { match: { port: 1 }, pac: "http://localhost/a.pac" }
+              - { match: { port: 2 }, pac: "http://127.0.0.1:8080/a.pac" }
+              - { match: { port: 3 }, pac: "http://[::1]/a.pac" }
+              - { match: { port: 4 }, pac: "https://wpad.example/" }
+              - { match: { port: 5 }, pac: "http://wpad.example/" }
+            """)
+        #expect(errors == [])
+        #expect(
+            warnings.map(\.description) == [
+                "larder.yaml:6: routes[5].pac: everybody on the way to wpad.example can replace the script, and read what its proxies get; use https"
+            ])
     }
 
     static let users: [(url: String, user: String, password: String)] = [
@@ -109,8 +130,16 @@ import Testing
             "2: routes[1].choose: the environment names one proxy for each scheme; leave choose out"
         ),
         (
-            "- { pac: \"http://wpad.example/wpad.dat\" }",
-            "2: routes[1].pac: found \"http://wpad.example/wpad.dat\", expected the path of a PAC file; only files are read: save what the URL has as a file"
+            "- { pac: \"ftp://wpad.example/wpad.dat\" }",
+            "2: routes[1].pac: found \"ftp://wpad.example/wpad.dat\", expected \(pac); http:// and https:// are known"
+        ),
+        (
+            "- { pac: \"https://wpad.example:0/\" }",
+            "2: routes[1].pac: found \"https://wpad.example:0/\", expected \(pac)"
+        ),
+        (
+            "- { pac: \"https://me:hidden@wpad.example/\" }",
+            "2: routes[1].pac: found a URL with a user, expected \(pac); remove the user: Larder has no log-in for the server of a PAC file"
         ),
         (
             "- { pac: /a.pac, via: direct }",
@@ -135,6 +164,7 @@ import Testing
             "2: routes[1].credentials: unknown key; did you mean credential?"
         ),
     ]
+    private static let pac = "the path or the http or https URL of a PAC file"
     private static let way = "direct, or a proxy such as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"
 
     @Test(arguments: mistakes) func `a mistake names its place, what is allowed, and what is near`(

@@ -164,14 +164,14 @@ extension Statistics.PACFile {
     fileprivate func write(to json: inout JSONWriter) {
         json.object {
             $0.member("path", path)
-            $0.member("waiting", waiting)
-            $0.member("questions", questions)
-            $0.member("hits", hits)
-            $0.member("failures", failures)
-            $0.member("timeouts", timeouts)
-            $0.member("restarts", restarts)
+            $0.members(pacFileFigures, of: self)
             if let process { $0.member("process", UInt64(clamping: process)) }
             if let failure { $0.member("failure", failure) }
+            if let fetchedAt { $0.member("fetched_at", rfc3339(secondsSinceEpoch: fetchedAt)) }
+            if let fetchFailure { $0.member("fetch_failure", fetchFailure) }
+            if let fetchFailingSince {
+                $0.member("fetch_failing_since", rfc3339(secondsSinceEpoch: fetchFailingSince))
+            }
         }
     }
 }

@@ -229,6 +229,7 @@ extension Statistics {
     }
 
     package struct PACFile: Sendable, Equatable {
+        /// The path, or the URL without its query.
         package var path: String
         /// Requests that wait for an answer now.
         package var waiting: UInt64 = 0
@@ -245,6 +246,12 @@ extension Statistics {
         package var process: Int32?
         /// Why the last question had no answer. Nil if it had one.
         package var failure: String?
+        /// Seconds since 1970-01-01T00:00:00Z when its server sent or confirmed the script. Nil for a file, and before.
+        package var fetchedAt: Int64?
+        /// Why it is not fetched. Nil if it is, or comes from a file.
+        package var fetchFailure: String?
+        /// Seconds since 1970-01-01T00:00:00Z at the first failure without a success since.
+        package var fetchFailingSince: Int64?
 
         package init(path: String) { self.path = path }
     }

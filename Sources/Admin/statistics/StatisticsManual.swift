@@ -88,22 +88,22 @@ package func renderStatisticsManual() -> String {
                 ["`failing_since`", "When it failed first, without a success since. Absent if it works."],
             ])
     text +=
-        heading(3, "PAC files", "each of `pac_files`, by its path")
+        heading(3, "PAC files", "each of `pac_files`, beside its `path`: the file, or the URL without its query")
+        + table(of: pacFileFigures, prefix: "pac_file_", by: "path") + "\n"
         + table(
             ["member", "meaning"],
             [
-                ["`path`", "The file."],
-                ["`waiting`", "Requests that wait for an answer now."],
-                ["`questions`", "Questions that the script was asked."],
-                ["`hits`", "Requests for which an earlier answer was used."],
-                ["`failures`", "Questions without an answer that can be used, time-outs included."],
-                ["`timeouts`", "Questions that the script did not answer within `pac.timeout`."],
-                ["`restarts`", "Processes that were started in place of one that had ended, or was ended."],
                 [
                     "`process`",
                     "The number of the process. Absent if it has ended: the next question starts another one.",
                 ],
                 ["`failure`", "Why the last question had no answer. Absent if it had one."],
+                [
+                    "`fetched_at`",
+                    "When the server of a URL sent the script that is in use, or confirmed it. Absent before, and for files.",
+                ],
+                ["`fetch_failure`", "Why the last attempt to fetch it failed. Absent if it did not."],
+                ["`fetch_failing_since`", "The first failure without a success since."],
             ])
     text +=
         heading(

@@ -108,6 +108,28 @@ package let ecosystemFigures: [Figure<EcosystemCounts>] = [
         count: \.bytesSaved),
 ]
 
+/// Of each PAC file, beside its `path`.
+package let pacFileFigures: [Figure<Statistics.PACFile>] = [
+    Figure("waiting", .gauge("waiting"), help: "Requests that wait for an answer now.", count: \.waiting),
+    Figure("questions", .counter("questions"), help: "Questions that the script was asked.", count: \.questions),
+    Figure(
+        "hits", .counter("hits"), label: "answers remembered",
+        help: "Requests for which an earlier answer was used.", count: \.hits),
+    Figure(
+        "failures", .counter("failures"),
+        help: "Questions without an answer that can be used, time-outs included.", count: \.failures),
+    Figure(
+        "timeouts", .counter("timeouts"), label: "time-outs",
+        help: "Questions that the script did not answer within `pac.timeout`.", count: \.timeouts),
+    Figure(
+        "restarts", .counter("restarts"),
+        help: "Processes that were started in place of one that had ended, or was ended.", count: \.restarts),
+    Figure(
+        "fetch_failing", .gauge("fetch_failing"), unit: .flag,
+        help: "Whether the last attempt to fetch the script from its URL failed.",
+        value: { .flag($0.fetchFailure != nil) }),
+]
+
 /// Of each worker, beside its `number`.
 package let workerFigures: [Figure<Counts>] = [
     Figure("requests", .counter("requests"), help: "Requests received.", count: { $0[.requests] }),

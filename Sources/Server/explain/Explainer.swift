@@ -4,6 +4,7 @@ import EventLoop
 import Forwarding
 import Glibc
 import Message
+import Releases
 import Routing
 import Settings
 import Storage
@@ -308,13 +309,21 @@ struct Explainer {
         switch snapshot.choice(for: request) {
         case .plan(let found): (plan, rule) = (found, found.rule)
         case .script(let choice):
-            let verdict = snapshot.script(at: choice.path).verdict(on: choice.origin, within: Self.scriptTimeMax)
+            let script = snapshot.script(from: choice.source)
+            let verdict = script.verdict(on: choice.origin, within: Self.scriptTimeMax)
             (plan, rule) = (choice.rule.plan(by: verdict), choice.rule.number)
-            note("origin", "pac file", "\(choice.path): \(Self.text(verdict))")
+            note("origin", "pac file", "\(choice.source): \(Self.text(verdict))")
+            if let download = script.tally.download { note("origin", "pac download", Self.text(download)) }
         }
         let prefix = rule.map { "routes[\($0)]: " } ?? ""
         note("origin", "route", prefix + (plan?.routes.map { "\($0)" }.joined(separator: ", then ") ?? "none"))
         return plan
+    }
+
+    private static func text(_ download: PACDownload) -> String {
+        let success = download.fetchedAt.map { "fetched \(utc($0))" } ?? "never fetched"
+        guard let failure = download.failure else { return success }
+        return "\(success); failing since \(utc(failure.since)): \(failure.fault.text)"
     }
 
     private static func text(_ verdict: PACVerdict) -> String {

@@ -25,8 +25,8 @@ package final class Snapshot: Sendable {
     let defaultHandling: CacheHandling
     package let limits: Limits
     package let routes: RouteTable
-    /// The PAC files of `routes`, by their paths.
-    package let scripts: [String: PACScript]
+    /// The PAC files of `routes`.
+    package let scripts: [PACSource: PACScript]
     package let origins: OriginTable
     /// Whether any rule of `origins` follows redirects.
     let followsRedirects: Bool
@@ -53,8 +53,8 @@ package final class Snapshot: Sendable {
     package let pages: Pages
 
     /// The PAC file of a rule.
-    func script(at path: String) -> PACScript {
-        guard let script = scripts[path] else { preconditionFailure("every PAC file of a rule is read") }
+    func script(from source: PACSource) -> PACScript {
+        guard let script = scripts[source] else { preconditionFailure("every PAC file of a rule is read") }
         return script
     }
 
@@ -70,13 +70,13 @@ package final class Snapshot: Sendable {
     ///   - users: the users of `access.authentication.basic`. Nil: no user, so every password is wrong.
     ///   - secrets: those of `credentials`. A credential without one refuses its requests.
     ///   - originTLS: what the files of `origins` gave.
-    ///   - scripts: the PAC files of `routes`, each by its path.
+    ///   - scripts: the PAC files of `routes`.
     ///   - environment: what the environment says of next proxies, for `via: environment`.
     ///   - earlier: the configuration in force. What did not change of its TLS goes on.
     ///   - interceptor: made with the authority of `intercept.ca`; nil without one.
     package init(
         configuration: Configuration, users: HtpasswdFile?, interceptor: Interceptor? = nil, pages: Pages = Pages(),
-        secrets: SecretShelf = SecretShelf(), originTLS: [TLSMaterial] = [], scripts: [String: PACScript] = [:],
+        secrets: SecretShelf = SecretShelf(), originTLS: [TLSMaterial] = [], scripts: [PACSource: PACScript] = [:],
         environment: ProxyEnvironment = ProxyEnvironment(), after earlier: Snapshot? = nil
     ) throws(TLSContextError) {
         self.configuration = configuration

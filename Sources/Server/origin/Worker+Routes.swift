@@ -31,7 +31,7 @@ extension Worker {
             guard plan.rule != nil else { return .plan(plan) }
             return .plan(inOrderOfHealth(plan, to: request.origin))
         case .script(let choice):
-            guard let verdict = snapshot.script(at: choice.path).knownVerdict(on: choice.origin) else {
+            guard let verdict = snapshot.script(from: choice.source).knownVerdict(on: choice.origin) else {
                 return .unknown(choice)
             }
             return plan(choice, verdict).map { .plan($0) } ?? .refused

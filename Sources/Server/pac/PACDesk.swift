@@ -3,9 +3,10 @@ import EventLoop
 import Processes
 import Synchronization
 
-/// The thread that starts and asks the processes for PAC files. It has one question at a time; the others wait, and their number is bounded.
+/// The thread that starts and asks the process for a PAC file. It has one question at a time; the others wait, and their number is bounded.
 ///
-/// May be used by every thread. A Larder without PAC files has no such thread.
+/// Each PAC file has a desk of its own, so that a script that loops keeps nobody from another one. May be used by every thread. A Larder
+/// without PAC files has no such thread.
 package final class PACDesk: Sendable {
     private let pool = Locked<BlockingPool?>(nil)
     private let isClosed = Atomic(false)
@@ -15,6 +16,11 @@ package final class PACDesk: Sendable {
     let program: String
 
     package init(program: String = PACEvaluator.ownProgram) { self.program = program }
+
+    /// Makes what asks a PAC file that is to be fetched. Until then it fails all questions.
+    package func open(_ download: PACDownload, timeout: Duration, lifetime: Duration) -> PACScript {
+        PACScript(download, desk: self, timeout: timeout, lifetime: lifetime)
+    }
 
     /// Reads a PAC file for the first time, and makes what asks it. Blocks.
     package func open(

@@ -1,11 +1,13 @@
-import Routing
 import EventLoop
+import Message
+import Releases
+package import Routing
 
-/// A PAC file that is in use: what it has said lately, and the process that asks it.
+/// A PAC file that is in use: what it has said lately, how it is fetched, and the process that asks it.
 ///
 /// May be used by every thread. `state` is held for moments; the process is used on the desk's thread alone.
 package final class PACScript: Sendable {
-    package let path: String
+    package let source: PACSource
     private let desk: PACDesk
     private let state: Locked<State>
     private let engine: Locked<Engine>
@@ -29,22 +31,33 @@ package final class PACScript: Sendable {
         package var process: CInt?
         /// Why the last question had no answer. Nil if it had one.
         package var failure: String?
+        /// How the script is fetched. Nil if it comes from a file.
+        package var download: PACDownload?
     }
 
     private struct State {
         var book: PACBook<Waiter>
+        /// Nil for a script of a file.
+        var download: PACDownload?
         var timeout: Duration
         var lifetime: Duration
         var tally: Tally
         /// When the log may name a failure again.
         var silentUntil: Duration = .zero
+
+        /// Why there is no script to ask. Nil if there is one.
+        var absence: PACFailure? {
+            guard let download, download.version == nil else { return nil }
+            return .unfetched(download.failure?.fault ?? .untried)
+        }
     }
 
+    /// A script of a file.
     init(
         path: String, desk: PACDesk, script: [UInt8], evaluator: sending PACEvaluator, timeout: Duration,
         lifetime: Duration
     ) {
-        self.path = path
+        source = .file(path)
         self.desk = desk
         var tally = Tally()
         tally.process = evaluator.process.pid
@@ -55,6 +68,18 @@ package final class PACScript: Sendable {
             Engine(script: script, desk: desk, evaluator: evaluator) { process in
                 state.withLock { $0.tally.process = process }
             })
+    }
+
+    /// A script that is to be fetched.
+    init(_ download: PACDownload, desk: PACDesk, timeout: Duration, lifetime: Duration) {
+        source = .url(download.url)
+        self.desk = desk
+        let state = Locked(
+            State(
+                book: PACBook(lifetime: lifetime), download: download, timeout: timeout, lifetime: lifetime,
+                tally: Tally()))
+        self.state = state
+        engine = Locked(Engine(desk: desk) { process in state.withLock { $0.tally.process = process } })
     }
 
     deinit { endProcess() }
@@ -71,6 +96,7 @@ package final class PACScript: Sendable {
     func knownVerdict(on origin: Origin) -> PACVerdict? {
         let now = MonotonicTime.read().sinceStart
         return state.withLock { state in
+            if let absence = state.absence { return .failure(absence) }
             let verdict = state.book.verdict(on: origin, now: now)
             if verdict != nil { state.tally.hits += 1 }
             return verdict
@@ -83,7 +109,10 @@ package final class PACScript: Sendable {
     /// - Returns: the number under which the waiter can leave.
     func ask(_ origin: Origin, for waiter: @escaping Waiter) -> UInt64 {
         let now = MonotonicTime.read().sinceStart
-        let (response, number) = state.withLock { $0.book.ask(origin, for: waiter, now: now) }
+        let (response, number): (PACBook<Waiter>.Response, UInt64) = state.withLock { state in
+            if let absence = state.absence { return (.known(.failure(absence)), 0) }
+            return state.book.ask(origin, for: waiter, now: now)
+        }
         switch response {
         case .known(let verdict): waiter(verdict)
         case .joined: break
@@ -140,7 +169,7 @@ package final class PACScript: Sendable {
         }
         // Clients decide how many hosts there are for which a script fails.
         if isNews, let failure {
-            Diagnostics.warning("the PAC file \(path) names no route to \(origin): \(failure)")
+            Diagnostics.warning("the PAC file \(source) names no route to \(origin): \(failure)")
         }
         for waiter in waiters { waiter(verdict) }
     }
@@ -151,6 +180,7 @@ package final class PACScript: Sendable {
         state.withLock { state in
             var tally = state.tally
             tally.waiting = state.book.waitingCount
+            tally.download = state.download
             return tally
         }
     }
@@ -169,24 +199,114 @@ package final class PACScript: Sendable {
     package func replace(by script: [UInt8]) {
         let isAccepted = desk.submit { [self] in
             guard !desk.isOver else { return }
-            let timeout = state.withLock { $0.timeout }
             do throws(PACFailure) {
-                try engine.withLock { (engine) throws(PACFailure) in try engine.replace(by: script, timeout: timeout) }
-                state.withLock { $0.book.renew(lifetime: $0.lifetime) }
-                Diagnostics.info("the PAC file \(path) has changed and was read")
+                try install(script)
+                Diagnostics.info("the PAC file \(source) has changed and was read")
             } catch {
                 Diagnostics.warning(
-                    "the PAC file \(path) has changed, but cannot be used: \(error.text); the earlier version stays in use"
+                    "the PAC file \(source) has changed, but cannot be used: \(error.text); the earlier version stays in use"
                 )
             }
         }
-        if !isAccepted { Diagnostics.warning("the PAC file \(path) has changed, but nobody has time to read it") }
+        if !isAccepted { Diagnostics.warning("the PAC file \(source) has changed, but nobody has time to read it") }
+    }
+
+    /// On the desk's thread.
+    private func install(_ script: [UInt8]) throws(PACFailure) {
+        let timeout = state.withLock { $0.timeout }
+        try engine.withLock { (engine) throws(PACFailure) in try engine.replace(by: script, timeout: timeout) }
+        state.withLock { $0.book.renew(lifetime: $0.lifetime) }
+    }
+}
+
+/// The way of a script that comes from a URL.
+extension PACScript {
+    /// What is to be fetched now. `fetched` follows. Nil for a script of a file, before it is time, and while a fetch is under way.
+    package func beginFetch() -> PACFetch? {
+        let now = MonotonicTime.read().sinceStart
+        let fetch = state.withLock { $0.download?.begin(now: now) }
+        if let fetch {
+            Diagnostics.debug(
+                .routes, "the PAC file \(source) is fetched" + (fetch.version == nil ? "" : " if it has changed"))
+        }
+        return fetch
+    }
+
+    /// The script is fetched as soon as possible, because the operator asked for it.
+    package func expediteFetch() { state.withLock { $0.download?.expedite() } }
+
+    /// Takes the setting of a new configuration.
+    package func adopt(refresh: Duration) {
+        let now = MonotonicTime.read().sinceStart
+        state.withLock { $0.download?.adopt(refresh: refresh, now: now) }
+    }
+
+    /// The outcome of a fetch. The log says what has changed.
+    ///
+    /// - Parameter then: called once, on any thread, when the script that came is in use or refused.
+    package func fetched(_ answer: PACDownload.Answer, then: @escaping @Sendable () -> Void = {}) {
+        switch change({ $0.answered(answer, now: $1, wallTime: $2) }) {
+        case .keep(let isNews):
+            Diagnostics.debug(.routes, "the PAC file \(source) has not changed")
+            if isNews { Diagnostics.info("the PAC file \(source) can be fetched again") }
+            then()
+        case .failed(let fault, let isNews):
+            complain(fault, isNews)
+            then()
+        case .read(let script, let version):
+            let isAccepted = desk.submit { [self] in
+                use(script, version)
+                then()
+            }
+            if !isAccepted {
+                refuse(.unusable("nobody has time to read it"))
+                then()
+            }
+        }
+    }
+
+    /// On the desk's thread.
+    private func use(_ script: [UInt8], _ version: PACDownload.Version) {
+        do throws(PACFailure) {
+            guard !desk.isOver else { throw .busy }
+            try install(script)
+        } catch {
+            return refuse(.unusable(error.text))
+        }
+        let isFirst = change { download, now, wallTime in
+            defer { download.accepted(version, now: now, wallTime: wallTime) }
+            return download.version == nil
+        }
+        Diagnostics.info("the PAC file \(source) " + (isFirst ? "was fetched" : "was fetched again"))
+    }
+
+    private func refuse(_ fault: PACFetchFault) {
+        complain(fault, change { $0.refused(fault, now: $1, wallTime: $2) })
+    }
+
+    private func change<Result>(_ step: (inout PACDownload, Duration, WallTime) -> Result) -> Result {
+        let (now, wallTime) = (MonotonicTime.read().sinceStart, WallTime(ticks: readWallTicks()))
+        return state.withLock { state in
+            guard var download = state.download else { preconditionFailure("a script of a file is not fetched") }
+            defer { state.download = download }
+            return step(&download, now, wallTime)
+        }
+    }
+
+    private func complain(_ fault: PACFetchFault, _ isNews: Bool) {
+        guard isNews, !desk.isOver else { return }
+        let fetchedAt = state.withLock { $0.download?.fetchedAt }
+        let consequence =
+            fetchedAt.map { "the version of \(utc($0)) stays in use" }
+            ?? "its rules take the routes of otherwise, or refuse their requests"
+        Diagnostics.warning("the PAC file \(source) was not fetched: \(fault.text); \(consequence)")
     }
 }
 
 /// The process of a script, which is started again if it ends.
 private struct Engine {
-    private var script: [UInt8]
+    /// Nil if it was not fetched so far.
+    private var script: [UInt8]?
     private let desk: PACDesk
     /// Nil if the process has ended.
     var evaluator: PACEvaluator? { didSet { noteProcess(evaluator?.process.pid) } }
@@ -194,7 +314,7 @@ private struct Engine {
     private var circuit = Circuit()
 
     init(
-        script: [UInt8], desk: PACDesk, evaluator: sending PACEvaluator,
+        script: [UInt8]? = nil, desk: PACDesk, evaluator: sending PACEvaluator? = nil,
         noteProcess: @escaping @Sendable (CInt?) -> Void
     ) {
         self.script = script
@@ -220,7 +340,7 @@ private struct Engine {
                 return (.success(routes), restarts)
             } catch {
                 switch error {
-                case .script, .answer, .busy:
+                case .script, .answer, .busy, .unfetched:
                     _ = circuit.succeeded(PACLimits.restarts)
                     return (.failure(error), restarts)
                 case .timedOut, .helper:
@@ -240,6 +360,7 @@ private struct Engine {
         guard !circuit.isOpen(now: MonotonicTime.read().sinceStart, PACLimits.restarts) else {
             throw .helper("has failed several times, and is started again in a moment")
         }
+        guard let script else { throw .unfetched(.untried) }
         restarts += 1
         let started = try PACEvaluator(script, program: desk.program, timeout: timeout)
         evaluator = started

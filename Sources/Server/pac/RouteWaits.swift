@@ -42,8 +42,8 @@ extension Worker {
     func ask(
         _ choice: ScriptedChoice, _ snapshot: Snapshot, then: @escaping (RoutePlan?) -> Void
     ) -> RouteWait {
-        let script = snapshot.script(at: choice.path)
-        Diagnostics.debug(.routes, "\(choice.origin): routes[\(choice.rule.number)] asks \(choice.path)")
+        let script = snapshot.script(from: choice.source)
+        Diagnostics.debug(.routes, "\(choice.origin): routes[\(choice.rule.number)] asks \(choice.source)")
         let number = routeWaits.add { [unowned self] verdict in then(plan(choice, verdict)) }
         let (reference, inbox) = (WorkerReference(self), loop.inbox)
         let numberAtScript = script.ask(choice.origin) { verdict in
@@ -64,7 +64,7 @@ extension Worker {
         if case .failure(let failure) = verdict {
             Diagnostics.debug(
                 .routes,
-                "\(choice.origin): routes[\(choice.rule.number)], \(choice.path) failed: \(failure.text), \(plan.map { "otherwise \($0.current)" } ?? "refused")"
+                "\(choice.origin): routes[\(choice.rule.number)], \(choice.source) failed: \(failure.text), \(plan.map { "otherwise \($0.current)" } ?? "refused")"
             )
         }
         return plan.map { inOrderOfHealth($0, to: choice.origin) }

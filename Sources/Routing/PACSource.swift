@@ -1,0 +1,52 @@
+package import Message
+
+/// Where a PAC file comes from.
+package enum PACSource: Hashable, Sendable {
+    /// A path of this machine.
+    case file(String)
+    case url(TargetURI)
+
+    /// Reads what `pac` says. A text with `://` is a URL.
+    ///
+    /// - Returns: nil if the text is no path, or no absolute http or https URL without a user.
+    package init?(_ text: String) {
+        guard !text.isEmpty, !text.utf8.contains(0) else { return nil }
+        guard text.contains("://") else {
+            self = .file(text)
+            return
+        }
+        guard let url = TargetURI(text.utf8) else { return nil }
+        self = .url(url)
+    }
+}
+
+extension PACSource: CustomStringConvertible {
+    /// The path, or the URL without its query: that may be what a server lets its readers in by.
+    package var description: String {
+        switch self {
+        case .file(let path): path
+        case .url(let url): url.withoutQuery
+        }
+    }
+}
+
+extension PACSource: Comparable {
+    package static func < (one: PACSource, other: PACSource) -> Bool { one.text < other.text }
+
+    /// All of it, for an order that stays the same.
+    private var text: String {
+        switch self {
+        case .file(let path): path
+        case .url(let url): String(decoding: url.normalised, as: UTF8.self)
+        }
+    }
+}
+
+extension TargetURI {
+    /// The text of the URI, with `?…` in place of a query.
+    package var withoutQuery: String {
+        let text = normalised
+        guard let query = text.firstIndex(of: UInt8(ascii: "?")) else { return String(decoding: text, as: UTF8.self) }
+        return String(decoding: text[..<query], as: UTF8.self) + "?…"
+    }
+}

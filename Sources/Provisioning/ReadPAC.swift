@@ -233,7 +233,8 @@ func tryPACFiles(_ configuration: Configuration, _ fetch: PACFetcher) throws(Pro
         do throws(PACFailure) {
             _ = try evaluator.routes(to: example, within: configuration.pac.timeout)
         } catch {
-            problems.append(ProvisioningFault(pacOf: rule, "\(source) has no route for http://example.com/: \(error.text)"))
+            problems.append(
+                ProvisioningFault(pacOf: rule, "\(source) has no route for http://example.com/: \(error.text)"))
         }
     }
     return problems
@@ -258,12 +259,20 @@ private func readScript(_ path: String, _ rule: Int) throws(ProvisioningFault) -
 /// The next proxies of Larder's own environment, if a rule takes them.
 func readProxyEnvironment(for rules: [RouteRule]) throws(ProvisioningFault) -> ProxyEnvironment {
     guard let rule = rules.first(where: { $0.ways == .environment }) else { return ProxyEnvironment() }
+    let environment: ProxyEnvironment
     do throws(ProxyEnvironment.Fault) {
-        return try ProxyEnvironment { name in
+        environment = try ProxyEnvironment { name in
             guard let value = unsafe getenv(name) else { return nil }
             return unsafe String(cString: value)
         }
     } catch {
         throw ProvisioningFault("routes[\(rule.number)].via", "the variable \(error.variable) \(error.text)")
     }
+    for rule in rules where rule.ways == .environment {
+        for case .proxy(let proxy) in environment.routes where proxy.logIn != nil && rule.grant?.covers(proxy) == true {
+            throw ProvisioningFault(
+                "routes[\(rule.number)].proxies", "the URL of \(proxy) in the environment has a user as well")
+        }
+    }
+    return environment
 }

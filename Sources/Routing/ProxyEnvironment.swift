@@ -90,8 +90,8 @@ package struct ProxyEnvironment: Sendable, Equatable {
         return isException ? .direct : route
     }
 
-    /// The routes that there are, for statistics.
-    var routes: [Route] { http == https ? [http] : [http, https] }
+    /// The routes that there are.
+    package var routes: [Route] { http == https ? [http] : [http, https] }
 }
 
 extension Origin {

@@ -25,9 +25,11 @@ package struct RouteRule: Sendable, Equatable {
     }
     package var conditions: RuleConditions
     package var ways: Ways
+    /// For proxies that a PAC file or the environment names. Nil if none of them gets a credential.
+    package var grant: CredentialGrant?
     /// The name of the credential that its proxies get. Nil if none does.
     package var credential: String? {
-        guard case .listed(let routes, _) = ways else { return nil }
+        guard case .listed(let routes, _) = ways else { return grant?.credential }
         for case .proxy(let proxy) in routes { if let credential = proxy.credential { return credential } }
         return nil
     }
@@ -42,10 +44,16 @@ package struct RouteRule: Sendable, Equatable {
         self.init(conditions, .listed(routes, choice), number: number, line: line)
     }
 
-    package init(_ conditions: RuleConditions, _ ways: Ways, number: Int, line: Int = 0) {
-        if case .listed(let routes, _) = ways { precondition(!routes.isEmpty, "a rule has a route") }
+    package init(
+        _ conditions: RuleConditions, _ ways: Ways, grant: CredentialGrant? = nil, number: Int, line: Int = 0
+    ) {
+        if case .listed(let routes, _) = ways {
+            precondition(!routes.isEmpty, "a rule has a route")
+            precondition(grant == nil, "listed proxies have their credential themselves")
+        }
         self.conditions = conditions
         self.ways = ways
+        self.grant = grant
         self.number = number
         self.line = line
     }
@@ -67,9 +75,21 @@ package struct RouteRule: Sendable, Equatable {
     /// What becomes of a request for which the PAC file of this rule says this. Nil: it is refused.
     package func plan(by verdict: PACVerdict) -> RoutePlan? {
         switch verdict {
-        case .success(let routes): plan(over: routes)
-        case .failure: plan(over: self.routes)
+        case .success(let routes): plan(over: granted(routes))
+        case .failure: plan(over: granted(self.routes))
         }
+    }
+
+    private func granted(_ route: Route) -> Route { grant?.applied(to: route) ?? route }
+
+    private func granted(_ routes: [Route]) -> [Route] {
+        guard let grant else { return routes }
+        return routes.map { grant.applied(to: $0) }
+    }
+
+    /// The next proxies that the rule names, as far as they are known.
+    fileprivate func knownRoutes(_ environment: ProxyEnvironment) -> [Route] {
+        granted(ways == .environment ? environment.routes : routes)
     }
 
     /// - Parameter uri: what the order depends on.
@@ -97,7 +117,7 @@ package struct RouteRule: Sendable, Equatable {
         switch ways {
         case .listed(let routes, .hash) where routes.count > 1: .plan(hashedPlan(routes, for: uri()))
         case .listed(let routes, _): .plan(RoutePlan(routes[0], then: Array(routes.dropFirst()), rule: number))
-        case .environment: .plan(RoutePlan(environment.route(to: origin), rule: number))
+        case .environment: .plan(RoutePlan(granted(environment.route(to: origin)), rule: number))
         case .script(let source, _): .script(ScriptedChoice(source, origin: origin, rule: self))
         }
     }
@@ -148,8 +168,9 @@ package struct RouteTable: Sendable {
     package var nextProxies: [NextProxy] {
         var found: [NextProxy] = []
         for rule in rules {
-            let routes = rule.ways == .environment ? environment.routes : rule.routes
-            for case .proxy(let proxy) in routes where !found.contains(proxy) { found.append(proxy) }
+            for case .proxy(let proxy) in rule.knownRoutes(environment) where !found.contains(proxy) {
+                found.append(proxy)
+            }
         }
         return found
     }

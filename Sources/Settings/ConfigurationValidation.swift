@@ -162,7 +162,8 @@ private func routeObjection(
         let near = nearestName(to: name, among: credentials.map(\.name))
         return ("there is no credential \(name)", near.map { "did you mean \($0)?" } ?? "add it to credentials")
     }
-    for case .proxy(let proxy) in rule.routes where !credential.means.isForProxies(proxy.kind) {
+    let listed = rule.routes.compactMap { if case .proxy(let proxy) = $0 { proxy } else { nil } }
+    for proxy in rule.grant?.proxies ?? listed where !credential.means.isForProxies(proxy.kind) {
         let schemes = credential.means.schemeNames.joined(separator: ", ")
         let allowed = proxy.kind == .socks5 ? "basic" : "basic, digest and bearer"
         return ("\(name) has the scheme \(schemes), and \(proxy) can get \(allowed)", nil)

@@ -2,7 +2,7 @@ import Message
 import Routing
 import Rules
 
-/// `routes`: a list of `match: { conditions }` with `via: [ … ]`, perhaps with `credential: NAME`, `via: environment` or `pac: FILE or URL`.
+/// `routes`: a list of `match: { conditions }` with `via: [ … ]`, `via: environment` or `pac: FILE or URL`, perhaps with `credential: NAME`.
 extension SettingKind where Value == [RouteRule] {
     static var routes: SettingKind {
         .elements("routes", allowed: "a list of match: { … }, with via: [ … ] or pac: FILE", read: readRoute)
@@ -21,13 +21,13 @@ private func readRoute(_ node: ConfigurationNode, number: Int, _ problems: inout
     if reader.has("pac") {
         reader.refuse("via", "the PAC file says the routes", hint: "name those that are taken if it fails in otherwise")
         reader.refuse("choose", "the PAC file says the order", hint: "leave choose out")
-        reader.refuse("credential", "the proxies of a PAC file are not known", hint: "leave credential out")
         if otherwise.hasRepetition { reader.refuse("otherwise", "the same route twice") }
     } else {
         reader.require("via")
         reader.refuse("otherwise", "belongs to a PAC file", hint: "name further routes in via")
     }
     let credential = reader.value("credential", .plainName)
+    let grantees = readGrantees(hasScript: reader.has("pac"), via, otherwise, &reader)
     switch via {
     case .routes(let routes):
         if credential != nil { requireProofless(routes, &reader) }
@@ -37,7 +37,6 @@ private func readRoute(_ node: ConfigurationNode, number: Int, _ problems: inout
         }
     case .environment:
         reader.refuse("choose", "the environment names one proxy for each scheme", hint: "leave choose out")
-        reader.refuse("credential", "the environment names the user as well", hint: "leave credential out")
     case nil: break
     }
     guard reader.finish("key", into: &problems) else { return nil }
@@ -49,7 +48,8 @@ private func readRoute(_ node: ConfigurationNode, number: Int, _ problems: inout
     case (nil, let source?): ways = .script(source, otherwise: otherwise)
     case (nil, nil), (.some, .some): return nil
     }
-    return RouteRule(conditions, ways, number: number, line: node.line)
+    let grant = credential.flatMap { name in grantees.isEmpty ? nil : CredentialGrant(name, to: grantees) }
+    return RouteRule(conditions, ways, grant: grant, number: number, line: node.line)
 }
 
 extension [Route] {
@@ -105,6 +105,43 @@ extension SettingKind where Value == PACSource {
                 return nil
             }, render: kind.render)
     }
+}
+
+/// `proxies`: who gets the credential where others name the proxies.
+private func readGrantees(
+    hasScript: Bool, _ via: Via?, _ otherwise: [Route], _ reader: inout MappingReader
+) -> [NextProxy] {
+    let routes = reader.value("proxies", SettingKind<Route>.route.list()) ?? []
+    guard hasScript || via == .environment else {
+        reader.refuse("proxies", "via names the proxies", hint: "leave proxies out")
+        return []
+    }
+    if !reader.has("proxies") {
+        reader.refuse(
+            "credential", "\(hasScript ? "a PAC file" : "the environment") does not decide who gets it",
+            hint: "list the proxies that do: proxies: [ \"http://HOST:PORT\" ]")
+    }
+    if !reader.has("credential") {
+        reader.refuse("proxies", "lists the proxies that get a credential", hint: "add credential: NAME")
+    }
+    if routes.hasRepetition { reader.refuse("proxies", "the same proxy twice") }
+    var grantees: [NextProxy] = []
+    for route in routes {
+        guard case .proxy(let proxy) = route else {
+            reader.refuse("proxies", "\(route) is no proxy", hint: "leave it out")
+            continue
+        }
+        let own = otherwise.contains {
+            if case .proxy(let other) = $0 { other.logIn != nil && other.place == proxy.place } else { false }
+        }
+        if proxy.logIn != nil || own {
+            reader.refuse(
+                own ? "otherwise" : "proxies", "the URL of \(proxy) has a user as well", hint: "remove it from the URL")
+        } else {
+            grantees.append(proxy)
+        }
+    }
+    return grantees
 }
 
 /// A credential is for proxies, and stands in place of what their URLs may have.

@@ -42,7 +42,7 @@ enum Settings {
                 ], defaultMeaning: "no recipes"),
             Setting(
                 "routes", \.routes, .routes, reload: .live,
-                "The ways to origins. The first rule that matches a request counts: its routes are tried in order, or, with choose: hash, its proxies in an order that depends on the URL. A proxy that fails comes last for a while. In place of via, pac names a PAC file, by its path or its URL, that says the routes; via: environment takes them from http_proxy, https_proxy, all_proxy and no_proxy. credential names the entry of credentials that the proxies get. Without a rule Larder connects to origins itself.",
+                "The ways to origins. The first rule that matches a request counts: its routes are tried in order, or, with choose: hash, its proxies in an order that depends on the URL. A proxy that fails comes last for a while. In place of via, pac names a PAC file, by its path or its URL, that says the routes; via: environment takes them from http_proxy, https_proxy, all_proxy and no_proxy. credential names the entry of credentials that the proxies get; where a PAC file or the environment names proxies, those that are listed in proxies get it. Without a rule Larder connects to origins itself.",
                 example: [
                     "routes:",
                     "  - { match: { host: \"*.corp.example\" }, via: direct }",

@@ -156,4 +156,30 @@ struct NextProxyLogInTests {
             #expect(!larder.child.errors.contains("\(password)"), "\(larder.child.errors)")
         }
     }
+
+    @Test func `a PAC file names Squid, and only on the port that is listed it gets the credential`() async throws {
+        try await Workplace.with { place in
+            let nginx = try await Nginx.start(in: place)
+            try place.write("www/file", "from the origin".utf8)
+            let (squid, larder) = try await Self.startProving("basic", in: place) { squid in
+                let script =
+                    "function FindProxyForURL(url, host) { return host == '\(name)' ? 'HTTPS 127.0.0.1:\(squid.securePort)' : 'PROXY 127.0.0.1:\(squid.port)'; }"
+                try place.write("proxy.pac", script.utf8)
+                return """
+                    { pac: \(place.path("proxy.pac")), credential: corp, proxies: "http://127.0.0.1:\(squid.port)" }
+                    """
+            }
+            let reply = try await place.curl("\(nginx.url)/file", through: larder)
+            #expect(reply.text == "from the origin", "\(reply)")
+            let refused = try await place.curl("http://\(name):\(nginx.port)/file", through: larder)
+            #expect(refused.status == 502 && refused.cacheStatus.contains("detail=next-proxy-log-in"), "\(refused)")
+            let explained = try await larder.command("explain", "\(nginx.url)/another")
+            #expect(explained.out.contains("corp (basic)"), "\(explained)")
+            await larder.child.stop()
+            try await eventually("squid knows the user; it has \(squid.asked)") {
+                squid.asked.contains { $0.hasSuffix("200 \"fleet\"") }
+            }
+            #expect(!squid.asked.contains { $0.contains(name) && $0.contains("fleet") }, "\(squid.asked)")
+        }
+    }
 }

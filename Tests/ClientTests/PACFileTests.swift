@@ -164,6 +164,31 @@ struct PACFileTests {
         }
     }
 
+    @Test func `a proxy of the environment has a user in its URL, or gets a credential, and not both`() async throws {
+        try await Workplace.with { place in
+            let file = try place.write(
+                "environment.yaml",
+                """
+                credentials: [ { name: corp, scheme: basic, user: fleet, password: right } ]
+                routes: [ { via: environment, credential: corp, proxies: "http://proxy.example:3128" } ]
+
+                """.utf8)
+            for (user, status, text) in [
+                ("", 0, "no errors"),
+                (
+                    "me:hidden@", 2,
+                    "routes[1].proxies: the URL of http://proxy.example:3128 in the environment has a user"
+                ),
+            ] as [(String, Int32, String)] {
+                let output = try await place.run(
+                    Larder.executable, ["check", "--config", file],
+                    environment: ["https_proxy": "http://\(user)proxy.example:3128"])
+                #expect(output.status == status && (output.out + output.err).contains(text), "\(output)")
+                #expect(!output.err.contains("hidden"), "\(output)")
+            }
+        }
+    }
+
     @Test func `a variable that cannot be used is named, without its password`() async throws {
         try await Workplace.with { place in
             let file = try place.write("environment.yaml", "routes: [ { via: environment } ]\n".utf8)

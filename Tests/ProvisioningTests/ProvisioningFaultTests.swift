@@ -37,7 +37,7 @@ struct ProvisioningFaultTests {
     @Test(arguments: rows) func `a fault has its line and its key`(_ row: Row) throws {
         let reading = readConfiguration(text: Array(row.text.utf8), name: "x.yaml")
         let configuration = try #require(reading.configuration, "\(reading.errors)")
-        let files = PACFiles()
+        let files = PACFiles { _, _, _, _ in }
         defer { files.close() }
         do throws(ProvisioningFault) {
             _ = try makeSnapshot(configuration, files)

@@ -323,6 +323,35 @@ struct NextProxyLogInScenarios {
         }
     }
 
+    // MARK: proxies that others name
+
+    @Test(arguments: ["GET", "CONNECT"])
+    func `of the proxies that a script names those that are listed get the credential, and no other`(
+        _ method: String
+    ) throws {
+        try withOneWorker { s in
+            try s.adopt { configuration, files in
+                let script = s.pac("return host == 'a.example' ? proxy : 'PROXY localhost:\(s.origin.port)';")
+                let path = try files.write("proxy.pac", script)
+                let listed = CredentialGrant("corp", to: [s.proxy()])
+                configuration.credentials = [corp([.basic])]
+                configuration.routes = [
+                    RouteRule(RuleConditions(), .script(.file(path), otherwise: []), grant: listed, number: 1)
+                ]
+            }
+            func target(_ host: String) -> String { method == "GET" ? "http://\(host)/" : "\(host):443" }
+            s.origin.expects("\(method) \(target("a.example"))", "!Proxy-Authorization").replies(407, basicChallenge)
+            s.origin.expects("\(method) \(target("a.example"))", basic).replies(200)
+            #expect(try s.client().request(method, target("a.example")).status == 200)
+            s.origin.expects("\(method) \(target("b.example"))", "!Proxy-Authorization").replies(407, basicChallenge)
+            let answer = try s.client().request(method, target("b.example"))
+            #expect(answer.status == 502 && answer.cacheStatus.contains(Self.refusal), "\(answer)")
+            #expect(s.count(.credentialsSent) == 1)
+            #expect(try s.explained("http://a.example/") == "corp (basic)")
+            #expect(try s.explained("http://b.example/") == nil)
+        }
+    }
+
     @Test func `explain names the credential of a route, and who refuses it`() throws {
         try withOneWorker { s in
             try s.adopt(s.proxy(), then: .direct, schemes: [.basic, .digest])

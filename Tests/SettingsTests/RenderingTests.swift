@@ -67,7 +67,9 @@ struct RenderingTests {
         #expect(configuration.access.namedClients != nil && configuration.access.writtenDefault == .deny)
     }
 
-    @Test(arguments: ["build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox", "disk-fleet"])
+    @Test(arguments: [
+        "build-fleet", "safe-egress", "lab", "package-mirror", "ci-sandbox", "disk-fleet", "next-proxies",
+    ])
     func `an example is valid, without a warning`(
         _ name: String
     ) throws {

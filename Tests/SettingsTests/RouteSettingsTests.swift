@@ -53,6 +53,21 @@ import Testing
         #expect(configuration.pac == pac)
     }
 
+    @Test func `where others name the proxies, the rule lists those that get the credential`() throws {
+        let configuration = try loaded(
+            """
+            credentials: [ { name: corp, scheme: basic, user: me, password: x } ]
+            routes:
+              - { pac: /a.pac, credential: corp, proxies: [ "https://one.example:1", "socks5://two.example:2" ] }
+              - { via: environment, credential: corp, proxies: "http://three.example:3" }
+            """)
+        #expect(configuration.routes.map(\.credential) == ["corp", "corp"])
+        #expect(
+            configuration.routes.map { $0.grant?.proxies.map { "\($0)" } } == [
+                ["https://one.example:1", "socks5://two.example:2"], ["http://three.example:3"],
+            ])
+    }
+
     @Test func `a PAC file that comes over http from another machine is a warning`() throws {
         let (_, errors, warnings) = try load(
             """
@@ -194,6 +209,42 @@ import Testing
         (
             "- { via: [ \"http://a:1\", \"socks5://a:2\" ], credential: corp }",
             "5: routes[1].credential: corp has the scheme digest, and socks5://a:2 can get basic"
+        ),
+        (
+            "- { pac: /a.pac, credential: corp, proxies: \"socks5://a:2\" }",
+            "5: routes[1].credential: corp has the scheme digest, and socks5://a:2 can get basic"
+        ),
+        (
+            "- { pac: /a.pac, credential: corp }",
+            "5: routes[1].credential: a PAC file does not decide who gets it; list the proxies that do: proxies: [ \"http://HOST:PORT\" ]"
+        ),
+        (
+            "- { via: environment, credential: corp }",
+            "5: routes[1].credential: the environment does not decide who gets it; list the proxies that do: proxies: [ \"http://HOST:PORT\" ]"
+        ),
+        (
+            "- { pac: /a.pac, proxies: \"http://a:1\" }",
+            "5: routes[1].proxies: lists the proxies that get a credential; add credential: NAME"
+        ),
+        (
+            "- { via: \"http://a:1\", credential: corp, proxies: \"http://a:1\" }",
+            "5: routes[1].proxies: via names the proxies; leave proxies out"
+        ),
+        (
+            "- { pac: /a.pac, credential: corp, proxies: [ \"http://a:1\", direct ] }",
+            "5: routes[1].proxies: direct is no proxy; leave it out"
+        ),
+        (
+            "- { pac: /a.pac, credential: corp, proxies: [ \"http://a:1\", \"http://A:1/\" ] }",
+            "5: routes[1].proxies: the same proxy twice"
+        ),
+        (
+            "- { pac: /a.pac, credential: corp, proxies: \"http://me:x@a:1\" }",
+            "5: routes[1].proxies: the URL of http://a:1 has a user as well; remove it from the URL"
+        ),
+        (
+            "- { pac: /a.pac, otherwise: \"http://me:x@a:1\", credential: corp, proxies: \"http://a:1\" }",
+            "5: routes[1].otherwise: the URL of http://a:1 has a user as well; remove it from the URL"
         ),
     ]
     @Test(arguments: credentialMistakes) func `a rule names a credential that its proxies can get`(

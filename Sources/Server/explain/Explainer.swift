@@ -335,18 +335,20 @@ struct Explainer {
 
     /// Notes what the next proxies of the routes get, and which of them refuse it.
     private mutating func describeProxyCredential(of plan: RoutePlan) {
-        guard let number = plan.rule, let name = snapshot.configuration.routes[number - 1].credential,
-            let rule = snapshot.credentials[name]?.rule
-        else { return }
+        let proxies = plan.routes.compactMap { if case .proxy(let proxy) = $0 { proxy } else { nil } }
+        let proven = proxies.filter { $0.credential != nil }
+        guard let name = proven.first?.credential, let rule = snapshot.credentials[name]?.rule else { return }
+        // A PAC file may name proxies that do not get it.
+        let scope = proven.count == proxies.count ? "" : " for " + proven.map { "\($0)" }.joined(separator: ", ")
         var refusals: [String] = []
-        for case .proxy(let proxy) in plan.routes {
+        for proxy in proven {
             let key = CredentialLedger.Key(credential: name, at: proxy.place)
             let entry = self.proxy.shared.credentialLedger.withLock { $0.entry(of: key) }
             if let entry { refusals.append("; refused \(entry.refusals) times by \(proxy)") }
         }
         note(
             "origin", "credential of the route",
-            "\(name) (\(rule.means.schemeNames.joined(separator: " or ")))" + refusals.joined())
+            "\(name) (\(rule.means.schemeNames.joined(separator: " or ")))" + scope + refusals.joined())
     }
 
     private mutating func refusalToReach(_ plan: RoutePlan) -> (Explanation.Decision, String)? {

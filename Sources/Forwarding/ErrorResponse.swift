@@ -88,14 +88,16 @@ package struct ErrorResponse {
         out.append("\r\nProxy-Status: larder; error=")
         out.append(error)
         out.append("; details=")
-        appendStructuredString(
-            (denial?.text ?? withheld?.text ?? violation?.reason ?? outage?.text ?? name).utf8, to: &out)
+        appendStructuredString(details.utf8, to: &out)
         out.append("\r\nVia: 1.1 larder\r\n")
         if let seconds = outage?.retryAfter ?? retryAfter { HeadWriter.append(.retryAfter, seconds, to: &out) }
         if let challenge { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
         HeadWriter.appendConnection(persists: persists, minorVersion: minorVersion, to: &out)
         if !isHead { out.append(contentsOf: body.utf8) }
     }
+
+    /// The parameter `details` of `Proxy-Status`: as exactly as is known why there is no other answer.
+    package var details: String { denial?.text ?? withheld?.text ?? violation?.reason ?? outage?.text ?? name }
 
     /// `fwd` is sent only for a request that was forwarded (RFC 9211 §2.2).
     private var cacheStatus: CacheStatus {

@@ -1,5 +1,5 @@
 import EventLoop
-package import Glibc
+import Glibc
 import Secrets
 
 /// An error of the file system: which file, and what the kernel said.
@@ -44,7 +44,7 @@ package func replaceFile(_ path: String, with text: [UInt8]) throws(FileError) {
 }
 
 /// Creates a directory and the directories above it. An error will show when the directory is used.
-package func makeDirectories(_ path: String, mode: mode_t) {
+package func makeDirectories(_ path: String, mode: UInt32) {
     var made = path.hasPrefix("/") ? "/" : ""
     for part in path.split(separator: "/") {
         made += part

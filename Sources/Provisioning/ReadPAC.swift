@@ -39,11 +39,17 @@ package final class PACFiles {
     private var retired: [Retired] = []
     /// Scripts that `prefetch` got for `scripts`.
     private var prefetched: [PACSource: PACDownload.Answer] = [:]
+    private let evaluator: String?
     private let fetch: PACFetcher
     private var fetchTime = Duration.zero
     private var authorities: String?
 
-    package init(fetch: @escaping PACFetcher) { self.fetch = fetch }
+    /// - Parameter evaluator: the executable `larder`, which becomes the process that evaluates a script. Nil: a configuration with a PAC file
+    ///   is refused.
+    package init(evaluator: String? = PACEvaluator.ownProgram, fetch: @escaping PACFetcher) {
+        self.evaluator = evaluator
+        self.fetch = fetch
+    }
 
     /// The scripts of a configuration. Those that are in use stay; new ones are read, which blocks. Call `forget` when it is known which
     /// configuration is in force.
@@ -68,7 +74,10 @@ package final class PACFiles {
     }
 
     private func open(_ source: PACSource, _ rule: Int, _ settings: PACSettings) throws(ProvisioningFault) -> Entry {
-        let desk = PACDesk()
+        guard let evaluator else {
+            throw ProvisioningFault(pacOf: rule, "PAC files are evaluated by the program larder, which is not named")
+        }
+        let desk = PACDesk(program: evaluator)
         switch source {
         case .file(let path):
             // First the stamp, then the text: what is written in between is seen at the next look.

@@ -115,6 +115,8 @@ package struct LogSettings: Sendable, Equatable {
     package var level: LogLevel = .info
     /// What is logged at the level `debug`.
     package var debug: [LogCategory] = LogCategory.allCases
+
+    package init() {}
 }
 
 package enum AccessLogTarget: Sendable, Equatable {

@@ -1,4 +1,6 @@
 import Glibc
+import Server
+import Settings
 
 /// Runs the process from its first line to its exit status. `main.swift` only calls this function: code there would belong to the main
 /// actor, and every closure in it would be checked for that.
@@ -6,6 +8,7 @@ func larderMain() -> Never {
     signal(SIGPIPE, SIG_IGN)  // if a reader has left (`larder stats | head -1`), write(2) returns an error instead
     signal(SIGXFSZ, SIG_IGN)  // if a file must not grow (`ulimit -f`), write(2) returns an error, as on a full disk
     evaluatePACIfAsked()
+    Diagnostics.configure(LogSettings())
     exit(run(Array(CommandLine.arguments.dropFirst()), Console.standard))
 }
 

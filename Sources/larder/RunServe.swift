@@ -20,6 +20,7 @@ func runServe(
     SignalWatcher.block([SIGTERM, SIGINT, SIGHUP])
     Diagnostics.configure(configuration.log)
     DescriptorLimit.raise()
+    Proxy.limitArenas(for: configuration)
     if configuration.hasSecrets { hideMemory(console) }
     do {
         let pacFiles = PACFiles(fetch: fetchPAC)

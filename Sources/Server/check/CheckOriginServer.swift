@@ -25,9 +25,7 @@ final class CheckOriginServer {
     /// Opens a connection. Returns the client's end, or nil if there are too many connections or no descriptors.
     func connect(for use: OpeningGoal.Use) -> Descriptor? {
         guard connections.count < Self.connectionsMax else { return nil }
-        var pair: [CInt] = [-1, -1]
-        let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
-        guard unsafe socketpair(AF_UNIX, kind, 0, &pair) == 0 else { return nil }
+        guard var pair = SocketPair() else { return nil }
         let way: CheckOrigin.Way =
             switch use {
             case .plain: .http
@@ -35,13 +33,13 @@ final class CheckOriginServer {
             case .tunnel: .tunnel
             }
         let connection = CheckOriginConnection(
-            Descriptor(adopting: pair[1]), way: way, records: records, limits: limits)
+            pair.takeEnd(), way: way, records: records, limits: limits)
         let id = ObjectIdentifier(connection)
         connections[id] = connection
         // The connection is running when it ends, so it is released after the turn.
         connection.start(on: loop) { [unowned self] in
             loop.afterTurn { [weak self] in self?.connections[id] = nil }
         }
-        return Descriptor(adopting: pair[0])
+        return pair.takeEnd()
     }
 }

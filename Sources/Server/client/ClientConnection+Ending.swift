@@ -40,6 +40,10 @@ extension ClientConnection {
     func refuse(violation: FramingError) {
         worker.counters.count(violation)
         beginRefusal(.malformedRequest, status: violation.requestStatus)
+        context.program?.refused(
+            .init(
+                name: "\(violation.reason)", status: Int(violation.requestStatus), error: "http_request_error",
+                details: "\(violation.reason)"))
         queue {
             ErrorResponse(violation).append(isHead: false, persists: false, date: worker.wallTime, to: &$0)
         }
@@ -58,6 +62,7 @@ extension ClientConnection {
         worker.counters.refusals.add(Int(refusal.rawValue), 1)
         beginRefusal(reason, status: refusal.status)
         account.refusal = refusal
+        context.program?.refused(.init(refusal, details: refusal.name))
         queue {
             ErrorResponse(refusal).append(isHead: false, persists: false, date: worker.wallTime, to: &$0)
         }

@@ -15,15 +15,18 @@ struct ClientContext {
     let identity: Identity?
     /// The origin to which requests in origin-form go. Set in an opened tunnel to that origin, nil otherwise.
     let fixedOrigin: FixedOrigin?
+    /// Where this process itself is the client. Nil for all others.
+    let program: ProgramLink?
 
     init(
         peer: IPAddress?, isAdmitted: Bool, certificateSubject: String? = nil, identity: Identity? = nil,
-        fixedOrigin: FixedOrigin? = nil
+        fixedOrigin: FixedOrigin? = nil, program: ProgramLink? = nil
     ) {
         self.peer = peer
         self.isAdmitted = isAdmitted
         self.certificateSubject = certificateSubject
         self.identity = identity
         self.fixedOrigin = fixedOrigin
+        self.program = program
     }
 }

@@ -48,6 +48,9 @@ final class ClientStream {
     /// False if this client may not use the proxy at all. Every request of it is refused with 403.
     var isAdmitted: Bool { session.context.isAdmitted }
 
+    /// Where this process itself is the client. Nil for all others.
+    var program: ProgramLink? { session.context.program }
+
     /// The place of the connection among those that `limits.clients_max` bounds.
     var clientPlace: Occupancy.Place { session.place }
 

@@ -238,6 +238,7 @@ extension Exchange {
             outage: refusal == .originUnavailable ? worker.outage(of: request.origin, snapshot) : nil,
             challenge: request.challenge ?? snapshot.authenticator?.challenge,
             forwardReason: wasForwarded ? machine.forwardReason : nil)
+        stream.program?.refused(.init(refusal, details: response.details))
         stream.begin {
             response.append(
                 isHead: request.method == .head, persists: stream.persists, minorVersion: request.head.minorVersion,

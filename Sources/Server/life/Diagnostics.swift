@@ -4,8 +4,10 @@ package import Settings
 import Synchronization
 
 /// Messages for the operator: one line each, on standard error. Any thread may write one.
+///
+/// Nothing is written before `configure` is called: standard error belongs to the program.
 package enum Diagnostics {
-    private static let threshold = Atomic<Int>(level(.info))
+    private static let threshold = Atomic<Int>(-1)
     /// A bit for each category that is logged.
     private static let categories = Atomic<UInt32>(0)
 

@@ -4,7 +4,7 @@ import Caching
 package import EventLoop
 import Glibc
 package import Message
-import Settings
+package import Settings
 package import Storage
 import Synchronization
 import TLS
@@ -24,6 +24,8 @@ package final class Proxy: Sendable {
         var workers: [WorkerHandle] = []
         var addresses: [SocketAddress] = []
         var isDraining = false
+        /// Connections that `connect` has made.
+        var programLinks = 0
     }
 
     /// The parts of a worker that other threads may use.
@@ -65,9 +67,6 @@ package final class Proxy: Sendable {
         let configuration = snapshot.configuration
         // Check this first: if another program has the address, nothing has to be undone.
         for (index, address) in try addresses(configuration).enumerated() { try checkFree(address, index) }
-        // Every arena of malloc but the first grows page by page, with a system call each. Small blocks come from the cache of each
-        // thread without a lock anyway. So four workers share one arena.
-        clarder_limit_arenas(CInt((workerCount(configuration) + 3) / 4))
         let log = AccessLogSink(configuration.log.access)
         do {
             try log.start()
@@ -91,10 +90,20 @@ package final class Proxy: Sendable {
         do {
             try proxy.startWorkers(snapshot)
         } catch {
-            shared.zones.close()
+            // Those that have started end.
+            proxy.stop()
+            proxy.join()
             throw error
         }
         return proxy
+    }
+
+    /// Fits malloc to the workers of a configuration, for the whole process. Call it before the first thread is started.
+    ///
+    /// Every arena of malloc but the first grows page by page, with a system call each. Small blocks come from the cache of each thread
+    /// without a lock anyway. So four workers share one arena.
+    package static func limitArenas(for configuration: Configuration) {
+        clarder_limit_arenas(CInt((workerCount(configuration) + 3) / 4))
     }
 
     private static func workerCount(_ configuration: Configuration) -> Int {
@@ -224,6 +233,15 @@ package final class Proxy: Sendable {
 
     /// A worker for questions that every worker can answer. Nil after `join`.
     var anyWorker: WorkerHandle? { state.withLock { $0.workers.first } }
+
+    /// Each worker in turn. Nil after `join`.
+    func nextWorker() -> WorkerHandle? {
+        state.withLock { state in
+            guard !state.workers.isEmpty else { return nil }
+            state.programLinks &+= 1
+            return state.workers[state.programLinks % state.workers.count]
+        }
+    }
 
     /// The present transfers of all workers. A worker that does not answer within `timeout` is left out. Blocks.
     package func transfers(timeout: Duration = .milliseconds(500)) -> [TransferReport] {

@@ -162,20 +162,33 @@ import Synchronization
     /// Takes an accepted connection. It is closed at once if the worker is draining or `limits.clients_max` is reached. A client that may
     /// not use the proxy is kept: it gets a refusal as the answer to its request.
     func accept(_ transport: consuming Transport, from peer: IPAddress?) {
-        guard !isDraining else {
-            counters.add(.clientConnectionsRefused)
-            counters.closes.add(Int(CloseReason.draining.rawValue), 1)
-            return
-        }
-        guard let place = shared.clients.take(limit: snapshot.limits.clientsMax) else {
-            counters.add(.clientConnectionsRefused)
-            counters.closes.add(Int(CloseReason.tooManyClients.rawValue), 1)
-            return
-        }
+        guard let place = takePlace() else { return }
         let isAdmitted = snapshot.access.admits(client: peer)
         if !isAdmitted { counters.add(.clientConnectionsRefused) }
+        accept(transport, ClientContext(peer: peer, isAdmitted: isAdmitted), place)
+    }
+
+    /// Takes a connection with this process itself.
+    func accept(_ transport: consuming Transport, of program: ProgramLink) {
+        guard let place = takePlace() else { return }
+        let context = ClientContext(peer: nil, isAdmitted: true, identity: program.identity, program: program)
+        accept(transport, context, place)
+    }
+
+    /// The place of a new client connection. Nil if it is to be closed at once.
+    private func takePlace() -> Occupancy.Place? {
+        guard !isDraining else { return refuseConnection(.draining) }
+        return shared.clients.take(limit: snapshot.limits.clientsMax) ?? refuseConnection(.tooManyClients)
+    }
+
+    private func refuseConnection(_ reason: CloseReason) -> Occupancy.Place? {
+        counters.add(.clientConnectionsRefused)
+        counters.closes.add(Int(reason.rawValue), 1)
+        return nil
+    }
+
+    private func accept(_ transport: consuming Transport, _ context: ClientContext, _ place: Occupancy.Place) {
         counters.add(.clientConnectionsAccepted)
-        let context = ClientContext(peer: peer, isAdmitted: isAdmitted)
         let client = clients.insert {
             ClientConnection(worker: self, id: $0, context: context, place: place)
         }

@@ -159,7 +159,7 @@ let package = Package(
         tests("ClientSetupTests", ["ClientSetup", "Message", "TLS", "ProgramUnderTest"]),
         tests("ProvisioningTests", ["Provisioning", "EventLoop"]),
         tests("RequestingTests", ["Requesting", "Framing", "Message"]),
-        tests("UpstreamTests", ["Upstream", "Requesting", "Compression", "EventLoop", "TLS"]),
+        tests("UpstreamTests", ["Upstream", "Requesting", "Compression", "EventLoop", "TLS", "ProgramUnderTest"]),
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
         tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage", "TLS"]),
         tests("AccessTests", ["Access", "Rules", "Message"]),

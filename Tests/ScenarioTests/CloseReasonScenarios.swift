@@ -1,5 +1,6 @@
 import Access
 import Foundation
+import ProgramUnderTest
 import Rules
 import Server
 import Settings

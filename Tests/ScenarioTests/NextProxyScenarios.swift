@@ -1,6 +1,7 @@
 import Access
 import Foundation
 import Message
+import ProgramUnderTest
 import Routing
 import Rules
 import Server

@@ -1,4 +1,5 @@
 import Message
+import ProgramUnderTest
 import Routing
 import Rules
 import Server

@@ -1,3 +1,4 @@
+import ProgramUnderTest
 import Server
 import Settings
 import Testing

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramUnderTest
 import Routing
 import Rules
 import Server

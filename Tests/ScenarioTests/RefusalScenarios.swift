@@ -3,6 +3,7 @@ import EventLoop
 import Foundation
 import Framing
 import Message
+import ProgramUnderTest
 import Routing
 import Rules
 @testable import Server

@@ -1,4 +1,5 @@
 import Framing
+import ProgramUnderTest
 import Server
 import Testing
 

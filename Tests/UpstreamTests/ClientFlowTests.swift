@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import ProgramUnderTest
 import Synchronization
 import Testing
 
@@ -257,6 +258,43 @@ private let ok = "HTTP/1.1 200 OK\r\n"
         await #expect(throws: ClientError.closed) { try await task.value }
         await #expect(throws: ClientError.closed) { try await client.send(Request(.get, server.url())) }
         try await eventually { left.withLock { $0 } }
+    }
+}
+
+@Suite("client: opening a connection", .onOwnThreads) struct ClientOpeningTests {
+    @Test func `a name that cannot be has no address`() async throws {
+        let host = String(repeating: "a", count: 64) + ".example"
+        await #expect(throws: ClientError.unknownHost(host)) {
+            try await Client(.direct()).send(Request(.get, "http://\(host)/"))
+        }
+    }
+
+    @Test func `connecting has a limit of time`() async throws {
+        let server = try Unanswering.FullListener()
+        var request = Request(.get, "http://127.0.0.1:\(server.port)/")
+        request.timeLimits.connect = .milliseconds(150)
+        await #expect(throws: ClientError.timedOut(.connecting)) { try await Client(.direct()).send(request) }
+    }
+
+    /// The request after the cancelled one begins only if that one has given its place back.
+    @Test func `a request that is cancelled while its connection opens gives its place back`() async throws {
+        let full = try Unanswering.FullListener()
+        let server = try ScriptedServer(answering: ok + "Content-Length: 0\r\n\r\n")
+        var options = Client.Options()
+        options.requestsMax = 1
+        let client = try Client(.direct(), options)
+        let task = Task {
+            var request = Request(.get, "http://127.0.0.1:\(full.port)/")
+            request.timeLimits.connect = nil
+            return try await client.send(request)
+        }
+        try await eventually { client.submittedCount == 1 }
+        let next = Task { try await client.send(Request(.get, server.url())).status }
+        try await eventually { client.submittedCount == 2 }
+        #expect(server.connectionCount == 0)
+        task.cancel()
+        await #expect(throws: ClientError.cancelled) { try await task.value }
+        #expect(try await next.value == 200)
     }
 }
 

@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import ProgramUnderTest
 
 /// A name server on loopback that gives one answer to all questions, over UDP, on a thread of its own.
 final class ScriptedNames: @unchecked Sendable {  // the socket is used by the thread, and shut down by whoever ends it

@@ -125,7 +125,8 @@ let package = Package(
         .target(
             name: "Upstream",
             dependencies: [
-                "Message", "Framing", "Forwarding", "Requesting", "EventLoop", "TLS", "Compression", "Server",
+                "Message", "Framing", "Rules", "Interception", "Settings", "Forwarding", "Requesting", "EventLoop",
+                "TLS", "Compression", "Server", "Provisioning",
             ], swiftSettings: strict),
         .executableTarget(
             name: "larder",

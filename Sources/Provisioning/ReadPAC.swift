@@ -150,6 +150,18 @@ package final class PACFiles {
         fetchScripts(missing, configuration, fetch, then: then)
     }
 
+    /// Fetches the scripts of URLs that are not in use yet, for `scripts`. Blocks.
+    func prefetch(for configuration: Configuration) {
+        let isDone = CountingSemaphore()
+        let found = Locked<[PACSource: PACDownload.Answer]>([:])
+        prefetch(for: configuration) { answers in
+            found.withLock { $0 = answers }
+            isDone.signal()
+        }
+        isDone.wait()
+        keep(found.withLock { $0 })
+    }
+
     /// Takes what `prefetch` got.
     package func keep(_ answers: [PACSource: PACDownload.Answer]) { prefetched = answers }
 

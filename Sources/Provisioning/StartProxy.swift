@@ -12,7 +12,7 @@ package struct StartedProxy {
 }
 
 /// Starts the proxy even if another process uses the directory of a disk tier, or if a disk tier that is not configured cannot be opened on
-/// this machine.
+/// this machine. Waits for PAC files from URLs, for `pac.fetch_timeout` at most.
 ///
 /// - Parameter reading: a configuration without errors.
 /// - Throws: a `ProvisioningFault`, or a `Proxy.StartError` for any other problem.
@@ -25,6 +25,7 @@ package func startProxy(_ reading: ConfigurationReading, _ pacFiles: PACFiles) t
     {
         makeDirectories(String(disk.path[..<slash]), mode: 0o700)
     }
+    pacFiles.prefetch(for: configuration)
     var zonesWithoutDisk: [String] = []
     var warnings: [ConfigurationError] = []
     while true {

@@ -5,7 +5,7 @@ import Server
 import Synchronization
 import TLS
 
-/// Sends HTTP requests: straight to servers, through a proxy, or over a Unix socket.
+/// Sends HTTP requests: straight to servers, through a proxy, through Larder's engine in this process, or over a Unix socket.
 ///
 /// A client has a thread of its own. It keeps connections open for later requests. It ends when the last reference to it and to the bodies
 /// of its responses is released.
@@ -38,7 +38,9 @@ public final class Client: Sendable {
 
     /// Starts a client.
     ///
-    /// - Throws: `.cannotStart`.
+    /// With `.engine`, this reads the files that the configuration names, and blocks meanwhile.
+    ///
+    /// - Throws: `.cannotStart`, or `.badConfiguration` for an engine.
     public init(_ way: Way, _ options: Options = Options()) throws(ClientError) {
         precondition(
             options.requestsMax > 0 && options.waitingMax >= 0 && options.bufferBytes > 0, "bounds are positive")
@@ -53,6 +55,9 @@ public final class Client: Sendable {
         bufferBytes = options.bufferBytes
         port = try start.port()
     }
+
+    /// What is worth knowing of the engine's configuration, such as a disk that another process uses. Empty for other ways.
+    public var warnings: [String] { way.engine?.warnings ?? [] }
 
     /// How many requests have been given to the thread of the client.
     package var submittedCount: Int { state.withLock { $0.submitted } }
@@ -147,11 +152,13 @@ public final class Client: Sendable {
             })
     }
 
-    /// Ends all requests with `.closed`, and waits for the thread. Not from a progress callback, which is on that thread.
+    /// Ends all requests with `.closed`, and waits for the threads. Not from a progress callback, which is on the client's thread.
     public func close() {
         state.withLock { $0.isClosed = true }
         port.do { $0.stop() }
         thread.join()
+        way.engine?.stop()
+        way.engine?.join()
     }
 }
 

@@ -42,8 +42,26 @@ public enum ClientError: Error, Sendable, Hashable {
     case cancelled
     /// The client was closed.
     case closed
+    /// The engine answers this itself: there is no answer of the server. Only with `.engine`.
+    case refused(Refusal)
+    /// The configuration of the engine has errors. Each names its file, line and key.
+    case badConfiguration([String])
     /// The client cannot start. The text says why.
     case cannotStart(String)
+}
+
+extension ClientError {
+    /// Why the engine answers a request itself: it may not be made, or no answer of the server can be had.
+    public struct Refusal: Sendable, Hashable {
+        /// The name of the reason in `docs/troubleshooting.md`, such as `name-not-found`.
+        public var reason: String
+        /// The status that a client of a proxy would get.
+        public var status: Int
+        /// The error type of RFC 9209, such as `dns_error`.
+        public var error: String
+        /// The text of the rule, or what else is known. Otherwise the reason.
+        public var details: String
+    }
 }
 
 extension ClientError: CustomStringConvertible {
@@ -67,6 +85,9 @@ extension ClientError: CustomStringConvertible {
         case .undecodable: "the body is not valid gzip"
         case .cancelled: "the request was cancelled"
         case .closed: "the client is closed"
+        case .refused(let refusal):
+            refusal.details == refusal.reason ? refusal.reason : "\(refusal.reason): \(refusal.details)"
+        case .badConfiguration(let errors): errors.joined(separator: "\n")
         case .cannotStart(let reason): reason
         }
     }

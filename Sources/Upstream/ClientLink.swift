@@ -46,6 +46,8 @@ final class ClientLink: TimedObject {
     /// The server takes no more of the request. It may have answered already.
     private var isSendingOver = false
     private var progress = Request.Progress()
+    /// What the engine says beside the bytes. Nil if the other side is outside the process.
+    private var program: ProgramLink?
 
     init(_ owner: ClientLoop, _ place: LinkPlace) {
         self.owner = owner
@@ -68,6 +70,13 @@ final class ClientLink: TimedObject {
         switch server {
         case .addresses(let addresses): connect(addresses)
         case .host(let host, let port): resolve(host, port)
+        case .engine(let engine):
+            let isConnected = engine.connect { socket, program in
+                transport = Transport(plain: socket)
+                self.program = program
+            }
+            guard isConnected else { return fail(.cannotConnect(place: "engine", code: EMFILE)) }
+            connected()
         }
     }
 
@@ -365,7 +374,9 @@ final class ClientLink: TimedObject {
             case .failure(let fault):
                 deliver(piece)
                 return fail(.notHTTP(reason: fault.reason))
-            case .success(.head(let head)): receive(head)
+            case .success(.head(let head)):
+                if let notice = program?.takeNotice() { return fail(.refused(.init(notice)), mayRepeat: false) }
+                receive(head)
             case .success(.data(let range)):
                 if range.count == input.count { piece = input } else { piece += input[range] }
             case .success(.more):
@@ -471,6 +482,12 @@ final class ClientLink: TimedObject {
 
 private func link(_ context: UnsafeMutableRawPointer?) -> ClientLink {
     unsafe Unmanaged<ClientLink>.fromOpaque(context!).takeUnretainedValue()
+}
+
+extension ClientError.Refusal {
+    fileprivate init(_ notice: ProgramLink.Notice) {
+        self.init(reason: notice.name, status: notice.status, error: notice.error, details: notice.details)
+    }
 }
 
 extension BodyLength {

@@ -183,6 +183,8 @@ enum ClientWay: Sendable {
     enum Server: Sendable {
         case addresses([SocketAddress])
         case host(String, port: UInt16)
+        /// The proxy in this process.
+        case engine(Engine)
     }
 
     /// One server or proxy for all requests.
@@ -205,6 +207,12 @@ enum ClientWay: Sendable {
         case .direct(let context): context
         case .common(let common): common.tunnelled
         }
+    }
+
+    /// Nil if the other side is outside the process.
+    var engine: Engine? {
+        guard case .common(let common) = self, case .engine(let engine) = common.server else { return nil }
+        return engine
     }
 
     var isTunnelled: Bool { if case .common = self { true } else { false } }

@@ -11,6 +11,7 @@ extension Client {
             case common(ClientWay.Server, RequestForm.TargetForm, own: [RequestForm.Field])
             case tunnels(ClientWay.Server, own: [RequestForm.Field], authorities: String?)
             case unix(String)
+            case engine(EngineSettings)
         }
         private let kind: Kind
 
@@ -46,6 +47,19 @@ extension Client {
             }
         }
 
+        /// Larder's engine, started in this process with the client and ended with it: routes, next proxies, credentials, cookie jars, retries,
+        /// access rules, name servers and the cache of a configuration, without a Larder that runs.
+        ///
+        /// What the engine itself answers is the error `.refused`. See `docs/upstream.md` for what it does to the process.
+        public static func engine(_ settings: EngineSettings = EngineSettings()) -> Way {
+            Way(kind: .engine(settings))
+        }
+
+        /// The engine with a configuration and no further settings.
+        public static func engine(_ configuration: EngineSettings.Configuration) -> Way {
+            engine(EngineSettings(configuration))
+        }
+
         /// An HTTP server behind a Unix socket. The host of the URL goes into `Host`, and leads nowhere.
         public static func unixSocket(_ path: String) -> Way { Way(kind: .unix(path)) }
 
@@ -72,6 +86,8 @@ extension Client {
             case .tunnels(let server, let own, let authorities):
                 .common(.init(server: server, form: .absolute, own: own, tunnelled: try Way.context(authorities)))
             case .unix(let path): .common(.init(server: .addresses([try Way.address(path)]), form: .origin, own: []))
+            case .engine(let settings):
+                .common(.init(server: .engine(try Engine(settings)), form: .absolute, own: []))
             }
         }
 
@@ -85,6 +101,39 @@ extension Client {
             do throws(SocketError) {
                 return try SocketAddress(unixPath: path)
             } catch { throw .cannotStart("\(path): \(error)") }
+        }
+    }
+}
+
+extension Client {
+    /// Larder's engine for a client.
+    public struct EngineSettings: Sendable {
+        /// Where the configuration comes from. The keys are those of `docs/configuration.md`.
+        public enum Configuration: Sendable {
+            /// The defaults of Larder. Destinations that are not public are closed.
+            case defaults
+            case file(String)
+            /// - Parameter name: what errors call the text.
+            case text(String, name: String = "configuration")
+        }
+
+        public var configuration: Configuration
+        /// The user as whom the program asks, for the rules of the configuration. No password is asked for. Nil: nobody in particular.
+        public var user: String?
+        /// The executable `larder`, which evaluates PAC files in a process of its own. Nil: a configuration with a PAC file is an error.
+        public var pacEvaluator: String?
+        /// Whether `log` of the configuration holds: messages on the standard error and the access log on the standard output of this process.
+        /// Otherwise nothing is written there. The level counts for all engines of the process.
+        public var logs: Bool
+
+        public init(
+            _ configuration: Configuration = .defaults, user: String? = nil, pacEvaluator: String? = nil,
+            logs: Bool = false
+        ) {
+            self.configuration = configuration
+            self.user = user
+            self.pacEvaluator = pacEvaluator
+            self.logs = logs
         }
     }
 }

@@ -4,6 +4,7 @@ import EventLoop
 import Message
 import Provisioning
 import Settings
+import Upstream
 
 /// `larder check [-v] [--json]`: reports everything that is wrong with the configuration, and prints the rules as Larder understands them.
 func checkCommand(_ arguments: Arguments, _ console: Console) throws(UsageError) -> Int32 {

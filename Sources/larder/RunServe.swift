@@ -6,6 +6,7 @@ import Routing
 import Server
 import Settings
 import TLS
+import Upstream
 
 /// Starts the proxy and its admin server, and runs them until the process is told to stop.
 ///
@@ -25,7 +26,6 @@ func runServe(
     do {
         let pacFiles = PACFiles(fetch: fetchPAC)
         defer { pacFiles.close() }
-        prefetch(configuration, pacFiles)
         let start = try startProxy(reading, pacFiles)
         for warning in start.warnings { console.error("larder: warning: \(warning)") }
         let proxy = start.proxy
@@ -67,18 +67,6 @@ func runServe(
         console.error("larder: \(error)")
         return ExitStatus.failed
     }
-}
-
-/// Fetches the PAC files that have URLs. Blocks, for `pac.fetch_timeout` at most.
-private func prefetch(_ configuration: Configuration, _ pacFiles: PACFiles) {
-    let answers = Locked<[PACSource: PACDownload.Answer]>([:])
-    let isDone = CountingSemaphore()
-    pacFiles.prefetch(for: configuration) { found in
-        answers.withLock { $0 = found }
-        isDone.signal()
-    }
-    isDone.wait()
-    pacFiles.keep(answers.withLock { $0 })
 }
 
 private func readyLine(_ proxy: Proxy) -> String {

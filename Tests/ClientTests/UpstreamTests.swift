@@ -50,4 +50,27 @@ struct UpstreamWithNginxTests {
             }
         }
     }
+
+    @Test func `the engine opens TLS itself, and refuses a certificate that it does not trust`() async throws {
+        try await Workplace.with { place in
+            let authority = try await TestAuthority.make("good", in: place)
+            let other = try await TestAuthority.make("other", in: place)
+            let nginx = try await Nginx.start(in: place, tls: try await authority.issue("server", for: "IP:127.0.0.1"))
+            try place.write("www/small", "hello".utf8)
+            let request = Request(.get, "https://127.0.0.1:\(nginx.port)/small")
+            func engine(_ authorities: String) throws -> Client {
+                try Client(
+                    .engine(.text("access: { private_destinations: allow }\ntls: { ca_file: \(authorities) }\n")))
+            }
+            let response = try await engine(authority.certificate).send(request)
+            #expect(try await response.body.collect() == Array("hello".utf8))
+            #expect(response.fields["via"] == "1.1 larder")
+            await #expect {
+                try await engine(other.certificate).send(request)
+            } throws: { error in
+                guard case .refused(let refusal) = error as? ClientError else { return false }
+                return refusal.reason == "tls-certificate" && refusal.error == "tls_certificate_error"
+            }
+        }
+    }
 }

@@ -12,7 +12,7 @@ private let ok = "HTTP/1.1 200 OK\r\n"
             contentsOf: Self.directory.appendingPathComponent("../../docs/upstream.md"), encoding: .utf8)
         let examples = try String(contentsOf: Self.directory.appendingPathComponent("Examples.swift"), encoding: .utf8)
         let shown = page.matches(of: /```swift\n((?s:.*?))```/).map { String($0.1) }
-        #expect(shown.count == 5)
+        #expect(shown.count == 6)
         for example in shown { #expect(examples.contains(example), "\(example)") }
     }
 
@@ -53,5 +53,29 @@ private let ok = "HTTP/1.1 200 OK\r\n"
         let proxy = try ScriptedServer(answering: ok + "Cache-Status: larder; hit\r\nContent-Length: 0\r\n\r\n")
         let answer = try await throughLarder("https://example.org/", port: proxy.address.port)
         #expect(answer.status == 200 && answer.cache == "larder; hit")
+    }
+
+    @Test func `through the engine`() async throws {
+        let proxy = try ScriptedServer { peer, _ in
+            while true {
+                let head = try peer.head()
+                if !head.contains("Proxy-Authorization: Basic ZmxlZXQ6cGFzcw==") {
+                    try peer.send(
+                        "HTTP/1.1 407 x\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 0\r\n\r\n")
+                } else if head.hasPrefix("GET http://mirror.example/a HTTP/1.1\r\n"),
+                    head.contains("\r\nAuthorization: Bearer tok\r\n")
+                {
+                    try peer.send(ok + "Content-Length: 5\r\n\r\nhello")
+                } else {
+                    return
+                }
+            }
+        }
+        for (name, value) in [("CORP_PASSWORD", "pass"), ("MIRROR_TOKEN", "tok")] {
+            _ = unsafe setenv(name, value, 1)
+        }
+        #expect(try await throughTheEngine("http://mirror.example/a", proxy: "http://\(proxy.address)") == "hello")
+        let refused = try await throughTheEngine("http://127.0.0.1/", proxy: "http://\(proxy.address)")
+        #expect(refused == "refused: destination-forbidden")
     }
 }

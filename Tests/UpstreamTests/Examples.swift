@@ -43,3 +43,21 @@ func fetchAll(_ urls: [String], urgent: Set<String>) async throws -> [String: In
         return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
     }
 }
+
+func throughTheEngine(_ url: String, proxy: String) async throws -> String {
+    let configuration = """
+        credentials:
+          - { name: corp, scheme: [ digest, basic ], user: fleet, password: { env: CORP_PASSWORD } }
+          - { name: mirror, scheme: bearer, match: { host: mirror.example }, plain_http: yes, token: { env: MIRROR_TOKEN } }
+        routes:
+          - { match: { host: mirror.example }, via: [ "\(proxy)" ], credential: corp }
+        """
+    let client = try Client(.engine(.text(configuration)))
+    do throws(ClientError) {
+        let response = try await client.send(Request(.get, url))
+        return String(decoding: try await response.body.collect(), as: UTF8.self)
+    } catch .refused(let refusal) {
+        // No answer of the server: the reason is one of those of docs/troubleshooting.md.
+        return "refused: \(refusal.reason)"
+    }
+}

@@ -1,6 +1,5 @@
 import Message
-import Routing
-import Upstream
+package import Routing
 
 /// Fetches a PAC file straight from its server: the routes depend on it. Names are looked up as this machine does, without `dns`.
 ///
@@ -9,7 +8,7 @@ import Upstream
 ///   - authorities: a file of those that certify servers; nil: the system's.
 ///   - then: called once, on any thread.
 @Sendable
-func fetchPAC(
+package func fetchPAC(
     _ fetch: PACFetch, _ time: Duration, _ authorities: String?,
     then: @escaping @Sendable (PACDownload.Answer) -> Void
 ) {

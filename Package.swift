@@ -217,6 +217,7 @@ if isFuzzing {
         fuzzTarget("FuzzRequestHead"),
         fuzzTarget("FuzzResponseHead"),
         fuzzTarget("FuzzChunkedBody"),
+        fuzzTarget("FuzzAnswer", of: ["Requesting", "Framing", "Message"]),
         fuzzTarget("FuzzClientHello"),
         fuzzTarget("FuzzPathPattern", of: ["Rules"]),
         fuzzTarget("FuzzReleaseIndex", of: ["Releases", "Message"]),
@@ -234,7 +235,7 @@ if isFuzzing {
     for name in ["Disk", "EventLoop"] {
         package.targets.first { $0.name == name }?.swiftSettings = strict + [.unsafeFlags(fuzzFlags)]
     }
-    for name in ["Rules", "Routing", "Cookies"] {
+    for name in ["Rules", "Routing", "Cookies", "Requesting"] {
         package.targets.first { $0.name == name }?.swiftSettings = parserSettings
     }
 }

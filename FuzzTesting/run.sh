@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer
+[ $# -gt 0 ] || set -- FuzzRequestHead FuzzResponseHead FuzzChunkedBody FuzzAnswer FuzzClientHello FuzzDiskRecord FuzzDiskBook FuzzReleaseIndex FuzzPathPattern FuzzChallenges FuzzNTLM FuzzPlaceholders FuzzSocks FuzzHostsFile FuzzDNSAnswer FuzzCookies FuzzPACAnswer
 
 export LARDER_FUZZ=1
 scratch="$here/../.build/fuzz"
@@ -25,6 +25,10 @@ seed FuzzResponseHead bare 'HTTP/1.0 304\r\n\r\n'
 seed FuzzResponseHead chunked 'HTTP/1.1 404 Not\tFound\r\nTransfer-Encoding: gzip, chunked\r\n\r\n'
 seed FuzzChunkedBody plain '5\r\nhello\r\nA\r\n0123456789\r\n0\r\n\r\n'
 seed FuzzChunkedBody rich '1;a;b=c ; d="e\\"f"\r\nx\r\n0\r\nTrailer-Name: value\r\nX: y\r\n\r\n'
+seed FuzzAnswer length '0HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP'
+seed FuzzAnswer chunked '0HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5;a\r\nhello\r\n0\r\nT: v\r\n\r\n'
+seed FuzzAnswer head '1HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'
+seed FuzzAnswer close '2HTTP/1.0 200\r\n\r\nuntil close'
 seed FuzzClientHello named '\026\003\001\0000\001\000\000\054\003\003aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\000\000\002\023\001\001\000\000\013\000\000\000\007\000\005\000\000\002a.'
 seed FuzzPathPattern digest '/v2/*/blobs/sha256:{hex:4}\n/v2/a/b/blobs/sha256:00ff'
 seed FuzzPathPattern words '*/{name}-{version}.{jar|pom}{|.sha1}\n/a/b-1.jar.sha1'

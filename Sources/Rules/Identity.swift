@@ -1,4 +1,4 @@
-/// The identity of an authenticated client. Only an authentication scheme makes one.
+/// The identity of an authenticated client. Only an authentication scheme makes one, or a program that has the proxy in its own process.
 package struct Identity: Sendable, Hashable {
     /// The name in rules and in the log.
     package let name: String

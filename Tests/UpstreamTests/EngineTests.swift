@@ -223,6 +223,17 @@ private func collect(_ client: Client, _ url: String) async throws -> (status: I
         #expect(server.connectionCount == 0)
     }
 
+    @Test func `an origin that does not answer in the time of the configuration is a refusal`() async throws {
+        let server = try ScriptedServer { peer, _ in peer.end() }
+        let client = try engine("timeouts: { first_byte: 150ms }\nretries: { max: 0 }\n")
+        await #expect(
+            throws: ClientError.refused(
+                .init(
+                    reason: "response-timeout", status: 504, error: "http_response_timeout",
+                    details: "response-timeout"))
+        ) { try await client.send(Request(.get, server.named())) }
+    }
+
     @Test func `a body that breaks off is no refusal`() async throws {
         let server = try ScriptedServer { peer, _ in
             _ = try peer.head()

@@ -25,7 +25,7 @@ package enum TLSResult: Equatable, Sendable {
 ///
 /// After a failure the session must not be used: close the descriptor.
 @safe package final class TLSSession {
-    private let raw: OpaquePointer
+    let raw: OpaquePointer
     private let client: (context: TLSClientContext, serverName: String)?
     /// The session whose bytes carry this one. Nil if a descriptor does.
     private let carrier: TLSSession?

@@ -194,6 +194,16 @@ package struct Transport: ~Copyable {
         }
     }
 
+    /// Of the certificate of the server that TLS leads to, see `TLSSession.endPointHash`: the origin's within a tunnel, and the next proxy's if the
+    /// connection ends there. Nil without TLS.
+    var endPointHash: [UInt8]? {
+        switch channel {
+        case .plain: nil
+        case .secured(let secured): secured.session.endPointHash
+        case .opened: nil
+        }
+    }
+
     /// Whether an earlier TLS session was resumed.
     var isResumed: Bool {
         switch channel {

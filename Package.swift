@@ -105,7 +105,7 @@ let package = Package(
                 "Message", "Framing", "Rules", "Releases", "Caching", "Access", "Credentials", "Routing", "Transaction",
                 "Forwarding", "Interception", "ClientSetup", "Settings", "EventLoop", "TLS", "Compression", "Storage",
                 "DiskTier",
-                "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "CLarder",
+                "Passwords", "Processes", "Cookies", "PublicSuffixes", "Secrets", "Kerberos", "CLarder",
             ], swiftSettings: strict),
         .target(
             name: "Admin",
@@ -162,7 +162,12 @@ let package = Package(
         tests("RequestingTests", ["Requesting", "Framing", "Message"]),
         tests("UpstreamTests", ["Upstream", "Requesting", "Compression", "EventLoop", "TLS", "ProgramUnderTest"]),
         tests("SimulationTests", ["Transaction", "Caching", "Access", "Rules", "Message"]),
-        tests("ServerTests", ["Server", "Compression", "EventLoop", "Storage", "TLS"]),
+        tests(
+            "ServerTests",
+            [
+                "Server", "Compression", "Credentials", "EventLoop", "Kerberos", "CGSSAPI", "Message",
+                "ProgramUnderTest", "Storage", "TLS",
+            ]),
         tests("AccessTests", ["Access", "Rules", "Message"]),
         tests(
             "RecipeTests",

@@ -318,6 +318,7 @@ package final class Proxy: Sendable {
         for worker in workers { worker.thread.join() }
         shared.zones.close()
         shared.pool.shutdown()
+        shared.tickets.close()
         shared.cookies.close()
         shared.accessLog.stop()
     }

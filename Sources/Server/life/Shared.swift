@@ -48,6 +48,8 @@ package final class Shared: Sendable {
     package let bandwidth = Locked(BandwidthLedger())
     /// Which origins refuse the credentials of Larder.
     package let credentialLedger = Locked(CredentialLedger())
+    /// The tickets with which Larder logs in.
+    let tickets = TicketShelf()
     /// What clients hold in place of secrets.
     package let placeholders = PlaceholderShelf()
     /// The jars of `cookie_jars`.

@@ -59,6 +59,7 @@ import Synchronization
     private(set) var checkOrigin: CheckOriginServer!
     var credentials: VerifiedCredentials
     let credentialDesk = CredentialDesk()
+    let tokenDesk: TokenDesk
     let routeWaits = RouteWaits()
     var pageBodies = PageBodies()
     /// The client connections that send when the present turn of a body's writer is over.
@@ -94,6 +95,7 @@ import Synchronization
         self.snapshot = snapshot
         zones = shared.zones.current
         loop = try EventLoop()
+        tokenDesk = TokenDesk(loop: loop, tickets: shared.tickets)
         counters = Counters()
         log = AccessLogBuffer(sink: shared.accessLog, counters: counters)
         unsafe scratch = .allocate(capacity: 1)

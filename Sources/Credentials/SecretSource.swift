@@ -29,6 +29,16 @@ extension SecretSource {
     /// The longest secret, in bytes. A field with a longer one would not fit into the heads that servers take.
     package static let bytesMax = 8 << 10
 
+    /// The longest keytab, in bytes: a few hundred keys.
+    package static let keytabBytesMax = 64 << 10
+
+    /// The keytab in what was read, if it can be one: all begin with the version of their format, 5.1 or 5.2.
+    package func keytab(in bytes: [UInt8]) throws(SecretFault) -> Secret {
+        guard !bytes.isEmpty else { throw .empty }
+        guard bytes.starts(with: [5, 2]) || bytes.starts(with: [5, 1]) else { throw .notAKeytab }
+        return Secret(bytes)
+    }
+
     /// The secret in what was read. Spaces belong to it.
     package func secret(in bytes: [UInt8]) throws(SecretFault) -> Secret {
         let secret =
@@ -49,7 +59,7 @@ extension SecretSource {
 
 /// Why what was read is no secret. In a field, line ends would begin another field.
 package enum SecretFault: Error, Equatable, CaseIterable, Sendable {
-    case empty, hasLineFeed, hasCarriageReturn, hasNUL, tooLong
+    case empty, hasLineFeed, hasCarriageReturn, hasNUL, tooLong, notAKeytab
 
     /// A sentence for the person who wrote the configuration. It never shows the secret.
     package func text(of source: SecretSource) -> String { "the secret from \(source) \(complaint)" }
@@ -60,6 +70,7 @@ package enum SecretFault: Error, Equatable, CaseIterable, Sendable {
         case .hasLineFeed: "contains a line feed"
         case .hasCarriageReturn: "contains a carriage return. Lines must end with a line feed alone"
         case .hasNUL: "contains a NUL byte. It must be text"
+        case .notAKeytab: "is no keytab: ktutil and kadmin make them"
         case .tooLong: "is longer than \(SecretSource.bytesMax) bytes"
         }
     }

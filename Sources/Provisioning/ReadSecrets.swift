@@ -9,6 +9,7 @@ import Settings
 func readSecrets(_ rules: [CredentialRule]) throws(ProvisioningFault) -> SecretShelf {
     var secrets: [String: [SecretPart: Secret]] = [:]
     for rule in rules {
+        secrets[rule.name] = [:]
         for (part, source) in rule.secrets.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             do throws(SecretFailure) {
                 secrets[rule.name, default: [:]][part] = try readSecret(part, of: rule, from: source)
@@ -41,7 +42,7 @@ private func readSecret(
         switch source {
         case .text(let text): bytes = text.bytes
         case .file(let path):
-            var file = SecretFile(path: path, bytesMax: SecretSource.bytesMax)
+            var file = SecretFile(path: path, of: part)
             bytes = try file.readIfChanged() ?? []
         case .environment(let name): bytes = try readVariable(name)
         case .descriptor(let number): bytes = try InheritedSecrets.read(number)
@@ -60,7 +61,7 @@ private func check(
 ) throws(SecretFailure) -> Secret {
     let secret: Secret
     do throws(SecretFault) {
-        secret = try source.secret(in: bytes)
+        secret = try part == .keytab ? source.keytab(in: bytes) : source.secret(in: bytes)
     } catch {
         throw SecretFailure(error.text(of: source))
     }
@@ -79,12 +80,22 @@ private func check(
         case .sessionToken:
             _ = try AWSCredential(
                 accessKeyID: "-", secretAccessKey: Secret(""), sessionToken: secret, region: "-", service: "-")
-        case .token, .clientSecret, .tokenSecret, .secretKey: break
+        case .keytab, .token, .clientSecret, .tokenSecret, .secretKey: break
         }
     } catch {
         throw SecretFailure("the secret from \(source) cannot be sent: \(error.text)")
     }
     return secret
+}
+
+extension SecretFile {
+    fileprivate init(path: String, of part: SecretPart) {
+        if part == .keytab {
+            self.init(path: path, .everything, bytesMax: SecretSource.keytabBytesMax)
+        } else {
+            self.init(path: path, bytesMax: SecretSource.bytesMax)
+        }
+    }
 }
 
 /// What descriptors gave. Each can be read once, so a reload uses what was read at the start.
@@ -144,7 +155,7 @@ package final class SecretWatch {
 
     private func look(at place: Place, of rule: CredentialRule, _ secrets: SecretShelf) {
         let source = SecretSource.file(place.path)
-        var file = files[place] ?? SecretFile(path: place.path, bytesMax: SecretSource.bytesMax)
+        var file = files[place] ?? SecretFile(path: place.path, of: place.part)
         do throws(SecretFailure) {
             defer { files[place] = file }
             let bytes: [UInt8]?

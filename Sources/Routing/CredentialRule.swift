@@ -1,12 +1,34 @@
 package import Credentials
 package import Rules
 
+/// What NTLM and Negotiate need besides a user and a password.
+package struct DirectoryNames: Sendable, Equatable {
+    /// Of NTLM. Nil if the user names it, or has none.
+    package var domain: String?
+    /// Of Negotiate: the service in the names of principals, as in `HTTP/host`.
+    package var service: String
+
+    package init(domain: String? = nil, service: String = DirectoryNames.serviceOfHTTP) {
+        self.domain = domain
+        self.service = service
+    }
+
+    /// RFC 4559 §4.1.
+    package static let serviceOfHTTP = "HTTP"
+}
+
 /// How a credential proves itself.
 package enum CredentialMeans: Sendable, Equatable {
-    /// With a user and a password (RFC 7617, RFC 7616). The strongest scheme that the origin offers is used, among these.
+    /// With a user and a password (RFC 7617, RFC 7616, [MS-NLMP], RFC 4559). The strongest scheme that the origin offers is used, among these.
     ///
     /// `isUnasked`: with each request, asked for or not. Otherwise once the origin has asked, and from then on with each request.
-    case password(user: String, schemes: Set<ChallengeScheme>, isUnasked: Bool)
+    case password(
+        user: String, schemes: Set<ChallengeScheme>, isUnasked: Bool, names: DirectoryNames = DirectoryNames())
+    /// With tickets of Kerberos, by Negotiate alone (RFC 4559).
+    ///
+    /// `principal`: whose they are. Nil: of the first one in the keytab, or in the cache. `keytab`: a file with its key. Nil: the tickets are in
+    /// the cache of the user that runs this process.
+    case ticket(principal: String?, keytab: String?, service: String)
     /// With a token (RFC 6750), which goes out with each request.
     case bearer
     /// With a signature over each request (RFC 5849).
@@ -21,16 +43,18 @@ package enum CredentialMeans: Sendable, Equatable {
     /// - Parameter kind: SOCKS knows a user and a password, as they are (RFC 1929).
     package func isForProxies(_ kind: NextProxy.Kind) -> Bool {
         switch (self, kind) {
-        case (.password(_, let schemes, _), .socks5): schemes.contains(.basic)
-        case (.password, .http), (.password, .https), (.bearer, .http), (.bearer, .https): true
-        case (.bearer, .socks5), (.oauth1, _), (.sigv4, _), (.placeholder, _): false
+        case (.password(_, let schemes, _, _), .socks5): schemes.contains(.basic)
+        case (.password, .http), (.password, .https), (.ticket, .http), (.ticket, .https), (.bearer, .http),
+            (.bearer, .https):
+            true
+        case (.ticket, .socks5), (.bearer, .socks5), (.oauth1, _), (.sigv4, _), (.placeholder, _): false
         }
     }
 
     /// The schemes by the names that the configuration has for them.
     package var schemeNames: [String] {
         switch self {
-        case .password(_, let schemes, _): schemes.sorted().map { "\($0)" }
+        case .password, .ticket: challengeSchemes.sorted().map { "\($0)" }
         case .bearer: ["bearer"]
         case .oauth1: ["oauth1"]
         case .sigv4: ["sigv4"]
@@ -38,9 +62,16 @@ package enum CredentialMeans: Sendable, Equatable {
         }
     }
 
+    /// The tickets of the user that runs this process prove it.
+    package var needsNoSecret: Bool { if case .ticket(_, keytab: nil, _) = self { true } else { false } }
+
     /// Those that answer challenges.
     package var challengeSchemes: Set<ChallengeScheme> {
-        if case .password(_, let schemes, _) = self { schemes } else { [] }
+        switch self {
+        case .password(_, let schemes, _, _): schemes
+        case .ticket: [.negotiate]
+        case .bearer, .oauth1, .sigv4, .placeholder: []
+        }
     }
 
     /// Nil if clients hold no placeholders.
@@ -52,8 +83,10 @@ package enum CredentialMeans: Sendable, Equatable {
     package func logIn(at place: LogInPlace) -> LogIn {
         if case .proxy(.socks5, _) = place { return LogIn(to: .basic(realm: [])) }
         return switch self {
-        case .password(_, let schemes, let isUnasked):
-            LogIn(needsChallenge: schemes.contains(.digest), isUnasked: isUnasked)
+        // A password as it is needs no challenge.
+        case .password(_, let schemes, let isUnasked, _):
+            LogIn(needsChallenge: schemes != [.basic], isUnasked: isUnasked)
+        case .ticket: LogIn(needsChallenge: true)
         case .bearer, .oauth1, .sigv4, .placeholder: LogIn(needsChallenge: false, isUnasked: true)
         }
     }
@@ -87,7 +120,7 @@ package struct CredentialRule: Sendable, Equatable {
         clientUse: ClientUse = .replace, allowsPlainHTTP: Bool = false, number: Int = 1, line: Int = 0
     ) {
         precondition(conditions?.hosts.isEmpty != true, "a credential is for named hosts")
-        precondition(!secrets.isEmpty, "a credential has a secret")
+        precondition(!secrets.isEmpty || means.needsNoSecret, "a credential has a secret")
         self.name = name
         self.means = means
         self.conditions = conditions
@@ -102,6 +135,8 @@ package struct CredentialRule: Sendable, Equatable {
 /// A secret of a credential, by its key in the configuration.
 package enum SecretPart: String, CaseIterable, Sendable {
     case password
+    /// A file with keys of Kerberos, as it is. Its path is known to the means as well: the library reads it there.
+    case keytab
     /// Of `bearer`; of `oauth1`, whose tokens have a secret of their own.
     case token
     case clientSecret = "client_secret"

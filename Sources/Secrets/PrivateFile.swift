@@ -86,7 +86,8 @@ private func writeAll(_ bytes: [UInt8], to fd: CInt) -> CInt? {
     return nil
 }
 
-private func readAll(_ fd: CInt, bytesMax: Int) throws(ReadFailure) -> [UInt8] {
+/// Reads to the end. Blocks.
+func readAll(_ fd: CInt, bytesMax: Int) throws(ReadFailure) -> [UInt8] {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     while true {

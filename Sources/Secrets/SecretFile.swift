@@ -1,17 +1,24 @@
 import Glibc
 
-/// A file with a secret in its first line. It is read again only after it changed.
+/// A file with a secret. It is read again only after it changed.
 package struct SecretFile: Sendable {
+    package enum Part: Sendable {
+        /// With its line feed.
+        case firstLine
+        case everything
+    }
     package let path: String
+    private let part: Part
     private let bytesMax: Int
     private var stamp: FileStamp?
 
-    package init(path: String, bytesMax: Int) {
+    package init(path: String, _ part: Part = .firstLine, bytesMax: Int) {
         self.path = path
+        self.part = part
         self.bytesMax = bytesMax
     }
 
-    /// The first line, with its line feed. Blocks.
+    /// The part of the file that is the secret. Blocks.
     ///
     /// - Returns: nil if the file is the one that was read last: by device, inode, size and time of modification. If it cannot be read, the
     ///   next call tries again.
@@ -22,9 +29,14 @@ package struct SecretFile: Sendable {
         defer { _ = close(file.fd) }
         // Of what is written while the file is read, the next call sees another stamp.
         let found = FileStamp(file.status)
-        let line = found == known ? nil : try readFirstLine(file.fd, bytesMax: bytesMax)
+        let secret: [UInt8]? =
+            switch part {
+            case _ where found == known: nil
+            case .firstLine: try readFirstLine(file.fd, bytesMax: bytesMax)
+            case .everything: try readAll(file.fd, bytesMax: bytesMax)
+            }
         stamp = found
-        return line
+        return secret
     }
 }
 

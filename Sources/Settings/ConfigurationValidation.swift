@@ -165,7 +165,7 @@ private func routeObjection(
     let listed = rule.routes.compactMap { if case .proxy(let proxy) = $0 { proxy } else { nil } }
     for proxy in rule.grant?.proxies ?? listed where !credential.means.isForProxies(proxy.kind) {
         let schemes = credential.means.schemeNames.joined(separator: ", ")
-        let allowed = proxy.kind == .socks5 ? "basic" : "basic, digest and bearer"
+        let allowed = proxy.kind == .socks5 ? "basic" : "basic, digest, ntlm, negotiate and bearer"
         return ("\(name) has the scheme \(schemes), and \(proxy) can get \(allowed)", nil)
     }
     return nil

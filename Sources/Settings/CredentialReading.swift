@@ -42,21 +42,33 @@ private func strayRenewals(_ rules: [CredentialRule]) -> [SettingProblem] {
 
 /// `scheme`.
 private enum SchemeName: String, CaseIterable, Sendable {
-    case basic, digest, bearer, oauth1, sigv4, placeholder
+    case basic, digest, ntlm, negotiate, bearer, oauth1, sigv4, placeholder
 
     /// Nil for a scheme that answers no challenge.
     var challengeScheme: ChallengeScheme? {
         switch self {
         case .basic: .basic
         case .digest: .digest
+        case .ntlm: .ntlm
+        case .negotiate: .negotiate
         case .bearer, .oauth1, .sigv4, .placeholder: nil
         }
+    }
+
+    /// The keys of schemes that share a user and a password.
+    static func keys(of schemes: [SchemeName]) -> (required: [String], optional: [String]) {
+        guard schemes.count > 1 else { return schemes[0].keys }
+        let required = ["user", "password"]
+        let others = schemes.flatMap { $0.keys.optional }.filter { !required.contains($0) && $0 != "keytab" }
+        return (required, others.reduce(into: []) { if !$0.contains($1) { $0.append($1) } })
     }
 
     /// The keys that only some schemes have: those that must be there, and those that may.
     var keys: (required: [String], optional: [String]) {
         switch self {
         case .basic, .digest: (["user", "password"], ["send"])
+        case .ntlm: (["user", "password"], ["domain"])
+        case .negotiate: ([], ["user", "password", "keytab", "service"])
         case .bearer: (["token"], [])
         case .oauth1: (["client_key", "client_secret"], ["token", "token_secret", "signature", "realm"])
         case .sigv4: (["access_key", "secret_key", "region"], ["session_token", "service"])
@@ -78,7 +90,7 @@ private func readCredential(
     let name = reader.requiredValue("name", .plainName)
     let schemes = reader.requiredValue("scheme", SettingKind<SchemeName>.choice.list())
     let conditions = reader.value("match", .credentialConditions)
-    let values = CredentialValues(&reader)
+    let values = CredentialValues(&reader, isForTickets: schemes?.contains(.negotiate) == true)
     let clientUse = reader.value("client", SettingKind<CredentialRule.ClientUse>.choice) ?? .replace
     let allowsPlainHTTP = reader.value("plain_http", .flag) ?? false
     var means: CredentialMeans?
@@ -91,15 +103,18 @@ private func readCredential(
 
 /// The keys of all schemes. `readMeans` refuses those of others.
 private struct CredentialValues {
-    let user, clientKey, region, service, realm: String?
+    let user, domain, clientKey, region, service, realm: String?
     let sending: SendingName?
     let signature: OAuth1.SignatureMethod?
     private(set) var secrets: [SecretPart: SecretSource] = [:]
     private(set) var places = PlaceholderPlaces()
 
-    init(_ reader: inout MappingReader) {
+    init(_ reader: inout MappingReader, isForTickets: Bool) {
         user = reader.value("user", .userName)
-        for part in SecretPart.allCases {
+        domain = reader.value("domain", .domainName)
+        let keytab = reader.value("keytab", SettingKind<String>.path("a keytab"))
+        if let keytab { secrets[.keytab] = .file(keytab) }
+        for part in SecretPart.allCases where part != .keytab {
             let noun = "a \(part.rawValue.split(separator: "_").joined(separator: " "))"
             secrets[part] = reader.value(part.rawValue, .secret(noun))
         }
@@ -108,7 +123,7 @@ private struct CredentialValues {
         signature = reader.value("signature", .oauthSignature)
         realm = reader.value("realm", .text(255))
         region = reader.value("region", .scopeName)
-        service = reader.value("service", .scopeName)
+        service = reader.value("service", isForTickets ? .serviceName : .scopeName)
         places.prefix = reader.value("prefix", .placeholderPrefix)
         places.fields = reader.value("fields", SettingKind<String>.placeholderField.list()) ?? []
         places.query = reader.value("query", SettingKind<String>.text(255).list()) ?? []
@@ -128,25 +143,42 @@ private func readMeans(
     let alone = schemes.first { $0.challengeScheme == nil }
     if schemes.count > 1, let alone {
         reader.refuse(
-            "scheme", "\(alone.rawValue) stands alone", hint: "only basic and digest share a user and a password")
+            "scheme", "\(alone.rawValue) stands alone",
+            hint: "only basic, digest, ntlm and negotiate share a user and a password")
         return nil
     }
-    for key in scheme.keys.required { reader.require(key) }
-    let own = scheme.keys.required + scheme.keys.optional
+    let keys = SchemeName.keys(of: schemes)
+    for key in keys.required { reader.require(key) }
+    let own = keys.required + keys.optional
     let names = schemes.map(\.rawValue).joined(separator: " and ")
     let foreign = Set(SchemeName.allCases.flatMap { $0.keys.required + $0.keys.optional }).subtracting(own)
     for key in foreign.sorted() {
         reader.refuse(key, "\(names) has no \(key)", hint: "its keys are \(own.joined(separator: ", "))")
     }
     switch scheme {
-    case .basic, .digest:
-        if values.sending == .always, schemes.contains(.digest) {
-            reader.refuse("send", "digest answers a challenge and cannot be sent before it", hint: "leave send out")
+    case .negotiate where schemes.count == 1 && values.secrets[.password] == nil:
+        return .ticket(
+            principal: values.user, keytab: keytabPath(values), service: values.service ?? DirectoryNames.serviceOfHTTP)
+    case .basic, .digest, .ntlm, .negotiate:
+        if values.sending == .always, let answering = schemes.first(where: { $0 != .basic }) {
+            reader.refuse(
+                "send", "\(answering.rawValue) answers a challenge and cannot be sent before it", hint: "leave send out"
+            )
             return nil
         }
-        guard let user = values.user else { return nil }
+        if schemes.count == 1, values.secrets[.keytab] != nil {
+            reader.refuse("keytab", "password and keytab exclude each other", hint: "leave one of them out")
+            return nil
+        }
+        guard let user = values.user else {
+            // Of a password that stands alone, nobody knows whose it is.
+            reader.require("user")
+            return nil
+        }
         return .password(
-            user: user, schemes: Set(schemes.compactMap(\.challengeScheme)), isUnasked: values.sending == .always)
+            user: user, schemes: Set(schemes.compactMap(\.challengeScheme)), isUnasked: values.sending == .always,
+            names: DirectoryNames(
+                domain: values.domain, service: values.service ?? DirectoryNames.serviceOfHTTP))
     case .bearer: return .bearer
     case .oauth1:
         if values.secrets[.token] == nil || values.secrets[.tokenSecret] == nil {
@@ -161,6 +193,10 @@ private func readMeans(
         guard let region = values.region else { return nil }
         return .sigv4(region: region, service: values.service ?? "s3")
     }
+}
+
+private func keytabPath(_ values: CredentialValues) -> String? {
+    if case .file(let path) = values.secrets[.keytab] { path } else { nil }
 }
 
 extension SettingKind where Value == OAuth1.SignatureMethod {
@@ -225,6 +261,28 @@ extension SettingKind where Value == String {
                     (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
                 }
                 return isName && (1...64).contains(text.utf8.count) ? text : nil
+            }, render: { $0 })
+    }
+
+    /// The first part of the name of a service in Kerberos.
+    fileprivate static var serviceName: SettingKind {
+        scalar(
+            "a service of 1 to 64 letters, digits and \"-\"",
+            parse: { text in
+                let isName = text.utf8.allSatisfy {
+                    (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0) || $0 == 0x2D
+                }
+                return isName && (1...64).contains(text.utf8.count) ? text : nil
+            }, render: { $0 })
+    }
+
+    /// Of NTLM.
+    fileprivate static var domainName: SettingKind {
+        scalar(
+            "a domain of 1 to 255 bytes without \"\\\", \"@\", white space and control characters",
+            parse: { text in
+                let isDomain = text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != 0x5C && $0 != 0x40 }
+                return isDomain && (1...255).contains(text.utf8.count) ? text : nil
             }, render: { $0 })
     }
 

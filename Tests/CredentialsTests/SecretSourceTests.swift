@@ -26,6 +26,16 @@ struct SecretSourceTests {
         #expect(throws: SecretFault.tooLong) { try Self.file.secret(in: longest + [0x61]) }
     }
 
+    @Test func `a keytab is kept as it is, and begins with the version of its format`() throws {
+        for version: UInt8 in [1, 2] {
+            let bytes: [UInt8] = [5, version, 0, 0x0A, 0x0D]
+            #expect(try Self.file.keytab(in: bytes).bytes == bytes)
+        }
+        #expect(throws: SecretFault.notAKeytab) { try Self.file.keytab(in: [5, 3]) }
+        #expect(throws: SecretFault.notAKeytab) { try Self.file.keytab(in: Array("sesame".utf8)) }
+        #expect(throws: SecretFault.empty) { try Self.file.keytab(in: []) }
+    }
+
     @Test(arguments: SecretFault.allCases) func `a fault names its source and shows no secret`(_ fault: SecretFault) {
         let text = fault.text(of: .command(["/bin/vault", "--token=hunter2"]))
         #expect(text.hasPrefix("the secret from the program /bin/vault "))

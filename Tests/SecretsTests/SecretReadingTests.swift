@@ -89,6 +89,15 @@ struct SecretReadingTests {
         #expect(throws: ReadFailure.tooLong) { try file.readIfChanged() }
     }
 
+    @Test func `all of a file may be the secret`() throws {
+        let directory = try Directory()
+        var file = SecretFile(path: try directory.write("one\ntwo\n", to: "secret"), .everything, bytesMax: 8)
+        #expect(try Self.text(file.readIfChanged()) == "one\ntwo\n")
+        #expect(try file.readIfChanged() == nil)
+        _ = try directory.write("one\nthree\n", to: "secret")
+        #expect(throws: ReadFailure.fileTooLong) { try file.readIfChanged() }
+    }
+
     @Test func `a variable is set or not`() throws {
         #expect(try !readVariable("PATH").isEmpty)
         #expect(throws: ReadFailure.notSet) { try readVariable("LARDER_NO_SUCH_VARIABLE") }

@@ -48,6 +48,39 @@ import Testing
         #expect(rules[0].conditions?.description == "host *.corp.example; path /a/*")
     }
 
+    @Test func `ntlm and negotiate log in with a password, a keytab or the tickets that are there`() throws {
+        let rules = try loaded(
+            """
+            credentials:
+              - { name: a, scheme: ntlm, match: { host: a.example }, user: me, domain: CORP, password: x }
+              - { name: b, scheme: ntlm, match: { host: b.example }, user: 'CORP\\me', password: x }
+              - { name: c, scheme: negotiate, match: { host: c.example } }
+              - { name: d, scheme: negotiate, match: { host: d.example }, user: me@CORP.EXAMPLE, service: http }
+              - { name: e, scheme: negotiate, match: { host: e.example }, keytab: /etc/larder/larder.keytab }
+              - { name: f, scheme: negotiate, match: { host: f.example }, user: me, keytab: /etc/larder/larder.keytab }
+              - { name: g, scheme: negotiate, match: { host: g.example }, user: me, password: x }
+              - { name: h, scheme: [ negotiate, ntlm, digest, basic ], match: { host: h.example }, user: me, password: x, domain: CORP, service: WSMAN }
+            """
+        ).credentials
+        #expect(
+            rules.map(\.means) == [
+                .password(
+                    user: "me", schemes: [.ntlm], isUnasked: false, names: DirectoryNames(domain: "CORP")),
+                .password(user: "CORP\\me", schemes: [.ntlm], isUnasked: false),
+                .ticket(principal: nil, keytab: nil, service: "HTTP"),
+                .ticket(principal: "me@CORP.EXAMPLE", keytab: nil, service: "http"),
+                .ticket(principal: nil, keytab: "/etc/larder/larder.keytab", service: "HTTP"),
+                .ticket(principal: "me", keytab: "/etc/larder/larder.keytab", service: "HTTP"),
+                .password(user: "me", schemes: [.negotiate], isUnasked: false),
+                .password(
+                    user: "me", schemes: [.negotiate, .ntlm, .digest, .basic], isUnasked: false,
+                    names: DirectoryNames(domain: "CORP", service: "WSMAN")),
+            ])
+        let password: [SecretPart: SecretSource] = [.password: .text(Secret("x"))]
+        let keytab: [SecretPart: SecretSource] = [.keytab: .file("/etc/larder/larder.keytab")]
+        #expect(rules.map(\.secrets) == [password, password, [:], [:], keytab, keytab, password, password])
+    }
+
     @Test func `a credential that a route names needs no hosts`() throws {
         let configuration = try loaded(
             """
@@ -123,7 +156,7 @@ import Testing
         ),
         (
             "{ name: a, scheme: basik, match: { host: a.example }, user: me, password: x }",
-            "2: credentials[1].scheme: found \"basik\", expected one of basic, digest, bearer, oauth1, sigv4, placeholder; did you mean basic?"
+            "2: credentials[1].scheme: found \"basik\", expected one of basic, digest, ntlm, negotiate, bearer, oauth1, sigv4, placeholder; did you mean basic?"
         ),
         (
             "{ name: a, scheme: basic, match: {}, user: me, password: x }",
@@ -153,7 +186,7 @@ import Testing
         ),
         (
             "{ name: a, scheme: [ basic, bearer ], match: { host: a.example }, token: x }",
-            "2: credentials[1].scheme: bearer stands alone; only basic and digest share a user and a password"
+            "2: credentials[1].scheme: bearer stands alone; only basic, digest, ntlm and negotiate share a user and a password"
         ),
         (
             "{ name: a, scheme: bearer, match: { host: a.example }, token: x, send: learnt }",
@@ -213,6 +246,42 @@ import Testing
         (
             "{ name: a, scheme: sigv4, match: { host: a.example }, access_key: k, secret_key: x, region: EU West }",
             "2: credentials[1].region: found \"EU West\", expected a name of 1 to 64 small letters, digits and \"-\""
+        ),
+        (
+            "{ name: a, scheme: ntlm, match: { host: a.example }, user: me, domain: CORP }",
+            "2: credentials[1]: password is missing"
+        ),
+        (
+            "{ name: a, scheme: ntlm, match: { host: a.example }, user: me, password: x, keytab: /etc/keytab }",
+            "2: credentials[1].keytab: ntlm has no keytab; its keys are user, password, domain"
+        ),
+        (
+            "{ name: a, scheme: ntlm, match: { host: a.example }, user: me, password: x, domain: 'a\\b' }",
+            "2: credentials[1].domain: found \"a\\b\", expected a domain of 1 to 255 bytes without \"\\\", \"@\", white space and control characters"
+        ),
+        (
+            "{ name: a, scheme: negotiate, match: { host: a.example }, password: x }",
+            "2: credentials[1]: user is missing"
+        ),
+        (
+            "{ name: a, scheme: negotiate, match: { host: a.example }, user: me, password: x, keytab: /etc/keytab }",
+            "2: credentials[1].keytab: password and keytab exclude each other; leave one of them out"
+        ),
+        (
+            "{ name: a, scheme: negotiate, match: { host: a.example }, service: HTTP/a }",
+            "2: credentials[1].service: found \"HTTP/a\", expected a service of 1 to 64 letters, digits and \"-\""
+        ),
+        (
+            "{ name: a, scheme: [ negotiate, basic ], match: { host: a.example }, user: me, keytab: /etc/keytab }",
+            "2: credentials[1].keytab: negotiate and basic has no keytab; its keys are user, password, service, send"
+        ),
+        (
+            "{ name: a, scheme: [ negotiate, ntlm ], match: { host: a.example }, user: me, password: x, keytab: /a }",
+            "2: credentials[1].keytab: negotiate and ntlm has no keytab; its keys are user, password, service, domain"
+        ),
+        (
+            "{ name: a, scheme: [ ntlm, basic ], match: { host: a.example }, user: me, password: x, send: always }",
+            "2: credentials[1].send: ntlm answers a challenge and cannot be sent before it; leave send out"
         ),
         (
             "{ name: a, scheme: digest, match: { host: a.example }, user: me, password: x, send: always }",

@@ -204,7 +204,7 @@ import Testing
         ),
         (
             "- { via: \"http://a:1\", credential: keys }",
-            "5: routes[1].credential: keys has the scheme oauth1, and http://a:1 can get basic, digest and bearer"
+            "5: routes[1].credential: keys has the scheme oauth1, and http://a:1 can get basic, digest, ntlm, negotiate and bearer"
         ),
         (
             "- { via: [ \"http://a:1\", \"socks5://a:2\" ], credential: corp }",

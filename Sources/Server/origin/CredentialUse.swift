@@ -90,7 +90,7 @@ final class CredentialUse {
     func authorization(for covered: DigestRequest) throws -> [UInt8]? {
         guard let number = proof else { return nil }
         switch rule.means {
-        case .password(let user, _, _):
+        case .password(let user, _, _, _):
             guard case .digest(let challenge) = challenge else {
                 return try basicAuthorization(user: user, password: secret[.password]).bytes
             }
@@ -100,8 +100,8 @@ final class CredentialUse {
             proof = latest
             return authorization.value
         case .bearer: return try bearerAuthorization(token: secret[.token]).bytes
-        case .oauth1, .sigv4, .placeholder:
-            preconditionFailure("a signature or a placeholder is no authorization of this kind")
+        case .ticket, .oauth1, .sigv4, .placeholder:
+            preconditionFailure("a ticket, a signature or a placeholder is no authorization of this kind")
         }
     }
 

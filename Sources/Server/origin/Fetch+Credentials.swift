@@ -91,7 +91,7 @@ extension Fetch {
     private func prove(_ use: CredentialUse, in outgoing: inout OutgoingRequest) throws {
         let secret = use.secret
         switch use.rule.means {
-        case .password, .bearer:
+        case .password, .ticket, .bearer:
             guard let value = try use.authorization(for: covered(by: outgoing)) else { return }
             outgoing.set(.authorization, value)
         case .oauth1(let clientKey, let method, let realm):
@@ -276,7 +276,7 @@ extension CredentialMeans {
     fileprivate func canSign(_ request: OwnedRequest) -> Bool {
         guard request.hasBody else { return true }
         switch self {
-        case .password, .bearer, .placeholder: return true
+        case .password, .ticket, .bearer, .placeholder: return true
         // The members of a form are signed, and nothing else of a body (RFC 5849 §3.4.1.3.1).
         case .oauth1: return !(request.fields.first(.contentType).map(isForm) ?? false)
         // Object stores accept a body that is not covered, if TLS protects it.

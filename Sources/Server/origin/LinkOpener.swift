@@ -304,7 +304,7 @@ final class LinkOpener: TimedObject {
 
     private func proof(of use: CredentialUse, to proxy: NextProxy, _ destination: Endpoint) -> ProxyProof? {
         do {
-            if proxy.kind == .socks5, case .password(let user, _, _) = use.rule.means {
+            if proxy.kind == .socks5, case .password(let user, _, _, _) = use.rule.means {
                 let logIn = ProxyLogIn(user: Array(user.utf8), password: use.secret[.password].bytes)
                 if logIn != nil { use.noteSent(with: "\(destination)") }
                 return logIn.map { .logIn($0) }

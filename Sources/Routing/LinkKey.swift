@@ -16,11 +16,12 @@ extension Origin: CustomStringConvertible {
     package var description: String { "\(scheme == .https ? "https" : "http")://\(endpoint)" }
 }
 
-/// A pin: the one client connection whose requests may use a connection that is authenticated as a whole (NTLM, Negotiate: RFC 4559 §6).
-/// Each pin of a worker has a number of its own.
-package struct BoundIdentity: Hashable, Sendable {
-    package let client: UInt64
-    package init(client: UInt64) { self.client = client }
+/// Who has authenticated a connection as a whole (NTLM, Negotiate: RFC 4559 §6). Nobody else may use the connection.
+package enum BoundIdentity: Hashable, Sendable {
+    /// A pin: one client connection, by a number that no other pin of the worker has.
+    case client(UInt64)
+    /// Larder itself, with the secrets of one credential, which have a number of their own in the process.
+    case credential(secretNumber: UInt64)
 }
 
 /// What two requests must have in common to use the same connection.
@@ -29,7 +30,7 @@ package struct LinkKey: Hashable, Sendable {
     package let route: Route
     package let tlsProfile: TLSProfile
     package let dialling: Dialling
-    /// Nil for a connection that may carry requests of every client.
+    /// Nil for a connection that may carry every request.
     package let identity: BoundIdentity?
 
     package init(

@@ -8,17 +8,17 @@ import Testing
         var pins = ConnectionPins()
         for number in 0..<ConnectionPins.countMax {
             #expect(pins.identity(at: origin(number)) == nil)
-            #expect(pins.pin(origin(number), to: BoundIdentity(client: UInt64(number))) == nil)
+            #expect(pins.pin(origin(number), to: .client(UInt64(number))) == nil)
         }
-        #expect(pins.identity(at: origin(0)) == BoundIdentity(client: 0))
-        #expect(pins.pin(origin(9), to: BoundIdentity(client: 9)) == BoundIdentity(client: 0))
+        #expect(pins.identity(at: origin(0)) == .client(0))
+        #expect(pins.pin(origin(9), to: .client(9)) == .client(0))
         #expect(pins.identity(at: origin(0)) == nil)
-        #expect(pins.identities.map(\.client) == [1, 2, 3, 9])
+        #expect(pins.identities == [1, 2, 3, 9].map { .client($0) })
     }
 
     @Test func `scheme and port are part of an origin`() {
         var pins = ConnectionPins()
-        _ = pins.pin(Origin(.http, Endpoint(host: "a.example", port: 443)), to: BoundIdentity(client: 1))
+        _ = pins.pin(Origin(.http, Endpoint(host: "a.example", port: 443)), to: .client(1))
         #expect(pins.identity(at: Origin(.https, Endpoint(host: "a.example", port: 443))) == nil)
         #expect(pins.identity(at: Origin(.http, Endpoint(host: "a.example", port: 80))) == nil)
     }

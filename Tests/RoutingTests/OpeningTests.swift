@@ -322,7 +322,8 @@ private let secured = OpeningGoal.Use.secured(serverName: "sni.example")
         LinkKey(Origin(.https, origin), over: .proxy(plainProxy)),
         LinkKey(Origin(.https, origin), over: .proxy(plainProxy.proving("corp"))),
         LinkKey(Origin(.https, origin), tlsProfile: TLSProfile(1)),
-        LinkKey(Origin(.https, origin), identity: BoundIdentity(client: 7)),
+        LinkKey(Origin(.https, origin), identity: .client(7)),
+        LinkKey(Origin(.https, origin), identity: .credential(secretNumber: 7)),
     ]
 
     @Test func `equal keys share connections`() { #expect(Self.key == LinkKey(Origin(.https, origin))) }

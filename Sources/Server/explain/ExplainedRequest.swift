@@ -37,7 +37,7 @@ func explainedRequest(
         handling: snapshot.cacheRules.defaultHandling)
     request.applyRules(by: snapshot, zones: zones, shared, now: WallTime(ticks: readWallTicks()))
     // It goes nowhere, so any number will do.
-    if request.beginsPin { request.pin(to: BoundIdentity(client: 0)) }
+    if request.beginsPin { request.pin(to: .client(0)) }
     return request
 }
 

@@ -106,7 +106,12 @@ final class OriginPools {
     /// Requests under several rules of `origins` may share a pool. Each sees its own bound. A pin has one connection, because another one
     /// would not be authenticated: pipelined requests wait for it.
     private func isFull(_ pool: OriginPool, for streamRequest: StreamRequest) -> Bool {
-        pool.openCount >= (pool.key.identity == nil ? streamRequest.terms.connections.countMax : 1)
+        let countMax =
+            switch pool.key.identity {
+            case .client: 1
+            case .credential, nil: streamRequest.terms.connections.countMax
+            }
+        return pool.openCount >= countMax
     }
 
     // MARK: opening
@@ -178,7 +183,7 @@ final class OriginPools {
         precondition(link.streamsInUse == 0, "a link that is lent cannot be taken back")
         let pool = link.pool
         // The client connection to which the link was pinned has closed.
-        if let identity = pool.key.identity, pins[identity] == nil { return close(link) }
+        if let identity = pool.key.identity, case .client = identity, pins[identity] == nil { return close(link) }
         // Bytes behind a response belong to no request: such a link is not trusted.
         guard !link.hasBytesBehindResponse, link.unsentBytes == 0 else { return close(link) }
         if let next = pool.dequeue(where: { $0.mayReuse && mayUse(link, for: $0.request, $0.snapshot) }) {
@@ -232,7 +237,7 @@ final class OriginPools {
     /// Makes the number of a new pin. `endPin` ends it.
     func beginPin(at origin: Origin) -> BoundIdentity {
         pinCount += 1
-        let identity = BoundIdentity(client: pinCount)
+        let identity = BoundIdentity.client(pinCount)
         pins[identity] = origin
         Diagnostics.debug(.connections, "\(origin): a pin to one client connection begins")
         return identity

@@ -11,6 +11,14 @@ package enum ChallengeScheme: Int, CaseIterable, Comparable, Sendable {
     /// RFC 4559: Kerberos, as a rule.
     case negotiate
 
+    /// Whether it logs in a connection, and not a request (RFC 4559 §6).
+    package var isOfConnection: Bool {
+        switch self {
+        case .basic, .digest: false
+        case .ntlm, .negotiate: true
+        }
+    }
+
     package static func < (a: ChallengeScheme, b: ChallengeScheme) -> Bool { a.rawValue < b.rawValue }
 }
 

@@ -3,8 +3,8 @@
 /// ```
 /// ready ──asked──▶ making ──made──▶ sent ──continued──▶ making
 ///   ▲                │ failed          ├──accepted──▶ accepted ──asked──▶ making, once
-///   │                ▼                 │
-///   └── a new one   ended ◀────────────┴ refused, broke
+///   │                ▼                 │                  │ disproved
+///   └── a new one   ended ◀────────────┴ refused, broke ──┘
 /// ```
 ///
 /// All legs go over one connection. A log-in that has begun is worth nothing on another one, so if its connection ends, it ends.
@@ -20,6 +20,8 @@ package struct ConnectionLogIn: Equatable, Sendable {
         case continued([UInt8])
         /// Any other final response. `token`: the peer's last one, with which it proves itself. Nil if it sent none.
         case accepted(token: [UInt8]?)
+        /// The peer's last token does not prove who it is.
+        case disproved
         /// The connection has ended, or will end after this response, before the log-in was accepted.
         case broke
     }
@@ -29,7 +31,7 @@ package struct ConnectionLogIn: Equatable, Sendable {
         case makeToken(received: [UInt8]?)
         /// Send a request with this token on the connection.
         case send([UInt8])
-        /// The connection is logged in. `proof`: the peer's last token, which the driver may verify.
+        /// The connection is logged in. `proof`: the peer's last token, which the driver verifies before it uses anything that came with it.
         case accepted(proof: [UInt8]?)
         /// Nothing new is known: the response is an ordinary one of a connection that is logged in.
         case passOn
@@ -47,6 +49,8 @@ package struct ConnectionLogIn: Equatable, Sendable {
         case tooManyLegs
         /// The peer breaks the order of the log-in.
         case outOfOrder
+        /// The peer does not prove who it is.
+        case unproven
     }
 
     /// Tokens that are sent in one log-in. NTLM needs two, and Negotiate one or two; some have a leg more.
@@ -78,6 +82,7 @@ package struct ConnectionLogIn: Equatable, Sendable {
         case .failed(let isRefusal): failed(isRefusal)
         case .continued(let token): continued(token)
         case .accepted(let token): accepted(token)
+        case .disproved: disproved()
         case .broke: broke()
         }
     }
@@ -136,6 +141,13 @@ package struct ConnectionLogIn: Equatable, Sendable {
         }
     }
 
+    private mutating func disproved() -> Action {
+        switch state {
+        case .accepted: return end(.unproven)
+        case .ready, .making, .sent, .ended: preconditionFailure("a proof comes with an acceptance")
+        }
+    }
+
     private mutating func broke() -> Action {
         switch state {
         case .making, .sent: return end(.connectionEnded)
@@ -149,5 +161,19 @@ package struct ConnectionLogIn: Equatable, Sendable {
     private mutating func end(_ failure: Failure) -> Action {
         state = .ended
         return .fail(failure)
+    }
+}
+
+/// For the log.
+extension ConnectionLogIn.Failure: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .refused: "the credentials are refused"
+        case .noToken: "there is no token"
+        case .connectionEnded: "the connection ended in the middle of the log-in"
+        case .tooManyLegs: "the log-in has not ended after \(ConnectionLogIn.legsMax) tokens"
+        case .outOfOrder: "the peer breaks the order of the log-in"
+        case .unproven: "the peer does not prove who it is"
+        }
     }
 }

@@ -26,7 +26,7 @@ package struct OutgoingRequest: ~Copyable {
 
     private let received: ReceivedRequest
     private let instance: Instance
-    private let isUpgrade: Bool
+    private var isUpgrade: Bool
     /// Fields of the client with a `FieldName` that are not sent.
     private var dropped: FieldNameSet
     private var conditions: [(FieldName, [UInt8])]
@@ -38,6 +38,7 @@ package struct OutgoingRequest: ~Copyable {
     private var isForProxy = false
     private var minorVersion: UInt8 = 1
     private var closes = false
+    private var isProbe = false
 
     /// How the content is framed on the connection to the origin.
     package private(set) var framing: BodyLength
@@ -128,6 +129,22 @@ package struct OutgoingRequest: ~Copyable {
         dropped.insert(.expect)
     }
 
+    /// Asks for the head of the target alone (HEAD), without content and without anything that would make more of it.
+    package mutating func becomeProbe() {
+        isProbe = true
+        isUpgrade = false
+        framing = .none
+        dropped = dropped.union(OutgoingRequest.notOfProbes)
+        conditions = []
+        added.removeAll { OutgoingRequest.notOfProbes.contains($0.name) }
+    }
+
+    /// What makes a request conditional, describes content, or names another method.
+    private static let notOfProbes = replacedByConditionalFields.union([
+        .expect, .contentEncoding, .contentLanguage, .contentLocation, .contentRange, .contentType, .xHTTPMethod,
+        .xHTTPMethodOverride, .xMethodOverride,
+    ])
+
     /// Replaces the target: its path and query.
     package mutating func setTarget(_ target: [UInt8]) {
         precondition(!target.isEmpty, "the target is empty")
@@ -186,10 +203,12 @@ package struct OutgoingRequest: ~Copyable {
     }
 
     /// The room in bytes that `serialize` needs at most.
-    package var lengthMax: Int { received.head.methodRange.count + targetLengthMax + 24 + fieldsLengthMax }
+    package var lengthMax: Int {
+        max(4, received.head.methodRange.count) + targetLengthMax + 24 + fieldsLengthMax
+    }
 
     package func serialize(into out: inout OutputSpan<UInt8>) {
-        out.append(received.bytes, received.head.methodRange)
+        if isProbe { out.append("HEAD") } else { out.append(received.bytes, received.head.methodRange) }
         out.append(0x20)
         appendTarget(to: &out)
         out.append(minorVersion == 0 ? " HTTP/1.0\r\nHost: " : " HTTP/1.1\r\nHost: ")

@@ -48,6 +48,8 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case routeUnknown
     case credentialRefused
     case credentialUnavailable
+    case credentialLogInIncomplete
+    case originUnproven
     case credentialHidden
     // Caused by Larder
     case tooManyRequests
@@ -320,6 +322,20 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 """
                 This proxy logs in to the origin with credentials of its own, and cannot read them. The administrator of this \
                 proxy finds the reason in the log.
+                """)
+        case .credentialLogInIncomplete:
+            Row(
+                "credential-log-in-incomplete", 502, "proxy_configuration_error", .larder,
+                """
+                This proxy logs in to the origin with credentials of its own, with NTLM or Negotiate, and the log-in did not come \
+                to its end. The administrator of this proxy finds the reason in the log.
+                """)
+        case .originUnproven:
+            Row(
+                "origin-unproven", 502, "http_protocol_error", .origin,
+                """
+                This proxy logs in to the origin with Negotiate, and the origin's part of that does not prove that it is the \
+                server that it claims to be. Its response is not passed on.
                 """)
         case .misdirected:
             Row(

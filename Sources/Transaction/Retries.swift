@@ -53,7 +53,7 @@ extension Refusal {
             .originUnavailable, .nextProxyRefused,
             .nextProxyLogIn,
             .nextProxyInvalid, .routeUnknown, .credentialRefused, .credentialUnavailable, .credentialHidden,
-            .credentialMisplaced, .tooManyRequests, .tooManyTunnels,
+            .credentialLogInIncomplete, .originUnproven, .credentialMisplaced, .tooManyRequests, .tooManyTunnels,
             .transferCancelled, .internalError:
             false
         }

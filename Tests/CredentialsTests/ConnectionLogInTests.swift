@@ -54,6 +54,7 @@ struct ConnectionLogInTests {
             [(.asked, .makeToken(received: nil)), (.broke, .fail(.connectionEnded))]),
         Row("the connection ends before it was asked", [(.broke, .passOn)]),
         Row("the connection ends once it was accepted", ntlm + [(.broke, .passOn)]),
+        Row("the last token of the peer proves nothing", negotiate + [(.disproved, .fail(.unproven))]),
     ]
 
     @Test(arguments: rows) func `events lead to actions`(_ row: Row) {

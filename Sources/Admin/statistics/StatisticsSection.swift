@@ -193,6 +193,9 @@ extension StatisticsSection {
         Figure("next_proxy_failures", .counter("next_proxy_failures"), .nextProxyFailures, shown: .trouble),
         Figure("credentials_sent", .counter("credentials_sent"), .credentialsSent, shown: .detail),
         Figure("credentials_refused", .counter("credentials_refused"), .credentialsRefused, shown: .trouble),
+        Figure("connection_log_ins", .counter("connection_log_ins"), .connectionLogIns, shown: .detail),
+        Figure(
+            "connection_log_ins_failed", .counter("connection_log_ins_failed"), .connectionLogInsFailed, shown: .trouble),
         Figure("placeholders_replaced", .counter("placeholders_replaced"), .placeholdersReplaced, shown: .detail),
         Figure("placeholders_renewed", .counter("placeholders_renewed"), .placeholdersRenewed, shown: .detail),
         Figure("placeholders_misplaced", .counter("placeholders_misplaced"), .placeholdersMisplaced, shown: .trouble),

@@ -14,7 +14,8 @@ package enum Counter: Int, CaseIterable, Sendable {
     case originHandshakes, originHandshakesResumed
     case originRequests, originRetries, retries, retriesRefused, originsUnavailable, originQueued, nextProxyFailures,
         routesFailedOver,
-        credentialsSent, credentialsRefused, placeholdersReplaced, placeholdersMisplaced, placeholdersRenewed,
+        credentialsSent, credentialsRefused, connectionLogIns, connectionLogInsFailed,
+        placeholdersReplaced, placeholdersMisplaced, placeholdersRenewed,
         requestsEncoded, redirectsFollowed, resumed,
         collapseTimeouts
     case tunnelsClosed, transfersCancelled
@@ -73,6 +74,9 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .placeholdersMisplaced:
             "Requests that were refused because of a placeholder in the wrong place, or a credential of the client's own."
         case .credentialsRefused: "Times that an origin refused a credential of `credentials`."
+        case .connectionLogIns: "Log-ins of connections to origins with NTLM or Negotiate."
+        case .connectionLogInsFailed:
+            "Log-ins of connections to origins with NTLM or Negotiate that did not come to their end, for other reasons than a refusal by the origin."
         case .nextProxyFailures: "Connections that a next proxy of `routes` did not open because it failed itself."
         case .routesFailedOver:
             "Requests for which the next route of their rule was tried, because the one before failed."

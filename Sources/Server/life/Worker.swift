@@ -292,7 +292,8 @@ import Synchronization
         loop.stop()
     }
 
-    /// Publishes the gauges for other threads, once a second. The first worker looks after the cookie jars as well.
+    /// Publishes the gauges for other threads, once a second, and closes connections that are logged in with secrets of earlier days. The first worker
+    /// looks after the cookie jars as well.
     private func publishGauges() {
         let gauges = counters.gauges
         gauges.set(Gauge.originConnectionsOpen.rawValue, UInt64(origins.openCount))
@@ -303,6 +304,7 @@ import Synchronization
         gauges.set(Gauge.nameFailures.rawValue, resolver.stats.failures)
         gauges.set(Gauge.namesStale.rawValue, resolver.stats.stale)
         gauges.set(Gauge.namesKept.rawValue, UInt64(resolver.namesKept))
+        origins.closeOutdatedLogIns(snapshot.secrets)
         if number == 0 { shared.cookies.tend(on: shared.pool) }
         guard let gaugeTimer, !isDraining else { return }
         loop.timers.schedule(gaugeTimer, after: .seconds(1))

@@ -86,6 +86,15 @@ final class CredentialUse {
     /// A challenge may follow even if the credentials are right, so a body that is not kept must not leave before the answer.
     var mayBeChallenged: Bool { proof == nil || challenge?.isOnceOnly == true }
 
+    /// The scheme that logs in the connection and not the request, if the challenge has one.
+    var connectionScheme: ChallengeScheme? {
+        guard proof != nil, let scheme = challenge?.scheme, scheme.isOfConnection else { return nil }
+        return scheme
+    }
+
+    /// Whose connections carry the request. Nil: those of everybody.
+    var identity: BoundIdentity? { connectionScheme == nil ? nil : .credential(secretNumber: secret.number) }
+
     /// The value of `Authorization` or `Proxy-Authorization` of a password or a token. Nil if nothing is proven yet.
     func authorization(for covered: DigestRequest) throws -> [UInt8]? {
         guard let number = proof else { return nil }
@@ -114,9 +123,12 @@ final class CredentialUse {
     // MARK: the answer
 
     /// The place asks for credentials.
-    func challenged(by challenges: [Challenge]) -> Verdict {
+    ///
+    /// - Parameter mayLogIn: a connection to it may be logged in.
+    func challenged(by challenges: [Challenge], mayLogIn: Bool = true) -> Verdict {
         isOpen = false
-        let answerable = strongestChallenge(challenges, among: rule.means.challengeSchemes)
+        let schemes = rule.means.challengeSchemes.filter { mayLogIn || !$0.isOfConnection }
+        let answerable = strongestChallenge(challenges, among: schemes)
         switch tell(.challenged(answerable, proof)) {
         case .askAgain:
             Diagnostics.debug(.authentication, "credential \(rule.name): \(key.place) asks for it")

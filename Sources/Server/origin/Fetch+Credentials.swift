@@ -38,7 +38,11 @@ extension Fetch {
             return .refusal(.credentialUnavailable)
         }
         switch begin(rule, at: .origin(request.origin), then: { $0.credentialsDecided() }) {
-        case .granted(let use): credentialUse = use
+        case .granted(let use):
+            credentialUse = use
+            if use.connectionScheme != nil {
+                worker.origins.noteLogIns(with: rule.name, secretNumber: use.secret.number)
+            }
         case .undecided: return .undecided
         case .refusal(let refusal): return .refusal(refusal)
         }
@@ -65,6 +69,7 @@ extension Fetch {
     func addCredentials(to outgoing: inout OutgoingRequest) {
         guard let use = credentialUse else { return }
         outgoing.remove(.authorization)
+        if use.connectionScheme != nil { return addToken(to: &outgoing) }
         if use.mayBeChallenged { holdBody(of: &outgoing) }
         guard use.proof != nil else { return }
         do {
@@ -77,7 +82,7 @@ extension Fetch {
     }
 
     /// Lets the head go out alone, so that the body is not lost if a challenge is the answer.
-    private func holdBody(of outgoing: inout OutgoingRequest) {
+    func holdBody(of outgoing: inout OutgoingRequest) {
         guard request.hasBody, mayExpect else { return }
         expectation = .pending
         outgoing.set(.expect, Array("100-continue".utf8))
@@ -133,15 +138,23 @@ extension Fetch {
     /// Tells the desk of a final head. Returns the event to report in place of the head; nil if the head is what the client gets.
     func judgeCredentials(by response: ReceivedResponse) -> Retrieval.Event? {
         guard let use = credentialUse else { return nil }
+        if let legs, case .over(.unjudged) = legs.state { return nil }
         guard response.status == 401 else {
             use.answered(response.fields.authenticationInfo)
             return nil
         }
-        switch use.challenged(by: parseChallenges(response.fields.all(.wwwAuthenticate))) {
+        let challenges = parseChallenges(response.fields.all(.wwwAuthenticate))
+        switch use.challenged(by: challenges, mayLogIn: reachesOrigin) {
         case .askAgain: return canRepeat ? .challenged(atLimit: .credentialRefused) : nil
         case .refused: return .notAnswered(.credentialRefused)
         case .passOn: return nil
         }
+    }
+
+    /// Whether the connection ends at the origin, and not at a next proxy that passes requests on over connections of its own.
+    private var reachesOrigin: Bool {
+        guard case .lent(let stream) = link else { return false }
+        return forwardingProxy(of: stream) == nil
     }
 
     /// Whether the origin is asked for a 100 before the body follows.
@@ -165,7 +178,7 @@ extension Fetch {
     }
 
     /// A body that has left is not kept.
-    private var canRepeat: Bool { !request.hasBody || holdsBody }
+    var canRepeat: Bool { !request.hasBody || holdsBody }
 
     /// Lets the body follow its head: the origin has asked for it, or says nothing, as servers of HTTP/1.0 do.
     func releaseBody() {

@@ -151,7 +151,7 @@ extension Fetch {
     private func releaseHeldBody(_ replacement: [UInt8]?) {
         guard let held = substitution?.heldBody?.bytes else { return }
         substitution?.heldBody = nil
-        guard sendHead(contentLength: replacement?.count) else { return }
+        guard sendHead(replacement.map { .replaced(count: $0.count) } ?? .own) else { return }
         let body = replacement ?? held
         guard !body.isEmpty else { return }
         if replacement != nil {

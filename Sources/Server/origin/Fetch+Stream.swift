@@ -49,7 +49,7 @@ extension Fetch {
             }
         }
         let loan = worker.origins.borrow(
-            over: plan, for: request, terms, snapshot: snapshot,
+            over: plan, for: request, terms, boundIdentity, snapshot: snapshot,
             mayReuse: mayReuseConnection(mayReuse) && terms.mayPersist, owner: self)
         switch loan {
         case .lent(let stream): opened(stream, isReused: true)
@@ -99,13 +99,19 @@ extension Fetch {
         if snapshot.routesHaveCredentials, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
             guard beginProxyLogIn(at: proxy) else { return }
         }
+        if credentialUse != nil, !isLoggedIn() { return }
+        sendRequest()
+    }
+
+    /// Sends the request on a connection where it has what it needs.
+    func sendRequest() {
         worker.counters.add(.originRequests)
         expectation = .none
         if holdBodyForPlaceholders() {
             wait(terms.firstByte)
             return notify { $0.uploadAtOnce(to: self) }
         }
-        guard sendHead(contentLength: nil) else { return }
+        guard sendHead(.own) else { return }
         // Last: the exchange may send its whole body within this call, which needs `outgoingBody` and the time limit.
         if request.hasBody {
             if holdsBody { return wait(Fetch.continueTimeout) }
@@ -113,10 +119,18 @@ extension Fetch {
         }
     }
 
+    /// What follows the head of a request.
+    enum Content {
+        /// That of the client.
+        case own
+        /// Other content, which has this length.
+        case replaced(count: Int)
+        /// None, because the head is a probe (`TokenCarrier.probe`).
+        case probe
+    }
+
     /// Sends the head. Returns false if the connection failed: the machine has been told.
-    ///
-    /// - Parameter contentLength: that of another body than the client's. Nil: the body is the client's.
-    func sendHead(contentLength: Int?) -> Bool {
+    func sendHead(_ content: Content) -> Bool {
         guard case .lent(let stream) = link else { preconditionFailure("a request goes out on a stream") }
         // What an earlier connection left behind belongs to another message.
         incoming.head = []
@@ -146,7 +160,11 @@ extension Fetch {
         if let cookies = request.cookies { addCookies(cookies, to: &outgoing) }
         if credentialUse != nil { addCredentials(to: &outgoing) }
         if substitution != nil { substitute(in: &outgoing) }
-        if let contentLength { outgoing.resizeContent(to: contentLength) }
+        switch content {
+        case .own: break
+        case .replaced(let count): outgoing.resizeContent(to: count)
+        case .probe: outgoing.becomeProbe()
+        }
         if let proxy = forwardingProxy(of: stream) {
             address(&outgoing, to: proxy)
         }
@@ -162,7 +180,7 @@ extension Fetch {
     }
 
     /// The next proxy that reads this request itself. Nil if there is none, or if it has opened a tunnel.
-    private func forwardingProxy(of stream: OriginStream) -> NextProxy? {
+    func forwardingProxy(of stream: OriginStream) -> NextProxy? {
         guard case .proxy(let proxy) = stream.route, request.origin.scheme == .http, !proxy.tunnelsEverything else {
             return nil
         }
@@ -273,14 +291,12 @@ extension Fetch {
             }
             precondition(count <= Worker.readBufferBytes, "more bytes were read than there is room for")
             let received = unsafe UnsafeRawBufferPointer(rebasing: worker.readBuffer[..<count])
+            if legs != nil, unsafe takeForLogIn(received) { return true }
             if incoming.head.isEmpty {
                 unsafe parseHead(received)
             } else {
-                // Taken out while it is parsed: what is incomplete is appended anew.
                 unsafe incoming.head.append(contentsOf: received)
-                let all = incoming.head
-                incoming.head = []
-                unsafe all.withUnsafeBytes { unsafe parseHead($0) }
+                parseKeptHead()
             }
             return true
         case .wouldBlock: return false
@@ -290,8 +306,17 @@ extension Fetch {
         }
     }
 
+    /// Parses what is kept of a head.
+    func parseKeptHead() {
+        // Taken out while it is parsed: what is incomplete is appended anew.
+        let all = incoming.head
+        incoming.head = []
+        unsafe all.withUnsafeBytes { unsafe parseHead($0) }
+    }
+
     /// The connection ended or failed before a final head.
     private func headEnded() {
+        if legs != nil, logInBroke() { return }
         guard incoming.head.isEmpty, case .lent(let stream) = link, !stream.isReused else {
             return feed(.closed(headBegan: !incoming.head.isEmpty))
         }
@@ -325,7 +350,7 @@ extension Fetch {
         }
     }
 
-    private func headIsInvalid(_ violation: FramingError) {
+    func headIsInvalid(_ violation: FramingError) {
         worker.counters.count(violation)
         notify { $0.note(violation: violation) }
         feed(.invalidHead)
@@ -337,6 +362,7 @@ extension Fetch {
             worker.scratch.pointee.responseHead,
             bytes: substitution == nil ? Array(headBytes) : maskedHead(Array(headBytes)),
             scheme: request.head.target.scheme)
+        if legs != nil, response.status >= 200, unsafe takeForLogIn(response, headBytes, rest) { return false }
         if let cookies = request.cookies, response.fields.contains(.setCookie), !cookies.bringsOwn {
             learnCookies(cookies, from: response)
             response = response.withoutCookies
@@ -451,10 +477,10 @@ extension Fetch {
             && response.fields.all(.wwwAuthenticate).contains(where: OwnedRequest.isBinding)
     }
 
-    private func notePersistence(of response: ReceivedResponse) {
+    func notePersistence(of response: ReceivedResponse) {
         incoming.persists =
             Framing.persists(minorVersion: response.minorVersion, response.options) && terms.mayPersist
-            && (request.boundIdentity != nil || !(request.bindsConnection || offersBinding(response)))
+            && (boundIdentity != nil || !(request.bindsConnection || offersBinding(response)))
         incoming.keepAlive = terms.keptFor
         // One second less: a request that is sent just before the limit is still on its way when the origin closes.
         if let announced = keepAliveTimeout(response.fields) {
@@ -702,7 +728,9 @@ extension Fetch {
         case .none: break
         case .waiting(let streamRequest): streamRequest.cancel()
         case .lent(let stream):
-            let isReusable = isComplete && incoming.persists && requestIsSent && stream.unsentBytes == 0
+            let isReusable =
+                isComplete && incoming.persists && requestIsSent && stream.unsentBytes == 0
+                && (legs == nil || stream.logIn?.isAccepted != false)
             stream.finish(isReusable ? .keep(for: incoming.keepAlive) : .close)
         }
     }

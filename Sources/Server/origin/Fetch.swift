@@ -105,6 +105,8 @@ final class Fetch: TimedObject, OriginStreamOwner {
     var routeWait: RouteWait?
     /// What the request proves with a credential of Larder's own. Nil if it has none, and while nothing has been decided.
     var credentialUse: CredentialUse?
+    /// The log-in of the connection with that credential. Nil if the credential logs in no connection.
+    var legs: LogInLegs?
     /// What it proves to the next proxy that reads it.
     var proxyLogIn = ProxyLogInState.none
     /// The routes whose proxies have not accepted Larder's log-in for this request.

@@ -23,6 +23,8 @@ final class OriginLink: TimedObject {
     private var streamsLent = 0
     /// The user of its stream; nil while it is idle.
     private var owner: (any OriginStreamOwner)?
+    /// The log-in of the connection with NTLM or Negotiate. Nil if there is none, or if it held for one request.
+    var logIn: LinkLogIn?
     private let worker: Worker
     private unowned let pools: OriginPools
     /// Nil once it is closed or surrendered. The access is unchecked, but exclusive: no method of a transport calls back.
@@ -153,6 +155,8 @@ final class OriginLink: TimedObject {
 
     var isAskedForCertificate: Bool { unsafe transport?.isAskedForCertificate ?? false }
     var isCertificateRefused: Bool { unsafe transport?.isCertificateRefused ?? false }
+    /// See `Transport.endPointHash`.
+    var endPointHash: [UInt8]? { unsafe transport?.endPointHash ?? nil }
 
     func pauseReading() {
         precondition(owner != nil, "an idle link must see the origin close it")
@@ -229,6 +233,7 @@ final class OriginLink: TimedObject {
         precondition(owner != nil, "a loan ends once")
         clearEvents()
         owner = nil
+        logIn = nil
         worker.counters.add(.originConnectionsClosed)
         pools.discard(self)
         return surrendered
@@ -240,6 +245,8 @@ final class OriginLink: TimedObject {
         guard unsafe transport != nil else { return }
         // No event may outlive the socket.
         clearEvents()
+        // What is being made for it calls nobody any more.
+        logIn = nil
         unsafe transport = nil
         worker.counters.add(.originConnectionsClosed)
     }

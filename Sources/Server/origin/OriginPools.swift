@@ -39,17 +39,16 @@ final class OriginPools {
     // MARK: lending
 
     /// Lends a stream for the request, on an idle link if one may be used. Does not call the owner.
+    ///
+    /// - Parameter identity: see `LinkKey.identity`.
     func borrow(
-        over plan: RoutePlan, for request: OwnedRequest, _ terms: OriginTerms, snapshot: Snapshot, mayReuse: Bool,
-        owner: any OriginStreamOwner
+        over plan: RoutePlan, for request: OwnedRequest, _ terms: OriginTerms, _ identity: BoundIdentity?,
+        snapshot: Snapshot, mayReuse: Bool, owner: any OriginStreamOwner
     ) -> Loan {
         if mayReuse {
             let pool =
-                recentPool(for: request, over: plan.current, terms)
-                ?? pool(
-                    for: LinkKey(
-                        request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.dialling,
-                        identity: request.boundIdentity))
+                recentPool(for: request, over: plan.current, terms, identity)
+                ?? pool(for: LinkKey(request, over: plan.current, terms, for: identity))
             recentTerms = terms
             while let link = popIdle(of: pool) {
                 // The address was allowed for the client for which the link was opened. Ask again for this one.
@@ -62,7 +61,8 @@ final class OriginPools {
             }
         }
         let streamRequest = StreamRequest(
-            request, terms, over: plan, snapshot: snapshot, mayReuse: mayReuse, owner: owner, pools: self)
+            request, terms, over: plan, for: identity, snapshot: snapshot, mayReuse: mayReuse, owner: owner,
+            pools: self)
         if let refusal = place(streamRequest) { return .refused(refusal) }
         return .waiting(streamRequest)
     }
@@ -182,8 +182,8 @@ final class OriginPools {
     func takeBack(_ link: OriginLink, keepFor time: Duration) {
         precondition(link.streamsInUse == 0, "a link that is lent cannot be taken back")
         let pool = link.pool
-        // The client connection to which the link was pinned has closed.
-        if let identity = pool.key.identity, case .client = identity, pins[identity] == nil { return close(link) }
+        // The client connection to which the link was pinned has closed, or the credential that has logged it in has other secrets now.
+        if let identity = pool.key.identity, !isValid(identity) { return close(link) }
         // Bytes behind a response belong to no request: such a link is not trusted.
         guard !link.hasBytesBehindResponse, link.unsentBytes == 0 else { return close(link) }
         if let next = pool.dequeue(where: { $0.mayReuse && mayUse(link, for: $0.request, $0.snapshot) }) {
@@ -247,9 +247,41 @@ final class OriginPools {
     func endPin(_ identity: BoundIdentity, _ reason: PinEnd) {
         guard let origin = pins.removeValue(forKey: identity) else { preconditionFailure("a pin ends once") }
         Diagnostics.debug(.connections, "\(origin): the pin ends, \(reason)")
+        closeIdle { $0 == identity }
+    }
+
+    private func closeIdle(of isConcerned: (BoundIdentity) -> Bool) {
         // Closing a link may remove its pool.
-        for pool in pools.values.filter({ $0.key.identity == identity }) {
+        for pool in pools.values.filter({ $0.key.identity.map(isConcerned) ?? false }) {
             while let link = popIdle(of: pool) { close(link) }
+        }
+    }
+
+    // MARK: log-ins
+
+    /// The number of the secrets with which connections are logged in, by the name of their credential. As many as there are credentials.
+    private var secretNumbers: [String: UInt64] = [:]
+
+    /// Connections are about to be logged in with a credential.
+    func noteLogIns(with name: String, secretNumber: UInt64) {
+        // A request may still have the secrets of an earlier configuration.
+        guard secretNumbers[name].map({ $0 < secretNumber }) ?? true else { return }
+        let earlier = secretNumbers.updateValue(secretNumber, forKey: name)
+        if let earlier { closeIdle { $0 == .credential(secretNumber: earlier) } }
+    }
+
+    /// Closes the connections that are logged in with secrets of earlier days: now if they are idle, and otherwise when they are taken back.
+    func closeOutdatedLogIns(_ secrets: SecretShelf) {
+        guard !secretNumbers.isEmpty else { return }
+        let outdated = secretNumbers.filter { secrets.version(of: $0.key)?.number != $0.value }
+        for name in outdated.keys { secretNumbers[name] = nil }
+        closeIdle { identity in outdated.values.contains { identity == .credential(secretNumber: $0) } }
+    }
+
+    private func isValid(_ identity: BoundIdentity) -> Bool {
+        switch identity {
+        case .client: pins[identity] != nil
+        case .credential(let number): secretNumbers.values.contains(number)
         }
     }
 
@@ -300,8 +332,10 @@ final class OriginPools {
     }
 
     /// The pool that was used last, if it is that of the request. Tells so without making a key, which most requests need not have.
-    private func recentPool(for request: OwnedRequest, over route: Route, _ terms: OriginTerms) -> OriginPool? {
-        guard let recent, recentTerms === terms, recent.key.identity == nil, request.boundIdentity == nil,
+    private func recentPool(
+        for request: OwnedRequest, over route: Route, _ terms: OriginTerms, _ identity: BoundIdentity?
+    ) -> OriginPool? {
+        guard let recent, recentTerms === terms, recent.key.identity == nil, identity == nil,
             case .direct = route, case .direct = recent.key.route,
             recent.key.origin.endpoint.port == request.head.target.port,
             recent.key.origin.scheme == request.head.target.scheme, recent.key.origin.endpoint.host == request.host

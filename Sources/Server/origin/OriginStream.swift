@@ -68,6 +68,15 @@ struct OriginStream {
     /// Whether the origin ended the connection because of the certificate that it was shown.
     var isCertificateRefused: Bool { lent.isCertificateRefused }
 
+    /// See `Transport.endPointHash`.
+    var endPointHash: [UInt8]? { lent.endPointHash }
+
+    /// The log-in of the connection. The holder begins it and carries it out.
+    var logIn: LinkLogIn? {
+        get { lent.logIn }
+        nonmutating set { lent.logIn = newValue }
+    }
+
     func pause() { lent.pauseReading() }
     func resume() { lent.resumeReading() }
 

@@ -15,6 +15,8 @@ import Transaction
 final class StreamRequest: TimedObject {
     let request: OwnedRequest
     let terms: OriginTerms
+    /// Whose connection is wanted. Nil: one that may carry every request.
+    let identity: BoundIdentity?
     let snapshot: Snapshot
     /// Whether a link that has carried other requests may be used.
     let mayReuse: Bool
@@ -34,10 +36,11 @@ final class StreamRequest: TimedObject {
     private var state = State.waiting
 
     init(
-        _ request: OwnedRequest, _ terms: OriginTerms, over plan: RoutePlan, snapshot: Snapshot, mayReuse: Bool,
-        owner: any OriginStreamOwner, pools: OriginPools
+        _ request: OwnedRequest, _ terms: OriginTerms, over plan: RoutePlan, for identity: BoundIdentity?,
+        snapshot: Snapshot, mayReuse: Bool, owner: any OriginStreamOwner, pools: OriginPools
     ) {
         self.request = request
+        self.identity = identity
         self.terms = terms
         self.plan = plan
         self.snapshot = snapshot
@@ -46,11 +49,7 @@ final class StreamRequest: TimedObject {
         self.pools = pools
     }
 
-    var key: LinkKey {
-        LinkKey(
-            request.origin, over: plan.current, tlsProfile: terms.tls, dialling: terms.dialling,
-            identity: request.boundIdentity)
-    }
+    var key: LinkKey { LinkKey(request, over: plan.current, terms, for: identity) }
 
     var goal: OpeningGoal { key.goal }
 
@@ -123,6 +122,14 @@ final class StreamRequest: TimedObject {
     fileprivate var openingPool: OriginPool {
         guard case .opening(let pool, _) = state else { preconditionFailure("no link is being opened") }
         return pool
+    }
+}
+
+extension LinkKey {
+    /// The key of the connections that may carry a request.
+    init(_ request: OwnedRequest, over route: Route, _ terms: OriginTerms, for identity: BoundIdentity?) {
+        self.init(
+            request.origin, over: route, tlsProfile: terms.tls, dialling: terms.dialling, identity: identity)
     }
 }
 

@@ -1,0 +1,395 @@
+import Credentials
+import Forwarding
+import Framing
+import Message
+import Routing
+import Transaction
+
+/// Log-ins that belong to the connection: NTLM and Negotiate. The legs are no events of the retrieval, which waits for one final head.
+extension Fetch {
+    /// Whose connections carry the request. Nil: those of everybody.
+    var boundIdentity: BoundIdentity? { credentialUse == nil ? request.boundIdentity : credentialUse?.identity }
+
+    // MARK: before the request
+
+    /// Returns true if the request may go out now. If not, the connection is logged in first, and `follow` continues.
+    func isLoggedIn() -> Bool {
+        guard let use = credentialUse, let scheme = use.connectionScheme, case .lent(let stream) = link else {
+            legs = nil
+            return true
+        }
+        let legs = legs ?? LogInLegs()
+        self.legs = legs
+        legs.begin()
+        if stream.logIn?.isAccepted == true { return true }
+        if let proxy = forwardingProxy(of: stream) {
+            fail(
+                .credentialLogInIncomplete,
+                "\(proxy) reads the requests, so no connection to the origin can be logged in: let the proxy open a tunnel"
+            )
+            return false
+        }
+        startLogIn(use, scheme, stream)
+        return false
+    }
+
+    private func startLogIn(_ use: CredentialUse, _ scheme: ChallengeScheme, _ stream: OriginStream) {
+        let logIn = LinkLogIn(
+            scheme, of: use, host: request.host, endPointHash: stream.endPointHash, desk: worker.tokenDesk)
+        stream.logIn = logIn
+        follow(logIn.begin(then: continuation))
+    }
+
+    /// What a log-in calls when a token has been made or examined.
+    private var continuation: LinkLogIn.Completion {
+        guard let id else { preconditionFailure("a fetch is enrolled before it asks") }
+        return { [worker] step in
+            guard let fetch = worker.fetches[id] else { return }
+            fetch.turn { fetch.follow(step) }
+        }
+    }
+
+    /// Does what the log-in wants next.
+    ///
+    /// - Parameter step: nil if a token is being made.
+    private func follow(_ step: LinkLogIn.Step?) {
+        guard isIn(.asked), let legs, let use = credentialUse, let scheme = use.connectionScheme else { return }
+        switch step {
+        case nil:
+            // That has a time limit of its own, which is shorter.
+            legs.state = .making
+            wait(terms.firstByte)
+        case .send(let authorization):
+            legs.willSend(authorization, scheme, hasContent: request.hasBody)
+            Diagnostics.debug(
+                .authentication,
+                "credential \(use.rule.name): message \(legs.tokensSent) of a log-in to \(use.key.place) goes with \(legs.isProbing ? "HEAD" : subject)"
+            )
+            // The first message of NTLM names nobody.
+            if legs.tokensSent == scheme.tokensMin { use.noteSent(with: subject) }
+            if legs.isProbing {
+                worker.counters.add(.originRequests)
+                _ = sendHead(.probe)
+            } else {
+                sendRequest()
+            }
+        case .accepted: passHeldHead()
+        // A connection that was logged in asks again, and ends.
+        case .passOn: feed(.challenged(atLimit: .credentialRefused))
+        case .fail(let failure): logInFailed(failure)
+        }
+    }
+
+    /// Writes the token into the request. Content waits, so that it is not lost if the origin wants another one.
+    func addToken(to outgoing: inout OutgoingRequest) {
+        guard let legs else { return }
+        if let authorization = legs.authorization { outgoing.set(.authorization, authorization) }
+        if !legs.isProbing, legs.authorization != nil || legs.isUnwanted { holdBody(of: &outgoing) }
+    }
+
+    // MARK: final heads
+
+    /// Takes a final head that belongs to the log-in. Returns false if it is the answer to the request.
+    func takeForLogIn(
+        _ response: ReceivedResponse, _ headBytes: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer
+    ) -> Bool {
+        guard let legs, let use = credentialUse, let scheme = use.connectionScheme, case .lent(let stream) = link else {
+            return false
+        }
+        if legs.isUnwanted, !legs.isProbing { return takeUnwanted(response) }
+        guard let logIn = stream.logIn else { return false }
+        switch legs.state {
+        case .over: return false
+        case .none where response.status != 401: return false
+        case .none,
+            .sent where response.status == 401:
+            return unsafe takeChallenge(response, scheme, logIn, rest)
+        // Larder's own expectation is not met. The log-in begins again on another connection.
+        case .sent where response.status == 417 && expectation != .none: return false
+        case .sent:
+            guard legs.tokensSent >= scheme.tokensMin else { return unsafe takeIgnorance(response, rest) }
+            let challenges = parseChallenges(response.fields.all(.wwwAuthenticate))
+            switch logIn.answered(with: challenges, then: continuation) {
+            case nil:
+                unsafe hold(headBytes, rest)
+                return true
+            case .accepted: return unsafe takeAcceptance(response, scheme, stream, rest)
+            case .fail(let failure):
+                logInFailed(failure)
+                return true
+            case .send, .passOn: preconditionFailure("a token was sent, and is accepted")
+            }
+        case .proven: return unsafe takeAcceptance(response, scheme, stream, rest)
+        case .making, .reading, .proving: preconditionFailure("no head is read in the middle of a leg")
+        }
+    }
+
+    /// The origin asks for a token: the next one, or the first one once more.
+    private func takeChallenge(
+        _ response: ReceivedResponse, _ scheme: ChallengeScheme, _ logIn: LinkLogIn, _ rest: UnsafeRawBufferPointer
+    ) -> Bool {
+        guard let legs else { return false }
+        let challenges = parseChallenges(response.fields.all(.wwwAuthenticate))
+        let goesOn = scheme.token(in: challenges) != nil
+        if !legs.isProbing, request.hasBody {
+            // The origin waits for content on this connection, so it can carry no other request.
+            guard holdsBody, goesOn else { return takeRefusal(by: challenges) }
+            legs.takesSeveral = true
+            feed(.challenged(atLimit: .credentialLogInIncomplete))
+            return true
+        }
+        // A request without a token that is not asked for this scheme: there is something else to prove.
+        guard goesOn || (logIn.isAccepted && strongestChallenge(challenges, among: [scheme]) != nil) else {
+            return takeRefusal(by: challenges)
+        }
+        guard prepareBody(of: response) else { return true }
+        legs.state = .reading(challenges, bytesLeft: snapshot.limits.challengeBodyBytesMax)
+        unsafe readChallenge(rest)
+        return true
+    }
+
+    /// The origin does not accept what it got. Returns false if the client gets its response.
+    private func takeRefusal(by challenges: [Challenge]) -> Bool {
+        guard let legs, let use = credentialUse else { return false }
+        let isUnsent = legs.isProbing || canRepeat
+        // Nothing was proven with this request, on a connection that was logged in.
+        if case .none = legs.state, !isUnsent {
+            use.settle()
+            legs.state = .over(.unjudged)
+            return false
+        }
+        switch use.challenged(by: challenges) {
+        case .refused: feed(.notAnswered(.credentialRefused))
+        case .askAgain where isUnsent: feed(.challenged(atLimit: .credentialRefused))
+        case .passOn where legs.isProbing: feed(.notAnswered(.credentialRefused))
+        case .askAgain, .passOn:
+            legs.state = .over(.unjudged)
+            return false
+        }
+        return true
+    }
+
+    /// The log-in is accepted. Returns false if the response is the one to the request.
+    private func takeAcceptance(
+        _ response: ReceivedResponse, _ scheme: ChallengeScheme, _ stream: OriginStream, _ rest: UnsafeRawBufferPointer
+    ) -> Bool {
+        guard let legs, let use = credentialUse else { return false }
+        let stays = scheme.staysLoggedIn(response.fields.persistentAuth)
+        worker.counters.add(.connectionLogIns)
+        Diagnostics.debug(
+            .connections,
+            "\(use.key.place): logged in as credential \(use.rule.name), for \(stays ? "the connection" : "this request")"
+        )
+        if !stays { stream.logIn = nil }
+        guard legs.isProbing else {
+            legs.state = .over(.judged)
+            return false
+        }
+        use.answered(nil)
+        guard unsafe endProbe(response, rest) else { return true }
+        if stays {
+            legs.state = .none
+            sendRequest()
+        } else {
+            legs.begin()
+            startLogIn(use, scheme, stream)
+        }
+        return true
+    }
+
+    /// The origin has answered before it could know who asks: it does not ask for a log-in here. Returns false if the response is the one to the
+    /// request.
+    private func takeIgnorance(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) -> Bool {
+        guard let legs, let use = credentialUse, case .lent(let stream) = link else { return false }
+        stream.logIn = nil
+        use.settle()
+        guard legs.isProbing else {
+            legs.state = .over(.unjudged)
+            return false
+        }
+        guard unsafe endProbe(response, rest) else { return true }
+        legs.isUnwanted = true
+        sendRequest()
+        return true
+    }
+
+    /// The answer to a request that went out as it is, because a probe was not asked for a log-in.
+    private func takeUnwanted(_ response: ReceivedResponse) -> Bool {
+        legs?.state = .over(.unjudged)
+        guard response.status == 401, let use = credentialUse else { return false }
+        fail(
+            .credentialLogInIncomplete,
+            "\(use.key.place) asks for a log-in for \(request.access.methodText), and not for HEAD, with which Larder begins one for a request with content"
+        )
+        return true
+    }
+
+    // MARK: bodies of the origin's messages
+
+    /// Prepares for the body of a response that the client does not get. Returns false if its head is invalid; the machine has been told.
+    private func prepareBody(of response: ReceivedResponse) -> Bool {
+        let length: BodyLength
+        do throws(FramingError) {
+            length = try response.bodyLength(to: legs?.isProbing == true ? .head : request.method)
+        } catch {
+            headIsInvalid(error)
+            return false
+        }
+        incoming.body = BodyReader(length, limits: snapshot.limits)
+        notePersistence(of: response)
+        switch length {
+        case .untilClose, .tunnel: incoming.persists = false
+        case .length(let count) where count > UInt64(snapshot.limits.challengeBodyBytesMax): incoming.persists = false
+        case .none, .length, .chunked: break
+        }
+        return true
+    }
+
+    /// Reads over the body of a challenge, then goes on with the log-in.
+    private func readChallenge(_ bytes: UnsafeRawBufferPointer) {
+        guard let legs, case .reading(let challenges, var bytesLeft) = legs.state, case .lent(let stream) = link,
+            let logIn = stream.logIn
+        else { return }
+        if incoming.persists {
+            switch unsafe skip(bytes, &bytesLeft) {
+            case .ended: break
+            case .more:
+                legs.state = .reading(challenges, bytesLeft: bytesLeft)
+                return
+            }
+        }
+        let persists = incoming.persists
+        let step = logIn.challenged(by: challenges, persists: persists, then: continuation)
+        if case .fail(let failure) = step, failure.cause == .refused {
+            if takeRefusal(by: challenges) { return }
+            return fail(.credentialRefused, "the origin refuses it in the middle of the log-in")
+        }
+        follow(step)
+    }
+
+    private enum Skipped { case ended, more }
+
+    /// Reads over content. Where that costs more than another connection, or fails, the connection does not persist.
+    private func skip(_ bytes: UnsafeRawBufferPointer, _ bytesLeft: inout Int) -> Skipped {
+        let span = unsafe bytes.bindMemory(to: UInt8.self)
+        var offset = 0
+        bytesLeft -= bytes.count
+        while true {
+            do throws(FramingError) {
+                switch unsafe try incoming.body.next(in: span.span, from: &offset) {
+                case .data: break
+                case .more:
+                    if bytesLeft >= 0 { return .more }
+                    incoming.persists = false
+                    return .ended
+                case .end:
+                    // Bytes behind the message belong to no request.
+                    if offset < bytes.count { incoming.persists = false }
+                    return .ended
+                }
+            } catch {
+                worker.counters.count(error)
+                incoming.persists = false
+                return .ended
+            }
+        }
+    }
+
+    /// Ends a probe, whose answer has no content. Returns false if the connection cannot carry the request; the machine has been told.
+    private func endProbe(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) -> Bool {
+        guard prepareBody(of: response) else { return false }
+        guard incoming.persists, unsafe rest.isEmpty else {
+            fail(.credentialLogInIncomplete, "the connection ended in the middle of the log-in")
+            return false
+        }
+        legs?.endProbing()
+        return true
+    }
+
+    /// Takes bytes that arrive when no head is awaited. Returns false if they are part of a head.
+    func takeForLogIn(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let legs else { return false }
+        switch legs.state {
+        case .none, .sent, .proven, .over: return false
+        case .reading: unsafe readChallenge(bytes)
+        // Nothing has been asked, so this answers nothing.
+        case .making, .proving: fail(.credentialLogInIncomplete, "the origin sends something that it was not asked for")
+        }
+        return true
+    }
+
+    // MARK: the proof of the origin
+
+    /// Keeps a head, and what has arrived behind it, until the proof of the origin has been examined. Nothing is read in the meantime.
+    private func hold(_ headBytes: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer) {
+        guard let legs, case .lent(let stream) = link else { return }
+        legs.state = .proving
+        // The origin has answered, so content that has not left is not wanted.
+        expectation = .none
+        incoming.head = unsafe Array(headBytes) + Array(rest)
+        isPaused = true
+        stream.pause()
+        wait(terms.firstByte)
+    }
+
+    private func passHeldHead() {
+        guard let legs, case .proving = legs.state, case .lent(let stream) = link else {
+            preconditionFailure("a proof comes with a head that is kept")
+        }
+        legs.state = .proven
+        isPaused = false
+        stream.resume()
+        parseKeptHead()
+        guard case .lent(let held) = link, held.mustBeDrained else { return }
+        readable()
+    }
+
+    // MARK: ends
+
+    /// The connection has ended before a final head. Returns false if that has nothing to do with the log-in.
+    func logInBroke() -> Bool {
+        guard let legs, case .lent(let stream) = link, let logIn = stream.logIn else { return false }
+        switch legs.state {
+        case .reading:
+            incoming.persists = false
+            unsafe readChallenge(UnsafeRawBufferPointer(start: nil, count: 0))
+        // The connection may have been dead before.
+        case .making where legs.tokensSent == 0, .sent where legs.tokensSent < 2: return false
+        case .making, .sent: follow(logIn.broke())
+        case .none, .proving, .proven, .over: return false
+        }
+        return true
+    }
+
+    private func logInFailed(_ failure: LinkLogIn.Failure) {
+        guard let use = credentialUse else { return }
+        let text = "\(failure)"
+        switch failure.cause {
+        // Whoever issues the tickets refuses the credentials.
+        case .refused:
+            let verdict = use.challenged(by: [])
+            worker.counters.add(.connectionLogInsFailed)
+            Diagnostics.warning("credential \(use.rule.name): \(use.key.place.shortName): the log-in failed: \(text)")
+            if case .askAgain = verdict { return feed(.challenged(atLimit: .credentialRefused)) }
+            feed(.notAnswered(.credentialRefused))
+        case .unproven: fail(.originUnproven, text)
+        case .noToken, .connectionEnded, .tooManyLegs, .outOfOrder: fail(.credentialLogInIncomplete, text)
+        }
+    }
+
+    /// Gives the log-in up. Nothing is known about the credentials.
+    private func fail(_ refusal: Refusal, _ text: String) {
+        guard let use = credentialUse else { return }
+        worker.counters.add(.connectionLogInsFailed)
+        Diagnostics.warning("credential \(use.rule.name): \(use.key.place.shortName): the log-in failed: \(text)")
+        use.settle()
+        legs?.state = .over(.unjudged)
+        feed(.notAnswered(refusal))
+    }
+}
+
+extension Fields {
+    fileprivate var persistentAuth: ArraySlice<UInt8>? {
+        lines.first { $0.name == .other && equalsIgnoringCase(name(of: $0), "Persistent-Auth") }.map { value(of: $0) }
+    }
+}

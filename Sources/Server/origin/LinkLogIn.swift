@@ -1,0 +1,167 @@
+import Credentials
+import Kerberos
+import Message
+import Routing
+
+/// The log-in of one connection with NTLM or Negotiate (RFC 4559), at an origin or at a next proxy: the machine, and what makes its tokens.
+///
+/// Its owner is who uses the connection. It sends what a step says, and reports the final responses. It releases the log-in together with the
+/// connection, and nothing is called afterwards.
+final class LinkLogIn {
+    enum Step: Equatable {
+        /// Send the request with this value of `Authorization` or `Proxy-Authorization`.
+        case send([UInt8])
+        /// The connection has become one that is logged in, and the response is an ordinary one.
+        case accepted
+        /// The response is an ordinary one.
+        case passOn
+        case fail(Failure)
+    }
+
+    struct Failure: Equatable {
+        let cause: ConnectionLogIn.Failure
+        /// Why there is no token, or why the peer's proves nothing.
+        let token: TokenFailure?
+    }
+
+    typealias Completion = (Step) -> Void
+
+    let scheme: ChallengeScheme
+    private let makeTokens: () -> ConnectionTokens
+    private var machine = ConnectionLogIn()
+    private var tokens: ConnectionTokens?
+
+    /// - Parameter host: of the peer, as the configuration or the request names it.
+    convenience init(
+        _ scheme: ChallengeScheme, of use: CredentialUse, host: String, endPointHash: [UInt8]?, desk: TokenDesk
+    ) {
+        let means = TokenMeans(scheme, of: use.rule, use.secret)
+        self.init(scheme) { ConnectionTokens(means, host: host, endPointHash: endPointHash, desk: desk) }
+    }
+
+    /// - Parameter makeTokens: makes the maker of tokens, anew for each log-in of the connection.
+    init(_ scheme: ChallengeScheme, makeTokens: @escaping () -> ConnectionTokens) {
+        self.scheme = scheme
+        self.makeTokens = makeTokens
+    }
+
+    /// Whether requests go out without a token.
+    var isAccepted: Bool { machine.isAccepted }
+
+    // Each of these returns the step if it is known at once. If not, it returns nil, and `then` gets the step in a later turn.
+
+    /// The first request of the connection is about to be sent.
+    func begin(then: @escaping Completion) -> Step? { follow(machine.on(.asked), then) }
+
+    /// The response is a 401 or a 407.
+    ///
+    /// - Parameter persists: whether the connection can carry another request after this response.
+    func challenged(by challenges: [Challenge], persists: Bool, then: @escaping Completion) -> Step? {
+        guard let token = token(in: challenges) else {
+            // The peer begins anew, or refuses what it got. On a connection that ends only the latter has a meaning.
+            return follow(machine.on(persists || !machine.isAccepted ? .asked : .broke), then)
+        }
+        return follow(machine.on(persists ? .continued(token) : .broke), then)
+    }
+
+    /// The response is another final one.
+    ///
+    /// - Parameter challenges: the values of the same field as with a challenge. The last token of the peer is one.
+    func answered(with challenges: [Challenge], then: @escaping Completion) -> Step? {
+        follow(machine.on(.accepted(token: token(in: challenges))), then)
+    }
+
+    /// The connection has ended.
+    func broke() -> Step { step(machine.on(.broke), nil) }
+
+    private func follow(_ action: ConnectionLogIn.Action, _ then: @escaping Completion) -> Step? {
+        switch action {
+        case .makeToken(let received):
+            makeToken(received, then)
+            return nil
+        case .accepted(let proof?):
+            verify(proof, then)
+            return nil
+        case .accepted(proof: nil), .send, .passOn, .fail: return step(action, nil)
+        }
+    }
+
+    private func makeToken(_ received: [UInt8]?, _ then: @escaping Completion) {
+        if received == nil { tokens = makeTokens() }
+        guard let tokens else { preconditionFailure("a log-in begins with a token of its own") }
+        tokens.make(received: received) { [unowned self] result in
+            switch result {
+            case .success(let token): then(step(machine.on(.made(token)), nil))
+            case .failure(let failure): then(step(machine.on(.failed(isRefusal: failure.isRefusal)), failure))
+            }
+        }
+    }
+
+    private func verify(_ proof: [UInt8], _ then: @escaping Completion) {
+        guard let tokens else { preconditionFailure("a proof answers a token") }
+        tokens.verify(proof) { [unowned self] result in
+            switch result {
+            case .success: then(.accepted)
+            case .failure(let failure): then(step(machine.on(.disproved), failure))
+            }
+        }
+    }
+
+    private func step(_ action: ConnectionLogIn.Action, _ failure: TokenFailure?) -> Step {
+        switch action {
+        case .send(let token): .send(Array("\(scheme.authScheme) ".utf8) + encodeBase64(token))
+        case .accepted: .accepted
+        case .passOn: .passOn
+        case .fail(let cause): .fail(Failure(cause: cause, token: failure))
+        case .makeToken: preconditionFailure("a token is made before there is a step")
+        }
+    }
+
+    /// The token of the peer, decoded. Nil if there is none.
+    private func token(in challenges: [Challenge]) -> [UInt8]? {
+        switch strongestChallenge(challenges, among: [scheme]) {
+        case .ntlm(let token), .negotiate(let token): token
+        case .basic, .digest, nil: nil
+        }
+    }
+}
+
+extension LinkLogIn.Failure: CustomStringConvertible {
+    /// For the log: the predicate of a sentence about the log-in.
+    var description: String { token.map { "\(cause): \($0)" } ?? "\(cause)" }
+}
+
+extension ChallengeScheme {
+    /// The name in `Authorization` (RFC 9110 §11.1).
+    fileprivate var authScheme: String {
+        switch self {
+        case .basic: "Basic"
+        case .digest: "Digest"
+        case .ntlm: "NTLM"
+        case .negotiate: "Negotiate"
+        }
+    }
+}
+
+extension TokenMeans {
+    /// What a credential proves itself with in a scheme that it allows.
+    init(_ scheme: ChallengeScheme, of rule: CredentialRule, _ secret: SecretShelf.Version) {
+        func negotiate(_ source: InitiatorCredential.Source, _ service: String) -> TokenMeans {
+            .negotiate(
+                NegotiateIdentity(
+                    credential: rule.name, secretNumber: secret.number, source: source, service: service))
+        }
+        switch (rule.means, scheme) {
+        case (.password(let user, _, _, let names), .ntlm):
+            self = .ntlm(NTLMCredential(user: user, domain: names.domain, password: secret[.password]))
+        case (.password(let user, _, _, let names), .negotiate):
+            self = negotiate(.password(secret[.password].bytes, principal: user), names.service)
+        case (.ticket(let principal, let keytab?, let service), .negotiate):
+            self = negotiate(.keytab(file: keytab, principal: principal), service)
+        case (.ticket(let principal, nil, let service), .negotiate):
+            self = negotiate(.defaultCache(principal: principal), service)
+        case (.password, _), (.ticket, _), (.bearer, _), (.oauth1, _), (.sigv4, _), (.placeholder, _):
+            preconditionFailure("a credential answers challenges of its own schemes")
+        }
+    }
+}

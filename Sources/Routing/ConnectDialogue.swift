@@ -17,7 +17,7 @@ package struct ConnectDialogue: Sendable {
         case body([Challenge], MessageBody)
     }
     private let destination: Endpoint
-    private let proof: ProxyProof
+    private let ownProof: ProxyProof
     private let limits: Limits
     private var state = State.head
     private var received: [UInt8] = []
@@ -25,16 +25,18 @@ package struct ConnectDialogue: Sendable {
     private var interimCount = 0
     /// What the answer says about the credentials that it accepts (RFC 7615 §4). Nil if nothing.
     package private(set) var information: AuthenticationInfo?
+    /// The challenges of an answer that opens the tunnel: the last token with which the proxy proves itself is one (RFC 4559 §5).
+    package private(set) var proof: [Challenge] = []
 
     package init(to destination: Endpoint, proof: ProxyProof, limits: Limits) {
         self.destination = destination
-        self.proof = proof
+        ownProof = proof
         self.limits = limits
     }
 
     package func begin() -> [UInt8] {
         var request = Array("CONNECT \(destination) HTTP/1.1\r\nHost: \(destination)\r\n".utf8)
-        if let value = proof.authorization {
+        if let value = ownProof.authorization {
             request += Array("Proxy-Authorization: ".utf8) + value + Array("\r\n".utf8)
         }
         return request + Array("\r\n".utf8)
@@ -82,6 +84,7 @@ package struct ConnectDialogue: Sendable {
                 information = values(.proxyAuthenticationInfo, of: head, headBytes).first.flatMap {
                     AuthenticationInfo($0)
                 }
+                proof = parseChallenges(values(.proxyAuthenticate, of: head, headBytes))
                 return .open(unread: received)
             case 407: return challenged(head, headBytes, rest: received)
             default: return .fail(.refused(status: head.status))
@@ -92,7 +95,7 @@ package struct ConnectDialogue: Sendable {
     // MARK: 407
 
     private mutating func challenged(_ head: ResponseHead, _ bytes: [UInt8], rest: [UInt8]) -> DialogueStep {
-        guard case .answering = proof else { return .fail(.logIn) }
+        guard case .answering = ownProof else { return .fail(.logIn) }
         let challenges = parseChallenges(values(.proxyAuthenticate, of: head, bytes))
         let length: BodyLength
         do throws(FramingError) {
@@ -248,6 +251,14 @@ package enum ProxyDialogue: Sendable {
         switch self {
         case .connect(let connect): connect.information
         case .socks: nil
+        }
+    }
+
+    /// The challenges of an answer that opens the tunnel.
+    package var proof: [Challenge] {
+        switch self {
+        case .connect(let connect): connect.proof
+        case .socks: []
         }
     }
 }

@@ -27,6 +27,22 @@ extension LogInPlace {
         }
     }
 
+    /// The host of the origin or of the proxy.
+    package var host: String {
+        switch self {
+        case .origin(let origin): origin.endpoint.host
+        case .proxy(_, let endpoint): endpoint.host
+        }
+    }
+
+    /// The status with which this place asks for credentials (RFC 9110 §15.5.2, §15.5.8).
+    package var challengeStatus: UInt16 {
+        switch self {
+        case .origin: 401
+        case .proxy: 407
+        }
+    }
+
     /// The names of the fields with which this place asks for credentials, gets them, and says more about them (RFC 9110 §11.6, §11.7).
     package var fields: (challenge: FieldName, authorization: FieldName) {
         switch self {

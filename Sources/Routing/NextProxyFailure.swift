@@ -1,3 +1,5 @@
+package import Credentials
+
 /// Why a next proxy opened no connection to the origin.
 package enum NextProxyFailure: Error, Equatable, Sendable {
     /// Its name could not be resolved.
@@ -11,13 +13,15 @@ package enum NextProxyFailure: Error, Equatable, Sendable {
     case socksRefused(SocksReply)
     /// It does not accept the user and the password, or wants some that Larder does not have.
     case logIn
+    /// A log-in that takes several messages, NTLM or Negotiate, has not come to its end.
+    case logInIncomplete(ConnectionLogIn.Failure)
     /// Its answer is neither HTTP nor SOCKS, whichever its URL says.
     case unintelligible
 
     /// Whether the proxy itself failed. Otherwise its answer is about the destination.
     package var isOfProxy: Bool {
         switch self {
-        case .unresolved, .unreachable, .insecure, .logIn, .unintelligible: true
+        case .unresolved, .unreachable, .insecure, .logIn, .logInIncomplete, .unintelligible: true
         case .refused(let status): status == 500 || status == 503
         case .socksRefused(let reply): reply.isOfProxy
         }
@@ -42,6 +46,7 @@ extension NextProxyFailure: CustomStringConvertible {
         case .refused(let status): "it answered CONNECT with \(status)"
         case .socksRefused(let reply): "it answered the SOCKS request with \(reply.rawValue), \(reply)"
         case .logIn: "it does not accept the user and the password of its route, or the route has none"
+        case .logInIncomplete(let cause): "the log-in did not come to its end: \(cause)"
         case .unintelligible: "its answer is not what its URL promises, HTTP or SOCKS"
         }
     }

@@ -7,7 +7,9 @@ extension TLSSession {
     /// The hash function is that of the certificate's signature, or SHA-256 in place of MD5 and SHA-1. Nil before the handshake, and if the signature
     /// has no hash function of its own, as with Ed25519: RFC 5929 defines nothing then.
     package var endPointHash: [UInt8]? {
-        unsafe SSL_get0_peer_certificate(raw).flatMap { unsafe hashOfEndPoint($0) }
+        // Before, an offered session has a certificate already. Nobody has shown it yet.
+        guard unsafe SSL_is_init_finished(raw) == 1 else { return nil }
+        return unsafe SSL_get0_peer_certificate(raw).flatMap { unsafe hashOfEndPoint($0) }
     }
 }
 

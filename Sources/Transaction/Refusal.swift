@@ -44,6 +44,7 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
     case nextProxyUnreachable
     case nextProxyRefused
     case nextProxyLogIn
+    case nextProxyLogInIncomplete
     case nextProxyInvalid
     case routeUnknown
     case credentialRefused
@@ -294,6 +295,13 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
                 """
                 This proxy reaches the origin through another proxy, and that one does not accept the user and the password of \
                 this proxy, or wants some that it does not have. The administrator of this proxy must mend them.
+                """)
+        case .nextProxyLogInIncomplete:
+            Row(
+                "next-proxy-log-in-incomplete", 502, "proxy_configuration_error", .larder,
+                """
+                This proxy reaches the origin through another proxy, and logging in there with NTLM or Negotiate did not come to \
+                its end. The administrator of this proxy finds the reason in the log.
                 """)
         case .nextProxyInvalid:
             Row(

@@ -51,7 +51,7 @@ extension Refusal {
             .tooManyRedirects, .tlsCertificate,
             .tlsPin, .tlsProtocol, .clientCertificateRequired, .clientCertificateRefused, .originQueueFull,
             .originUnavailable, .nextProxyRefused,
-            .nextProxyLogIn,
+            .nextProxyLogIn, .nextProxyLogInIncomplete,
             .nextProxyInvalid, .routeUnknown, .credentialRefused, .credentialUnavailable, .credentialHidden,
             .credentialLogInIncomplete, .originUnproven, .credentialMisplaced, .tooManyRequests, .tooManyTunnels,
             .transferCancelled, .internalError:

@@ -39,7 +39,9 @@ struct NextProxyTests {
         if row.hop == .socks5 {
             url = "socks5://127.0.0.1:\(try await Dante.start(in: place, blockedPort: 9).port)"
         } else {
-            let started = try await Squid.start(in: place, tls: tls, names: [name], user: user)
+            let started = try await Squid.start(
+                in: place, tls: tls, names: [name],
+                demands: user.map { .basic(user: $0.name, password: $0.password) } ?? .nothing)
             squid = started
             url = "\(row.hop.rawValue)://\(logIn)127.0.0.1:\(row.hop == .http ? started.port : started.securePort)"
         }
@@ -120,7 +122,9 @@ struct NextProxyTests {
             let nginx = try await Nginx.start(in: place, server: "add_header Cache-Control 'no-store';")
             try place.write("www/file", "from the origin".utf8)
             let squid = try await Squid.start(
-                in: place, tls: tls, names: [Self.name], user: ("fleet", "right"), asksForDigest: scheme == "digest")
+                in: place, tls: tls, names: [Self.name],
+                demands: scheme == "digest"
+                    ? .digest(user: "fleet", password: "right") : .basic(user: "fleet", password: "right"))
             let port = hop == .http ? squid.port : squid.securePort
             let larder = try await Larder.start(
                 in: place, access: "access: { rules: [ allow: { host: [ 127.0.0.1 ], port: [ 1-65535 ] } ] }",

@@ -92,6 +92,13 @@ extension Refusal {
             }
         case .nextProxyRefused: .nextProxy("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
         case .nextProxyLogIn: .nextProxy("HTTP/1.1 407 x\r\nProxy-Authenticate: Basic realm=a\r\n\r\n")
+        case .nextProxyLogInIncomplete:
+            .outside { s in
+                try s.adoptConnectionLogIns(at: NextProxy(Endpoint(host: "127.0.0.1", port: s.origin.port)))
+                s.origin.expects("CONNECT a.example:443").replies(407, "Proxy-Authenticate: NTLM")
+                s.origin.expects("CONNECT a.example:443").closes()
+                return try s.client().request("CONNECT", "a.example:443")
+            }
         case .nextProxyInvalid: .nextProxy("SSH-2.0-x\r\n\r\n")
         case .routeUnknown:
             .outside { s in

@@ -37,7 +37,8 @@ struct EndPointHashTests {
         ]
         for (signing, expected) in rows {
             let function = unsafe EVP_get_digestbyname(signing)
-            for isPSS in [false, true] {
+            // OpenSSL makes no certificate with PSS and MD5.
+            for isPSS in signing == "MD5" ? [false] : [false, true] {
                 let signed = TestCertificate("a.test")
                 unsafe X509_set_pubkey(signed.certificate, rsa)
                 unsafe Self.sign(signed.certificate, rsa, function, isPSS: isPSS)

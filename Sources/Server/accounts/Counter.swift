@@ -74,9 +74,9 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .placeholdersMisplaced:
             "Requests that were refused because of a placeholder in the wrong place, or a credential of the client's own."
         case .credentialsRefused: "Times that an origin refused a credential of `credentials`."
-        case .connectionLogIns: "Log-ins of connections to origins with NTLM or Negotiate."
+        case .connectionLogIns: "Log-ins of connections to origins and next proxies with NTLM or Negotiate."
         case .connectionLogInsFailed:
-            "Log-ins of connections to origins with NTLM or Negotiate that did not come to their end, for other reasons than a refusal by the origin."
+            "Log-ins of connections to origins and next proxies with NTLM or Negotiate that did not come to their end, for other reasons than a refusal by the peer."
         case .nextProxyFailures: "Connections that a next proxy of `routes` did not open because it failed itself."
         case .routesFailedOver:
             "Requests for which the next route of their rule was tried, because the one before failed."

@@ -30,8 +30,8 @@ package final class Shared: Sendable {
     let leafRefusals = Locked(LeafRefusals())
     /// The origins that asked for a certificate of the client.
     let certificateRequests = Locked(CertificateRequests())
-    /// What the log has said of failed handshakes with origins and next proxies.
-    let handshakeFailures = Locked(ExpiringTable<String, Void>(lifetime: .seconds(60), countMax: 256))
+    /// What the log has said of failed handshakes and log-ins at origins and next proxies.
+    let connectionNews = Locked(ExpiringTable<String, Void>(lifetime: .seconds(60), countMax: 256))
     /// Those without verification that the log has named. Rules name each of their hosts.
     let unverifiedOrigins = Locked<Set<Endpoint>>([])
     /// The keys of responses that did not have their digests, for a minute: the next request goes past the caches on the way.

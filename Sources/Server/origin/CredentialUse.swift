@@ -172,6 +172,22 @@ final class CredentialUse {
         _ = tell(.broke(proof))
     }
 
+    // MARK: log-ins that belong to a connection
+
+    /// - Parameter persists: the connection remains logged in after this request.
+    func noteLoggedIn(persists: Bool) {
+        worker.counters.add(.connectionLogIns)
+        Diagnostics.debug(
+            .connections,
+            "\(key.place): logged in as credential \(rule.name), for \(persists ? "the connection" : "this request")")
+    }
+
+    /// A log-in that belongs to a connection did not come to its end, or whoever issues tickets refuses the credentials.
+    func noteLogInFailed(_ text: String) {
+        worker.counters.add(.connectionLogInsFailed)
+        worker.noteLogInFailure("credential \(rule.name): \(key.place.shortName): the log-in failed: \(text)")
+    }
+
     private func refused() {
         worker.counters.add(.credentialsRefused)
         let entry = worker.shared.credentialLedger.withLock {

@@ -138,7 +138,7 @@ extension Fetch {
     /// Tells the desk of a final head. Returns the event to report in place of the head; nil if the head is what the client gets.
     func judgeCredentials(by response: ReceivedResponse) -> Retrieval.Event? {
         guard let use = credentialUse else { return nil }
-        if let legs, case .over(.unjudged) = legs.state { return nil }
+        if isUnjudged(use) { return nil }
         guard response.status == 401 else {
             use.answered(response.fields.authenticationInfo)
             return nil
@@ -149,6 +149,11 @@ extension Fetch {
         case .refused: return .notAnswered(.credentialRefused)
         case .passOn: return nil
         }
+    }
+
+    /// The response says nothing about the credentials, which it has not seen.
+    private func isUnjudged(_ use: CredentialUse) -> Bool {
+        if let legs, legs.use === use, case .over(.unjudged) = legs.state { true } else { false }
     }
 
     /// Whether the connection ends at the origin, and not at a next proxy that passes requests on over connections of its own.
@@ -232,6 +237,7 @@ extension Fetch {
     func address(_ outgoing: inout OutgoingRequest, to proxy: NextProxy) {
         outgoing.addressToProxy(authorization: proxy.logIn?.basic)
         guard case .begun(let use) = proxyLogIn else { return }
+        if use.connectionScheme != nil { return addToken(to: &outgoing) }
         if use.mayBeChallenged { holdBody(of: &outgoing) }
         do {
             guard let value = try use.authorization(for: covered(by: outgoing)) else { return }
@@ -253,7 +259,7 @@ extension Fetch {
 
     /// The proxy passed the request on.
     func noteProxyAcceptance(_ response: ReceivedResponse) {
-        guard case .begun(let use) = proxyLogIn else { return }
+        guard case .begun(let use) = proxyLogIn, !isUnjudged(use) else { return }
         use.answered(response.fields.first(.proxyAuthenticationInfo).flatMap { AuthenticationInfo($0) })
     }
 
@@ -263,13 +269,15 @@ extension Fetch {
     }
 
     /// The proxy does not accept the log-in, which counts as a failure of the route. The next route is tried if there is one.
-    private func routeFailed(_ proxy: NextProxy, mayRepeat: Bool) -> Retrieval.Event {
-        worker.noteFailure(of: proxy, .logIn)
+    func routeFailed(
+        _ proxy: NextProxy, _ failure: NextProxyFailure = .logIn, mayRepeat: Bool
+    ) -> Retrieval.Event {
+        worker.noteFailure(of: proxy, failure)
         refusedRoutes.append(.proxy(proxy))
         guard mayRepeat, case .plan(let plan) = snapshot.choice(for: request),
             let next = plan.without(refusedRoutes)?.current
         else {
-            return .notAnswered(.nextProxyLogIn)
+            return .notAnswered(Refusal(failure))
         }
         worker.counters.add(.routesFailedOver)
         Diagnostics.debug(.routes, "\(request.origin): \(proxy) does not accept the log-in, next \(next)")

@@ -5,7 +5,8 @@ import Message
 import Routing
 import Transaction
 
-/// Log-ins that belong to the connection: NTLM and Negotiate. The legs are no events of the retrieval, which waits for one final head.
+/// Log-ins that belong to the connection: NTLM and Negotiate, at the origin or at the next proxy that reads the request. The legs are no events of
+/// the retrieval, which waits for one final head.
 extension Fetch {
     /// Whose connections carry the request. Nil: those of everybody.
     var boundIdentity: BoundIdentity? { credentialUse == nil ? request.boundIdentity : credentialUse?.identity }
@@ -14,28 +15,44 @@ extension Fetch {
 
     /// Returns true if the request may go out now. If not, the connection is logged in first, and `follow` continues.
     func isLoggedIn() -> Bool {
-        guard let use = credentialUse, let scheme = use.connectionScheme, case .lent(let stream) = link else {
-            legs = nil
-            return true
-        }
-        let legs = legs ?? LogInLegs()
-        self.legs = legs
-        legs.begin()
-        if stream.logIn?.isAccepted == true { return true }
-        if let proxy = forwardingProxy(of: stream) {
-            fail(
-                .credentialLogInIncomplete,
-                "\(proxy) reads the requests, so no connection to the origin can be logged in: let the proxy open a tunnel"
-            )
+        guard case .lent(let stream) = link else { preconditionFailure("a request goes out on a stream") }
+        let proxy = forwardingProxy(of: stream)
+        if proxy != nil, let known = stream.logIn, known.secretNumber != proxyUse?.secret.number {
+            // The proxy knows this connection by a secret that is not used any more.
+            incoming.persists = false
+            feed(.challenged(atLimit: .nextProxyLogIn))
             return false
         }
-        startLogIn(use, scheme, stream)
+        guard let use = proxy == nil ? credentialUse : proxyUse, let scheme = use.connectionScheme else {
+            legs = nil
+            return mayLogIn(through: proxy)
+        }
+        let legs = legs ?? LogInLegs(use, scheme)
+        self.legs = legs
+        legs.begin(use, scheme)
+        guard mayLogIn(through: proxy) else { return false }
+        if stream.logIn?.isAccepted == true { return true }
+        startLogIn(legs, stream)
         return false
     }
 
-    private func startLogIn(_ use: CredentialUse, _ scheme: ChallengeScheme, _ stream: OriginStream) {
+    /// What the request proves to the next proxy that reads it.
+    private var proxyUse: CredentialUse? { if case .begun(let use) = proxyLogIn { use } else { nil } }
+
+    /// Returns false if a proxy reads the request and the origin wants the connection to be logged in. The machine has been told.
+    private func mayLogIn(through proxy: NextProxy?) -> Bool {
+        guard let proxy, let use = credentialUse, use.connectionScheme != nil else { return true }
+        use.noteLogInFailed(
+            "\(proxy) reads the requests, so no connection to the origin can be logged in: let the proxy open a tunnel")
+        use.settle()
+        feed(.notAnswered(.credentialLogInIncomplete))
+        return false
+    }
+
+    private func startLogIn(_ legs: LogInLegs, _ stream: OriginStream) {
         let logIn = LinkLogIn(
-            scheme, of: use, host: request.host, endPointHash: stream.endPointHash, desk: worker.tokenDesk)
+            legs.scheme, of: legs.use, host: legs.use.key.place.host, endPointHash: stream.endPointHash,
+            desk: worker.tokenDesk)
         stream.logIn = logIn
         follow(logIn.begin(then: continuation))
     }
@@ -53,20 +70,21 @@ extension Fetch {
     ///
     /// - Parameter step: nil if a token is being made.
     private func follow(_ step: LinkLogIn.Step?) {
-        guard isIn(.asked), let legs, let use = credentialUse, let scheme = use.connectionScheme else { return }
+        guard isIn(.asked), let legs else { return }
+        let use = legs.use
         switch step {
         case nil:
             // That has a time limit of its own, which is shorter.
             legs.state = .making
             wait(terms.firstByte)
         case .send(let authorization):
-            legs.willSend(authorization, scheme, hasContent: request.hasBody)
+            legs.willSend(authorization, hasContent: request.hasBody)
             Diagnostics.debug(
                 .authentication,
                 "credential \(use.rule.name): message \(legs.tokensSent) of a log-in to \(use.key.place) goes with \(legs.isProbing ? "HEAD" : subject)"
             )
             // The first message of NTLM names nobody.
-            if legs.tokensSent == scheme.tokensMin { use.noteSent(with: subject) }
+            if legs.tokensSent == legs.scheme.tokensMin { use.noteSent(with: subject) }
             if legs.isProbing {
                 worker.counters.add(.originRequests)
                 _ = sendHead(.probe)
@@ -75,7 +93,7 @@ extension Fetch {
             }
         case .accepted: passHeldHead()
         // A connection that was logged in asks again, and ends.
-        case .passOn: feed(.challenged(atLimit: .credentialRefused))
+        case .passOn: feed(.challenged(atLimit: refusal(of: .refused)))
         case .fail(let failure): logInFailed(failure)
         }
     }
@@ -83,7 +101,7 @@ extension Fetch {
     /// Writes the token into the request. Content waits, so that it is not lost if the origin wants another one.
     func addToken(to outgoing: inout OutgoingRequest) {
         guard let legs else { return }
-        if let authorization = legs.authorization { outgoing.set(.authorization, authorization) }
+        if let authorization = legs.authorization { outgoing.set(legs.use.key.place.fields.authorization, authorization) }
         if !legs.isProbing, legs.authorization != nil || legs.isUnwanted { holdBody(of: &outgoing) }
     }
 
@@ -93,22 +111,21 @@ extension Fetch {
     func takeForLogIn(
         _ response: ReceivedResponse, _ headBytes: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer
     ) -> Bool {
-        guard let legs, let use = credentialUse, let scheme = use.connectionScheme, case .lent(let stream) = link else {
-            return false
-        }
+        guard let legs, case .lent(let stream) = link else { return false }
+        let (place, scheme) = (legs.use.key.place, legs.scheme)
         if legs.isUnwanted, !legs.isProbing { return takeUnwanted(response) }
         guard let logIn = stream.logIn else { return false }
         switch legs.state {
         case .over: return false
-        case .none where response.status != 401: return false
+        case .none where response.status != place.challengeStatus: return false
         case .none,
-            .sent where response.status == 401:
+            .sent where response.status == place.challengeStatus:
             return unsafe takeChallenge(response, scheme, logIn, rest)
         // Larder's own expectation is not met. The log-in begins again on another connection.
         case .sent where response.status == 417 && expectation != .none: return false
         case .sent:
             guard legs.tokensSent >= scheme.tokensMin else { return unsafe takeIgnorance(response, rest) }
-            let challenges = parseChallenges(response.fields.all(.wwwAuthenticate))
+            let challenges = parseChallenges(response.fields.all(place.fields.challenge))
             switch logIn.answered(with: challenges, then: continuation) {
             case nil:
                 unsafe hold(headBytes, rest)
@@ -129,13 +146,13 @@ extension Fetch {
         _ response: ReceivedResponse, _ scheme: ChallengeScheme, _ logIn: LinkLogIn, _ rest: UnsafeRawBufferPointer
     ) -> Bool {
         guard let legs else { return false }
-        let challenges = parseChallenges(response.fields.all(.wwwAuthenticate))
+        let challenges = parseChallenges(response.fields.all(legs.use.key.place.fields.challenge))
         let goesOn = scheme.token(in: challenges) != nil
         if !legs.isProbing, request.hasBody {
             // The origin waits for content on this connection, so it can carry no other request.
             guard holdsBody, goesOn else { return takeRefusal(by: challenges) }
             legs.takesSeveral = true
-            feed(.challenged(atLimit: .credentialLogInIncomplete))
+            feed(.challenged(atLimit: refusal(of: .noToken)))
             return true
         }
         // A request without a token that is not asked for this scheme: there is something else to prove.
@@ -148,19 +165,32 @@ extension Fetch {
         return true
     }
 
-    /// The origin does not accept what it got. Returns false if the client gets its response.
+    /// The peer does not accept what it got. Returns false if the client gets its response.
     private func takeRefusal(by challenges: [Challenge]) -> Bool {
-        guard let legs, let use = credentialUse else { return false }
+        guard let legs else { return false }
+        let use = legs.use
         let isUnsent = legs.isProbing || canRepeat
+        let proxy = readingProxy
         // Nothing was proven with this request, on a connection that was logged in.
         if case .none = legs.state, !isUnsent {
             use.settle()
             legs.state = .over(.unjudged)
-            return false
+            guard proxy != nil else { return false }
+            feed(.notAnswered(.nextProxyLogIn))
+            return true
         }
-        switch use.challenged(by: challenges) {
+        let verdict = use.challenged(by: challenges)
+        if case .askAgain = verdict, isUnsent {
+            feed(.challenged(atLimit: refusal(of: .refused)))
+            return true
+        }
+        // No client could answer its challenge (RFC 9110 §11.7.1).
+        if let proxy {
+            feed(routeFailed(proxy, mayRepeat: isUnsent))
+            return true
+        }
+        switch verdict {
         case .refused: feed(.notAnswered(.credentialRefused))
-        case .askAgain where isUnsent: feed(.challenged(atLimit: .credentialRefused))
         case .passOn where legs.isProbing: feed(.notAnswered(.credentialRefused))
         case .askAgain, .passOn:
             legs.state = .over(.unjudged)
@@ -173,13 +203,10 @@ extension Fetch {
     private func takeAcceptance(
         _ response: ReceivedResponse, _ scheme: ChallengeScheme, _ stream: OriginStream, _ rest: UnsafeRawBufferPointer
     ) -> Bool {
-        guard let legs, let use = credentialUse else { return false }
+        guard let legs else { return false }
+        let use = legs.use
         let stays = scheme.staysLoggedIn(response.fields.persistentAuth)
-        worker.counters.add(.connectionLogIns)
-        Diagnostics.debug(
-            .connections,
-            "\(use.key.place): logged in as credential \(use.rule.name), for \(stays ? "the connection" : "this request")"
-        )
+        use.noteLoggedIn(persists: stays)
         if !stays { stream.logIn = nil }
         guard legs.isProbing else {
             legs.state = .over(.judged)
@@ -191,8 +218,8 @@ extension Fetch {
             legs.state = .none
             sendRequest()
         } else {
-            legs.begin()
-            startLogIn(use, scheme, stream)
+            legs.begin(use, scheme)
+            startLogIn(legs, stream)
         }
         return true
     }
@@ -200,9 +227,9 @@ extension Fetch {
     /// The origin has answered before it could know who asks: it does not ask for a log-in here. Returns false if the response is the one to the
     /// request.
     private func takeIgnorance(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) -> Bool {
-        guard let legs, let use = credentialUse, case .lent(let stream) = link else { return false }
+        guard let legs, case .lent(let stream) = link else { return false }
         stream.logIn = nil
-        use.settle()
+        legs.use.settle()
         guard legs.isProbing else {
             legs.state = .over(.unjudged)
             return false
@@ -215,10 +242,12 @@ extension Fetch {
 
     /// The answer to a request that went out as it is, because a probe was not asked for a log-in.
     private func takeUnwanted(_ response: ReceivedResponse) -> Bool {
-        legs?.state = .over(.unjudged)
-        guard response.status == 401, let use = credentialUse else { return false }
+        guard let legs else { return false }
+        let use = legs.use
+        legs.state = .over(.unjudged)
+        guard response.status == use.key.place.challengeStatus else { return false }
         fail(
-            .credentialLogInIncomplete,
+            .outOfOrder,
             "\(use.key.place) asks for a log-in for \(request.access.methodText), and not for HEAD, with which Larder begins one for a request with content"
         )
         return true
@@ -262,7 +291,7 @@ extension Fetch {
         let step = logIn.challenged(by: challenges, persists: persists, then: continuation)
         if case .fail(let failure) = step, failure.cause == .refused {
             if takeRefusal(by: challenges) { return }
-            return fail(.credentialRefused, "the origin refuses it in the middle of the log-in")
+            return fail(.refused, "it is refused in the middle of the log-in")
         }
         follow(step)
     }
@@ -299,7 +328,7 @@ extension Fetch {
     private func endProbe(_ response: ReceivedResponse, _ rest: UnsafeRawBufferPointer) -> Bool {
         guard prepareBody(of: response) else { return false }
         guard incoming.persists, unsafe rest.isEmpty else {
-            fail(.credentialLogInIncomplete, "the connection ended in the middle of the log-in")
+            fail(.connectionEnded, "\(ConnectionLogIn.Failure.connectionEnded)")
             return false
         }
         legs?.endProbing()
@@ -313,7 +342,7 @@ extension Fetch {
         case .none, .sent, .proven, .over: return false
         case .reading: unsafe readChallenge(bytes)
         // Nothing has been asked, so this answers nothing.
-        case .making, .proving: fail(.credentialLogInIncomplete, "the origin sends something that it was not asked for")
+        case .making, .proving: fail(.outOfOrder, "it sends something that it was not asked for")
         }
         return true
     }
@@ -362,29 +391,52 @@ extension Fetch {
     }
 
     private func logInFailed(_ failure: LinkLogIn.Failure) {
-        guard let use = credentialUse else { return }
-        let text = "\(failure)"
-        switch failure.cause {
+        guard failure.cause == .refused else { return fail(failure.cause, "\(failure)") }
+        guard let use = legs?.use else { return }
         // Whoever issues the tickets refuses the credentials.
-        case .refused:
-            let verdict = use.challenged(by: [])
-            worker.counters.add(.connectionLogInsFailed)
-            Diagnostics.warning("credential \(use.rule.name): \(use.key.place.shortName): the log-in failed: \(text)")
-            if case .askAgain = verdict { return feed(.challenged(atLimit: .credentialRefused)) }
-            feed(.notAnswered(.credentialRefused))
-        case .unproven: fail(.originUnproven, text)
-        case .noToken, .connectionEnded, .tooManyLegs, .outOfOrder: fail(.credentialLogInIncomplete, text)
-        }
+        let verdict = use.challenged(by: [])
+        use.noteLogInFailed("\(failure)")
+        if case .askAgain = verdict { return feed(.challenged(atLimit: refusal(of: .refused))) }
+        guard let proxy = readingProxy else { return feed(.notAnswered(.credentialRefused)) }
+        feed(routeFailed(proxy, mayRepeat: true))
     }
 
     /// Gives the log-in up. Nothing is known about the credentials.
-    private func fail(_ refusal: Refusal, _ text: String) {
-        guard let use = credentialUse else { return }
-        worker.counters.add(.connectionLogInsFailed)
-        Diagnostics.warning("credential \(use.rule.name): \(use.key.place.shortName): the log-in failed: \(text)")
-        use.settle()
-        legs?.state = .over(.unjudged)
-        feed(.notAnswered(refusal))
+    private func fail(_ cause: ConnectionLogIn.Failure, _ text: String) {
+        guard let legs else { return }
+        legs.use.noteLogInFailed(text)
+        legs.use.settle()
+        let mayRepeat = mayRepeat(after: cause, legs)
+        legs.state = .over(.unjudged)
+        guard let proxy = readingProxy else { return feed(.notAnswered(refusal(of: cause))) }
+        feed(routeFailed(proxy, cause == .refused ? .logIn : .logInIncomplete(cause), mayRepeat: mayRepeat))
+    }
+
+    /// Whether another route may be tried: nobody has done what the request says, and its content is still there.
+    private func mayRepeat(after cause: ConnectionLogIn.Failure, _ legs: LogInLegs) -> Bool {
+        if legs.isProbing { return true }
+        switch cause {
+        // The proxy has asked for another token, or none was sent.
+        case .refused, .noToken, .tooManyLegs, .outOfOrder: return canRepeat
+        case .connectionEnded: return canRepeat && request.method.isSafe
+        case .unproven: return false
+        }
+    }
+
+    /// What the client is told.
+    private func refusal(of cause: ConnectionLogIn.Failure) -> Refusal {
+        guard readingProxy == nil else { return cause == .refused ? .nextProxyLogIn : .nextProxyLogInIncomplete }
+        return switch cause {
+        case .refused: .credentialRefused
+        case .unproven: .originUnproven
+        case .noToken, .connectionEnded, .tooManyLegs, .outOfOrder: .credentialLogInIncomplete
+        }
+    }
+
+    /// The next proxy that reads the request and is logged in to. Nil if it is the origin.
+    private var readingProxy: NextProxy? {
+        guard case .lent(let stream) = link else { return nil }
+        return forwardingProxy(of: stream)
     }
 }
 

@@ -96,10 +96,12 @@ extension Fetch {
 
     /// Sends the request's head with the conditions that the machine sets, then lets the client's body follow.
     func send() {
+        var mayLogIn = credentialUse != nil
         if snapshot.routesHaveCredentials, case .lent(let stream) = link, let proxy = forwardingProxy(of: stream) {
             guard beginProxyLogIn(at: proxy) else { return }
+            mayLogIn = true
         }
-        if credentialUse != nil, !isLoggedIn() { return }
+        if mayLogIn, !isLoggedIn() { return }
         sendRequest()
     }
 

@@ -27,22 +27,19 @@ final class LinkLogIn {
     typealias Completion = (Step) -> Void
 
     let scheme: ChallengeScheme
+    /// Of the secrets that are proven.
+    let secretNumber: UInt64
     private let makeTokens: () -> ConnectionTokens
     private var machine = ConnectionLogIn()
     private var tokens: ConnectionTokens?
 
     /// - Parameter host: of the peer, as the configuration or the request names it.
-    convenience init(
-        _ scheme: ChallengeScheme, of use: CredentialUse, host: String, endPointHash: [UInt8]?, desk: TokenDesk
-    ) {
+    init(_ scheme: ChallengeScheme, of use: CredentialUse, host: String, endPointHash: [UInt8]?, desk: TokenDesk) {
         let means = TokenMeans(scheme, of: use.rule, use.secret)
-        self.init(scheme) { ConnectionTokens(means, host: host, endPointHash: endPointHash, desk: desk) }
-    }
-
-    /// - Parameter makeTokens: makes the maker of tokens, anew for each log-in of the connection.
-    init(_ scheme: ChallengeScheme, makeTokens: @escaping () -> ConnectionTokens) {
         self.scheme = scheme
-        self.makeTokens = makeTokens
+        secretNumber = use.secret.number
+        // Anew for each log-in of the connection.
+        makeTokens = { ConnectionTokens(means, host: host, endPointHash: endPointHash, desk: desk) }
     }
 
     /// Whether requests go out without a token.

@@ -41,6 +41,8 @@ final class LinkOpener: TimedObject {
     private var proxyUse: CredentialUse?
     /// What the proxy is to be asked for when another request has tried the credential.
     private var undecided: (proxy: NextProxy, destination: Endpoint)?
+    /// The log-in of the present connection to the proxy. Nil if the credential is proven in one message.
+    private var logIn: LinkLogIn?
     /// Bytes that came through a tunnel behind the answer of the proxy.
     private var early: [UInt8] = []
     private var isBeginning = false
@@ -235,11 +237,18 @@ final class LinkOpener: TimedObject {
     private func ask(_ proxy: NextProxy, for destination: Endpoint) -> Opening.Event? {
         clearEvents()
         worker.loop.timers.schedule(self, after: timeout)
-        switch proof(for: proxy, destination) {
-        case .some(let proof):
-            talk = ProxyTalk(ProxyDialogue(with: proxy, to: destination, proof: proof, limits: snapshot.limits))
-        case nil: return undecided == nil ? .tunnelRefused(.logIn) : nil
+        switch approach(to: proxy, destination) {
+        case .prove(let proof): return talk(with: proxy, to: destination, proof)
+        case .logIn(let logIn):
+            self.logIn = logIn
+            return follow(logIn.begin { [unowned self] in tokenMade($0) })
+        case .wait: return nil
+        case .refusal: return .tunnelRefused(.logIn)
         }
+    }
+
+    private func talk(with proxy: NextProxy, to destination: Endpoint, _ proof: ProxyProof) -> Opening.Event? {
+        talk = ProxyTalk(ProxyDialogue(with: proxy, to: destination, proof: proof, limits: snapshot.limits))
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe transport?.assign(
             &readEvent, on: worker.loop, .read, { _, _, context in unsafe opener(context).talkMayGoOn() }, context)
@@ -259,8 +268,7 @@ final class LinkOpener: TimedObject {
         switch unsafe talk!.advance(over: transport!, buffer: worker.readBuffer) {
         case .ended(let event, let unread):
             early = unread
-            noteLogIn(event)
-            return event
+            return logIn == nil ? concluded(event) : concludeLogIn(event)
         case .challenged(let challenges, let persists): return answer(challenges, persists: persists)
         case .waiting(let writes):
             // With TLS, each direction may wait for either event.
@@ -280,25 +288,42 @@ final class LinkOpener: TimedObject {
 
     // MARK: the log-in at the proxy
 
-    /// What the proxy gets. Nil if nothing can be sent: another request tries the credential (`undecided`), or it must not be sent.
-    private func proof(for proxy: NextProxy, _ destination: Endpoint) -> ProxyProof? {
-        guard let name = proxy.credential else { return proxy.logIn.map { .logIn($0) } ?? ProxyProof.none }
+    /// How Larder approaches a proxy.
+    private enum Approach {
+        case prove(ProxyProof)
+        /// With several messages over the connection.
+        case logIn(LinkLogIn)
+        /// Another request tries the credential. `logInDecided` follows.
+        case wait
+        /// The credential must not be sent, or there is none.
+        case refusal
+    }
+
+    private func approach(to proxy: NextProxy, _ destination: Endpoint) -> Approach {
+        guard let name = proxy.credential else { return .prove(proxy.logIn.map { .logIn($0) } ?? ProxyProof.none) }
         guard let rule = snapshot.credentials[name]?.rule else { preconditionFailure("a route names a credential") }
         proxyUse = nil
+        logIn = nil
         let permission = CredentialUse.begin(
             rule, at: proxy.place, onlyOnce: false, snapshot.secrets, worker: worker
         ) { [weak self, worker] in worker.loop.afterTurn { self?.logInDecided() } }
         switch permission {
         case .granted(let use):
             proxyUse = use
-            return proof(of: use, to: proxy, destination)
+            if let scheme = use.connectionScheme {
+                return .logIn(
+                    LinkLogIn(
+                        scheme, of: use, host: proxy.endpoint.host, endPointHash: transport?.endPointHash,
+                        desk: worker.tokenDesk))
+            }
+            return proof(of: use, to: proxy, destination).map { .prove($0) } ?? .refusal
         case .undecided:
             undecided = (proxy, destination)
             Diagnostics.debug(
                 .authentication,
                 "credential \(name): \(destination) waits, because another request tries it at \(proxy)")
-            return nil
-        case .refusal: return nil
+            return .wait
+        case .refusal: return .refusal
         }
     }
 
@@ -326,9 +351,27 @@ final class LinkOpener: TimedObject {
         if let event = ask(proxy, for: destination) { on(event) }
     }
 
-    /// Returns what the answer to CONNECT leads to: the same question once more, with the credential, or a failure.
-    private func answer(_ challenges: [Challenge], persists: Bool) -> Opening.Event {
+    /// Returns what a 407 to CONNECT leads to: the same question once more, with the credential, or a failure. Nil if a token has to be made.
+    private func answer(_ challenges: [Challenge], persists: Bool) -> Opening.Event? {
+        if let logIn {
+            let step = logIn.challenged(by: challenges, persists: persists) { [unowned self] in tokenMade($0) }
+            if case .fail(let failure) = step, failure.cause == .refused {
+                return refused(by: challenges, persists: persists)
+            }
+            return follow(step)
+        }
         guard let proxyUse, case .askAgain = proxyUse.challenged(by: challenges) else { return .tunnelRefused(.logIn) }
+        return askAgain(persists: persists)
+    }
+
+    /// The proxy does not accept the log-in. If another one has learnt meanwhile that it asks for something else, that is tried.
+    private func refused(by challenges: [Challenge], persists: Bool) -> Opening.Event {
+        logIn = nil
+        guard let proxyUse, case .askAgain = proxyUse.challenged(by: challenges) else { return .tunnelRefused(.logIn) }
+        return askAgain(persists: persists)
+    }
+
+    private func askAgain(persists: Bool) -> Opening.Event {
         if !persists {
             clearEvents()
             transport = nil
@@ -336,15 +379,63 @@ final class LinkOpener: TimedObject {
         return .tunnelChallenged(persists: persists)
     }
 
-    /// Tells the desk what came of the credential.
-    private func noteLogIn(_ event: Opening.Event) {
-        guard let proxyUse else { return }
+    /// Does what the log-in of the connection wants next.
+    ///
+    /// - Parameter step: nil if a token is being made, or examined.
+    private func follow(_ step: LinkLogIn.Step?) -> Opening.Event? {
+        switch step {
+        case nil:
+            // That has a time limit of its own.
+            clearEvents()
+            return nil
+        case .send(let authorization):
+            guard let proxy = opening.goal.proxy else { preconditionFailure("a log-in at a proxy needs one") }
+            let destination = opening.goal.destination
+            proxyUse?.noteSent(with: "CONNECT \(destination)")
+            worker.loop.timers.schedule(self, after: timeout)
+            return talk(with: proxy, to: destination, .answering(authorization))
+        case .accepted, .passOn:
+            proxyUse?.noteLoggedIn(persists: true)
+            return concluded(.tunnelOpened(early: !early.isEmpty))
+        case .fail(let failure): return logInFailed(failure)
+        }
+    }
+
+    private func tokenMade(_ step: LinkLogIn.Step) {
+        guard let event = follow(step) else { return }
+        clearEvents()
+        on(event)
+    }
+
+    private func logInFailed(_ failure: LinkLogIn.Failure) -> Opening.Event {
+        proxyUse?.noteLogInFailed("\(failure)")
+        guard failure.cause == .refused else { return concluded(.tunnelRefused(.logInIncomplete(failure.cause))) }
+        // Whoever issues tickets refuses the credentials.
+        return concluded(.tunnelRefused(.logIn))
+    }
+
+    /// The dialogue has ended that carried a message of the log-in. Nil if what the proxy says last must be examined.
+    private func concludeLogIn(_ event: Opening.Event) -> Opening.Event? {
+        guard let logIn else { preconditionFailure("a log-in is under way") }
+        switch event {
+        case .tunnelOpened:
+            return follow(logIn.answered(with: talk?.proof ?? []) { [unowned self] in tokenMade($0) })
+        case .closed: return follow(logIn.broke())
+        default: return concluded(event)
+        }
+    }
+
+    /// Tells the desk what came of the credential. Returns the event.
+    private func concluded(_ event: Opening.Event) -> Opening.Event {
+        logIn = nil
+        guard let proxyUse else { return event }
         switch event {
         case .tunnelOpened, .tunnelRefused(.refused), .tunnelRefused(.socksRefused):
             proxyUse.answered(talk?.information)
         case .tunnelRefused(.logIn): _ = proxyUse.challenged(by: [])
         default: proxyUse.settle()
         }
+        return event
     }
 
     override func timerFired() { on(.timedOut) }
@@ -403,6 +494,7 @@ final class LinkOpener: TimedObject {
         attempt?.cancel()
         attempt = nil
         proxyUse?.settle()
+        logIn = nil
         undecided = nil
         // Remove the events before the socket closes: its number may be used again at once.
         clearEvents()

@@ -31,18 +31,28 @@ final class LogInLegs {
         case unjudged
     }
     var state = State.none
+    /// What the connection is logged in with: at the origin, or at the next proxy that reads the request.
+    private(set) var use: CredentialUse
+    private(set) var scheme: ChallengeScheme
     /// Of the token that was sent last.
     private(set) var carrier = TokenCarrier.request
     private(set) var tokensSent = 0
-    /// What the request, or the probe, has as `Authorization`. Nil if the connection is logged in.
+    /// What the request, or the probe, has as `Authorization` or `Proxy-Authorization`. Nil if the connection is logged in.
     private(set) var authorization: [UInt8]?
     /// The origin wants several tokens of a scheme that mostly needs one.
     var takesSeveral = false
     /// The origin has answered the probe and does not care for the log-in: the request goes out as it is.
     var isUnwanted = false
 
+    init(_ use: CredentialUse, _ scheme: ChallengeScheme) {
+        self.use = use
+        self.scheme = scheme
+    }
+
     /// The request has a connection, which is logged in or not.
-    func begin() {
+    func begin(_ use: CredentialUse, _ scheme: ChallengeScheme) {
+        self.use = use
+        self.scheme = scheme
         state = .none
         carrier = .request
         tokensSent = 0
@@ -50,7 +60,7 @@ final class LogInLegs {
         isUnwanted = false
     }
 
-    func willSend(_ authorization: [UInt8], _ scheme: ChallengeScheme, hasContent: Bool) {
+    func willSend(_ authorization: [UInt8], hasContent: Bool) {
         carrier = TokenCarrier(scheme, tokensSent: tokensSent, hasContent: hasContent, takesSeveral: takesSeveral)
         tokensSent += 1
         self.authorization = authorization

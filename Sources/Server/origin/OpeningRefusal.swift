@@ -46,6 +46,7 @@ extension Refusal {
         case .unresolved, .unreachable, .insecure: self = .nextProxyUnreachable
         case .refused, .socksRefused: self = .nextProxyRefused
         case .logIn: self = .nextProxyLogIn
+        case .logInIncomplete: self = .nextProxyLogInIncomplete
         case .unintelligible: self = .nextProxyInvalid
         }
     }

@@ -17,6 +17,8 @@ struct ProxyTalk {
 
     /// What the proxy says about the credentials that it accepts.
     var information: AuthenticationInfo? { dialogue.information }
+    /// The challenges of the answer that opens the tunnel.
+    var proof: [Challenge] { dialogue.proof }
 
     init(_ dialogue: ProxyDialogue) {
         self.dialogue = dialogue

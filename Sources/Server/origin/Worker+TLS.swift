@@ -2,7 +2,7 @@ import Access
 import Routing
 import TLS
 
-/// What the log and the statistics learn of TLS with origins and next proxies.
+/// What the log and the statistics learn of TLS with origins and next proxies, and of log-ins there.
 extension Worker {
     /// - Parameter name: the name by which the server was asked for.
     func noteHandshake(with name: String, version: String, isResumed: Bool) {
@@ -13,13 +13,23 @@ extension Worker {
 
     /// The client learns the kind of failure alone, so the log says what it was: once a minute for each server.
     func noteHandshakeFailure(with name: String, _ failure: TLSFailure) {
-        let (text, now) = ("tls: \(name): \(failure.details)", loop.now.sinceStart)
-        let isNews = shared.handshakeFailures.withLock { failures in
-            guard failures.value(text, now: now) == nil else { return false }
-            failures.set(text, (), now: now)
+        let text = "tls: \(name): \(failure.details)"
+        if isNews(text) { Diagnostics.info(text) } else { Diagnostics.debug(.tls, "\(name): \(failure.details)") }
+    }
+
+    /// Likewise for a log-in with NTLM or Negotiate that did not come to its end. No client can make it different, so it is a warning.
+    func noteLogInFailure(_ text: String) {
+        if isNews(text) { Diagnostics.warning(text) } else { Diagnostics.debug(.authentication, text) }
+    }
+
+    /// Whether the log has not said this within the last minute.
+    private func isNews(_ text: String) -> Bool {
+        let now = loop.now.sinceStart
+        return shared.connectionNews.withLock { news in
+            guard news.value(text, now: now) == nil else { return false }
+            news.set(text, (), now: now)
             return true
         }
-        if isNews { Diagnostics.info(text) } else { Diagnostics.debug(.tls, "\(name): \(failure.details)") }
     }
 
     /// A connection was opened to an origin that did not prove who it is.

@@ -14,31 +14,53 @@ struct Squid: Sendable {
     let securePort: UInt16
     private let log: String
 
+    /// What it wants of those that use it.
+    enum Demand: Sendable {
+        case nothing
+        case basic(user: String, password: String)
+        case digest(user: String, password: String)
+        /// A ticket for `HTTP/localhost`, whose key is in this file.
+        case negotiate(keytab: String)
+        /// Any user and any password, in an answer to a challenge of its own.
+        case ntlm
+
+        /// What checks it. Nil if nothing does.
+        func program(_ folder: String) -> (scheme: String, command: String)? {
+            switch self {
+            case .nothing: nil
+            case .basic: ("basic", "\(helper) \(folder)/users")
+            case .digest: ("digest", "/usr/lib/squid/digest_file_auth \(folder)/passwords")
+            case .negotiate(let keytab):
+                ("negotiate", "/usr/lib/squid/negotiate_kerberos_auth -k \(keytab) -s GSS_C_NO_NAME -t none")
+            case .ntlm: ("ntlm", "/usr/lib/squid/ntlm_fake_auth")
+            }
+        }
+    }
+
     /// - Parameters:
     ///   - names: names that mean 127.0.0.1.
-    ///   - user: nil: everybody may use it.
-    ///   - asksForDigest: with Digest in place of Basic.
+    ///   - environment: for its helpers.
     static func start(
         in place: Workplace, tls: (certificate: String, key: String), names: [String] = [],
-        user: (name: String, password: String)? = nil, asksForDigest: Bool = false
+        demands demand: Demand = .nothing, environment: [String: String] = [:]
     ) async throws -> Squid {
         // Squid has a user of its own if it is started by root.
         try FileManager.default.setAttributes([.posixPermissions: 0o711], ofItemAtPath: place.directory)
         let folder = try place.makeDirectory("squid")
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder)
         try place.write("squid/hosts", names.map { "127.0.0.1 \($0)\n" }.joined().utf8)
-        var access = "http_access allow all"
-        if let user {
-            let made = try await place.run("htpasswd", ["-bcm", "\(folder)/users", user.name, user.password])
+        switch demand {
+        case .basic(let user, let password), .digest(let user, let password):
+            let made = try await place.run("htpasswd", ["-bcm", "\(folder)/users", user, password])
             try #require(made.status == 0, "\(made)")
-            try place.write("squid/passwords", "\(user.name):\(user.password)\n".utf8)
-            let scheme =
-                asksForDigest
-                ? "digest program /usr/lib/squid/digest_file_auth \(folder)/passwords"
-                : "basic program \(helper) \(folder)/users"
+            try place.write("squid/passwords", "\(user):\(password)\n".utf8)
+        case .nothing, .negotiate, .ntlm: break
+        }
+        var access = "http_access allow all"
+        if let (scheme, command) = demand.program(folder) {
             access = """
-                auth_param \(scheme)
-                auth_param \(asksForDigest ? "digest" : "basic") realm next
+                auth_param \(scheme) program \(command)
+                \(["basic", "digest"].contains(scheme) ? "auth_param \(scheme) realm next" : "")
                 acl known proxy_auth REQUIRED
                 http_access allow known
                 http_access deny all
@@ -64,7 +86,8 @@ struct Squid: Sendable {
         // The name is that of its shared memory.
         let name = "larder\(port)"
         let child = try await place.start(
-            "squid", ["-N", "-d1", "-n", name, "-f", "\(folder)/squid.conf"], lastSignal: "TERM")
+            "squid", ["-N", "-d1", "-n", name, "-f", "\(folder)/squid.conf"], environment: environment,
+            lastSignal: "TERM")
         try await eventually("squid is up; it said: \(child.errors)") {
             if child.exitStatus != nil { throw Failure(description: "squid: \(child.errors)") }
             return child.errors.contains("Accepting HTTPS")

@@ -42,6 +42,32 @@ struct HopByHopTests {
     }
 }
 
+@Suite("RFC 9110 §9.3.2 A probe asks for a head in place of the request")
+struct ProbeTests {
+    @Test func `a probe is a HEAD without content, conditions, or another method`() throws {
+        let received = try request(
+            "POST http://h/a?b HTTP/1.1", "Host: h", "Content-Length: 5", "Content-Type: text/plain",
+            "Content-Encoding: gzip", "Expect: 100-continue", "If-Match: \"a\"", "Range: bytes=0-1",
+            "X-HTTP-Method-Override: DELETE", "Accept: */*", "X-End: 1")
+        var outgoing = OutgoingRequest(received)
+        outgoing.set(.authorization, Array("NTLM x".utf8))
+        outgoing.set(.expect, Array("100-continue".utf8))
+        outgoing.becomeProbe()
+        #expect(outgoing.lines.first == "HEAD /a?b HTTP/1.1")
+        let fields = outgoing.lines.dropFirst().filter { !$0.hasPrefix("Via:") && !$0.hasPrefix("Host:") }
+        #expect(fields == ["Accept: */*", "X-End: 1", "Authorization: NTLM x"])
+        #expect(outgoing.framing == .none)
+    }
+
+    @Test func `a short method leaves room for HEAD`() throws {
+        var outgoing = OutgoingRequest(try request("PUT http://h/ HTTP/1.1", "Host: h", "Content-Length: 1"))
+        outgoing.becomeProbe()
+        var bytes: [UInt8] = []
+        outgoing.serialize(into: &bytes)
+        #expect(bytes.count <= outgoing.lengthMax)
+    }
+}
+
 @Suite("RFC 9112 §3.2 The target and Host of an outgoing request")
 struct OutgoingTargetTests {
     static let rows: [(line: String, start: String, host: String)] = [

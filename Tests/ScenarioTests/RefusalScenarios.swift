@@ -1,4 +1,5 @@
 import Access
+import Credentials
 import EventLoop
 import Foundation
 import Framing
@@ -116,6 +117,17 @@ extension Refusal {
                 try s.adopt(credentials: s.credential(secret: .file("/nowhere")))
                 return try s.client().get("/a")
             }
+        case .credentialLogInIncomplete:
+            .outside { s in
+                s.origin.expects("GET /a").replies(401, "WWW-Authenticate: NTLM")
+                s.origin.expects("GET /a").replies(401, "WWW-Authenticate: NTLM bm8gbWVzc2FnZQ==")
+                try s.adopt(credentials: s.credential(schemes: [.ntlm]))
+                return try s.client().get("/a")
+            }
+        case .originUnproven:
+            .inside(
+                why: "It takes a service of Kerberos: NegotiateScenarios has one.",
+                happens: { Refusal(ConnectionLogIn.Failure.unproven) == .originUnproven })
         case .credentialMisplaced:
             .outside { s in
                 let text = try s.placeholder()

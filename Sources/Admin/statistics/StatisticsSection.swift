@@ -195,7 +195,8 @@ extension StatisticsSection {
         Figure("credentials_refused", .counter("credentials_refused"), .credentialsRefused, shown: .trouble),
         Figure("connection_log_ins", .counter("connection_log_ins"), .connectionLogIns, shown: .detail),
         Figure(
-            "connection_log_ins_failed", .counter("connection_log_ins_failed"), .connectionLogInsFailed, shown: .trouble),
+            "connection_log_ins_failed", .counter("connection_log_ins_failed"), .connectionLogInsFailed, shown: .trouble
+        ),
         Figure("placeholders_replaced", .counter("placeholders_replaced"), .placeholdersReplaced, shown: .detail),
         Figure("placeholders_renewed", .counter("placeholders_renewed"), .placeholdersRenewed, shown: .detail),
         Figure("placeholders_misplaced", .counter("placeholders_misplaced"), .placeholdersMisplaced, shown: .trouble),

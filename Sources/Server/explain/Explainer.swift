@@ -295,9 +295,14 @@ struct Explainer {
                 return refusalToReach(plan)
             }
             let refusals = proxy.shared.credentialLedger.withLock { $0.entry(of: key)?.refusals ?? 0 }
+            let binding = rule.means.challengeSchemes.filter(\.isOfConnection).sorted().map { "\($0)" }
             note(
                 "origin", "credential",
-                "\(rule.name) (\(schemes)), sent \(time)" + (refusals > 0 ? "; refused \(refusals) times" : ""))
+                "\(rule.name) (\(schemes)), sent \(time)"
+                    + (binding.isEmpty
+                        ? ""
+                        : "; a connection that is logged in with \(binding.joined(separator: " or ")) carries requests of \(rule.name) alone")
+                    + (refusals > 0 ? "; refused \(refusals) times" : ""))
         }
         return refusalToReach(plan)
     }

@@ -43,7 +43,8 @@ extension Fetch {
     private func mayLogIn(through proxy: NextProxy?) -> Bool {
         guard let proxy, let use = credentialUse, use.connectionScheme != nil else { return true }
         use.noteLogInFailed(
-            "\(proxy) reads the requests, so no connection to the origin can be logged in: let the proxy open a tunnel")
+            "\(proxy) reads the requests, so no connection to the origin can be logged in: use https, where it opens a tunnel"
+        )
         use.settle()
         feed(.notAnswered(.credentialLogInIncomplete))
         return false
@@ -101,7 +102,9 @@ extension Fetch {
     /// Writes the token into the request. Content waits, so that it is not lost if the origin wants another one.
     func addToken(to outgoing: inout OutgoingRequest) {
         guard let legs else { return }
-        if let authorization = legs.authorization { outgoing.set(legs.use.key.place.fields.authorization, authorization) }
+        if let authorization = legs.authorization {
+            outgoing.set(legs.use.key.place.fields.authorization, authorization)
+        }
         if !legs.isProbing, legs.authorization != nil || legs.isUnwanted { holdBody(of: &outgoing) }
     }
 
@@ -426,11 +429,7 @@ extension Fetch {
     /// What the client is told.
     private func refusal(of cause: ConnectionLogIn.Failure) -> Refusal {
         guard readingProxy == nil else { return cause == .refused ? .nextProxyLogIn : .nextProxyLogInIncomplete }
-        return switch cause {
-        case .refused: .credentialRefused
-        case .unproven: .originUnproven
-        case .noToken, .connectionEnded, .tooManyLegs, .outOfOrder: .credentialLogInIncomplete
-        }
+        return Refusal(cause)
     }
 
     /// The next proxy that reads the request and is logged in to. Nil if it is the origin.

@@ -1,4 +1,5 @@
 import Access
+import Credentials
 import Routing
 import Transaction
 
@@ -48,6 +49,15 @@ extension Refusal {
         case .logIn: self = .nextProxyLogIn
         case .logInIncomplete: self = .nextProxyLogInIncomplete
         case .unintelligible: self = .nextProxyInvalid
+        }
+    }
+
+    /// - Parameter failure: of a log-in at an origin.
+    init(_ failure: ConnectionLogIn.Failure) {
+        switch failure {
+        case .refused: self = .credentialRefused
+        case .unproven: self = .originUnproven
+        case .noToken, .connectionEnded, .tooManyLegs, .outOfOrder: self = .credentialLogInIncomplete
         }
     }
 

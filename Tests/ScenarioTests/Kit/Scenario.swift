@@ -94,7 +94,7 @@ final class Scenario {
         // Only the program reads files and variables: a secret in the text is one for the tests.
         var secrets: [String: [SecretPart: Secret]] = [:]
         for rule in configuration.credentials {
-            secrets[rule.name] = [:]
+            if rule.secrets.isEmpty { secrets[rule.name] = [:] }
             for case (let part, .text(let secret)) in rule.secrets { secrets[rule.name, default: [:]][part] = secret }
         }
         return try Snapshot(

@@ -4,6 +4,7 @@ import Routing
 import Rules
 import Server
 import Settings
+import TLS
 import Testing
 
 private let negotiateMessage = "Authorization: \(NTLMPeer.beginning)"
@@ -370,6 +371,31 @@ struct NTLMScenarios {
             // The verdict is no verdict about the second, which asks anew and tries.
             s.origin.expects("GET /b", "!Authorization").replies(200, body: "open")
             #expect(try second.response().text == "open")
+        }
+    }
+
+    @Test func `over TLS the last message is bound to the certificate of the origin`() throws {
+        let certificate = try MadeCertificate(for: "IP:127.0.0.1")
+        let origin = try TLSOrigin(
+            certificate, .answers("HTTP/1.1 401 x\r\n\(challenge)\r\nContent-Length: 0\r\n\r\n"))
+        defer { origin.end() }
+        try withOneWorker { s in
+            let rule = s.ntlm()
+            try s.adopt { configuration, files in
+                configuration.tls.caFile = try files.write("ca.pem", certificate.certificate)
+                configuration.credentials = [rule]
+            }
+            #expect(try s.client().get(origin.url("/a")).status == 502)
+            let values = origin.heads.compactMap { head in
+                head.split(separator: "\r\n").first { $0.hasPrefix("Authorization: ") }.map {
+                    String($0.dropFirst("Authorization: ".count))
+                }
+            }
+            let base64 = certificate.certificate.split(separator: "\n").filter { !$0.hasPrefix("-") }.joined()
+            let hash = Digest.sha256(try #require(decodeBase64(Array(base64.utf8))))
+            #expect(values.count == 2 && values[0] == NTLMPeer.beginning, "\(values)")
+            #expect(try NTLMPeer.accepts(values.last, of: user, host: "127.0.0.1", endPoint: hash))
+            #expect(try !NTLMPeer.accepts(values.last, of: user, host: "127.0.0.1"))
         }
     }
 

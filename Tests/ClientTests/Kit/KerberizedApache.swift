@@ -70,6 +70,8 @@ struct KerberizedApache: Sendable {
             """.utf8)
         var environment = realm.environment
         environment["NTLM_USER_FILE"] = users
+        // Its user cannot write where the tests keep their files.
+        environment["KRB5RCACHENAME"] = "none:"
         let child = try await place.start(
             "apache2", ["-D", "FOREGROUND", "-f", "\(folder)/httpd.conf"], environment: environment, lastSignal: "TERM")
         let apache = KerberizedApache(

@@ -129,6 +129,22 @@ struct ExplainTests {
         }
     }
 
+    @Test func `the credential of a route is named, and whether it logs in connections`() async throws {
+        let routes = """
+            credentials:
+              - { name: corp, scheme: [ negotiate, ntlm, digest ], user: me, password: sesame }
+            routes: [ { via: "http://proxy.test:3128", credential: corp } ]
+
+            """
+        try await with(more: routes) { _, nginx, larder in
+            let said = try await explain(["\(nginx.url)/a"], larder)
+            #expect(
+                said["origin credential of the route"]
+                    == "corp (digest or ntlm or negotiate); with ntlm and negotiate it logs in connections", "\(said)")
+            #expect(!"\(said)".contains("sesame"), "\(said)")
+        }
+    }
+
     /// The answer is what the proxy then does: for each request explain is asked first, and curl shows what comes.
     @Test func `what it says is what happens`() async throws {
         try await with { place, nginx, larder in

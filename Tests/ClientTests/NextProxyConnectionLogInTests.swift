@@ -50,7 +50,8 @@ struct NextProxyConnectionLogInTests {
             try #require(made.status == 0, "\(made)")
         }
         let squid = try await Squid.start(
-            in: place, tls: tls, demands: row.means == .ntlm ? .ntlm : .negotiate(keytab: service),
+            in: place, tls: tls, names: ["localhost"],
+            demands: row.means == .ntlm ? .ntlm : .negotiate(keytab: service),
             environment: realm.environment)
         let made = try await place.run(
             Larder.executable, ["ca", "create", "--out", place.path("ca"), "--host", "localhost"])
@@ -66,7 +67,8 @@ struct NextProxyConnectionLogInTests {
         let adminPort = FreePort.take()
         let text = Larder.configuration(
             in: place, adminPort: adminPort,
-            access: "access: { rules: [ allow: { host: [ localhost ], address: [ 127.0.0.1 ], port: [ 1-65535 ] } ] }",
+            access:
+                "access: { rules: [ allow: { host: [ localhost ], address: [ 127.0.0.1, \"::1\" ], port: [ 1-65535 ] } ] }",
             more: """
                 workers: 1
                 tls: { ca_file: \(tls.certificate) }
@@ -103,7 +105,7 @@ struct NextProxyConnectionLogInTests {
             #expect(try await larder.statistic("origins", "connection_log_ins") >= 1)
             #expect(try await larder.statistic("origins", "connection_log_ins_failed") == 0)
             await larder.child.stop()
-            let user = row.means == .ntlm ? "fleet" : "fleet@\(KerberosRealm.name)"
+            let user = row.means == .ntlm ? "CORP\\\\fleet" : "fleet@\(KerberosRealm.name)"
             try await eventually("squid knows the user; it was asked \(squid.asked)") {
                 squid.asked.contains { $0.contains(" 20") && $0.hasSuffix("\"\(user)\"") }
             }

@@ -246,6 +246,13 @@ struct DialogueRow: CustomTestStringConvertible, Sendable {
         #expect(dialogue.on(Array(answer.utf8)) == .challenged([], persists: false))
     }
 
+    @Test func `the last token of the proxy is kept`() {
+        var dialogue = ConnectDialogue(to: name, proof: .answering(Array("Negotiate YQ==".utf8)), limits: Limits())
+        let answer = "HTTP/1.1 200 x\r\nProxy-Authenticate: Negotiate YmI=\r\n\r\n"
+        #expect(dialogue.on(Array(answer.utf8)) == .open(unread: []))
+        #expect(strongestChallenge(dialogue.proof, among: [.negotiate]) == .negotiate(Array("bb".utf8)))
+    }
+
     @Test func `what the proxy says about the credentials is kept`() {
         var dialogue = ConnectDialogue(to: name, proof: .answering(nil), limits: Limits())
         let answer = "HTTP/1.1 200 OK\r\nProxy-Authentication-Info: nextnonce=\"n\"\r\n\r\n"

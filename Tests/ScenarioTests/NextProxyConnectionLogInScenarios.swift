@@ -181,8 +181,7 @@ struct NextProxyTunnelLogInScenarios {
         try withOneWorker { s in
             try s.adoptConnectionLogIns(at: s.proxy(), s.proxy(host: "localhost"))
             s.origin.expects("CONNECT a.example:443", "!Proxy-Authorization").replies(407, asks)
-            s.origin.expects("CONNECT a.example:443", beginning).replies(407, continues).closes()
-            s.origin.expects("CONNECT a.example:443", "Proxy-Authorization").closes()
+            s.origin.expects("CONNECT a.example:443", beginning).replies(407, continues, "Connection: close").closes()
             s.origin.expects("CONNECT a.example:443", "!Proxy-Authorization").replies(407, asks)
             s.origin.expects("CONNECT a.example:443", beginning).replies(407, continues)
             s.origin.expects("CONNECT a.example:443", "Proxy-Authorization").replies(200).echoes()

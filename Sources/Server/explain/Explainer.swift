@@ -351,9 +351,11 @@ struct Explainer {
             let entry = self.proxy.shared.credentialLedger.withLock { $0.entry(of: key) }
             if let entry { refusals.append("; refused \(entry.refusals) times by \(proxy)") }
         }
-        note(
-            "origin", "credential of the route",
-            "\(name) (\(rule.means.schemeNames.joined(separator: " or ")))" + scope + refusals.joined())
+        let schemes = rule.means.schemeNames.joined(separator: " or ")
+        let ofConnections = rule.means.challengeSchemes.filter(\.isOfConnection).sorted().map { "\($0)" }
+        let extent =
+            ofConnections.isEmpty ? "" : "; with \(ofConnections.joined(separator: " and ")) it logs in connections"
+        note("origin", "credential of the route", "\(name) (\(schemes))\(extent)" + scope + refusals.joined())
     }
 
     private mutating func refusalToReach(_ plan: RoutePlan) -> (Explanation.Decision, String)? {

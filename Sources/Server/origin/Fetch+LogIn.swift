@@ -210,7 +210,7 @@ extension Fetch {
         let use = legs.use
         let stays = scheme.staysLoggedIn(response.fields.persistentAuth)
         use.noteLoggedIn(persists: stays)
-        if !stays { stream.logIn = nil }
+        if !stays { stream.logIn?.spend() }
         guard legs.isProbing else {
             legs.state = .over(.judged)
             return false

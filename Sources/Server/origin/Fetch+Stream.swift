@@ -732,7 +732,7 @@ extension Fetch {
         case .lent(let stream):
             let isReusable =
                 isComplete && incoming.persists && requestIsSent && stream.unsentBytes == 0
-                && (legs == nil || stream.logIn?.isAccepted != false)
+                && (legs == nil || stream.logIn?.isOver != false)
             stream.finish(isReusable ? .keep(for: incoming.keepAlive) : .close)
         }
     }

@@ -32,6 +32,8 @@ final class LinkLogIn {
     private let makeTokens: () -> ConnectionTokens
     private var machine = ConnectionLogIn()
     private var tokens: ConnectionTokens?
+    private var tokensMade = 0
+    private var isSpent = false
 
     /// - Parameter host: of the peer, as the configuration or the request names it.
     init(_ scheme: ChallengeScheme, of use: CredentialUse, host: String, endPointHash: [UInt8]?, desk: TokenDesk) {
@@ -43,7 +45,16 @@ final class LinkLogIn {
     }
 
     /// Whether requests go out without a token.
-    var isAccepted: Bool { machine.isAccepted }
+    var isAccepted: Bool { machine.isAccepted && !isSpent }
+
+    /// Whether nothing of the log-in is outstanding: it was accepted, if only for one request.
+    var isOver: Bool { machine.isAccepted }
+
+    /// Whether the token that was made last says who Larder is. The first message of NTLM names nobody.
+    var namesUser: Bool { tokensMade >= scheme.tokensMin }
+
+    /// The log-in held for the request that carried it. The next one begins anew.
+    func spend() { isSpent = true }
 
     // Each of these returns the step if it is known at once. If not, it returns nil, and `then` gets the step in a later turn.
 
@@ -84,7 +95,11 @@ final class LinkLogIn {
     }
 
     private func makeToken(_ received: [UInt8]?, _ then: @escaping Completion) {
-        if received == nil { tokens = makeTokens() }
+        if received == nil {
+            tokens = makeTokens()
+            tokensMade = 0
+        }
+        tokensMade += 1
         guard let tokens else { preconditionFailure("a log-in begins with a token of its own") }
         tokens.make(received: received) { [unowned self] result in
             switch result {

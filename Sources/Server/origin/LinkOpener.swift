@@ -391,7 +391,7 @@ final class LinkOpener: TimedObject {
         case .send(let authorization):
             guard let proxy = opening.goal.proxy else { preconditionFailure("a log-in at a proxy needs one") }
             let destination = opening.goal.destination
-            proxyUse?.noteSent(with: "CONNECT \(destination)")
+            if logIn?.namesUser == true { proxyUse?.noteSent(with: "CONNECT \(destination)") }
             worker.loop.timers.schedule(self, after: timeout)
             return talk(with: proxy, to: destination, .answering(authorization))
         case .accepted, .passOn:

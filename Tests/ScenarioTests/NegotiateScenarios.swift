@@ -142,17 +142,9 @@ extension Scenario {
     fileprivate func renew() throws { proxy.snapshot.secrets.renew("corp") }
 }
 
-/// Plays a scenario in a realm that knows the user `fleet` and the service of the scripted origin. Larder logs in as that user.
+/// Plays a scenario in a realm. Larder logs in as `fleet`.
 private func withRealm(password: String = "sesame", _ play: (Scenario, KerberosRealm) throws -> Void) throws {
-    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-realm-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: directory) }
-    let realm = try KerberosRealm(in: directory.path)
-    defer { realm.stop() }
-    try realm.add("fleet", password: "sesame")
-    try realm.add("HTTP/127.0.0.1")
-    for (name, value) in realm.environment { unsafe setenv(name, value, 1) }
-    try scenario({ configuration, _ in configuration.workers = .count(1) }) { s in
+    try scenarioInRealm { s, realm in
         try s.adopt(
             credentials: s.credential(
                 "corp", .password(user: "fleet", schemes: [.negotiate], isUnasked: false),

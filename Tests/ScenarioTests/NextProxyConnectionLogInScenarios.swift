@@ -1,6 +1,7 @@
 import Credentials
 import Foundation
 import Message
+import ProgramUnderTest
 import Routing
 import Rules
 import Server
@@ -16,9 +17,10 @@ private let incomplete = "detail=next-proxy-log-in-incomplete"
 private let refused = "detail=next-proxy-log-in"
 
 extension Scenario {
-    /// All requests go to these proxies, and a credential with it: CORP\me, sesame.
+    /// All requests go to these proxies, and a credential with it: CORP\me or another user, sesame.
     func adoptConnectionLogIns(
         at proxies: NextProxy..., then others: Route..., schemes: Set<ChallengeScheme> = [.ntlm],
+        as user: String = "me",
         also configure: (inout Configuration) throws -> Void = { _ in }
     ) throws {
         try adopt { configuration, _ in
@@ -26,7 +28,7 @@ extension Scenario {
                 CredentialRule(
                     name: "corp",
                     .password(
-                        user: "me", schemes: schemes, isUnasked: false, names: DirectoryNames(domain: "CORP")),
+                        user: user, schemes: schemes, isUnasked: false, names: DirectoryNames(domain: "CORP")),
                     nil, secrets: [.password: .text(Secret("sesame"))])
             ]
             let routes = proxies.map { Route.proxy($0.proving("corp")) } + others
@@ -445,6 +447,62 @@ struct NextProxyRequestLogInScenarios {
             // The challenge of the origin is one that cannot be answered here.
             #expect(answer.status == 401 && answer.text == "no", "\(answer)")
             #expect(s.origin.requests.count == 3)
+        }
+    }
+}
+
+/// Each test has a process of its own: the library reads the way to its realm from the environment.
+@Suite(
+    "RFC 4559 §6 Logging in connections to next proxies: Negotiate",
+    .enabled(if: KerberosRealm.isInstalled, "package krb5-kdc"))
+struct NextProxyNegotiateScenarios {
+    @Test func `each request and each tunnel gets a token, on connections of the present secret`() async {
+        await #expect(processExitsWith: .success) {
+            try scenarioInRealm { s, _ in
+                try s.adoptConnectionLogIns(at: s.proxy(), schemes: [.negotiate], as: "fleet")
+                let asks = "Proxy-Authenticate: Negotiate"
+                s.origin.expects("GET http://a.example/1", "!Proxy-Authorization").replies(407, asks)
+                for number in 1...2 {
+                    s.origin.expects("GET http://a.example/\(number)", "Proxy-Authorization", "!Authorization")
+                        .replies(200, body: "\(number)")
+                    #expect(try s.client().get("http://a.example/\(number)").text == "\(number)")
+                }
+                s.origin.expects("CONNECT b.example:443", "Proxy-Authorization").replies(200).echoes()
+                #expect(try s.client().request("CONNECT", "b.example:443").status == 200)
+                let tokens = s.origin.requests.compactMap { $0["Proxy-Authorization"] }
+                #expect(tokens.allSatisfy { $0.hasPrefix("Negotiate YI") } && Set(tokens).count == 3, "\(tokens)")
+                #expect(s.origin.requests.map(\.connection) == [1, 1, 1, 2])
+                // The proxy knows the first connection by the secret of before.
+                s.proxy.snapshot.secrets.renew("corp")
+                s.origin.expects("GET http://a.example/3", "!Proxy-Authorization").replies(407, asks)
+                s.origin.expects("GET http://a.example/3", "Proxy-Authorization").replies(200, body: "3")
+                #expect(try s.client().get("http://a.example/3").text == "3")
+                #expect(s.origin.requests.map(\.connection) == [1, 1, 1, 2, 3, 3])
+            }
+        }
+    }
+
+    @Test func `a proxy that does not prove who it is opens no tunnel, and its response is not passed on`() async {
+        await #expect(processExitsWith: .success) {
+            try scenarioInRealm { s, _ in
+                try s.adoptConnectionLogIns(at: s.proxy(), schemes: [.negotiate], as: "fleet")
+                s.origin.expects("CONNECT a.example:443", "!Proxy-Authorization")
+                    .replies(407, "Proxy-Authenticate: Negotiate")
+                // No token at all, and one that says that the log-in is over without proving it.
+                for proof in ["bm8gcHJvb2Y=", "oQcwBaADCgEA"] {
+                    let line = "Proxy-Authenticate: Negotiate \(proof)"
+                    s.origin.expects("CONNECT a.example:443", "Proxy-Authorization")
+                        .sends("HTTP/1.1 200 OK\r\n\(line)\r\n\r\n").hangs()
+                    let tunnel = try s.client().request("CONNECT", "a.example:443")
+                    #expect(tunnel.status == 502 && tunnel.cacheStatus.contains(incomplete), "\(tunnel)")
+                    s.origin.expects("GET http://a.example/", "Proxy-Authorization")
+                        .replies(200, line, "Cache-Control: max-age=60", body: "not from the origin")
+                    let answer = try s.client().get("http://a.example/")
+                    #expect(answer.status == 502 && answer.cacheStatus.contains(incomplete), "\(answer)")
+                    #expect(!answer.text.contains("not from the origin"), "\(answer)")
+                }
+                #expect(s.count(.connectionLogInsFailed) == 4 && s.count(.credentialsRefused) == 0)
+            }
         }
     }
 }

@@ -42,6 +42,16 @@ package final class ReceivedResponse {
         ReceivedResponse(self, fields: fields.dropping { $0.name == .setCookie })
     }
 
+    /// The same without what an origin says to Larder when it has accepted a log-in with NTLM or Negotiate: its last token (RFC 4559 §5), and whether
+    /// the connection stays logged in. No client has anything to do with that connection.
+    package var withoutLogIn: ReceivedResponse {
+        let kept = fields.dropping { line in
+            line.name == .wwwAuthenticate
+                || (line.name == .other && equalsIgnoringCase(fields.name(of: line), "Persistent-Auth"))
+        }
+        return ReceivedResponse(self, fields: kept)
+    }
+
     /// The same with the field that tells a client that this proxy keeps a connection for a log-in with NTLM or Negotiate (RFC 4559 §6).
     package var supportingSessionAuthentication: ReceivedResponse {
         var fields = fields

@@ -68,6 +68,23 @@ struct NTLMScenarios {
         }
     }
 
+    @Test func `a client sees nothing of the log-in`() throws {
+        try withOneWorker { s in
+            try s.adopt(credentials: s.ntlm())
+            s.expectsQuestion()
+            s.origin.expects("GET /a", negotiateMessage).replies(401, challenge)
+            s.origin.expects("GET /a", "Authorization").replies(
+                200, "WWW-Authenticate: NTLM bGFzdA==", "persistent-auth: true", "Cache-Control: max-age=60",
+                body: "hello")
+            let client = try s.client()
+            for _ in 1...2 {
+                let answer = try client.get("/a")
+                #expect(answer.text == "hello")
+                #expect(answer["WWW-Authenticate"] == nil && answer["Persistent-Auth"] == nil, "\(answer)")
+            }
+        }
+    }
+
     @Test func `what is fetched over such a connection is stored for the credential`() throws {
         try withOneWorker { s in
             try s.adopt(credentials: s.ntlm())

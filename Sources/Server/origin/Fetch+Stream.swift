@@ -364,7 +364,10 @@ extension Fetch {
             worker.scratch.pointee.responseHead,
             bytes: substitution == nil ? Array(headBytes) : maskedHead(Array(headBytes)),
             scheme: request.head.target.scheme)
-        if legs != nil, response.status >= 200, unsafe takeForLogIn(response, headBytes, rest) { return false }
+        if let legs, response.status >= 200 {
+            if unsafe takeForLogIn(response, headBytes, rest) { return false }
+            if legs.use === credentialUse, response.status != 401 { response = response.withoutLogIn }
+        }
         if let cookies = request.cookies, response.fields.contains(.setCookie), !cookies.bringsOwn {
             learnCookies(cookies, from: response)
             response = response.withoutCookies

@@ -129,6 +129,21 @@ struct ExplainTests {
         }
     }
 
+    @Test func `a credential that logs in connections says so`() async throws {
+        let credentials = """
+            credentials:
+              - { name: corp, scheme: [ ntlm, basic ], match: { host: 127.0.0.1 }, user: me, password: sesame, plain_http: yes }
+
+            """
+        try await with(more: credentials) { _, nginx, larder in
+            let said = try await explain(["\(nginx.url)/a"], larder)
+            #expect(
+                said["origin credential"]
+                    == "corp (basic or ntlm), sent once the origin has asked for it; with ntlm it logs in connections",
+                "\(said)")
+        }
+    }
+
     @Test func `the credential of a route is named, and whether it logs in connections`() async throws {
         let routes = """
             credentials:

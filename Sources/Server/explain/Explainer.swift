@@ -295,13 +295,10 @@ struct Explainer {
                 return refusalToReach(plan)
             }
             let refusals = proxy.shared.credentialLedger.withLock { $0.entry(of: key)?.refusals ?? 0 }
-            let binding = rule.means.challengeSchemes.filter(\.isOfConnection).sorted().map { "\($0)" }
             note(
                 "origin", "credential",
                 "\(rule.name) (\(schemes)), sent \(time)"
-                    + (binding.isEmpty
-                        ? ""
-                        : "; a connection that is logged in with \(binding.joined(separator: " or ")) carries requests of \(rule.name) alone")
+                    + Self.extent(of: rule.means)
                     + (refusals > 0 ? "; refused \(refusals) times" : ""))
         }
         return refusalToReach(plan)
@@ -352,10 +349,15 @@ struct Explainer {
             if let entry { refusals.append("; refused \(entry.refusals) times by \(proxy)") }
         }
         let schemes = rule.means.schemeNames.joined(separator: " or ")
-        let ofConnections = rule.means.challengeSchemes.filter(\.isOfConnection).sorted().map { "\($0)" }
-        let extent =
-            ofConnections.isEmpty ? "" : "; with \(ofConnections.joined(separator: " and ")) it logs in connections"
-        note("origin", "credential of the route", "\(name) (\(schemes))\(extent)" + scope + refusals.joined())
+        note(
+            "origin", "credential of the route",
+            "\(name) (\(schemes))" + Self.extent(of: rule.means) + scope + refusals.joined())
+    }
+
+    /// What a credential does besides going with requests. Empty if nothing.
+    private static func extent(of means: CredentialMeans) -> String {
+        let schemes = means.challengeSchemes.filter(\.isOfConnection).sorted().map { "\($0)" }
+        return schemes.isEmpty ? "" : "; with \(schemes.joined(separator: " and ")) it logs in connections"
     }
 
     private mutating func refusalToReach(_ plan: RoutePlan) -> (Explanation.Decision, String)? {

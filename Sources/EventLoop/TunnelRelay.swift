@@ -28,12 +28,29 @@ package enum TunnelEnd: Equatable, Sendable {
     private var keptAlive: TunnelRelay?
     private var a: Descriptor?
     private var b: Descriptor?
-    private var forward: TunnelFlow
-    private var backward: TunnelFlow
-    private var aReadable: IOEvent
-    private var aWritable = IOEvent()
-    private var bReadable = IOEvent()
-    private var bWritable = IOEvent()
+    // Neither a flow nor an event calls back: the unchecked accesses below are exclusive.
+    private var forward: TunnelFlow {
+        _read { yield unsafe uncheckedForward }
+        _modify { yield unsafe &uncheckedForward }
+    }
+    @exclusivity(unchecked) private var uncheckedForward: TunnelFlow
+    private var backward: TunnelFlow {
+        _read { yield unsafe uncheckedBackward }
+        _modify { yield unsafe &uncheckedBackward }
+    }
+    @exclusivity(unchecked) private var uncheckedBackward: TunnelFlow
+    /// What waits for the two sockets.
+    private struct Events: ~Copyable {
+        var aReadable: IOEvent
+        var aWritable = IOEvent()
+        var bReadable = IOEvent()
+        var bWritable = IOEvent()
+    }
+    private var events: Events {
+        _read { yield unsafe uncheckedEvents }
+        _modify { yield unsafe &uncheckedEvents }
+    }
+    @exclusivity(unchecked) private var uncheckedEvents: Events
 
     /// - Parameters:
     ///   - buffer: the loop's shared buffer, at least 64 KiB. It is used within callbacks only, and must outlive the relay.
@@ -54,11 +71,11 @@ package enum TunnelEnd: Equatable, Sendable {
         self.idle = idle
         self.brake = brake
         self.finished = finished
-        forward = TunnelFlow(from: a.rawValue, to: b.rawValue, initial: initialAToB)
-        backward = TunnelFlow(from: b.rawValue, to: a.rawValue, initial: initialBToA)
+        unsafe uncheckedForward = TunnelFlow(from: a.rawValue, to: b.rawValue, initial: initialAToB)
+        unsafe uncheckedBackward = TunnelFlow(from: b.rawValue, to: a.rawValue, initial: initialBToA)
         self.a = consume a
         self.b = consume b
-        self.aReadable = aReadable
+        unsafe uncheckedEvents = Events(aReadable: aReadable)
     }
 
     /// Bytes that the second side accepted from the first.
@@ -88,14 +105,14 @@ package enum TunnelEnd: Equatable, Sendable {
     private func watch() {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         let (a, b) = (forward.source, backward.source)
-        if aReadable.isAssigned {
-            unsafe aReadable.redirect(onAReadable, context)
+        if events.aReadable.isAssigned {
+            unsafe events.aReadable.redirect(onAReadable, context)
         } else {
-            unsafe aReadable.assign(loop, fd: a, .read, onAReadable, context)
+            unsafe events.aReadable.assign(loop, fd: a, .read, onAReadable, context)
         }
-        unsafe aWritable.assign(loop, fd: a, .write, onAWritable, context)
-        unsafe bReadable.assign(loop, fd: b, .read, onBReadable, context)
-        unsafe bWritable.assign(loop, fd: b, .write, onBWritable, context)
+        unsafe events.aWritable.assign(loop, fd: a, .write, onAWritable, context)
+        unsafe events.bReadable.assign(loop, fd: b, .read, onBReadable, context)
+        unsafe events.bWritable.assign(loop, fd: b, .write, onBWritable, context)
     }
 
     fileprivate enum Event { case aReadable, aWritable, bReadable, bWritable }
@@ -140,10 +157,10 @@ package enum TunnelEnd: Equatable, Sendable {
     }
 
     private func updateInterest() {
-        set(&aReadable, forward.wantsSource)
-        set(&bWritable, forward.isBlocked)
-        set(&bReadable, backward.wantsSource && brake?.isHolding != true)
-        set(&aWritable, backward.isBlocked)
+        set(&events.aReadable, forward.wantsSource)
+        set(&events.bWritable, forward.isBlocked)
+        set(&events.bReadable, backward.wantsSource && brake?.isHolding != true)
+        set(&events.aWritable, backward.isBlocked)
     }
 
     private func set(_ event: inout IOEvent, _ wanted: Bool) {
@@ -156,10 +173,10 @@ package enum TunnelEnd: Equatable, Sendable {
         loop.timers.cancel(self)
         noteBackward()
         brake?.stop()
-        aReadable.clear()
-        aWritable.clear()
-        bReadable.clear()
-        bWritable.clear()
+        events.aReadable.clear()
+        events.aWritable.clear()
+        events.bReadable.clear()
+        events.bWritable.clear()
         forward.end(pipes)
         backward.end(pipes)
         a = nil

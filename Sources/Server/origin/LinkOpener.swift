@@ -27,7 +27,12 @@ final class LinkOpener: TimedObject {
     /// The request for which the connection is opened. The access rules decide on it.
     private let request: AccessRequest
     private unowned let owner: any LinkOpenerOwner
-    private var opening: Opening
+    /// The machine calls nothing: the unchecked access is exclusive.
+    private var opening: Opening {
+        _read { yield unsafe uncheckedOpening }
+        _modify { yield unsafe &uncheckedOpening }
+    }
+    @exclusivity(unchecked) private var uncheckedOpening: Opening
     private var ticket: ResolverTicket?
     private var attempt: ConnectAttempt?
     private var transport: Transport?
@@ -61,7 +66,7 @@ final class LinkOpener: TimedObject {
         self.dialling = dialling
         self.request = request
         self.owner = owner
-        opening = Opening(goal)
+        unsafe uncheckedOpening = Opening(goal)
     }
 
     /// Starts. If the opening fails at once, returns the reason and does not call the owner.

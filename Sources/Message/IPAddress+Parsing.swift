@@ -79,14 +79,26 @@ private func parseNumber(_ text: ArraySlice<UInt8>, base: UInt64, whenEmpty: UIn
 }
 
 private func parseStrictIPv4(_ text: ArraySlice<UInt8>) -> UInt32? {
-    let parts = text.split(separator: 0x2E, maxSplits: 4, omittingEmptySubsequences: false)
-    guard parts.count == 4 else { return nil }
     var address: UInt32 = 0
-    for part in parts {
-        guard let number = parseDecimal(part), number < 256, part.count == 1 || part.first != 0x30 else { return nil }
-        address = address << 8 | UInt32(number)
+    var dots = 0
+    /// The number behind the last dot. Nil if it has no digit yet.
+    var number: UInt32?
+    for byte in text {
+        switch (byte, number) {
+        case (0x2E, let whole?) where dots < 3:
+            address = address << 8 | whole
+            dots += 1
+            number = nil
+        case (0x30...0x39, nil):
+            number = UInt32(byte - 0x30)
+        // A zero in front might mean an octal number.
+        case (0x30...0x39, let begun?) where begun > 0 && begun * 10 + UInt32(byte - 0x30) < 256:
+            number = begun * 10 + UInt32(byte - 0x30)
+        default: return nil
+        }
     }
-    return address
+    guard dots == 3, let number else { return nil }
+    return address << 8 | number
 }
 
 /// Parses the three forms of RFC 4291 §2.2, without brackets. Zone ids are refused: they have a meaning on one machine only.

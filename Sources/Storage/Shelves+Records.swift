@@ -118,8 +118,11 @@ extension Shelves {
         }
     }
 
-    /// Removes a transfer from its shard.
-    func forget(_ transfer: TransferState) {
-        read(shardIndex(transfer.key)) { shard in shard.transfers.remove(transfer) }
+    /// Removes a transfer from its shard, and sets its outcome. Returns the wakes to call.
+    func settle(_ transfer: TransferState, _ outcome: Transfer.Outcome) -> [Wake] {
+        read(shardIndex(transfer.key)) { shard in
+            shard.transfers.remove(transfer)
+            return transfer.settle(outcome)
+        }
     }
 }

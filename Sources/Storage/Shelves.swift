@@ -26,7 +26,7 @@ internal import Synchronization
     /// The bytes in the queues of each shard, which can be read without its lock.
     private let shardBytes: UnsafeMutablePointer<Atomic<Int>>
     private let shardLocks: LockBank
-    /// The locks that protect the readers of bodies and the followers of transfers. The address of an object selects its lock.
+    /// The locks that protect the readers of bodies. The address of a body selects its lock.
     let waiting = LockBank(count: 64)
     let spare: SparePages
 

@@ -60,8 +60,7 @@ package final class Transfer: @unchecked Sendable {
         precondition(isLeader, "only the leader knows the outcome")
         if isResolved { return }
         isResolved = true
-        shelves.forget(shared)
-        let wakes = locked { shared.settle(outcome) }
+        let wakes = shelves.settle(shared, outcome)
         if !wakes.isEmpty { for wake in wakes { wake() } }
     }
 
@@ -76,7 +75,7 @@ package final class Transfer: @unchecked Sendable {
     package func abandon() { resolve(.notShared) }
 
     private func locked<Result>(_ body: () -> Result) -> Result {
-        shelves.waiting.withLock(shelves.waiting.index(for: shared), body)
+        shelves.read(shelves.shardIndex(shared.key)) { _ in body() }
     }
 }
 
@@ -90,7 +89,7 @@ package enum Leadership: Sendable {
     case lookAgain
 }
 
-/// What the leader and the followers of one transfer share. Protected by its lock in `Shelves.waiting`, except `isOutdated`.
+/// What the leader and the followers of one transfer share. Protected by the lock of the shard of its key, except `isOutdated`.
 final class TransferState: @unchecked Sendable {
     let key: StorageKey
     let keyBytes: [UInt8]
@@ -98,9 +97,14 @@ final class TransferState: @unchecked Sendable {
     /// Nil until `settle`. Each access is one step under the lock, so no two overlap: the unchecked access is exclusive.
     var outcome: Transfer.Outcome? { unsafe uncheckedOutcome }
     @exclusivity(unchecked) private var uncheckedOutcome: Transfer.Outcome?
-    private var followers: [(ticket: FollowTicket, wake: Wake)] = []
+    /// Changed under the lock, in one step as well.
+    private var followers: [(ticket: FollowTicket, wake: Wake)] {
+        _read { yield unsafe uncheckedFollowers }
+        _modify { yield unsafe &uncheckedFollowers }
+    }
+    @exclusivity(unchecked) private var uncheckedFollowers: [(ticket: FollowTicket, wake: Wake)] = []
     private var lastID: UInt64 = 0
-    /// The next one in its chain of the `TransferTable`. Under the lock of the shard.
+    /// The next one in its chain of the `TransferTable`.
     var next: TransferState?
 
     init(key: StorageKey, keyBytes: [UInt8]) {

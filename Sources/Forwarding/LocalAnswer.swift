@@ -16,14 +16,17 @@ package enum LocalAnswer {
     ///   - hasDestination: the host of the target is a valid name or address.
     ///   - instance: tells this Larder from others in `Via`.
     ///   - pages: what the proxy port answers to requests in origin-form.
-    package init?(_ request: ReceivedRequest, hasDestination: Bool, instance: Instance, pages: Pages) {
-        if request.head.fields.present.contains(.via), LocalAnswer.isLoop(request.fields, instance: instance) {
+    package init?(
+        _ request: ReceivedRequest, hasDestination: Bool, instance: @autoclosure () -> Instance,
+        pages: @autoclosure () -> Pages
+    ) {
+        if request.head.fields.present.contains(.via), LocalAnswer.isLoop(request.fields, instance: instance()) {
             self = .refusal(.loopDetected)
             return
         }
         switch request.head.target.form {
         case .origin:
-            self = PageResponse(request, pages: pages).map { .page($0) } ?? .refusal(.notAProxyRequest)
+            self = PageResponse(request, pages: pages()).map { .page($0) } ?? .refusal(.notAProxyRequest)
             return
         case .asterisk:
             self = LocalAnswer.options

@@ -255,9 +255,9 @@ package struct OutgoingRequest: ~Copyable {
         out.append("\r\n")
     }
 
-    /// The room in bytes that `appendFields` needs at most. No line of the client is written twice.
+    /// The room in bytes that `appendFields` needs at most. No line of the client is written twice, so they are no longer than its head.
     private var fieldsLengthMax: Int {
-        var length = authorityLengthMax + fieldLinesLength(received.fields) + viaLine.count + 160
+        var length = authorityLengthMax + received.bytes.count + viaLine.count + 160
         for (name, value) in conditions { length += name.text.utf8CodeUnitCount + value.count + 4 }
         for field in added {
             length += field.name.text.utf8CodeUnitCount + field.spelling.count + field.value.count + 4

@@ -12,6 +12,7 @@ extension Array<UInt8> {
 
 /// Heads are written into room of a known size: one check of the capacity for many small pieces. Each function traps if its bytes do not fit.
 extension OutputSpan<UInt8> {
+    @inlinable
     package mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
         guard let source = bytes.baseAddress else { return }
         unsafe withUnsafeMutableBufferPointer { room, count in
@@ -21,6 +22,8 @@ extension OutputSpan<UInt8> {
         }
     }
 
+    /// Always inlined: with a literal it is a comparison and a few stores, and a head has a dozen of them.
+    @inlinable @inline(__always)
     package mutating func append(_ text: StaticString) {
         unsafe append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }

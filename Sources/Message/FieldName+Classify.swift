@@ -41,7 +41,7 @@ private func foldedWords(_ bytes: RawSpan, _ start: Int, _ length: Int) -> (UInt
 }
 
 /// A table of the known names with open addressing, made once from `FieldName.allCases`.
-package struct FieldNameTable: Sendable {
+@safe package struct FieldNameTable: @unchecked Sendable {
     private struct Slot {
         var head: UInt64 = 0
         var tail: UInt64 = 0
@@ -52,18 +52,23 @@ package struct FieldNameTable: Sendable {
     static let lengthMin = 2
     static let lengthMax = 25
     package static let shared = FieldNameTable()
-    /// An array, because a look-up would copy inline storage.
-    private var slots = [Slot](repeating: Slot(), count: 256)
+    private static let slotCount = 256
+    /// There is one table, which lives as long as the process and does not change once it is made. A pointer, because an array would be
+    /// retained for each head, and inline storage copied for each look-up.
+    private let slots: UnsafePointer<Slot>
 
     private init() {
+        let slots = UnsafeMutablePointer<Slot>.allocate(capacity: Self.slotCount)
+        unsafe slots.initialize(repeating: Slot(), count: Self.slotCount)
         for name in FieldName.allCases where name != .other {
             let text = bytes(of: name.text)
             precondition(text.count >= Self.lengthMin && text.count <= Self.lengthMax, "the length is out of bounds")
             let (head, tail) = unsafe foldedWords(text.span.bytes, 0, text.count)
             var index = Self.slot(head, tail)
-            while slots[index].name != .other { index = (index + 1) & 255 }
-            slots[index] = Slot(head: head, tail: tail, length: text.count, name: name)
+            while unsafe slots[index].name != .other { index = (index + 1) & (Self.slotCount - 1) }
+            unsafe slots[index] = Slot(head: head, tail: tail, length: text.count, name: name)
         }
+        unsafe self.slots = UnsafePointer(slots)
     }
 
     /// The name at these bytes. Also inserts it into `present`.
@@ -80,13 +85,13 @@ package struct FieldNameTable: Sendable {
         let (head, tail) = foldedWords(bytes, start, length)
         var index = Self.slot(head, tail)
         while true {
-            let slot = slots[index]
+            let slot = unsafe slots[index]
             if slot.head == head, slot.tail == tail, slot.length == length {
                 return length <= 16 || middleMatches(bytes, start, length, slot.name) ? slot.name : .other
             }
             // The length of an empty slot is zero.
             if slot.length == 0 { return .other }
-            index = (index &+ 1) & 255
+            index = (index &+ 1) & (Self.slotCount &- 1)
         }
     }
 

@@ -119,6 +119,9 @@ internal import Synchronization
         }
     }
 
+    /// As `state == .complete`, which other modules call through a witness table.
+    package var isComplete: Bool { phase.load(ordering: .acquiring) == State.complete.rawValue }
+
     /// Charges this object itself to the budget, once, whoever asks. False: the budget has no room.
     func chargeObject() -> Bool {
         if objectBytes > 0 { return true }

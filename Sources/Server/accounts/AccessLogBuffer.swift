@@ -55,12 +55,13 @@ package final class AccessLogBuffer {
 
     // MARK: one line
 
-    func append(_ account: Account, request: OwnedRequest) {
+    /// - Parameter redirectedTo: the URI where redirects led that Larder followed. Nil if it followed none.
+    func append(_ account: Account, request: OwnedRequest, redirectedTo: [UInt8]? = nil) {
         unsafe request.bytes.withUnsafeBufferPointer {
             unsafe append(
                 account, method: UnsafeBufferPointer(rebasing: $0[request.head.methodRange]),
                 target: UnsafeBufferPointer(rebasing: $0[request.head.targetRange]), client: request.client,
-                user: request.identity?.name)
+                user: request.identity?.name, redirectedTo: redirectedTo)
         }
     }
 
@@ -86,7 +87,7 @@ package final class AccessLogBuffer {
 
     private func append(
         _ account: Account, method: UnsafeBufferPointer<UInt8>, target: UnsafeBufferPointer<UInt8>,
-        client: IPAddress?, user: String?
+        client: IPAddress?, user: String?, redirectedTo: [UInt8]? = nil
     ) {
         var facts = AccessLogLine.Facts()
         facts.startedAt = account.startedAt
@@ -97,7 +98,7 @@ package final class AccessLogBuffer {
         facts.bodyBytes = account.bodyBytes
         facts.outcome = account.outcome.name
         facts.reason = account.violation?.reason ?? account.refusal?.name
-        facts.redirectedTo = account.redirectedTo
+        facts.redirectedTo = redirectedTo
         facts.isUnverified = account.isUnverified
         facts.isBroken = account.isBroken
         if account.isBroken || account.status == 0 { facts.closeReason = account.closeReason?.name }

@@ -4,6 +4,8 @@ import Message
 import Transaction
 
 /// What the access log and the counters are told about one request when it is over.
+///
+/// Every request has one, so it has nothing that is counted or freed: a hit would pay for that.
 struct Account {
     /// Microseconds of the wall clock.
     var startedAt: Int64 = 0
@@ -12,8 +14,6 @@ struct Account {
     var outcome: RequestOutcome = .none
     var refusal: Refusal?
     var violation: FramingError?
-    /// The URI where redirects that Larder followed led. Nil if it followed none.
-    var redirectedTo: [UInt8]?
     /// An origin was asked over TLS that did not prove who it is.
     var isUnverified = false
     /// The client did not get the whole answer.
@@ -24,8 +24,8 @@ struct Account {
 
     init() {}
 
-    /// For a request that begins now.
-    init(_ log: AccessLogBuffer) {
-        if log.isOn { startedAt = AccessLogBuffer.microseconds() }
+    /// For a request that begins now. `isTimed`: the log wants to know when.
+    init(isTimed: Bool) {
+        if isTimed { startedAt = AccessLogBuffer.microseconds() }
     }
 }

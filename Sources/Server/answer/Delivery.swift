@@ -156,6 +156,7 @@ final class Delivery {
             if hasFallenBehind { return .broken(.gone) }
         }
         // Read the state before the length: if the body is complete, its whole length is published by then.
+        let body = body
         let state = body.state
         let available = min(end ?? .max, body.available(from: offset)) - offset
         precondition(available >= 0, "the delivery is beyond its range")

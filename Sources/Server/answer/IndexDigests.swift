@@ -85,7 +85,7 @@ private struct PromisingIndex: Sendable {
     init?(_ record: StoredResponse, of request: OwnedRequest, by snapshot: Snapshot) {
         let handling = request.handling(of: record, by: snapshot)
         guard let kind = snapshot.cacheRules.releaseKind(of: handling), kind.isIndex, record.cached.status == 200,
-            record.body.state == .complete, !record.body.isWindowed,
+            record.body.isComplete, !record.body.isWindowed,
             let form = record.fields.first(.contentType).flatMap({ IndexForm(contentType: $0) }),
             let scope = snapshot.cacheRules.indexScope(of: handling)
         else { return nil }

@@ -42,7 +42,7 @@ struct StoredAnswer {
             label: request.zone.label,
             ownFields: ownFields)
         let body = record.body
-        let storedLength = body.state == .complete ? body.length : body.expectedLength
+        let storedLength = body.isComplete ? body.length : body.expectedLength
         let compression = request.compression(of: record)
         let coding = StoredAnswer.coding(record, request, storedLength, compression, worker)
         form = AnswerForm(

@@ -51,7 +51,7 @@ extension StoredResponse {
             let codingVariant = flags[1] ? try CodingVariant(from: &form) : nil
             // A partial response without a strong validator can never be completed.
             let canBeCompleted = partConditions(for: cached, from: 0, to: nil) != nil
-            guard form.isAtEnd, body.state == .complete || canBeCompleted else { return nil }
+            guard form.isAtEnd, body.isComplete || canBeCompleted else { return nil }
             self.init(
                 key: key, keyBytes: copy.keyBytes, cached: cached, fields: fields,
                 secondaryKey: secondaryKey, codingVariant: codingVariant, body: body,

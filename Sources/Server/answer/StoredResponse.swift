@@ -146,7 +146,7 @@ package final class StoredResponse: StoredRecord, @unchecked Sendable {
             key: key, keyBytes: keyBytes, cached: cached, fields: fields, secondaryKey: secondaryKey,
             codingVariant: codingVariant, coding: coding ?? CodingTerms(cached, fields: fields, uri: keyBytes),
             undecodableMark: undecodableMark, body: body,
-            contentLength: body.state == .complete ? body.length : body.expectedLength, storage: storage,
+            contentLength: body.isComplete ? body.length : body.expectedLength, storage: storage,
             compressedCopy: compressedCopy, trailers: trailers)
     }
 

@@ -26,7 +26,7 @@ extension ClientConnection {
         // Idle before the next request is read: `process` answers only where no answer is under way. If this is called from within `process`,
         // its loop goes on by itself; starting another one here would nest once for each pipelined request.
         phase = .idle
-        unsafe worker.loop.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)
+        unsafe worker.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)
         if !isProcessing { continueReading() }
     }
 
@@ -76,7 +76,7 @@ extension ClientConnection {
             phase == .idle && exchange == nil && delivery == nil, "a head is refused when no answer is under way")
         worker.counters.add(.requests)
         worker.counters.add(.refused)
-        account = Account(worker.log)
+        account = Account(isTimed: worker.log.isOn)
         account.status = status
         account.outcome = .refused
         account.isLogged = true
@@ -97,7 +97,7 @@ extension ClientConnection {
         unsafe transport?.shutdownWrite()
         lingerBytes = 0
         readEvent.add()
-        worker.loop.timers.schedule(self, after: .seconds(2))
+        worker.timers.schedule(self, after: .seconds(2))
     }
 
     /// Starts sending the request's body, unless `received` is about to do so with more bytes of it.
@@ -153,7 +153,7 @@ extension ClientConnection {
         closeReason = reason
         worker.counters.closes.add(Int(reason.rawValue), 1)
         account.closeReason = reason
-        worker.loop.timers.cancel(self)
+        worker.timers.cancel(self)
         // The body must not wait for a reader that is gone, and the fetch asks it who still reads when the exchange detaches it.
         endDelivery()
         let exchange = self.exchange

@@ -21,7 +21,7 @@ extension ClientConnection {
     func answer(_ bytes: UnsafeBufferPointer<UInt8>) {
         worker.counters.add(.requests)
         requestsAnswered += 1
-        account = Account(worker.log)
+        account = Account(isTimed: worker.log.isOn)
         let scratch = unsafe worker.scratch
         let method = unsafe scratch.pointee.requestHead.method
         if let origin = context.fixedOrigin, unsafe !completeTarget(by: origin, bytes) { return }
@@ -32,13 +32,13 @@ extension ClientConnection {
         let cache = unsafe method == .head ? scratch.pointee.plainHead : scratch.pointee.plainGet
         let key = unsafe readKey(bytes)
         let zone = worker.zones[0]
-        let record = unsafe zone.lookup(key, scratch.pointee.keyBytes).first
-        if let record = record.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlain,
+        let newest = unsafe zone.lookup(key, scratch.pointee.keyBytes.span).first
+        if let record = newest.map({ unsafe unsafeDowncast($0, to: StoredResponse.self) }), record.isPlain,
             case .serve(let age, let ttl) = reuse(of: record.terms, for: cache, now: worker.wallTime),
-            record.body.state == .complete,
+            case let body = record.body, body.isComplete,
             unsafe !scratch.pointee.followsRedirects || !RedirectStep.concerns(status: record.cached.status)
         {
-            if record.body.isResident || method == .head {
+            if body.isResident || method == .head {
                 zone.tier.touch(record)
                 return unsafe writeHit(record, age: age, ttl: ttl, isHead: method == .head, request: bytes)
             }
@@ -47,7 +47,8 @@ extension ClientConnection {
                 return unsafe writeHit(record, body, age: age, ttl: ttl, request: bytes)
             }
         }
-        unsafe begin(bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key)
+        unsafe begin(
+            bytes, cache, options: ConnectionOptions(), bodyLength: .none, key: key, isAbsent: newest == nil)
     }
 
     /// Completes the target of a request in an opened tunnel. Returns false if the request names another origin, and refuses it.
@@ -87,7 +88,7 @@ extension ClientConnection {
         let scratch = unsafe worker.scratch
         unsafe scratch.pointee.keyBytes.removeAll(keepingCapacity: true)
         unsafe appendNormalisedURI(scratch.pointee.requestHead.target, of: bytes.span, to: &scratch.pointee.keyBytes)
-        return unsafe worker.shared.key(of: scratch.pointee.keyBytes)
+        return unsafe scratch.pointee.keyHasher.key(of: scratch.pointee.keyBytes.span)
     }
 
     /// Answers a request that is not plain: its fields concern the connection, the framing, the cache or the user.
@@ -109,15 +110,18 @@ extension ClientConnection {
     }
 
     /// Begins an exchange for the request. It may have answered, or even closed the connection, when this returns.
+    ///
+    /// - Parameter isAbsent: memory was searched for the key just now, and had nothing.
     func begin(
         _ bytes: UnsafeBufferPointer<UInt8>, _ cache: CacheRequest, options: ConnectionOptions, bodyLength: BodyLength,
-        key: StorageKey
+        key: StorageKey, isAbsent: Bool = false
     ) {
         let scratch = unsafe worker.scratch
         let snapshot = worker.snapshot
         let owned = unsafe Array(bytes)
         precondition(phase == .idle && exchange == nil && delivery == nil, "a connection answers one request at a time")
-        let destination = unsafe worker.destinations.destination(owned[scratch.pointee.requestHead.target.hostRange])
+        let destination = unsafe worker.destinations.destination(
+            bytes.span.extracting(scratch.pointee.requestHead.target.hostRange))
         let request = unsafe OwnedRequest(
             bytes: owned, head: scratch.pointee.requestHead, options: options, bodyLength: bodyLength, cache: cache,
             keyBytes: scratch.pointee.keyBytes, key: key, client: context.peer, identity: context.identity,
@@ -127,10 +131,12 @@ extension ClientConnection {
         }
         if pins != nil || request.head.fields.present.contains(.authorization) { pin(request) }
         phase = .answering
-        unsafe worker.loop.timers.schedule(self, afterNanoseconds: scratch.pointee.clientIdleNanoseconds)
+        unsafe worker.timers.schedule(self, afterNanoseconds: scratch.pointee.clientIdleNanoseconds)
         let body = request.hasBody ? InboundBody(bodyLength, limits: snapshot.limits) : nil
         exchangeNumber &+= 1
-        let exchange = Exchange(stream: ClientStream(self, number: exchangeNumber, body: body), request: request)
+        let exchange = Exchange(
+            stream: ClientStream(self, number: exchangeNumber, body: body), request: request,
+            absent: isAbsent ? key : nil)
         self.exchange = exchange
         exchange.start()
     }
@@ -235,7 +241,7 @@ extension ClientConnection {
             unsafe worker.log.append(account, head: worker.scratch.pointee.requestHead, request, client: context.peer)
         }
         if written == headBytes + length, unsafe transport?.hasUnsentBytes != true {
-            unsafe worker.loop.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)
+            unsafe worker.timers.schedule(self, afterNanoseconds: worker.scratch.pointee.clientIdleNanoseconds)
             if let closing { linger(closing) }
             return
         }

@@ -33,7 +33,7 @@ extension ClientConnection {
         // A client that does not read holds up all other readers of the same window.
         let delaysOthers = delivery.map { $0.body.latest.isWindowed && $0.body.latest.readerCount > 1 } ?? false
         let snapshot = worker.snapshot
-        worker.loop.timers.schedule(
+        worker.timers.schedule(
             self, after: delaysOthers ? snapshot.limits.delayingReaderTimeout : snapshot.configuration.timeouts.idle)
         guard !writeEvent.isAdded else { return }
         if !writeEvent.isAssigned {
@@ -49,7 +49,7 @@ extension ClientConnection {
 
     func onWritable() {
         writeEvent.remove()
-        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.idle)
+        worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.idle)
         flush()
     }
 
@@ -115,25 +115,25 @@ extension ClientConnection {
         }
         guard let delivery else {
             guard unsentBytes > 0 else { return .done }
-            return write(bodyBytes: 0)
+            return writeQueued()
         }
         // Hold the head back until the first piece has been made: if none can be, an error replaces the head.
-        if delivery.isTranscoded && unsentBytes > 0 && answerBytesSent > 0 { return write(bodyBytes: 0) }
+        if delivery.isTranscoded && unsentBytes > 0 && answerBytesSent > 0 { return writeQueued() }
         var framing: [UInt8] = []
         let next = delivery.next(framing: &framing)
         if !framing.isEmpty { output.append(framing) }
         switch next {
         case .bytes(let count):
-            return write(bodyBytes: count)
+            return write(bodyBytes: count, of: delivery)
         case .made(let count):
             account.bodyBytes += count
-            return unsentBytes > 0 ? write(bodyBytes: 0) : .progressed
+            return unsentBytes > 0 ? writeQueued() : .progressed
         case .finished:
-            if unsentBytes > 0 { return write(bodyBytes: 0) }
+            if unsentBytes > 0 { return writeQueued() }
             endDelivery()
             return .done
         case .wait:
-            if unsentBytes > 0 { return write(bodyBytes: 0) }
+            if unsentBytes > 0 { return writeQueued() }
             if delivery.isTranscoded, !delivery.body.isResident, !delivery.lacksBytes { return awaitDisk(delivery) }
             return awaitBody()
         case .broken(let breakage):
@@ -153,30 +153,40 @@ extension ClientConnection {
         return .progressed
     }
 
-    func write(bodyBytes: Int) -> Step {
-        let queued = unsentBytes
-        var piece = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-        let delivery = delivery
-        let body = bodyBytes > 0 ? delivery?.body : nil
-        let isInMemory = body?.isResident == true
-        if let delivery, body != nil, !isInMemory {
-            switch pieceFromDisk(delivery, limit: bodyBytes) {
-            case .bytes(let bytes): unsafe piece = unsafe bytes
-            // Send what is queued first.
-            case .wouldBlock where queued == 0: return awaitDisk(delivery)
-            case .nothing where queued == 0: return delivery.mayBeFilled ? awaitBody() : breakDamaged(delivery)
-            case .wouldBlock, .nothing: break
+    /// Sends what is queued, and behind it up to so many bytes of the body.
+    private func write(bodyBytes limit: Int, of delivery: Delivery) -> Step {
+        let body = delivery.body
+        if body.isResident {
+            return unsafe send(limit, of: delivery) {
+                unsafe body.vectors(from: delivery.offset, limit: limit, into: $0)
             }
         }
-        // Queued bytes precede those of the body on the wire, so the socket's count covers them first.
-        let result = unsafe output.gather(into: worker.vectors) { vectors in
-            if unsafe !piece.isEmpty {
-                unsafe vectors[0] = unsafe iovec(iov_base: .init(mutating: piece.baseAddress), iov_len: piece.count)
+        switch pieceFromDisk(delivery, limit: limit) {
+        case .bytes(let piece):
+            return unsafe send(limit, of: delivery) {
+                unsafe $0[0] = unsafe iovec(iov_base: .init(mutating: piece.baseAddress), iov_len: piece.count)
                 return 1
             }
-            guard isInMemory, let delivery, let body else { return 0 }
-            return unsafe body.vectors(from: delivery.offset, limit: bodyBytes, into: vectors)
-        } send: { count in
+        // Send what is queued first.
+        case .wouldBlock where unsentBytes > 0, .nothing where unsentBytes > 0: return writeQueued()
+        case .wouldBlock: return awaitDisk(delivery)
+        case .nothing: return delivery.mayBeFilled ? awaitBody() : breakDamaged(delivery)
+        }
+    }
+
+    private func writeQueued() -> Step { unsafe send(0, of: nil) { _ in 0 } }
+
+    /// Sends what is queued, and behind it the bytes of the body, with one system call.
+    ///
+    /// - Parameters:
+    ///   - limit: how many bytes of the body are sent at most.
+    ///   - fill: puts them into vectors, and returns how many vectors it has used.
+    private func send(
+        _ limit: Int, of delivery: Delivery?, _ fill: (UnsafeMutableBufferPointer<iovec>) -> Int
+    ) -> Step {
+        let queued = unsentBytes
+        // Queued bytes precede those of the body on the wire, so the socket's count covers them first.
+        let result = unsafe output.gather(into: worker.vectors, rest: fill) { count in
             unsafe transport?.writev(worker.vectors.baseAddress!, count) ?? .closed
         }
         switch result {
@@ -189,7 +199,7 @@ extension ClientConnection {
             let ofBody = max(0, count - queued)
             if ofBody > 0 {
                 account.bodyBytes += ofBody
-                precondition(ofBody <= bodyBytes, "the socket accepted more bytes than it was offered")
+                precondition(ofBody <= limit, "the socket accepted more bytes than it was offered")
                 if account.outcome.isFromCache { worker.counters.add(.bytesFromCache, ofBody) }
                 if let delivery, delivery.advance(by: ofBody) { output.append(Delivery.endOfChunk) }
             }

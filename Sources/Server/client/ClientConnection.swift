@@ -152,7 +152,7 @@ final class ClientConnection: TimedObject {
             pauseWhereFull()
         case .answering:
             unsafe keep(bytes)
-            worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+            worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
             exchange?.uploadMore()
             pauseWhereFull()
         case .lingering:
@@ -178,7 +178,7 @@ final class ClientConnection: TimedObject {
             // A request whose body is cut off is not answered, unless its answer has begun already.
             let isCut = exchange?.stream.isAwaiting == true && exchange?.stream.body?.isWhole == false
             if isCut || isClientGone { return close(.clientLeft) }
-            worker.loop.timers.schedule(self, after: ClientConnection.resetCheckInterval)
+            worker.timers.schedule(self, after: ClientConnection.resetCheckInterval)
         case .lingering:
             close()
         case .tunnelling, .closed:
@@ -199,7 +199,7 @@ final class ClientConnection: TimedObject {
         unsafe inbound.append(contentsOf: bytes[ofBody...])
         // The time limit for a head starts with its first byte, however slowly the rest arrives.
         if phase == .idle {
-            worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
+            worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
         }
     }
 
@@ -243,7 +243,7 @@ final class ClientConnection: TimedObject {
         guard consumed < bytes.count, phase != .closed, phase != .lingering else { return }
         // A new head has begun behind a complete request: its own time limit starts.
         if consumed > 0, phase == .idle {
-            worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
+            worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
         }
         let ofBody = unsafe bytes.withUnsafeBytes {
             unsafe appendToBody(UnsafeRawBufferPointer(rebasing: $0[consumed...]))
@@ -310,10 +310,10 @@ final class ClientConnection: TimedObject {
             abort(.clientStalled)
         case .answering where hasInputEnded:
             if isClientGone { return close(.clientLeft) }
-            worker.loop.timers.schedule(self, after: ClientConnection.resetCheckInterval)
+            worker.timers.schedule(self, after: ClientConnection.resetCheckInterval)
         case .answering where !(readEvent.isAdded && owesBody):
             // The client waits for the origin, which has its own time limit.
-            worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
+            worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientIdle)
         case .answering where exchange?.stream.isAwaiting == true:
             worker.counters.add(.timeouts)
             closing = .bodyTimeout

@@ -15,8 +15,8 @@ import Transaction
 final class ClientStream {
     private let session: ClientConnection
     private var number: UInt32
-    /// The place of this exchange among those that `limits.exchanges_max` bounds; nil if all places are taken.
-    private let place: Occupancy.Place?
+    /// False if `limits.exchanges_max` exchanges are under way already, so that this one must be refused.
+    let hasPlace: Bool
     /// A head is written between two accesses and not within one, so no two overlap: the unchecked access is exclusive.
     @exclusivity(unchecked) private var answer: AnswerState
     /// The request's body; nil if the request has none.
@@ -26,14 +26,13 @@ final class ClientStream {
         self.body = body
         self.session = session
         self.number = number
-        place = session.worker.shared.exchanges.take(limit: session.worker.snapshot.limits.exchangesMax)
+        hasPlace = session.worker.shared.exchanges.enter(limit: session.worker.snapshot.limits.exchangesMax)
         unsafe answer = .awaiting(ResponseOpening(session))
     }
 
-    var worker: Worker { session.worker }
+    deinit { if hasPlace { session.worker.shared.exchanges.leave() } }
 
-    /// False if `limits.exchanges_max` exchanges are under way already, so that this one must be refused.
-    var hasPlace: Bool { place != nil }
+    var worker: Worker { session.worker }
 
     /// Identifies the exchange in a job that another thread posts. It resolves only while the exchange is under way.
     var address: Address { Address(connection: session.id, number: number) }
@@ -156,7 +155,7 @@ final class ClientStream {
 
     /// Gives the client the whole of `timeouts.client_idle` for its next bytes: only now does it know that it is to send its body.
     func restartIdleLimit() {
-        worker.loop.timers.schedule(session, after: worker.snapshot.configuration.timeouts.clientIdle)
+        worker.timers.schedule(session, after: worker.snapshot.configuration.timeouts.clientIdle)
     }
 
     func pauseReading() { session.pauseReading() }

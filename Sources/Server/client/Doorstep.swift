@@ -33,7 +33,7 @@ extension ClientConnection {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe self.transport!.assign(&readEvent, on: worker.loop, .read, callback, context)
         readEvent.add()
-        worker.loop.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
+        worker.timers.schedule(self, after: worker.snapshot.configuration.timeouts.clientHead)
     }
 
     private func onFirstBytes() {
@@ -68,7 +68,7 @@ extension ClientConnection {
     /// Refuses a protocol that this listener does not offer, in that protocol's own terms, then closes the connection.
     private func refuse(_ reason: CloseReason, reply: [UInt8]) {
         precondition(phase == .idle && unsentBytes == 0, "a protocol is refused before any request")
-        account = Account(worker.log)
+        account = Account(isTimed: worker.log.isOn)
         account.outcome = .refused
         account.closeReason = reason
         worker.counters.add(.refused)

@@ -28,7 +28,7 @@ final class Listener {
         event.add()
     }
 
-    deinit { if let pause { worker.loop.timers.cancel(pause) } }
+    deinit { if let pause { worker.timers.cancel(pause) } }
 
     private func acceptAll() {
         for _ in 0..<Listener.acceptsPerTurn {
@@ -57,6 +57,6 @@ final class Listener {
             event.add()
         }
         pause = timer
-        worker.loop.timers.schedule(timer, after: .milliseconds(500))
+        worker.timers.schedule(timer, after: .milliseconds(500))
     }
 }

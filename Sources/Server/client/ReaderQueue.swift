@@ -13,12 +13,12 @@ final class ReaderQueue {
     private var turns = 0
     private var isFlushing = false
     private let loop: EventLoop
-    private let send: (ConnectionID) -> Void
+    private let clients: Slab<ClientConnection>
 
-    /// - Parameter send: lets one connection send what it has.
-    init(loop: EventLoop, send: @escaping (ConnectionID) -> Void) {
+    /// - Parameter clients: those of the worker.
+    init(loop: EventLoop, clients: Slab<ClientConnection>) {
         self.loop = loop
-        self.send = send
+        self.clients = clients
     }
 
     /// Begins a writer's turn. Turns may be nested.
@@ -47,7 +47,7 @@ final class ReaderQueue {
             precondition(spare.isEmpty, "connections in the spare queue would never send")
             unsafe waiting = spare
             spare = []
-            for id in due { send(id) }
+            for id in due { clients[id]?.bodyGrew() }
             due.removeAll(keepingCapacity: true)
             spare = due
         }

@@ -75,36 +75,37 @@ extension Exchange {
         stream.interim { ForwardedHead.appendInterim(response, to: &$0) }
     }
 
-    func fetchAnswered(_ answer: FetchedAnswer) {
+    func fetchStored(_ record: StoredResponse, as service: Service, ownFields: Fields?) {
         precondition(stream.isAwaiting, "a fetch answers a client that has no final head")
-        switch answer {
-        case .stored(let record, let service, let ownFields):
-            switch service {
-            case .miss, .part: serve(record, as: service, ownFields: ownFields)
-            case .hit, .stale, .collapsed, .revalidated, .staleOnError:
-                // This fetch is done. If bytes of the response are missing, another fetch retrieves them.
-                waiting = .nothing
-                record.body.state == .partial
-                    ? servePart(record, as: service) : serve(record, as: service, ownFields: ownFields)
-            }
-        case .passed(let head, let response, let body, let trailers):
-            pass(response, head, body, trailers)
+        switch service {
+        case .miss, .part: serve(record, as: service, ownFields: ownFields)
+        case .hit, .stale, .collapsed, .revalidated, .staleOnError:
+            // This fetch is done. If bytes of the response are missing, another fetch retrieves them.
+            waiting = .nothing
+            record.body.state == .partial
+                ? servePart(record, as: service) : serve(record, as: service, ownFields: ownFields)
         }
     }
 
-    private func pass(
-        _ response: ReceivedResponse, _ head: RelayedHead, _ body: Body?, _ trailers: TransientTrailers?
+    func fetchPassed(
+        _ head: RelayedHead, _ response: ReceivedResponse, _ body: Body?, _ trailers: TransientTrailers?
     ) {
+        precondition(stream.isAwaiting, "a fetch answers a client that has no final head")
         guard mayPass(response) else { return }
         if snapshot.followsRedirects, hasFollowed(response.status, response.fields) { return }
-        let response = detour.map { response.with($0.fields(response.fields)) } ?? response
+        let delivery = body.map { Delivery(passing: $0, isChunked: head.isChunked, trailers: trailers) }
+        guard let detour else { return begin(response, head, delivery) }
+        begin(response.with(detour.fields(response.fields)), head, delivery)
+    }
+
+    /// Begins an answer that is passed on. It is sent with the first bytes of its body.
+    private func begin(_ response: ReceivedResponse, _ head: RelayedHead, _ delivery: Delivery?) {
+        precondition(stream.isAwaiting, "a request gets one answer")
         isAnswered = true
         worker.counters.add(.passed)
-        precondition(stream.isAwaiting, "a request gets one answer")
         stream.account.status = response.status
         stream.account.outcome = .passed
         if head.endsWithConnection { stream.closeAfterwards(.endOfBody) }
-        let delivery = body.map { Delivery(passing: $0, isChunked: head.isChunked, trailers: trailers) }
         stream.begin(delivery: delivery) {
             head.append(response, persists: stream.persists, now: worker.wallTime, to: &$0)
         }
@@ -143,7 +144,7 @@ extension Exchange {
     func markUndecodable(_ record: StoredResponse) {
         record.markUndecodable()
         // A response on the disk gets the mark with a renewed head. One that is stored there later has the mark already.
-        guard record.storedID != nil, record.body.state == .complete else { return }
+        guard record.storedID != nil, record.body.isComplete else { return }
         _ = request.tier.replace(record, with: record.renewed(times: record.cached, fields: record.fields))
     }
 

@@ -14,7 +14,8 @@ extension Exchange {
     /// Looks for a stored response that matches the request. Returns nil if the exchange now waits for the back store.
     func lookUpStored() -> RequestMachine.Action? {
         while true {
-            let records = request.zone.lookup(request.key, request.keyBytes)
+            let isAbsent = lookUp.absent.take() == request.key
+            let records = isAbsent ? [] : request.zone.lookup(request.key, request.keyBytes)
             if records.isEmpty {
                 (lookUp.newest, lookUp.selected) = (nil, nil)
             } else {

@@ -60,7 +60,6 @@ extension Exchange {
         Diagnostics.debug(
             .requests,
             "\(Diagnostics.scrubbed(request.uri)): redirects to \(Diagnostics.scrubbed(next.uri)), which is asked for")
-        stream.account.redirectedTo = next.uri
         if let fetch {
             waiting = .nothing
             fetch.redirectFollowed()
@@ -124,7 +123,8 @@ extension OwnedRequest {
             bytes: bytes, head: head, options: ConnectionOptions(head.fields, bytes: bytes.span), bodyLength: .none,
             cache: CacheRequest(method: head.method, fields: head.fields, bytes: bytes.span), keyBytes: keyBytes,
             key: worker.shared.key(of: keyBytes), client: client, identity: identity,
-            destination: worker.destinations.destination(bytes[head.target.hostRange]), zone: zones.first ?? zone,
+            destination: worker.destinations.destination(bytes.span.extracting(head.target.hostRange)),
+            zone: zones.first ?? zone,
             handling: snapshot.defaultHandling)
         if !zones.isEmpty { request.applyRules(by: snapshot, zones: zones, worker.shared, now: worker.wallTime) }
         // A pin proves who the client is, as `Authorization` does: both stay with the origin. Behind another origin, nothing proves it.

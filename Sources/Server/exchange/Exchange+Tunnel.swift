@@ -36,7 +36,7 @@ extension Exchange: LinkOpenerOwner {
     private func opensTunnel() -> Use {
         guard let interceptor = snapshot.interceptor, let host = request.destination?.host else { return .remain }
         // With it, doctor tests whether clients trust the authority.
-        if snapshot.isBuiltIn(request.origin) {
+        if snapshot.isBuiltIn(request) {
             return interceptor.certifies(host)
                 ? .open(TunnelTarget(host: host, mayRemainTunnel: true), interceptor) : .remain
         }

@@ -41,6 +41,9 @@ final class Exchange: FetchListener {
         var newest: StoredRecord?
         /// Other variants under the key that have validators: the origin may select one of them (RFC 9111 §4.3.1).
         var candidates: [StoredResponse] = []
+        /// The key for which memory had nothing when the request came. The first look-up need not search memory for it again: if a response
+        /// has been stored since, `lead` says so. Nil: not known.
+        var absent: StorageKey?
         /// The back store has been searched for responses that memory does not hold.
         var hasAskedDisk = false
         /// The stored response whose body lies in the worker's disk buffer and goes out from there.
@@ -64,7 +67,7 @@ final class Exchange: FetchListener {
     }
     @exclusivity(unchecked) private var uncheckedMachine: RequestMachine
     var waiting = Waiting.nothing
-    var lookUp = LookUp()
+    var lookUp: LookUp
     /// The fetch has sent the head and waits for the request's body.
     var isUploading = false
     /// The place of this tunnel among those that `limits.tunnels_max` bounds; nil before a tunnel opens.
@@ -81,19 +84,21 @@ final class Exchange: FetchListener {
     /// The client may be waiting for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
     var awaitsContinue: Bool
 
-    init(stream: ClientStream, request: OwnedRequest) {
+    init(stream: ClientStream, request: OwnedRequest, absent: StorageKey? = nil) {
         self.stream = stream
+        lookUp = LookUp(absent: absent)
         worker = stream.worker
         snapshot = stream.worker.snapshot
         zones = stream.worker.snapshot.cacheRulesAreTrivial ? [] : stream.worker.zones
         self.request = request
         detour = nil
-        awaitsContinue = request.head.minorVersion >= 1 && request.fields.contains(.expect)
+        awaitsContinue = request.head.minorVersion >= 1 && request.head.fields.present.contains(.expect)
         unsafe uncheckedMachine = RequestMachine(request.forMachine(snapshot))
     }
 
     /// Goes on for the client of `other`, under the same configuration.
     init(after other: Exchange, _ request: OwnedRequest, _ detour: Detour) {
+        lookUp = LookUp()
         stream = other.stream
         worker = other.worker
         snapshot = other.snapshot
@@ -205,7 +210,7 @@ final class Exchange: FetchListener {
 
     private func decide(resolved: Bool) -> RequestMachine.Action? {
         // Rules and closed networks do not concern the origin inside this process.
-        if snapshot.isBuiltIn(request.origin) { return machine.on(.verdict(.allow(rule: nil))) }
+        if snapshot.isBuiltIn(request) { return machine.on(.verdict(.allow(rule: nil))) }
         // The ports of CONNECT are restricted even if no rules are configured, and before any name is resolved.
         if snapshot.access.isOpen && request.method != .connect { return note(.allow(rule: nil)) }
         guard resolved else { return note(snapshot.access.decide(request.access, address: nil)) }
@@ -329,7 +334,7 @@ final class Exchange: FetchListener {
         guard let ticket else { return resolved(by: transfer) }
         let timer = Timer { [weak self] in self?.collapseTimedOut() }
         waiting = .leader(transfer, ticket, timer)
-        worker.loop.timers.schedule(timer, after: snapshot.configuration.timeouts.collapse)
+        worker.timers.schedule(timer, after: snapshot.configuration.timeouts.collapse)
     }
 
     /// The leader took longer than `timeouts.collapse`: this request asks the origin itself.
@@ -344,7 +349,7 @@ final class Exchange: FetchListener {
 
     private func leaderResolved(_ transfer: Transfer) {
         guard case .leader(let followed, _, let timer) = waiting, followed === transfer else { return }
-        worker.loop.timers.cancel(timer)
+        worker.timers.cancel(timer)
         resolved(by: transfer)
     }
 
@@ -369,7 +374,7 @@ final class Exchange: FetchListener {
     }
 
     private func mayServeStaleOnError(_ record: StoredResponse) -> Bool {
-        record.body.state == .complete
+        record.body.isComplete
             && Caching.mayServeStaleOnError(
                 request.terms(of: record), for: request.cache, use: request.handling(of: record, by: snapshot).use,
                 now: worker.wallTime)
@@ -472,7 +477,9 @@ final class Exchange: FetchListener {
         guard !stream.account.isLogged else { return }
         stream.account.isLogged = true
         countEcosystem()
-        if worker.log.isOn { worker.log.append(stream.account, request: detour?.first ?? request) }
+        guard worker.log.isOn else { return }
+        worker.log.append(
+            stream.account, request: detour?.first ?? request, redirectedTo: detour.map { _ in request.uri })
     }
 
     private func countEcosystem() {
@@ -492,7 +499,7 @@ final class Exchange: FetchListener {
         case .leading(let transfer): transfer.resolve(.notShared)
         case .leader(let transfer, let ticket, let timer):
             transfer.cancel(ticket)
-            worker.loop.timers.cancel(timer)
+            worker.timers.cancel(timer)
         case .fetch(let id): worker.fetches[id]?.clientLeft()
         case .index(let wait, _): if let (body, ticket) = wait { body.cancel(ticket) }
         case .tunnel(let opener): opener.cancel()

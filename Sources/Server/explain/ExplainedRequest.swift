@@ -33,7 +33,7 @@ func explainedRequest(
         bytes: bytes, head: head, options: ConnectionOptions(head.fields, bytes: bytes.span), bodyLength: bodyLength,
         cache: cache, keyBytes: keyBytes, key: shared.key(of: keyBytes),
         client: question.client ?? IPAddress(v4: 0x7F00_0001),
-        destination: destinations.destination(bytes[head.target.hostRange]), zone: zones[0],
+        destination: destinations.destination(bytes.span.extracting(head.target.hostRange)), zone: zones[0],
         handling: snapshot.cacheRules.defaultHandling)
     request.applyRules(by: snapshot, zones: zones, shared, now: WallTime(ticks: readWallTicks()))
     // It goes nowhere, so any number will do.

@@ -13,8 +13,8 @@ final class Destination {
     }
 }
 
-private func areEqual(_ a: [UInt8], _ b: ArraySlice<UInt8>) -> Bool {
-    Message.areEqual(a.span, 0..<a.count, b.span, 0..<b.count)
+private func areEqual(_ a: [UInt8], _ b: borrowing Span<UInt8>) -> Bool {
+    Message.areEqual(a.span, 0..<a.count, b, 0..<b.count)
 }
 
 /// Parsed hosts of recent requests by their bytes, because successive requests name the same few.
@@ -31,20 +31,21 @@ final class Destinations {
     @exclusivity(unchecked) private var recent: Entry?
 
     /// Returns nil for a host that is neither a name nor an address.
-    func destination(_ bytes: ArraySlice<UInt8>) -> Destination? {
+    func destination(_ bytes: borrowing Span<UInt8>) -> Destination? {
         if let entry = unsafe recent, areEqual(entry.bytes, bytes) { return entry.destination }
         guard let entry = entry(for: bytes) else { return nil }
         unsafe recent = entry
         return entry.destination
     }
 
-    private func entry(for bytes: ArraySlice<UInt8>) -> Entry? {
+    private func entry(for bytes: borrowing Span<UInt8>) -> Entry? {
         var hash: UInt32 = 2_166_136_261
-        for byte in bytes { hash = (hash ^ UInt32(byte)) &* 16_777_619 }
+        for index in bytes.indices { hash = (hash ^ UInt32(bytes[index])) &* 16_777_619 }
         let index = Int((hash ^ hash >> 16) & 255)
         if let entry = unsafe entries[index], areEqual(entry.bytes, bytes) { return entry }
-        guard let host = DestinationHost(bytes) else { return nil }
-        let entry = Entry(bytes: Array(bytes), destination: Destination(host))
+        let copy = unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
+        guard let host = DestinationHost(copy[...]) else { return nil }
+        let entry = Entry(bytes: copy, destination: Destination(host))
         unsafe entries[index] = entry
         return entry
     }

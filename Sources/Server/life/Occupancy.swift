@@ -8,19 +8,24 @@ final class Occupancy: Sendable {
     final class Place: Sendable {
         private let occupancy: Occupancy
         fileprivate init(_ occupancy: Occupancy) { self.occupancy = occupancy }
-        deinit {
-            let before = occupancy.count.wrappingSubtract(1, ordering: .relaxed).oldValue
-            precondition(before > 0, "a place is freed once")
-        }
+        deinit { occupancy.leave() }
     }
 
     /// Takes a place. Returns nil if `limit` places are taken.
-    func take(limit: Int) -> Place? {
+    func take(limit: Int) -> Place? { enter(limit: limit) ? Place(self) : nil }
+
+    /// Takes a place for a caller that frees it itself, once, with `leave`. Returns false if `limit` places are taken.
+    func enter(limit: Int) -> Bool {
         precondition(limit >= 0, "a limit is not negative")
         guard count.wrappingAdd(1, ordering: .relaxed).oldValue < limit else {
             count.wrappingSubtract(1, ordering: .relaxed)
-            return nil
+            return false
         }
-        return Place(self)
+        return true
+    }
+
+    func leave() {
+        let before = count.wrappingSubtract(1, ordering: .relaxed).oldValue
+        precondition(before > 0, "a place is freed once")
     }
 }

@@ -21,7 +21,7 @@ package final class Shared: Sendable {
     let filteredIndexes = FilteredIndexes()
     /// What indexes promise of their files.
     let indexDigests: IndexDigests
-    private let hasher: Hasher
+    let hasher: Hasher
     // Counted over all workers; `limits` bounds each.
     let clients = Occupancy()
     let exchanges = Occupancy()
@@ -74,8 +74,8 @@ package final class Shared: Sendable {
             hasher = CacheKeyHasher(secret: (Shared.word(secret[0..<8]), Shared.word(secret[8..<16])))
         }
 
-        func key(of uri: [UInt8]) -> StorageKey {
-            let key = unsafe hasher.key(of: uri.span.bytes)
+        func key(of uri: borrowing Span<UInt8>) -> StorageKey {
+            let key = unsafe hasher.key(of: uri.bytes)
             return StorageKey(high: key.high, low: key.low)
         }
     }
@@ -87,7 +87,7 @@ package final class Shared: Sendable {
         self.hasher = hasher
         let digestKey = Shared.random(32)
         self.digestKey = digestKey
-        indexDigests = IndexDigests { hasher.key(of: $0) }
+        indexDigests = IndexDigests { hasher.key(of: $0.span) }
         provenAccess = SharedProofs { Digest.hmacSHA256(key: digestKey, $0) }
         instance = Instance(Shared.random(6).flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] })
     }
@@ -141,5 +141,5 @@ package final class Shared: Sendable {
             + digest.flatMap { [HeadWriter.hexDigit($0 >> 4), HeadWriter.hexDigit($0 & 15)] }
     }
 
-    package func key(of uri: [UInt8]) -> StorageKey { hasher.key(of: uri) }
+    package func key(of uri: [UInt8]) -> StorageKey { hasher.key(of: uri.span) }
 }

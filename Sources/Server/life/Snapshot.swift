@@ -40,6 +40,8 @@ package final class Snapshot: Sendable {
     /// When requests to an origin fail without trying. Nil: never.
     package let originCircuit: Circuit.Terms?
     package let credentials: CredentialTable
+    /// Some credential has placeholders.
+    let usesPlaceholders: Bool
     /// Of `credentials`.
     package let secrets: SecretShelf
     /// For connections to origins and next proxies.
@@ -117,6 +119,7 @@ package final class Snapshot: Sendable {
             profiles: tls.profiles)
         followsRedirects = origins.followsRedirects
         credentials = CredentialTable(configuration.credentials)
+        usesPlaceholders = credentials.hasPlaceholders
         self.secrets = secrets
         authenticator = configuration.access.authentication.map {
             Authenticator([Basic(realm: $0.realm, users: users ?? HtpasswdFile())])

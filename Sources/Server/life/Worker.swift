@@ -19,6 +19,8 @@ import Synchronization
 @safe final class Worker {
     let number: Int
     let loop: EventLoop
+    /// The time limits of `loop`.
+    let timers: TimerWheel
     let shared: Shared
     let counters: Counters
     let log: AccessLogBuffer
@@ -40,7 +42,12 @@ import Synchronization
     let vectors: UnsafeMutableBufferPointer<iovec>
     let destinations = Destinations()
     let connectHistory = ConnectHistory()
-    var retryBudget = RetryBudget()
+    /// A budget calls nothing: the unchecked access is exclusive.
+    var retryBudget: RetryBudget {
+        _read { yield unsafe uncheckedRetryBudget }
+        _modify { yield unsafe &uncheckedRetryBudget }
+    }
+    @exclusivity(unchecked) private var uncheckedRetryBudget = RetryBudget()
     let pipes = PipePool()
     let clients = Slab<ClientConnection>()
     /// Tunnels that are being opened.
@@ -63,7 +70,7 @@ import Synchronization
     let routeWaits = RouteWaits()
     var pageBodies = PageBodies()
     /// The client connections that send when the present turn of a body's writer is over.
-    private(set) var readers: ReaderQueue!
+    let readers: ReaderQueue
     private let thread = pthread_self()
 
     /// The parsed form of the present request or response, and the settings that every request needs, as plain values.
@@ -78,6 +85,8 @@ import Synchronization
         let plainHead = CacheRequest(method: .head, fields: Fields())
         let fieldsOfConcern = FieldsOfConcern()
 
+        /// That of `Shared`.
+        let keyHasher: Shared.Hasher
         var requestHead = RequestHead()
         var responseHead = ResponseHead()
         var keyBytes: [UInt8] = []
@@ -95,11 +104,13 @@ import Synchronization
         self.snapshot = snapshot
         zones = shared.zones.current
         loop = try EventLoop()
+        timers = loop.timers
+        readers = ReaderQueue(loop: loop, clients: clients)
         tokenDesk = TokenDesk(loop: loop, tickets: shared.tickets)
         counters = Counters()
         log = AccessLogBuffer(sink: shared.accessLog, counters: counters)
         unsafe scratch = .allocate(capacity: 1)
-        unsafe scratch.initialize(to: Scratch())
+        unsafe scratch.initialize(to: Scratch(keyHasher: shared.hasher))
         unsafe readBuffer = .allocate(byteCount: Worker.readBufferBytes, alignment: 64)
         unsafe diskBuffer = .allocate(byteCount: Worker.diskBufferBytes, alignment: 4096)
         unsafe outBuffer = .allocate(byteCount: Worker.outBufferBytes, alignment: 64)
@@ -108,7 +119,6 @@ import Synchronization
         resolver = try Resolver(loop: loop, options: Resolver.Options(snapshot.configuration.dns))
         origins = OriginPools(worker: self)
         checkOrigin = CheckOriginServer(loop: loop, records: shared.checkRecords, limits: snapshot.limits)
-        readers = ReaderQueue(loop: loop) { [unowned self] in clients[$0]?.bodyGrew() }
         copySettings(of: snapshot)
     }
 
@@ -286,7 +296,7 @@ import Synchronization
         for tunnel in tunnels.occupants { tunnel.relay.cancel() }
         for fetch in fetches.occupants { fetch.abort() }
         origins.closeAll()
-        if let gaugeTimer { loop.timers.cancel(gaugeTimer) }
+        if let gaugeTimer { timers.cancel(gaugeTimer) }
         log.stop()
         counters.gauges.set(Gauge.isFinished.rawValue, 1)
         loop.stop()
@@ -307,7 +317,7 @@ import Synchronization
         origins.closeOutdatedLogIns(snapshot.secrets)
         if number == 0 { shared.cookies.tend(on: shared.pool) }
         guard let gaugeTimer, !isDraining else { return }
-        loop.timers.schedule(gaugeTimer, after: .seconds(1))
+        timers.schedule(gaugeTimer, after: .seconds(1))
     }
     private var gaugeTimer: Timer?
 
@@ -330,6 +340,5 @@ import Synchronization
         gaugeTimer = nil
         origins = nil
         resolver = nil
-        readers = nil
     }
 }

@@ -24,8 +24,10 @@ package final class Zone: Sendable {
         label = name == Zone.defaultName ? [] : Array("; zone=\(name)".utf8)
     }
 
-    func lookup(_ key: StorageKey, _ uri: [UInt8]) -> [StoredRecord] {
-        unsafe uri.withUnsafeBytes { unsafe tier.lookup(key, $0) }
+    func lookup(_ key: StorageKey, _ uri: [UInt8]) -> [StoredRecord] { lookup(key, uri.span) }
+
+    func lookup(_ key: StorageKey, _ uri: borrowing Span<UInt8>) -> [StoredRecord] {
+        unsafe uri.bytes.withUnsafeBytes { unsafe tier.lookup(key, $0) }
     }
 
     func lead(_ key: StorageKey, _ uri: [UInt8], knownNewest: StoredRecord?) -> Leadership {

@@ -108,7 +108,7 @@ package final class Zones: Sendable {
         let zone = settings.zone
         let settings = BackStoreSettings(
             path: settings.path, size: settings.size, pinned: settings.pinned, syncInterval: settings.sync,
-            key: { hasher.key(of: $0) },
+            key: { hasher.key(of: $0.span) },
             log: { event in
                 let text = "disk of zone \(zone): \(event.text)"
                 switch event.level {

@@ -149,7 +149,7 @@ extension Fetch {
             sink = .pass(window, trailers)
             body = window
         }
-        notify { $0.fetchAnswered(.passed(head, response, body, trailers)) }
+        notify { $0.fetchPassed(head, response, body, trailers) }
     }
 
     private func serveStale(status: UInt16) {
@@ -159,7 +159,7 @@ extension Fetch {
         transfer?.resolve(.published(stored))
         // Set before the client is told: a client that leaves in that call asks the sink who still needs the response.
         sink = .discard
-        notify { $0.fetchAnswered(.stored(stored, as: .staleOnError(reason, status: status), ownFields: nil)) }
+        notify { $0.fetchStored(stored, as: .staleOnError(reason, status: status), ownFields: nil) }
         client = nil
         guard isIn(.finished) else { return }
         releaseStream(isComplete: false)
@@ -173,7 +173,7 @@ extension Fetch {
         precondition(hole.fill.body === hole.record.body, "a hole is filled in its own body")
         // Otherwise the client has its head. Its delivery is a reader of the body, and is woken by the first bytes.
         guard isFirst else { return }
-        notify { $0.fetchAnswered(.stored(hole.record, as: .part(status: 206), ownFields: nil)) }
+        notify { $0.fetchStored(hole.record, as: .part(status: 206), ownFields: nil) }
     }
 
     var hasNoSink: Bool { if case .none = sink { true } else { false } }

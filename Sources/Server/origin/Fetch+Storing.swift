@@ -38,7 +38,7 @@ extension Fetch {
             return feed(.notStored, arrived)
         }
         publish(record, status: arrived.response.status, ownFields)
-        let taken = record.body.state == .complete ? record.body.length : 0
+        let taken = record.body.isComplete ? record.body.length : 0
         guard taken > 0 else { return }
         // The body came whole with its head, and was stored before anybody reads it.
         unsafe precondition(taken <= arrived.rest.count, "a sink took more than was read")
@@ -55,7 +55,7 @@ extension Fetch {
         precondition(!hasNoSink, "the client would wait for a body that nobody writes")
         feed(.stored)
         transfer?.resolve(.published(record))
-        notify { $0.fetchAnswered(.stored(record, as: .miss(reason, status: status), ownFields: ownFields)) }
+        notify { $0.fetchStored(record, as: .miss(reason, status: status), ownFields: ownFields) }
     }
 
     /// Returns nil where the store has no room, or the response is outdated by now.
@@ -189,7 +189,7 @@ extension Fetch {
         // The trailers first: a reader on another thread may write its last chunk as soon as the body is complete.
         record.trailers?.set(trailers)
         if record.body.isLeftByDisk { passOn(record) }
-        guard record.body.state == .complete || record.body.finish() else { return dropStored(record) }
+        guard record.body.isComplete || record.body.finish() else { return dropStored(record) }
         // What outgrew the store went to those who read it, and is gone.
         guard !record.body.isWindowed else { return }
         worker.counters.add(.stored)
@@ -297,7 +297,7 @@ extension Fetch {
     func finishPart(_ fill: Fill, of record: StoredResponse) {
         _ = fill.finish()
         if fill.range.count != record.body.expectedLength { worker.counters.add(.partsStored) }
-        if record.body.state == .complete {
+        if record.body.isComplete {
             worker.counters.add(.stored)
             persist(record)
         }
@@ -357,7 +357,7 @@ extension Fetch {
         precondition(hole == nil && hasNoSink, "the body of a 304 has no sink")
         sink = .discard
         let ownFields = fieldsOfOne(arrived.response, beside: renewed)
-        notify { $0.fetchAnswered(.stored(answer, as: .revalidated(reason), ownFields: ownFields)) }
+        notify { $0.fetchStored(answer, as: .revalidated(reason), ownFields: ownFields) }
         client = nil
     }
 
@@ -415,8 +415,8 @@ extension Fetch {
     /// RFC 9111 §4.3.5: what the answer to a HEAD tells of the stored response to GET.
     func updateStored(by response: ReceivedResponse, _ now: WallTime) {
         guard let stored, isEligible(request.terms(of: stored), for: request.cache),
-            stored.body.state == .complete || stored.body.state == .partial,
-            let length = stored.body.expectedLength ?? (stored.body.state == .complete ? stored.body.length : nil)
+            stored.body.isComplete || stored.body.state == .partial,
+            let length = stored.body.expectedLength ?? (stored.body.isComplete ? stored.body.length : nil)
         else { return }
         switch headUpdate(
             status: response.status, fields: response.fields, stored: stored.cached, length: UInt64(length),

@@ -24,7 +24,7 @@ extension Fetch {
         precondition(hasNoLink, "the stream before has not been ended")
         // Without chunks, only a length can say where the body of a request ends (RFC 1945 §7.2.2).
         if terms.isHTTP10, case .chunked = request.bodyLength { return openingFailed(.lengthRequired, nil) }
-        if snapshot.credentials.hasPlaceholders || request.credential != nil {
+        if snapshot.usesPlaceholders || request.credential != nil {
             switch prepareCredentials() {
             case nil: break
             case .undecided: return wait(terms.firstByte)
@@ -39,17 +39,8 @@ extension Fetch {
     }
 
     private func acquire(over plan: RoutePlan, mayReuse: Bool) {
-        var plan = plan
-        if !refusedRoutes.isEmpty {
-            if let left = plan.without(refusedRoutes) {
-                plan = left
-            } else {
-                // All have refused. A later attempt begins anew.
-                refusedRoutes = []
-            }
-        }
         let loan = worker.origins.borrow(
-            over: plan, for: request, terms, boundIdentity, snapshot: snapshot,
+            over: snapshot.hasRoutes ? withoutRefused(plan) : plan, for: request, terms, boundIdentity, snapshot: snapshot,
             mayReuse: mayReuseConnection(mayReuse) && terms.mayPersist, owner: self)
         switch loan {
         case .lent(let stream): opened(stream, isReused: true)
@@ -58,6 +49,14 @@ extension Fetch {
             waitForConnection()
         case .refused(let refusal): openingFailed(refusal.refusal, refusal.denial)
         }
+    }
+
+    /// The routes whose proxies have not refused Larder's log-in. All of them if all have: a later attempt begins anew.
+    private func withoutRefused(_ plan: RoutePlan) -> RoutePlan {
+        if refusedRoutes.isEmpty { return plan }
+        if let left = plan.without(refusedRoutes) { return left }
+        refusedRoutes = []
+        return plan
     }
 
     /// The connection of a pin is used again for every request of its client, with and without content.
@@ -658,10 +657,11 @@ extension Fetch {
     /// The readers send in here, and a reader that fails may end this fetch. So each step after the flush asks for the phase again.
     private func endOfRead() {
         worker.readers.flush()
+        guard isIn(.receiving) else { return }
         switch sink {
         case .pass(let body, _): holdBack(body)
         case .store(let record):
-            if isIn(.receiving), record.body.isLeftByDisk { passOn(record) }
+            if record.body.isLeftByDisk { passOn(record) }
             if isIn(.receiving), isUnneeded(record) { return feed(.cancelled) }
             holdBack(record.body)
         case .fill(let fill, _):

@@ -11,7 +11,7 @@ import Transaction
 /// The driver of one `Retrieval`: owns the stream to the origin, the sink of the body and the time limits; reports events to the
 /// machine and performs the actions that it returns.
 ///
-/// The worker owns the fetch (`Worker.fetches`), no client does. The fetch finds its client by an address and makes four calls to it
+/// The worker owns the fetch (`Worker.fetches`), no client does. The fetch finds its client by an address and makes five calls to it
 /// (`FetchListener`). Bytes reach the client through the `Body` alone: the fetch writes it, a `Delivery` reads it. When the client
 /// leaves, the retrieval goes on if the store, a follower or another reader needs the response; otherwise it ends.
 ///
@@ -310,14 +310,14 @@ final class Fetch: TimedObject, OriginStreamOwner {
 
     /// Sets the time limit of what is waited for now. The limit of the whole response may come first.
     func wait(_ limit: Duration) {
-        guard let lastMoment else { return worker.loop.timers.schedule(self, after: limit) }
-        worker.loop.timers.schedule(self, after: min(limit, lastMoment.duration(since: worker.loop.now)))
+        guard let lastMoment else { return worker.timers.schedule(self, after: limit) }
+        worker.timers.schedule(self, after: min(limit, lastMoment.duration(since: worker.loop.now)))
     }
 
     /// The request for a stream has a time limit of its own.
     func waitForConnection() {
         guard let lastMoment else { return }
-        worker.loop.timers.schedule(self, after: lastMoment.duration(since: worker.loop.now))
+        worker.timers.schedule(self, after: lastMoment.duration(since: worker.loop.now))
     }
 
     override func timerFired() {
@@ -365,7 +365,7 @@ final class Fetch: TimedObject, OriginStreamOwner {
     func end() {
         precondition(isIn(.finished), "the machine decides when a retrieval ends")
         precondition(hasNoLink, "a stream that nobody ends would be lent for ever")
-        worker.loop.timers.cancel(self)
+        worker.timers.cancel(self)
         brake?.stop()
         if credentialUse != nil { settleCredentials() }
         if let wait = routeWait.take() { worker.cancel(wait) }
@@ -376,24 +376,20 @@ final class Fetch: TimedObject, OriginStreamOwner {
     }
 }
 
-/// The four calls that a fetch makes to the exchange that it works for.
+/// The five calls that a fetch makes to the exchange that it works for.
 protocol FetchListener: AnyObject {
     /// An interim head was received, before any final head.
     func fetchSentInterim(_ response: ReceivedResponse)
-    /// The final head was received. The exchange reads everything that follows from the body.
-    func fetchAnswered(_ answer: FetchedAnswer)
+    /// The client gets a stored response, complete or still arriving. `ownFields`: all end-to-end fields as received, if the store keeps only
+    /// some of them and this client is the one that they were sent to.
+    func fetchStored(_ record: StoredResponse, as service: Service, ownFields: Fields?)
+    /// The client alone gets the response. Nil in place of the body if no content follows the head; otherwise the exchange reads from it
+    /// everything that follows.
+    func fetchPassed(_ head: RelayedHead, _ response: ReceivedResponse, _ body: Body?, _ trailers: TransientTrailers?)
     /// The origin gave no answer, or the body of its answer cannot be completed.
     func fetchFailed(_ refusal: Refusal, denial: Denial?)
     /// The origin switched protocols. The listener owns its transport from here on. `early`: bytes that followed the 101.
     func fetchSwitched(_ response: ReceivedResponse, origin: consuming Transport, early: [UInt8])
-}
-
-enum FetchedAnswer {
-    /// A stored response, complete or still arriving. `ownFields`: all end-to-end fields as received, if the store keeps only some
-    /// of them and this client is the one that they were sent to.
-    case stored(StoredResponse, as: Service, ownFields: Fields?)
-    /// A response for this client alone. Nil in place of the body if no content follows the head.
-    case passed(RelayedHead, ReceivedResponse, Body?, TransientTrailers?)
 }
 
 /// Missing bytes of a stored response, and the claim on them: nobody else fetches them while `fill` is held.

@@ -252,7 +252,7 @@ final class OriginLink: TimedObject {
     }
 
     private func clearEvents() {
-        worker.loop.timers.cancel(self)
+        worker.timers.cancel(self)
         readEvent.clear()
         writeEvent.clear()
     }

@@ -197,7 +197,7 @@ final class OriginPools {
         pool.addIdle(link)
         idleCount += 1
         Diagnostics.debug(.connections, "\(pool): idle, \(pool.counts)")
-        worker.loop.timers.schedule(link, after: time)
+        worker.timers.schedule(link, after: time)
     }
 
     /// Closes a link that its stream has released.
@@ -289,7 +289,7 @@ final class OriginPools {
 
     /// Removes a cancelled request from the queue.
     func forget(_ streamRequest: StreamRequest, queuedIn pool: OriginPool) {
-        worker.loop.timers.cancel(streamRequest)
+        worker.timers.cancel(streamRequest)
         pool.leaveQueue(streamRequest)
         forgetIfUnused(pool)
     }

@@ -5,10 +5,11 @@ import Routing
 import Transaction
 
 extension Snapshot {
-    /// Whether the origin is the one inside this process. Asked for every request: the port comes first, because the table is a structure that is
-    /// copied for a call.
-    func isBuiltIn(_ origin: Origin) -> Bool {
-        (origin.endpoint.port == 443 || origin.endpoint.port == 80) && routes.isBuiltIn(origin)
+    /// Whether a request is for the origin inside this process. Asked for every request: the port comes first, because the name of an origin and
+    /// the table are copied for a call.
+    func isBuiltIn(_ request: OwnedRequest) -> Bool {
+        let port = request.head.target.port
+        return (port == 443 || port == 80) && routes.isBuiltIn(request.origin)
     }
 
     /// Which way a request goes, as the rules say it.
@@ -24,7 +25,7 @@ extension Worker {
     /// The routes for a request, if they are known at once. Proxies that failed a moment ago come last.
     func way(for request: OwnedRequest, _ snapshot: Snapshot) -> RouteWay {
         guard snapshot.hasRoutes else {
-            return .plan(snapshot.isBuiltIn(request.origin) ? RoutePlan(.builtIn) : .direct)
+            return .plan(snapshot.isBuiltIn(request) ? RoutePlan(.builtIn) : .direct)
         }
         switch snapshot.choice(for: request) {
         case .plan(let plan):

@@ -29,8 +29,8 @@ struct RouteWait {
 /// Which way a request goes, as far as it is known at once.
 enum RouteWay {
     case plan(RoutePlan)
-    /// A PAC file has to be asked first.
-    case unknown(ScriptedChoice)
+    /// A PAC file has to be asked first. Indirect, so that the others are no larger.
+    indirect case unknown(ScriptedChoice)
     /// A PAC file says nothing that can be used, and its rule names no other route.
     case refused
 }

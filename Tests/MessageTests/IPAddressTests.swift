@@ -31,7 +31,10 @@ struct IPAddressTests {
         #expect(IPAddress(strict: text.utf8) == nil)
     }
 
-    @Test(arguments: ["127.1", "0x7f.0.0.1", "01.2.3.4", "1", "[::1]", "1.2.3.4."])
+    @Test(arguments: [
+        "127.1", "0x7f.0.0.1", "01.2.3.4", "1.2.3.04", "00.0.0.0", "1", "[::1]", "1.2.3.4.", "1.2.3.", ".1.2.3",
+        "1.2..4",
+    ])
     func `the strict parser refuses all loose spellings`(_ text: String) {
         #expect(IPAddress(strict: text.utf8) == nil)
     }

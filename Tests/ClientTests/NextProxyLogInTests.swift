@@ -18,7 +18,9 @@ struct NextProxyLogInTests {
     ) async throws -> (squid: Squid, larder: Larder) {
         let tls = try await place.certificate(for: name)
         let squid = try await Squid.start(
-            in: place, tls: tls, names: [name], user: ("fleet", "right"), asksForDigest: scheme == "digest")
+            in: place, tls: tls, names: [name],
+            demands: scheme == "digest"
+                ? .digest(user: "fleet", password: "right") : .basic(user: "fleet", password: "right"))
         let larder = try await Larder.start(
             in: place,
             access: "access: { rules: [ allow: { host: [ 127.0.0.1, \(name) ], port: [ 1-65535 ] } ] }",

@@ -40,7 +40,8 @@ extension Fetch {
 
     private func acquire(over plan: RoutePlan, mayReuse: Bool) {
         let loan = worker.origins.borrow(
-            over: snapshot.hasRoutes ? withoutRefused(plan) : plan, for: request, terms, boundIdentity, snapshot: snapshot,
+            over: snapshot.hasRoutes ? withoutRefused(plan) : plan, for: request, terms, boundIdentity,
+            snapshot: snapshot,
             mayReuse: mayReuseConnection(mayReuse) && terms.mayPersist, owner: self)
         switch loan {
         case .lent(let stream): opened(stream, isReused: true)

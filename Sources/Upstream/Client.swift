@@ -140,11 +140,13 @@ public final class Client: Sendable {
         }
     }
 
-    /// Produces a streamed body while it is sent, until the exchange ends.
+    /// Produces a streamed body while it is sent, until the exchange ends: on the executor that the caller prefers, which a task of its own does
+    /// not inherit (SE-0417).
     private func produce(_ body: OpenedBody, into transfer: Transfer) {
         guard case .produced(let produce) = body.content, let upload = transfer.upload else { return }
+        let executor = unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor?.asTaskExecutor() }
         upload.isProduced(
-            by: Task {
+            by: Task(executorPreference: executor) {
                 do throws(ClientError) {
                     try await produce { piece throws(ClientError) in try await upload.write(piece) }
                     upload.end(.success(()))

@@ -166,13 +166,13 @@ private func readMeans(
             )
             return nil
         }
-        if schemes.count == 1, values.secrets[.keytab] != nil {
+        if keys.optional.contains("keytab"), values.secrets[.keytab] != nil {
             reader.refuse("keytab", "password and keytab exclude each other", hint: "leave one of them out")
             return nil
         }
         guard let user = values.user else {
-            // Of a password that stands alone, nobody knows whose it is.
-            reader.require("user")
+            // With negotiate alone it may be absent, but of a password nobody would know whose it is.
+            if !keys.required.contains("user") { reader.require("user") }
             return nil
         }
         return .password(

@@ -267,6 +267,11 @@ import Testing
             "{ name: a, scheme: negotiate, match: { host: a.example }, user: me, password: x, keytab: /etc/keytab }",
             "2: credentials[1].keytab: password and keytab exclude each other; leave one of them out"
         ),
+        ("{ name: a, scheme: ntlm, match: { host: a.example } }", "2: credentials[1]: user is missing"),
+        (
+            "{ name: a, scheme: ntlm, match: { host: a.example }, user: me, password: x, keytab: /etc/keytab }",
+            "2: credentials[1].keytab: ntlm has no keytab; its keys are user, password, domain"
+        ),
         (
             "{ name: a, scheme: negotiate, match: { host: a.example }, service: HTTP/a }",
             "2: credentials[1].service: found \"HTTP/a\", expected a service of 1 to 64 letters, digits and \"-\""
@@ -307,6 +312,8 @@ import Testing
         let errors = try load("credentials:\n  - \(entry)").errors.map(\.description)
         #expect(errors.first == "larder.yaml:\(error)", "\(errors)")
         #expect(!errors.joined().contains("secret\""), "\(errors)")
+        let places = errors.map { $0.prefix { $0 != ";" } }
+        #expect(Set(places).count == places.count, "said twice: \(errors)")
     }
 
     @Test func `two credentials have two names`() throws {

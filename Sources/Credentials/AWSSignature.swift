@@ -75,6 +75,9 @@ extension AWSCredential {
             || name.starts(with: "x-amz-".utf8)
     }
 
+    /// The fields besides `Authorization` that a signature brings along, where they are needed. A request has no others of these names.
+    package static let ownFieldNames = ["x-amz-date", "x-amz-content-sha256", "x-amz-security-token"]
+
     /// The fields that authorise a request: `x-amz-date`, `Authorization`, and `x-amz-content-sha256` and `x-amz-security-token` where they are
     /// needed. The signature holds for about a quarter of an hour.
     package func sign(
@@ -86,9 +89,7 @@ extension AWSCredential {
             added.append(CredentialField(name: "x-amz-content-sha256", value: Secret(request.payload.text)))
         }
         if let sessionToken { added.append(CredentialField(name: "x-amz-security-token", value: sessionToken)) }
-        let replaced = [
-            "authorization", "x-amz-date", "x-amz-content-sha256", "x-amz-security-token",
-        ]
+        let replaced = AWSCredential.ownFieldNames + ["authorization"]
         let fields = request.fields.map { ($0.name.map(asciiLowercased), $0.value) }
         let kept = fields.filter { field in !replaced.contains { field.0.elementsEqual($0.utf8) } }
         let covered = CanonicalFields(kept + added.map { (Array($0.name.utf8), $0.value.bytes) })

@@ -52,6 +52,8 @@ package struct DigestChallenge: Equatable, Sendable {
     package let algorithmName: [UInt8]?
     /// What the server offers. Empty if it named none, as RFC 2069 did.
     package let protections: [DigestProtection]
+    /// Nothing but `auth-int` is offered.
+    package var needsBody: Bool { !protections.isEmpty && !protections.contains(.authentication) }
     /// The user goes out as a hash.
     package let hashesUser: Bool
     /// `charset=UTF-8`: the server understands names beyond ASCII.

@@ -19,6 +19,7 @@ package enum DigestBody: Equatable, Sendable {
     /// It has not been read to its end.
     case unknown
     case empty
+    case content([UInt8])
     /// Its hash, by the hash function of the session.
     case hashed([UInt8])
 }
@@ -143,6 +144,7 @@ struct DigestHash {
         switch body {
         case .unknown: preconditionFailure("auth-int was chosen for a body that is known")
         case .empty: hexadecimal(try hashing.hash(algorithm, []))
+        case .content(let bytes): hexadecimal(try hashing.hash(algorithm, bytes))
         case .hashed(let hash): hexadecimal(hash)
         }
     }

@@ -32,7 +32,7 @@ package struct DigestSession: Sendable {
     /// The hash function for bodies (`auth-int`).
     package var hash: HashAlgorithm { challenge.algorithm.hash }
     /// `authorization` needs the hash of the body, because the server offers nothing but `auth-int`.
-    package var needsBody: Bool { challenge.protections == [.integrity] }
+    package var needsBody: Bool { challenge.needsBody }
 
     /// What becomes of a request that carried an authorization of this session, and was challenged again.
     package enum Renewal: Equatable, Sendable {

@@ -2,9 +2,6 @@ package import Message
 
 /// The placeholder in the body of a request, where a credential lists members of JSON texts or of forms.
 package struct PlaceholderBody {
-    /// How long a body is examined at most, in bytes. A placeholder in a longer one is refused like one in any other place.
-    package static let bytesMax = 1 << 20
-
     /// What a body of that type can hold. Nil: no member that is listed.
     package static func syntax(type: ArraySlice<UInt8>?, _ places: PlaceholderPlaces) -> MemberSyntax? {
         MemberSyntax(type: type).flatMap { names(in: $0, places).isEmpty ? nil : $0 }

@@ -122,9 +122,11 @@ package struct OutgoingRequest: ~Copyable {
         framing = .chunked
     }
 
-    /// Announces content of another length.
-    package mutating func resizeContent(to count: Int) {
-        if case .length = framing { framing = .length(UInt64(count)) }
+    /// Announces content that is here already, and whole.
+    ///
+    /// - Parameter inChunks: content that came in chunks leaves in chunks, because trailers follow it or its length will be another one.
+    package mutating func announce(contentLength count: Int, inChunks: Bool) {
+        if case .chunked = framing, inChunks {} else { framing = .length(UInt64(count)) }
         // It is here already, whatever the client waits for.
         dropped.insert(.expect)
     }

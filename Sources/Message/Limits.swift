@@ -38,6 +38,11 @@ package struct Limits: Sendable, Equatable {
     package var clientsMax = 100_000
     /// Requests of all workers under way that are not plain hits. Each costs about 4 KiB and the memory of its body. Beyond: 503.
     package var exchangesMax = 100_000
+    /// The body of a request that is kept until it is whole, because a credential covers it or one of its members may be a placeholder. Beyond:
+    /// 502 if it is covered; otherwise it is sent while it comes, and a placeholder in it is misplaced.
+    package var keptBodyBytesMax = 1 << 20
+    /// Such bodies of all workers. Each costs `keptBodyBytesMax` at most. Beyond: 503.
+    package var keptBodiesMax = 1024
     /// Tunnels of all workers. Each costs two descriptors and, while bytes move, a pipe. Beyond: 503.
     package var tunnelsMax = 50_000
     /// Requests of one client connection. The connection closes behind the last answer. 0: no bound.

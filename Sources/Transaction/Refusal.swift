@@ -328,8 +328,9 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
             Row(
                 "credential-unavailable", 502, "proxy_configuration_error", .larder,
                 """
-                This proxy logs in to the origin with credentials of its own, and cannot read them. The administrator of this \
-                proxy finds the reason in the log.
+                This proxy logs in to the origin with credentials of its own, and cannot read them, or they would have to cover \
+                a body that is longer than it keeps, or in a content coding. The administrator of this proxy finds the reason in \
+                the log.
                 """)
         case .credentialLogInIncomplete:
             Row(

@@ -123,13 +123,14 @@ struct DigestTests {
             try session.authorization(for: Self.get(), clientNonce: [0x61], using: OpenSSLHashing())
         }
         let hash = try OpenSSLHashing().hash(session.hash, Array("body".utf8))
-        let responses = try [DigestBody.empty, .hashed(hash)].map { body in
+        let responses = try [DigestBody.empty, .hashed(hash), .content(Array("body".utf8))].map { body in
             var copy = session
             return Self.parameters(
                 try copy.authorization(for: Self.get(body: body), clientNonce: [0x61], using: OpenSSLHashing()))[
                     "response"]
         }
         #expect(responses[0] != responses[1])
+        #expect(responses[1] == responses[2])
         let empty = try OpenSSLHashing().hash(session.hash, [])
         var copy = session
         let same = try copy.authorization(

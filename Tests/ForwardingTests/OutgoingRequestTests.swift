@@ -68,6 +68,24 @@ struct ProbeTests {
     }
 }
 
+@Suite("RFC 9112 §6 Content that is whole before the head is sent")
+struct AnnouncedContentTests {
+    static let rows: [(framing: String, inChunks: Bool, sent: String)] = [
+        ("Content-Length: 5", false, "Content-Length: 7"), ("Content-Length: 5", true, "Content-Length: 7"),
+        ("Transfer-Encoding: chunked", false, "Content-Length: 7"),
+        ("Transfer-Encoding: chunked", true, "Transfer-Encoding: chunked"),
+    ]
+    @Test(arguments: rows) func `it has a length, and nothing waits for a 100`(
+        _ row: (framing: String, inChunks: Bool, sent: String)
+    ) throws {
+        var outgoing = OutgoingRequest(
+            try request("PUT http://h/ HTTP/1.1", "Host: h", "Expect: 100-continue", row.framing))
+        outgoing.announce(contentLength: 7, inChunks: row.inChunks)
+        let fields = outgoing.lines.dropFirst().filter { !$0.hasPrefix("Via:") && !$0.hasPrefix("Host:") }
+        #expect(fields == [row.sent])
+    }
+}
+
 @Suite("RFC 9112 §3.2 The target and Host of an outgoing request")
 struct OutgoingTargetTests {
     static let rows: [(line: String, start: String, host: String)] = [

@@ -200,6 +200,7 @@ extension StatisticsSection {
         Figure("placeholders_replaced", .counter("placeholders_replaced"), .placeholdersReplaced, shown: .detail),
         Figure("placeholders_renewed", .counter("placeholders_renewed"), .placeholdersRenewed, shown: .detail),
         Figure("placeholders_misplaced", .counter("placeholders_misplaced"), .placeholdersMisplaced, shown: .trouble),
+        Figure("bodies_kept", .counter("bodies_kept"), .bodiesKept, shown: .detail),
         Figure("failed_over", .counter("routes_failed_over"), .routesFailedOver, shown: .detail),
     ]
 

@@ -15,7 +15,7 @@ package enum Counter: Int, CaseIterable, Sendable {
     case originRequests, originRetries, retries, retriesRefused, originsUnavailable, originQueued, nextProxyFailures,
         routesFailedOver,
         credentialsSent, credentialsRefused, connectionLogIns, connectionLogInsFailed,
-        placeholdersReplaced, placeholdersMisplaced, placeholdersRenewed,
+        placeholdersReplaced, placeholdersMisplaced, placeholdersRenewed, bodiesKept,
         requestsEncoded, redirectsFollowed, resumed,
         collapseTimeouts
     case tunnelsClosed, transfersCancelled
@@ -70,6 +70,8 @@ package enum Counter: Int, CaseIterable, Sendable {
         case .originQueued: "Requests that had to wait for a connection to their origin."
         case .credentialsSent: "Requests to origins that carried a credential of `credentials`."
         case .placeholdersReplaced: "Requests to origins in which a placeholder was replaced by its secret."
+        case .bodiesKept:
+            "Bodies of requests that were kept until they were whole, because a credential covers them or for placeholders in them."
         case .placeholdersRenewed: "Secrets of placeholders that answers of origins have renewed."
         case .placeholdersMisplaced:
             "Requests that were refused because of a placeholder in the wrong place, or a credential of the client's own."

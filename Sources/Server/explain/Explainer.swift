@@ -298,7 +298,7 @@ struct Explainer {
             note(
                 "origin", "credential",
                 "\(rule.name) (\(schemes)), sent \(time)"
-                    + Self.extent(of: rule.means)
+                    + Self.extent(of: rule.means) + extentOfBody(rule.means)
                     + (refusals > 0 ? "; refused \(refusals) times" : ""))
         }
         return refusalToReach(plan)
@@ -358,6 +358,18 @@ struct Explainer {
     private static func extent(of means: CredentialMeans) -> String {
         let schemes = means.challengeSchemes.filter(\.isOfConnection).sorted().map { "\($0)" }
         return schemes.isEmpty ? "" : "; with \(schemes.joined(separator: " and ")) it logs in connections"
+    }
+
+    private func extentOfBody(_ means: CredentialMeans) -> String {
+        guard request.hasBody else { return "" }
+        let coverage = means.bodyCoverage(
+            type: request.fields.first(.contentType), isEncoded: request.fields.contains(.contentEncoding),
+            isSecure: request.origin.scheme == .https)
+        return switch coverage {
+        case .nothing: ""
+        case .whole: "; it covers the body, which is kept up to \(snapshot.limits.keptBodyBytesMax) bytes"
+        case .unreadable: "; it cannot cover this form, which has a content coding"
+        }
     }
 
     private mutating func refusalToReach(_ plan: RoutePlan) -> (Explanation.Decision, String)? {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A counter of connections, exchanges or tunnels over all workers. It bounds the whole process, not one peer.
+/// A counter of connections, exchanges, tunnels or kept bodies over all workers. It bounds the whole process, not one peer.
 final class Occupancy: Sendable {
     private let count = Atomic<Int>(0)
 

@@ -26,6 +26,7 @@ package final class Shared: Sendable {
     let clients = Occupancy()
     let exchanges = Occupancy()
     let tunnels = Occupancy()
+    let keptBodies = Occupancy()
     /// The clients that did not accept the certificate for a host.
     let leafRefusals = Locked(LeafRefusals())
     /// The origins that asked for a certificate of the client.

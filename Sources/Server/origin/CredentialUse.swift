@@ -86,6 +86,12 @@ final class CredentialUse {
     /// A challenge may follow even if the credentials are right, so a body that is not kept must not leave before the answer.
     var mayBeChallenged: Bool { proof == nil || challenge?.isOnceOnly == true }
 
+    /// What of a request's body it covers (`CredentialMeans.bodyCoverage`).
+    func bodyCoverage(type: ArraySlice<UInt8>?, isEncoded: Bool, isSecure: Bool) -> BodyCoverage {
+        rule.means.bodyCoverage(
+            type: type, isEncoded: isEncoded, isSecure: isSecure, answering: proof == nil ? nil : challenge)
+    }
+
     /// The scheme that logs in the connection and not the request, if the challenge has one.
     var connectionScheme: ChallengeScheme? {
         guard proof != nil, let scheme = challenge?.scheme, scheme.isOfConnection else { return nil }

@@ -24,19 +24,22 @@ extension Fetch {
     enum CredentialHindrance {
         /// Another request is trying the credentials. `credentialsDecided` follows.
         case undecided
+        /// The body is kept and is not here yet. The client is to send it.
+        case bodyIsMissing
         case refusal(Refusal)
     }
 
     /// Asks the desk what the request proves. Nil: it may go out.
     func prepareCredentials() -> CredentialHindrance? {
         if let hindrance = prepareSubstitution() { return hindrance }
-        guard let rule = request.credential?.rule, rule.means.placeholderPlaces == nil else { return nil }
-        settleCredentials()
-        guard rule.means.canSign(request) else {
-            Diagnostics.warning(
-                "credential \(rule.name): it covers the body of this request, which Larder does not keep")
-            return .refusal(.credentialUnavailable)
+        if let rule = request.credential?.rule, rule.means.placeholderPlaces == nil {
+            if let hindrance = prepareCredential(rule) { return hindrance }
         }
+        return request.hasBody ? prepareBody() : nil
+    }
+
+    private func prepareCredential(_ rule: CredentialRule) -> CredentialHindrance? {
+        settleCredentials()
         switch begin(rule, at: .origin(request.origin), then: { $0.credentialsDecided() }) {
         case .granted(let use):
             credentialUse = use
@@ -55,7 +58,7 @@ extension Fetch {
         guard let id else { preconditionFailure("a fetch is enrolled before it asks") }
         let wake = worker.wake { worker in worker.fetches[id].map { resume($0) } }
         let permission = CredentialUse.begin(
-            rule, at: place, onlyOnce: request.hasBody, snapshot.secrets, worker: worker
+            rule, at: place, onlyOnce: request.hasBody && wholeBody == nil, snapshot.secrets, worker: worker
         ) { wake() }
         if case .undecided = permission {
             Diagnostics.debug(
@@ -70,7 +73,7 @@ extension Fetch {
         guard let use = credentialUse else { return }
         outgoing.remove(.authorization)
         if use.connectionScheme != nil { return addToken(to: &outgoing) }
-        if use.mayBeChallenged { holdBody(of: &outgoing) }
+        if use.mayBeChallenged, keptBody == nil { holdBody(of: &outgoing) }
         guard use.proof != nil else { return }
         do {
             try prove(use, in: &outgoing)
@@ -89,8 +92,8 @@ extension Fetch {
     }
 
     private func covered(by outgoing: borrowing OutgoingRequest) -> DigestRequest {
-        DigestRequest(
-            method: Array(request.methodText), uri: outgoing.target, body: request.hasBody ? .unknown : .empty)
+        let body = wholeBody.map(DigestBody.content) ?? (request.hasBody ? .unknown : .empty)
+        return DigestRequest(method: Array(request.methodText), uri: outgoing.target, body: body)
     }
 
     private func prove(_ use: CredentialUse, in outgoing: inout OutgoingRequest) throws {
@@ -108,7 +111,8 @@ extension Fetch {
             outgoing.set(
                 .authorization,
                 try signer.authorization(
-                    for: Array(request.methodText), target, nonce: Shared.boundary(), at: worker.wallTime,
+                    for: Array(request.methodText), target, form: keptBody?.isCovered == true ? wholeBody : nil,
+                    nonce: Shared.boundary(), at: worker.wallTime,
                     using: OpenSSLHashing()))
         case .sigv4(let region, let service):
             let signer = try AWSCredential(
@@ -116,7 +120,12 @@ extension Fetch {
                 secretAccessKey: secret[.secretKey],
                 sessionToken: secret.has(.sessionToken) ? secret[.sessionToken] : nil, region: region,
                 service: service)
-            let payload = request.hasBody ? AWSPayload.unsigned : .hashed(Digest.sha256([]))
+            // Those of a client belong to its own signature.
+            for name in AWSCredential.ownFieldNames { outgoing.remove(spelling: Array(name.utf8)) }
+            let payload =
+                if let wholeBody { AWSPayload.hashed(Digest.sha256(wholeBody)) } else {
+                    request.hasBody ? AWSPayload.unsigned : .hashed(Digest.sha256([]))
+                }
             let covered = AWSRequest(
                 method: Array(request.methodText), target: outgoing.target, fields: outgoing.signedFields,
                 payload: payload)
@@ -182,14 +191,17 @@ extension Fetch {
         return holdsBody ? .expectationFailed : nil
     }
 
-    /// A body that has left is not kept.
-    var canRepeat: Bool { !request.hasBody || holdsBody }
+    /// What is sent behind the head, if it is known before the head is.
+    private var wholeBody: [UInt8]? { keptBody?.isWhole == true ? keptBody?.content : nil }
+
+    /// A body that has left is gone, unless it was kept.
+    var canRepeat: Bool { !request.hasBody || holdsBody || wholeBody != nil }
 
     /// Lets the body follow its head: the origin has asked for it, or says nothing, as servers of HTTP/1.0 do.
     func releaseBody() {
         expectation = .over
         wait(terms.firstByte)
-        notify { $0.upload(to: self) }
+        sendBodyBehindHead()
     }
 
     /// How long a body waits for a 100 (RFC 9110 §10.1.1: not for ever).
@@ -238,7 +250,7 @@ extension Fetch {
         outgoing.addressToProxy(authorization: proxy.logIn?.basic)
         guard case .begun(let use) = proxyLogIn else { return }
         if use.connectionScheme != nil { return addToken(to: &outgoing) }
-        if use.mayBeChallenged { holdBody(of: &outgoing) }
+        if use.mayBeChallenged, keptBody == nil { holdBody(of: &outgoing) }
         do {
             guard let value = try use.authorization(for: covered(by: outgoing)) else { return }
             outgoing.set(.proxyAuthorization, value)
@@ -290,24 +302,6 @@ extension Fields {
         let line = lines.first { $0.name == .other && equalsIgnoringCase(name(of: $0), "Authentication-Info") }
         return line.flatMap { AuthenticationInfo(value(of: $0)) }
     }
-}
-
-extension CredentialMeans {
-    /// False if the signature would have to cover a body, which is sent while it arrives.
-    fileprivate func canSign(_ request: OwnedRequest) -> Bool {
-        guard request.hasBody else { return true }
-        switch self {
-        case .password, .ticket, .bearer, .placeholder: return true
-        // The members of a form are signed, and nothing else of a body (RFC 5849 §3.4.1.3.1).
-        case .oauth1: return !(request.fields.first(.contentType).map(isForm) ?? false)
-        // Object stores accept a body that is not covered, if TLS protects it.
-        case .sigv4(_, let service): return service == "s3" && request.origin.scheme == .https
-        }
-    }
-}
-
-private func isForm(_ type: ArraySlice<UInt8>) -> Bool {
-    equalsIgnoringCase(trimOWS(type.prefix { $0 != UInt8(ascii: ";") }), "application/x-www-form-urlencoded")
 }
 
 extension SecretShelf.Version {

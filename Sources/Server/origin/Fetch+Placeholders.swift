@@ -26,18 +26,10 @@ final class Substitution {
         var bytes: [UInt8] = []
     }
 
-    /// The body is kept until it is whole, because a member of it may be a placeholder.
-    struct HeldBody {
-        let syntax: MemberSyntax
-        let places: PlaceholderPlaces
-        let credential: String
-        var bytes: [UInt8] = []
-    }
     let index: PlaceholderIndex
     var secrets: Secrets?
     /// Looks for placeholders in a body that is sent while it comes.
     var scanner = PlaceholderScanner()
-    var heldBody: HeldBody?
     /// A placeholder stands where it must not: nothing more is sent.
     var isRefused = false
     /// Hides the secret in the body of the response.
@@ -93,72 +85,42 @@ extension Fetch {
         )
     }
 
-    /// Keeps the body until it is whole if a credential lists members of such bodies. Returns false if the head can go out now.
-    func holdBodyForPlaceholders() -> Bool {
-        guard substitution != nil, substitution?.secrets == nil, substitution?.index.isEmpty == false else {
-            return false
-        }
+    /// The members of the body of which one may be a placeholder. Nil: the body need not be kept for that.
+    func membersToReplace() -> KeptBody.Members? {
+        guard let substitution, substitution.secrets == nil, !substitution.index.isEmpty,
+            !request.fields.contains(.contentEncoding)
+        else { return nil }
         let type = request.fields.first(.contentType)
         for credential in snapshot.credentials.placeholders(
             for: request.access, provesOrigin: terms.tls.provesOrigin)
         {
-            guard let places = credential.rule.means.placeholderPlaces, !request.fields.contains(.contentEncoding),
+            guard let places = credential.rule.means.placeholderPlaces,
                 let syntax = PlaceholderBody.syntax(type: type, places)
             else { continue }
-            substitution?.heldBody = Substitution.HeldBody(
-                syntax: syntax, places: places, credential: credential.rule.name)
-            return true
+            return KeptBody.Members(syntax: syntax, places: places, credential: credential.rule.name)
         }
-        return false
+        return nil
     }
 
-    /// Takes a piece of a body that is kept. Returns false if it is not kept.
-    func takeHeldBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard substitution?.heldBody != nil else { return false }
-        unsafe substitution?.heldBody?.bytes.append(contentsOf: bytes)
-        if let count = substitution?.heldBody?.bytes.count, count > PlaceholderBody.bytesMax {
-            // Too long to be kept. A placeholder in it is misplaced.
-            releaseHeldBody(nil)
+    /// Puts the secret in the place of a placeholder in a body that is whole. Throws if there is a placeholder that must not be there.
+    func replacePlaceholder(in kept: KeptBody) throws(PlaceholderFault) -> CredentialHindrance? {
+        guard let index = substitution?.index, !index.isEmpty else { return nil }
+        guard let members = kept.members, substitution?.secrets == nil else {
+            var (scanner, offset) = (PlaceholderScanner(), 0)
+            let bytes = kept.bytes
+            guard let position = scanner.next(in: bytes.span, from: &offset, index) else { return nil }
+            throw .misplaced(index.placeholders[position], place: "the body")
         }
-        return true
-    }
-
-    /// The body that was kept is whole. Returns false if the request is refused.
-    func endHeldBody() -> Bool {
-        guard let held = substitution?.heldBody, let index = substitution?.index else { return !bodyIsRefused }
-        do throws(PlaceholderFault) {
-            let found = try PlaceholderBody(
-                held.bytes, held.syntax, held.places, credential: held.credential, index, now: worker.wallTime)
-            guard let found else {
-                releaseHeldBody(nil)
-                return true
-            }
-            guard let version = snapshot.secrets.version(of: held.credential) else {
-                refuseBody(.credentialUnavailable, nil)
-                return false
-            }
-            substitution?.secrets = Substitution.Secrets(
-                secret: version[.token], use: nil, placeholder: found.placeholder, renewals: held.places.renewals)
-            releaseHeldBody(found.replacing(by: version[.token]))
-            return true
-        } catch {
-            noteFault(error)
-            return false
+        let found = try PlaceholderBody(
+            kept.bytes, members.syntax, members.places, credential: members.credential, index, now: worker.wallTime)
+        guard let found else { return nil }
+        guard let version = snapshot.secrets.version(of: members.credential) else {
+            return .refusal(.credentialUnavailable)
         }
-    }
-
-    /// Sends the head, and the body that was kept, or another in its place.
-    private func releaseHeldBody(_ replacement: [UInt8]?) {
-        guard let held = substitution?.heldBody?.bytes else { return }
-        substitution?.heldBody = nil
-        guard sendHead(replacement.map { .replaced(count: $0.count) } ?? .own) else { return }
-        let body = replacement ?? held
-        guard !body.isEmpty else { return }
-        if replacement != nil {
-            _ = unsafe body.withUnsafeBytes { unsafe sendContent($0) }
-        } else {
-            _ = unsafe body.withUnsafeBytes { unsafe sendBody($0) }
-        }
+        substitution?.secrets = Substitution.Secrets(
+            secret: version[.token], use: nil, placeholder: found.placeholder, renewals: members.places.renewals)
+        kept.replacement = found.replacing(by: version[.token])
+        return nil
     }
 
     /// Looks for placeholders in a piece of the body. Returns false if there is one: the piece is not sent.
@@ -168,25 +130,21 @@ extension Fetch {
         var offset = 0
         let span = unsafe bytes.bindMemory(to: UInt8.self)
         guard let position = unsafe substitution?.scanner.next(in: span.span, from: &offset, index) else { return true }
-        noteFault(.misplaced(index.placeholders[position], place: "the body"))
+        refuseBody(.misplaced(index.placeholders[position], place: "the body"))
         return false
     }
 
     var bodyIsRefused: Bool { substitution?.isRefused == true }
 
-    private func noteFault(_ fault: PlaceholderFault) {
-        worker.notePlaceholderFault(fault, request)
-        refuseBody(.credentialMisplaced, Denial(reason: .credential, text: fault.text))
-    }
-
     /// Ends the fetch in the next turn: the client's connection is in the middle of giving the body.
-    private func refuseBody(_ refusal: Refusal, _ denial: Denial?) {
+    private func refuseBody(_ fault: PlaceholderFault) {
+        worker.notePlaceholderFault(fault, request)
         substitution?.isRefused = true
         guard let id else { return }
         worker.loop.afterTurn { [worker] in
             guard let fetch = worker.fetches[id], !fetch.isIn(.finished) else { return }
-            if let denial { fetch.notify { $0.note(denial) } }
-            fetch.turn { fetch.feed(fetch.isIn(.asked) ? .notAnswered(refusal) : .brokeOff) }
+            fetch.notify { $0.note(Denial(reason: .credential, text: fault.text)) }
+            fetch.turn { fetch.feed(fetch.isIn(.asked) ? .notAnswered(.credentialMisplaced) : .brokeOff) }
         }
     }
 

@@ -28,6 +28,7 @@ extension Fetch {
             switch prepareCredentials() {
             case nil: break
             case .undecided: return wait(terms.firstByte)
+            case .bodyIsMissing: return receiveBody()
             case .refusal(let refusal): return openingFailed(refusal, nil)
             }
         }
@@ -109,24 +110,18 @@ extension Fetch {
     func sendRequest() {
         worker.counters.add(.originRequests)
         expectation = .none
-        if holdBodyForPlaceholders() {
-            wait(terms.firstByte)
-            return notify { $0.uploadAtOnce(to: self) }
-        }
         guard sendHead(.own) else { return }
         // Last: the exchange may send its whole body within this call, which needs `outgoingBody` and the time limit.
         if request.hasBody {
             if holdsBody { return wait(Fetch.continueTimeout) }
-            notify { $0.upload(to: self) }
+            sendBodyBehindHead()
         }
     }
 
     /// What follows the head of a request.
     enum Content {
-        /// That of the client.
+        /// That of the request.
         case own
-        /// Other content, which has this length.
-        case replaced(count: Int)
         /// None, because the head is a probe (`TokenCarrier.probe`).
         case probe
     }
@@ -163,8 +158,11 @@ extension Fetch {
         if credentialUse != nil { addCredentials(to: &outgoing) }
         if substitution != nil { substitute(in: &outgoing) }
         switch content {
-        case .own: break
-        case .replaced(let count): outgoing.resizeContent(to: count)
+        case .own:
+            if let keptBody, keptBody.isWhole {
+                outgoing.announce(
+                    contentLength: keptBody.content.count, inChunks: encoder != nil || keptBody.trailers != nil)
+            }
         case .probe: outgoing.becomeProbe()
         }
         if let proxy = forwardingProxy(of: stream) {
@@ -207,8 +205,8 @@ extension Fetch {
 
     /// Sends a piece of the request's body. Returns false if the client is to be paused until `Exchange.mayUploadMore`.
     func sendBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if let keptBody { return unsafe keep(bytes, in: keptBody) }
         if substitution != nil {
-            if unsafe takeHeldBody(bytes) { return true }
             guard unsafe examineBody(bytes) else { return false }
         }
         return unsafe sendContent(bytes)
@@ -232,9 +230,10 @@ extension Fetch {
         _ = unsafe bytes.withUnsafeBytes { unsafe outgoingBody.append($0) { unsafe stream.send($0) } }
     }
 
-    /// A signature of Larder's own covers the request as it is.
+    /// What Larder itself proves covers the request as it is.
     private var mayEncodeBody: Bool {
         guard request.hasBody, !terms.isHTTP10 else { return false }
+        if keptBody?.isCovered == true { return false }
         if case .sigv4? = request.credential?.rule.means { return false }
         return mayEncodeContent(of: request, request.cache.directives)
     }
@@ -242,8 +241,13 @@ extension Fetch {
     /// Ends the request's body. From here on the connection may be reused after the response; before, an answer that is complete leaves it
     /// in the middle of a request (RFC 9112 §9.3).
     func endBody(trailers: Fields?) {
+        if let keptBody { return endKept(keptBody, trailers: trailers) }
+        if bodyIsRefused { return }
+        endContent(trailers: trailers)
+    }
+
+    func endContent(trailers: Fields?) {
         precondition(!requestIsSent, "a request ends once")
-        if substitution != nil, !endHeldBody() { return }
         requestIsSent = true
         guard case .lent(let stream) = link else { return }
         if let encoder { sendEncoded(encoder.finish(), on: stream) }
@@ -415,6 +419,8 @@ extension Fetch {
         if substitution != nil, hidesSecret(response), request.method != .head {
             return feed(.notAnswered(.credentialHidden))
         }
+        // Nothing is sent again.
+        if keptBody != nil { keptBody = nil }
         Diagnostics.debug(.requests, "\(subject): answered with \(response.status)")
         let arrived = unsafe Arrived(response, length, rest)
         noteAccess(response)

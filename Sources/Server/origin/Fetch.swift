@@ -124,6 +124,14 @@ final class Fetch: TimedObject, OriginStreamOwner {
         set { unsafe uncheckedSubstitution = newValue }
     }
     @exclusivity(unchecked) private var uncheckedSubstitution: Substitution?
+    /// The body of the request, if it must be whole before anything of the request is sent.
+    ///
+    /// Reading and setting it calls nothing: the unchecked access is exclusive.
+    var keptBody: KeptBody? {
+        get { unsafe uncheckedKeptBody }
+        set { unsafe uncheckedKeptBody = newValue }
+    }
+    @exclusivity(unchecked) private var uncheckedKeptBody: KeptBody?
     /// Proves the body that is being stored. Nil if no rule asks for that.
     var proof: BodyProof?
     /// The tier's count of invalidations when the fetch began. If the count has grown, the response may be older than what

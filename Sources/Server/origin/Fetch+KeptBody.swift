@@ -1,0 +1,133 @@
+import Access
+import Credentials
+import Forwarding
+import Framing
+import Message
+import Routing
+import Transaction
+
+/// Bodies of requests that are kept until they are whole, before a connection is asked for.
+extension Fetch {
+    // MARK: before the request
+
+    /// What the body needs before a connection is asked for. Nil: nothing, or it is here.
+    func prepareBody() -> CredentialHindrance? {
+        let coverage = bodyCoverage
+        guard coverage != .unreadable else {
+            noteUncovered("it covers the members of a form, which cannot be read in a content coding")
+            return .refusal(.credentialUnavailable)
+        }
+        let isCovered = coverage == .whole
+        if let keptBody {
+            if keptBody.isArriving { return .bodyIsMissing }
+            keptBody.isCovered = isCovered
+            return examine(keptBody)
+        }
+        let bytesMax = snapshot.limits.keptBodyBytesMax
+        var isTooLong = false
+        if case .length(let count) = request.bodyLength { isTooLong = count > UInt64(bytesMax) }
+        if isTooLong {
+            // A placeholder in it is found while it is sent.
+            guard isCovered else { return nil }
+            return refusalOfTooLong()
+        }
+        let members = membersToReplace()
+        guard isCovered || members != nil else { return nil }
+        guard let place = worker.shared.keptBodies.take(limit: snapshot.limits.keptBodiesMax) else {
+            return .refusal(.tooManyRequests)
+        }
+        // Others that wait for a verdict on the credentials do not wait for this client.
+        settleCredentials()
+        keptBody = KeptBody(members, isCovered: isCovered, place)
+        worker.counters.add(.bodiesKept)
+        Diagnostics.debug(
+            .requests,
+            "\(subject): its body is kept until it is whole, \(isCovered ? "because a credential covers it" : "for placeholders")"
+        )
+        return .bodyIsMissing
+    }
+
+    /// Asks the client for the body that is kept.
+    func receiveBody() {
+        wait(terms.firstByte)
+        notify { $0.uploadAtOnce(to: self) }
+    }
+
+    private var bodyCoverage: BodyCoverage {
+        guard let use = credentialUse else { return .nothing }
+        return use.bodyCoverage(
+            type: request.fields.first(.contentType), isEncoded: request.fields.contains(.contentEncoding),
+            isSecure: request.origin.scheme == .https)
+    }
+
+    private func noteUncovered(_ reason: String) {
+        Diagnostics.warning("credential \(request.credential?.rule.name ?? ""): \(subject) is refused: \(reason)")
+    }
+
+    private func refusalOfTooLong() -> CredentialHindrance {
+        noteUncovered(
+            "it covers the body, and Larder keeps no body of more than \(snapshot.limits.keptBodyBytesMax) bytes")
+        return .refusal(.credentialUnavailable)
+    }
+
+    /// Looks at what was kept. Returns a refusal if it is not sent.
+    private func examine(_ kept: KeptBody) -> CredentialHindrance? {
+        kept.replacement = nil
+        // What is too long is examined while it is sent.
+        guard !isTooLong(kept) else { return kept.isCovered ? refusalOfTooLong() : nil }
+        do throws(PlaceholderFault) {
+            return try replacePlaceholder(in: kept)
+        } catch {
+            worker.notePlaceholderFault(error, request)
+            notify { $0.note(Denial(reason: .credential, text: error.text)) }
+            return .refusal(.credentialMisplaced)
+        }
+    }
+
+    private func isTooLong(_ kept: KeptBody) -> Bool { kept.bytes.count > snapshot.limits.keptBodyBytesMax }
+
+    // MARK: the body
+
+    /// Takes a piece of a body that is kept. Returns false if the client is to wait.
+    func keep(_ bytes: UnsafeRawBufferPointer, in kept: KeptBody) -> Bool {
+        unsafe kept.append(bytes)
+        guard kept.isArriving else { return false }
+        wait(terms.firstByte)
+        guard isTooLong(kept) else { return true }
+        kept.exceed()
+        goOn()
+        return false
+    }
+
+    /// The body that is kept is whole.
+    func endKept(_ kept: KeptBody, trailers: Fields?) {
+        let isAwaited = kept.isArriving
+        // One that is too long is sent all the same, or refused.
+        kept.end(trailers: trailers)
+        if isAwaited { goOn() }
+    }
+
+    /// Asks for a connection in the next turn: the client's connection is in the middle of giving the body.
+    private func goOn() {
+        guard let id else { return }
+        worker.loop.afterTurn { [worker] in
+            guard let fetch = worker.fetches[id], fetch.isIn(.opening), fetch.hasNoLink else { return }
+            fetch.turn { fetch.acquire(mayReuse: fetch.retrieval.mayReuseConnection) }
+        }
+    }
+
+    /// Lets the body follow its head: the one that was kept, or the client's.
+    func sendBodyBehindHead() {
+        guard let kept = keptBody else { return notify { $0.upload(to: self) } }
+        guard kept.isWhole else {
+            keptBody = nil
+            _ = unsafe kept.bytes.withUnsafeBytes { unsafe sendBody($0) }
+            return notify { $0.upload(to: self) }
+        }
+        if isTooLong(kept), substitution != nil {
+            guard unsafe kept.bytes.withUnsafeBytes({ unsafe examineBody($0) }) else { return }
+        }
+        if !kept.content.isEmpty { _ = unsafe kept.content.withUnsafeBytes { unsafe sendContent($0) } }
+        endContent(trailers: kept.trailers)
+    }
+}

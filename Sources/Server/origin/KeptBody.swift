@@ -1,0 +1,51 @@
+import Credentials
+import Message
+
+/// The body of a request that is kept until it is whole, because what goes out depends on all of it: a signature that covers it, or a
+/// placeholder in one of its members.
+///
+/// It is kept until the origin has answered, so it can be sent again after a challenge.
+final class KeptBody {
+    /// Members of which one may be a placeholder.
+    struct Members {
+        let syntax: MemberSyntax
+        let places: PlaceholderPlaces
+        let credential: String
+    }
+
+    enum State {
+        /// The client is sending it.
+        case arriving
+        case whole(trailers: Fields?)
+        /// It is longer than `Limits.keptBodyBytesMax`. What has come is sent, and the rest while it comes.
+        case tooLong
+    }
+    let members: Members?
+    /// What the request proves covers the body.
+    var isCovered: Bool
+    private(set) var state = State.arriving
+    /// As the client sent it.
+    private(set) var bytes: [UInt8] = []
+    /// With the secret in place of a placeholder. Nil if it has none.
+    var replacement: [UInt8]?
+    private let place: Occupancy.Place
+
+    /// - Parameter place: one of `Limits.keptBodiesMax`.
+    init(_ members: Members?, isCovered: Bool, _ place: Occupancy.Place) {
+        self.members = members
+        self.isCovered = isCovered
+        self.place = place
+    }
+
+    var isArriving: Bool { if case .arriving = state { true } else { false } }
+    var isWhole: Bool { if case .whole = state { true } else { false } }
+    /// What is sent.
+    var content: [UInt8] { replacement ?? bytes }
+    var trailers: Fields? { if case .whole(let trailers) = state { trailers } else { nil } }
+
+    func append(_ piece: UnsafeRawBufferPointer) { unsafe bytes.append(contentsOf: piece) }
+
+    func end(trailers: Fields?) { state = .whole(trailers: trailers) }
+
+    func exceed() { state = .tooLong }
+}

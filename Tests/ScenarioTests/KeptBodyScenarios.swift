@@ -142,7 +142,7 @@ struct KeptBodyScenarios {
         }
     }
 
-    @Test func `the members of a form are signed, and it is not encoded on its way`() throws {
+    @Test func `the members of a form are signed, and nothing of other bodies`() throws {
         try play { s in
             try s.adopt { configuration, _ in
                 configuration.credentials = [s.oauth]
@@ -153,10 +153,27 @@ struct KeptBodyScenarios {
             #expect(try s.client().request("POST", "/a", form, body: body).status == 200)
             #expect(s.origin.requests[0].message.text == body)
             #expect(s.count(.bodiesKept) == 1)
-            // What is no form is not covered, and is sent while it comes.
+            // What is no form is sent while it comes.
             s.origin.expects("POST /a", "Authorization", "Content-Encoding: gzip").readsBody().replies(200)
             #expect(try s.client().request("POST", "/a", "Content-Type: application/json", body: body).status == 200)
             #expect(s.count(.bodiesKept) == 1)
+        }
+    }
+
+    @Test func `what is covered is not encoded on its way`() throws {
+        try play { s in
+            try s.adopt { configuration, _ in
+                configuration.credentials = [s.credential(schemes: [.digest])]
+                configuration.origins = [OriginRule(.init(), encodesRequests: true, number: 1)]
+            }
+            s.origin.expects("GET /a", "!Authorization").replies(401, s.integrity("1"))
+            s.origin.expects("GET /a", "Authorization").replies(200)
+            #expect(try s.client().get("/a").status == 200)
+            s.origin.expects("POST /a", "Authorization", "!Content-Encoding").readsBody().replies(200)
+            let body = String(repeating: "[1] ", count: 1000)
+            #expect(try s.client().request("POST", "/a", "Content-Type: application/json", body: body).status == 200)
+            #expect(s.origin.requests[2].message.text == body)
+            try expectIntegrity(s.origin.requests[2].message)
         }
     }
 

@@ -34,7 +34,7 @@ test: ## run all tests
 	Tests/run.sh
 
 test-asan: packages ## run all tests, scenarios included, under AddressSanitizer
-	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/lsan-suppressions Tests/run.sh --sanitize=address --scratch-path .build/asan
+	ASAN_OPTIONS=suppressions=$(CURDIR)/Tests/asan-suppressions LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/lsan-suppressions Tests/run.sh --sanitize=address --scratch-path .build/asan
 
 test-tsan: packages ## run all tests, scenarios included, under ThreadSanitizer
 	Tests/run.sh --sanitize=thread --scratch-path .build/tsan

@@ -42,7 +42,7 @@ package struct Limits: Sendable, Equatable {
     /// 502 if it is covered; otherwise it is sent while it comes, and a placeholder in it is misplaced.
     package var keptBodyBytesMax = 1 << 20
     /// Such bodies of all workers. Each costs `keptBodyBytesMax` at most. Beyond: 503.
-    package var keptBodiesMax = 1024
+    package var keptBodiesMax = 256
     /// Tunnels of all workers. Each costs two descriptors and, while bytes move, a pipe. Beyond: 503.
     package var tunnelsMax = 50_000
     /// Requests of one client connection. The connection closes behind the last answer. 0: no bound.

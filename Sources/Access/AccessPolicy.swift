@@ -46,9 +46,9 @@ package struct AccessPolicy: Sendable, Equatable {
     /// CONNECT, unless a deny rule before it matches. The position among allow rules does not matter.
     package func mayDial(_ request: AccessRequest, address: IPAddress) -> Denial? {
         if let rule = matchingRule(request, address: address) {
-            if let denial = denial(by: rule, request) { return denial }
+            if let denial = denial(by: rule, request, address: address) { return denial }
         } else if settings.defaultEffect == .deny {
-            return noRuleDenial(request)
+            return noRuleDenial(request, address: address)
         }
         let addressClass = addressClass(address)
         if !isOpenByDefault(addressClass), !isOpened(for: request, address, by: { $0.name(address) }) {
@@ -98,7 +98,10 @@ package struct AccessPolicy: Sendable, Equatable {
         if final == nil, settings.defaultEffect == .allow { mayAllow = true }
         if final == nil, settings.defaultEffect == .deny { mayDeny = true }
         if mayAllow && mayDeny { return .needsAddress }
-        if mayDeny { return .deny(final.flatMap { denial(by: $0, request) } ?? noRuleDenial(request)) }
+        if mayDeny {
+            return .deny(
+                final.flatMap { denial(by: $0, request, address: nil) } ?? noRuleDenial(request, address: nil))
+        }
         let opensPort =
             mayTunnelByDefault(request, .public) || isOpened(for: request, nil, by: { $0.name(port: request.port) })
         if opensPort { return .allow(rule: final?.number) }
@@ -115,24 +118,26 @@ package struct AccessPolicy: Sendable, Equatable {
 
     /// The list of ports protects the outside from our clients. If private destinations are open as a whole, so are all of their
     /// ports.
-    private func mayTunnelByDefault(_ request: AccessRequest, _ addressClass: AddressClass) -> Bool {
+    func mayTunnelByDefault(_ request: AccessRequest, _ addressClass: AddressClass) -> Bool {
         if !request.isTunnel || settings.connectPorts.contains(where: { $0.contains(request.port) }) { return true }
         return addressClass != .public && isOpenByDefault(addressClass)
     }
 
     // MARK: - Denials
 
-    private func denial(by rule: AccessRule, _ request: AccessRequest) -> Denial? {
+    private func denial(by rule: AccessRule, _ request: AccessRequest, address: IPAddress?) -> Denial? {
         guard case .deny(let reason) = rule.effect else { return nil }
         return Denial(
             rule: rule.number, reason: .rule,
-            text: reason ?? "rule \(rule.number) denies \(request.methodText) to \(request.host):\(request.port)")
+            text: reason ?? "rule \(rule.number) denies \(request.methodText) to \(request.host):\(request.port)",
+            shortfall: shortfall(of: request, address: address, deniedBy: rule.number, toldTo: .client))
     }
 
-    private func noRuleDenial(_ request: AccessRequest) -> Denial {
+    private func noRuleDenial(_ request: AccessRequest, address: IPAddress?) -> Denial {
         Denial(
             reason: .noRule,
-            text: "no rule allows \(request.methodText) to \(request.host):\(request.port)")
+            text: "no rule allows \(request.methodText) to \(request.host):\(request.port)",
+            shortfall: shortfall(of: request, address: address, deniedBy: nil, toldTo: .client))
     }
 
     private func privateDenial(_ request: AccessRequest, _ address: IPAddress, _ kind: AddressClass) -> Denial {

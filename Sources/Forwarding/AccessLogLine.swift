@@ -17,6 +17,10 @@ package struct AccessLogLine {
         package var outcome: StaticString = "none"
         /// The name of the refusal or violation; nil if the request was answered.
         package var reason: String?
+        /// Why the access rules deny the request; nil if they do not.
+        package var denial: String?
+        /// The number of the rule that denied it; 0 if none did.
+        package var denialRule = 0
         /// Where redirects that Larder followed led. Nil if it followed none.
         package var redirectedTo: [UInt8]?
         /// Whether an origin was asked that did not prove who it is.
@@ -67,6 +71,15 @@ package struct AccessLogLine {
             line.append(",\"reason\":\"")
             line.append(contentsOf: reason.utf8)
             line.append("\"")
+        }
+        if let denial = facts.denial {
+            line.append(",\"denial\":\"")
+            line.append(contentsOf: denial.utf8)
+            line.append("\"")
+        }
+        if facts.denialRule > 0 {
+            line.append(",\"rule\":")
+            HeadWriter.append(decimal: facts.denialRule, to: &line)
         }
         if let place = facts.redirectedTo {
             line.append(",\"redirected_to\":\"")

@@ -21,12 +21,13 @@ package struct ErrorResponse {
     private var redirectedTo: String?
     private var accept: [UInt8]?
     private var challenge: [UInt8]?
+    private var isConnect = false
     private var forwardReason: CacheStatus.ForwardReason?
 
     /// - Parameters:
     ///   - uri: the URI of the request, for the page.
     ///   - redirectedTo: the origin where redirects led that Larder followed. Nil if it followed none.
-    ///   - denial: the rule that denied the request, if one did.
+    ///   - denial: why the rules deny the request, if that is why it is refused.
     ///   - withheld: the release that is too young, if the refusal is about one.
     ///   - violation: the rule of HTTP/1.1 that the response of the origin broke, if it broke one.
     ///   - outage: since when the origin has failed, if the refusal is about that.
@@ -48,6 +49,7 @@ package struct ErrorResponse {
         self.redirectedTo = redirectedTo
         self.uri = String(decoding: uri, as: UTF8.self)
         accept = request.fields.joined(.accept)
+        isConnect = request.method == .connect
         if refusal == .authenticationRequired { self.challenge = challenge }
         self.forwardReason = forwardReason
     }
@@ -75,9 +77,7 @@ package struct ErrorResponse {
     package func append(isHead: Bool, persists: Bool, minorVersion: UInt8 = 1, date: WallTime, to out: inout [UInt8]) {
         let form = preferredForm
         let body = page(form)
-        // Package managers print the reason phrase of a download that failed, and seldom the body.
-        appendStatusLine(
-            status, reason: withheld.map { Array("\(reasonPhrase(status)): \($0.text)".utf8)[...] }, to: &out)
+        appendStatusLine(status, reason: phrase.map { $0[...] }, to: &out)
         out.append("Date: ")
         appendHTTPDate(date, to: &out)
         out.append("\r\n")
@@ -89,6 +89,10 @@ package struct ErrorResponse {
         out.append(error)
         out.append("; details=")
         appendStructuredString(details.utf8, to: &out)
+        if let denyField {
+            out.append("\r\nLarder-Deny: ")
+            denyField.append(to: &out)
+        }
         out.append("\r\nVia: 1.1 larder\r\n")
         if let seconds = outage?.retryAfter ?? retryAfter { HeadWriter.append(.retryAfter, seconds, to: &out) }
         if let challenge { appendFieldLine(.proxyAuthenticate, challenge, to: &out) }
@@ -98,6 +102,35 @@ package struct ErrorResponse {
 
     /// The parameter `details` of `Proxy-Status`: as exactly as is known why there is no other answer.
     package var details: String { denial?.text ?? withheld?.text ?? violation?.reason ?? outage?.text ?? name }
+
+    /// The length of a reason phrase that says why, in bytes.
+    static let phraseLengthMax = 256
+
+    /// A reason phrase that says why, where clients show little else: package managers print that of a download that failed, and many
+    /// clients that of a CONNECT, because nothing shows them the content (RFC 9110 §9.3.6). Nil: the one that the status has.
+    private var phrase: [UInt8]? {
+        let text: String
+        if let withheld {
+            text = withheld.text
+        } else if isConnect, let denial {
+            text = denial.text + (denial.shortfall?.text.map { "; \($0)" } ?? "")
+        } else {
+            return nil
+        }
+        // What administrators write may have several lines, and letters beyond ASCII, for which RFC 9112 §4 has no charset.
+        let bytes = "\(reasonPhrase(status)): \(text)".utf8.prefix(Self.phraseLengthMax)
+        return bytes.map { $0 < 0x20 ? 0x20 : $0 < 0x7F ? $0 : UInt8(ascii: "?") }
+    }
+
+    /// Nil unless the policy of this proxy denies the request for good: 407 and 429 say by themselves what to do.
+    private var denyField: DenyField? {
+        guard status == 403 else { return nil }
+        return DenyField(
+            reason: denial?.exactReason.rawValue ?? name, rule: denial?.rule,
+            nearestRule: denial?.shortfall?.nearestRule, hint: hint)
+    }
+
+    private var hint: String { denial?.hint ?? "\(explanation)" }
 
     /// `fwd` is sent only for a request that was forwarded (RFC 9211 §2.2).
     private var cacheStatus: CacheStatus {
@@ -109,11 +142,13 @@ package struct ErrorResponse {
     // MARK: the page
 
     private enum Form {
-        case text, json, html
+        /// `problem` has the same members as `json`: those of RFC 9457 are among them.
+        case text, json, problem, html
         var contentType: StaticString {
             switch self {
             case .text: "text/plain; charset=utf-8"
             case .json: "application/json"
+            case .problem: "application/problem+json"
             case .html: "text/html; charset=utf-8"
             }
         }
@@ -128,7 +163,8 @@ package struct ErrorResponse {
             let form: Form? =
                 switch String(decoding: type, as: UTF8.self).lowercased() {
                 case "text/html", "application/xhtml+xml": .html
-                case "application/json", "application/problem+json": .json
+                case "application/json": .json
+                case "application/problem+json": .problem
                 case "text/plain": .text
                 default: nil
                 }
@@ -144,18 +180,29 @@ package struct ErrorResponse {
         return denial.text.hasPrefix("rule \(rule) ") ? denial.text : "rule \(rule): \(denial.text)"
     }
 
+    /// What the nearest rule would allow.
+    private var nearest: String? { denial?.shortfall?.text }
+
     private func page(_ form: Form) -> String {
         let title = "\(status) \(reasonPhrase(status))"
         switch form {
         case .text:
             var text = "larder: \(title): \(name)\n\(explanation)\n"
             if let detail { text += "\(detail)\n" }
+            if let nearest { text += "\(nearest)\n" }
             if let uri { text += "\(uri)\n" }
             if let redirectedTo { text += "redirected to \(redirectedTo)\n" }
             return text
-        case .json:
-            var text = "{\"status\":\(status),\"error\":\"\(name)\",\"explanation\":\(json("\(explanation)"))"
+        case .json, .problem:
+            var text = "{\"status\":\(status),\"title\":\(json("\(reasonPhrase(status))"))"
+            text += ",\"error\":\"\(name)\",\"explanation\":\(json("\(explanation)"))"
             if let detail { text += ",\"detail\":\(json(detail))" }
+            if let denyField {
+                text += ",\"reason\":\(json(denyField.reason))"
+                if let rule = denyField.rule { text += ",\"rule\":\(rule)" }
+                if let rule = denyField.nearestRule { text += ",\"nearest_rule\":\(rule)" }
+                text += ",\"hint\":\(json(denyField.hint))"
+            }
             if let uri { text += ",\"uri\":\(json(uri))" }
             if let redirectedTo { text += ",\"redirected_to\":\(json(redirectedTo))" }
             return text + "}\n"
@@ -167,6 +214,7 @@ package struct ErrorResponse {
     private func html(_ title: String) -> String {
         var rows = "<p>\(escaped("\(explanation)"))</p>"
         if let detail { rows += "<p>\(escaped(detail))</p>" }
+        if let nearest { rows += "<p>\(escaped(nearest))</p>" }
         if let uri { rows += "<p><code>\(escaped(uri))</code></p>" }
         if let redirectedTo { rows += "<p>Redirected to <code>\(escaped(redirectedTo))</code></p>" }
         return """
@@ -174,7 +222,7 @@ package struct ErrorResponse {
             <title>\(title)</title><style>body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:15vh auto;\
             padding:0 1.5rem;color-scheme:light dark}h1{font-size:1.4rem}code{overflow-wrap:anywhere}\
             footer{opacity:.6;font-size:.85rem}</style>
-            <h1>\(title)</h1>\(rows)<footer>larder &middot; \(name)</footer></html>
+            <h1>\(title)</h1>\(rows)<footer>larder &middot; \(denial?.exactReason.rawValue ?? name)</footer></html>
 
             """
     }
@@ -186,6 +234,7 @@ package struct ErrorResponse {
             case "<": result += "&lt;"
             case ">": result += "&gt;"
             case "\"": result += "&quot;"
+            case "'": result += "&#39;"
             default: result.append(character)
             }
         }

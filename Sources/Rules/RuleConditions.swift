@@ -19,6 +19,9 @@ package struct RuleConditions: Sendable, Equatable {
     package init() {}
 }
 
+/// One condition of `RuleConditions`, for messages about what a request lacks. `type` is not among them: it concerns the response.
+package enum RuleCondition: CaseIterable, Sendable { case host, address, port, method, path, user, client }
+
 /// Which spellings of a path a condition compares. Origins may treat several spellings as the same path.
 package enum PathReading: Sendable {
     /// The bytes as sent: for keys and caching, where spellings are not the same (docs/decisions/0008-paths-as-they-stand.md).
@@ -35,20 +38,31 @@ extension RuleConditions {
 
     /// All conditions but `address` and `type`.
     package func holdForRequest(_ request: RuleRequest, paths reading: PathReading) -> Bool {
-        (ports.isEmpty || ports.contains { $0.contains(request.port) })
-            && (methods.isEmpty || methods.contains(request.methodText))
-            && (hosts.isEmpty || hosts.contains { $0.matches(request.destination) })
-            && (paths.isEmpty || holdForPath(request, reading))
-            && (users.isEmpty || request.identity.map { users.contains($0.name) } ?? false)
-            && (clients.isEmpty || request.client.map { client in clients.contains { $0.contains(client) } } ?? false)
+        portHolds(request) && methodHolds(request) && hostHolds(request)
+            && (paths.isEmpty || holdForPath(request, reading)) && userHolds(request) && clientHolds(request)
     }
 
     /// Host, port and who asks: whether the rule may concern other requests of this client to this host.
     package func holdForHost(of request: RuleRequest) -> Bool {
-        (ports.isEmpty || ports.contains { $0.contains(request.port) })
-            && (hosts.isEmpty || hosts.contains { $0.matches(request.destination) })
-            && (users.isEmpty || request.identity.map { users.contains($0.name) } ?? false)
-            && (clients.isEmpty || request.client.map { client in clients.contains { $0.contains(client) } } ?? false)
+        portHolds(request) && hostHolds(request) && userHolds(request) && clientHolds(request)
+    }
+
+    /// The conditions that do not hold. Those that are not written hold.
+    ///
+    /// - Parameter address: the address that is dialled. Nil if it is not known; then a condition on the address does not hold.
+    package func unmet(by request: RuleRequest, address: IPAddress?, paths reading: PathReading) -> Set<RuleCondition> {
+        Set(
+            RuleCondition.allCases.filter { condition in
+                switch condition {
+                case .host: !hostHolds(request)
+                case .address: !(addresses.isEmpty || address.map(names) ?? false)
+                case .port: !portHolds(request)
+                case .method: !methodHolds(request)
+                case .path: !(paths.isEmpty || holdForPath(request, reading))
+                case .user: !userHolds(request)
+                case .client: !clientHolds(request)
+                }
+            })
     }
 
     /// - Parameter address: the address that is dialled. Nil if it is not known yet.
@@ -56,7 +70,7 @@ extension RuleConditions {
     package func hold(_ request: RuleRequest, address: IPAddress?, paths reading: PathReading) -> Bool? {
         guard holdForRequest(request, paths: reading) else { return false }
         if addresses.isEmpty { return true }
-        return address.map { address in addresses.contains { $0.contains(address) } }
+        return address.map(names)
     }
 
     /// - Parameter type: the value of the response's `Content-Type`. Nil if it has none, or if there is no response yet.
@@ -72,6 +86,26 @@ extension RuleConditions {
 
     package func name(port: UInt16) -> Bool { ports.contains { $0.contains(port) } }
 
+    private func names(_ address: IPAddress) -> Bool { addresses.contains { $0.contains(address) } }
+
+    private func hostHolds(_ request: RuleRequest) -> Bool {
+        hosts.isEmpty || hosts.contains { $0.matches(request.destination) }
+    }
+
+    private func portHolds(_ request: RuleRequest) -> Bool { ports.isEmpty || name(port: request.port) }
+
+    private func methodHolds(_ request: RuleRequest) -> Bool {
+        methods.isEmpty || methods.contains(request.methodText)
+    }
+
+    private func userHolds(_ request: RuleRequest) -> Bool {
+        users.isEmpty || request.identity.map { users.contains($0.name) } ?? false
+    }
+
+    private func clientHolds(_ request: RuleRequest) -> Bool {
+        clients.isEmpty || request.client.map { client in clients.contains { $0.contains(client) } } ?? false
+    }
+
     private func holdForPath(_ request: RuleRequest, _ reading: PathReading) -> Bool {
         guard let path = request.path else { return false }
         let asSent = paths.contains { $0.matches(path) }
@@ -85,7 +119,7 @@ extension RuleConditions: CustomStringConvertible {
     /// The conditions in the words and in the order of the manual.
     package var parts: [(name: String, values: [String])] {
         let all: [(name: String, values: [String])] = [
-            ("host", hosts.map { "\($0)" }), ("address", addresses.map { "\($0)" }), ("port", ports.map(text)),
+            ("host", hosts.map { "\($0)" }), ("address", addresses.map { "\($0)" }), ("port", ports.map(Self.text)),
             ("method", methods), ("path", paths.map { "\($0)" }), ("type", types.map { "\($0)" }), ("user", users),
             ("client", clients.map { "\($0)" }),
         ]
@@ -99,8 +133,9 @@ extension RuleConditions: CustomStringConvertible {
     }
 
     package var isEverything: Bool { parts.isEmpty }
-}
 
-private func text(_ range: ClosedRange<UInt16>) -> String {
-    range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)-\(range.upperBound)"
+    /// `443`, or `8000-8099`.
+    package static func text(_ ports: ClosedRange<UInt16>) -> String {
+        ports.count == 1 ? "\(ports.lowerBound)" : "\(ports.lowerBound)-\(ports.upperBound)"
+    }
 }

@@ -41,6 +41,17 @@ package struct RuleRequest: Sendable, Equatable {
         return result
     }
 
+    /// The request with another method and port, to the same host.
+    package func with(method text: String, port: UInt16) -> RuleRequest {
+        var result = self
+        result.method = Method.allCases.first { "\($0.text)" == text } ?? .other
+        result.methodText = text
+        result.isTunnel = result.method == .connect
+        result.port = port
+        if result.isTunnel { result.path = nil }
+        return result
+    }
+
     private static func path(_ pathAndQuery: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         let path = pathAndQuery.prefix { $0 != UInt8(ascii: "?") }
         if path.isEmpty { return [UInt8(ascii: "/")] }

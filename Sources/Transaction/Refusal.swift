@@ -405,10 +405,12 @@ package enum Refusal: UInt8, Error, CaseIterable, Sendable {
 extension Refusal {
     package init(_ denial: Denial) {
         switch denial.reason {
-        case .privateDestination: self = .destinationForbidden
+        case .privateDestination, .adminServer: self = .destinationForbidden
         case .connectPort: self = .tunnelPortForbidden
         case .credential: self = .credentialMisplaced
-        case .rule, .noRule, .client, .notOpened: self = .accessDenied
+        case .rule, .noRule, .hostNotAllowed, .addressNotAllowed, .portNotAllowed, .methodNotAllowed, .pathNotAllowed,
+            .userNotAllowed, .clientNotAllowed, .client, .notOpened:
+            self = .accessDenied
         }
     }
 }

@@ -229,6 +229,9 @@ struct ExplainTests {
             #expect(metadata.decision == "refuse" && metadata.reason.contains("not a public address"), "\(metadata)")
             let port = try await explain(["\(nginx.url)/a"], larder)
             #expect(port.decision == "refuse" && port["access verdict"] == "denied by no-rule", "\(port)")
+            #expect(
+                port["access denial"] == "port-not-allowed: rule 2 allows this host, but only to port 80, 443",
+                "\(port)")
             let client = try await explain(["http://a.example/", "--client", "192.0.2.1"], larder)
             #expect(client.decision == "refuse" && client.reason.contains("not among the clients"), "\(client)")
             let tunnel = try await explain(["CONNECT", "127.0.0.1:443"], larder)

@@ -221,11 +221,99 @@ struct ErrorResponseTests {
         #expect(page.contains("\nrule 3: not \"on\" the list\n"))
     }
 
+    static let denyRows: [(refusal: Refusal, denial: Denial?, field: String?)] = [
+        (
+            .accessDenied, Denial(rule: 7, reason: .rule, text: "x"),
+            "reason=rule; rule=7; hint=\"Ask the administrator of the proxy whether this request can be allowed.\""
+        ),
+        (
+            .tunnelPortForbidden, Denial(reason: .connectPort, text: "x"),
+            "reason=connect-port; hint=\"\(DenialReason.connectPort.hint)\""
+        ),
+        (.tooYoung, nil, "reason=too-young; hint=\"\(Refusal.tooYoung.explanation)\""),
+        (.authenticationRequired, nil, nil), (.authenticationBusy, nil, nil), (.nameNotFound, nil, nil),
+    ]
+    @Test(arguments: denyRows.indices) func `403 has Larder-Deny, and nothing else has`(_ index: Int) throws {
+        let row = Self.denyRows[index]
+        let page = try rendered(row.refusal, denial: row.denial)
+        let line = page.split(separator: "\r\n").first { $0.hasPrefix("Larder-Deny: ") }
+        #expect(line.map(String.init) == row.field.map { "Larder-Deny: \($0)" })
+        guard let field = row.field else { return }
+        #expect(parseStructuredDictionary(field.utf8) != nil, "RFC 9651 §3.2")
+    }
+
+    static func shortfall(_ conditions: (inout AccessRule.Conditions) -> Void) throws -> Denial {
+        var settings = AccessSettings()
+        var allowed = AccessRule.Conditions()
+        conditions(&allowed)
+        settings.rules = [AccessRule(effect: .allow, conditions: allowed, number: 1)]
+        let destination = try #require(DestinationHost("h.example".utf8))
+        let asked = AccessRequest(
+            client: nil, method: .connect, destination: destination, port: 444, isTunnel: true)
+        guard case .deny(let denial) = AccessPolicy(from: settings).decide(asked, address: nil) else {
+            throw RequestError()
+        }
+        return denial
+    }
+    struct RequestError: Error {}
+
+    @Test func `the nearest rule is in the field and in each form of the page`() throws {
+        let denial = try Self.shortfall { $0.ports = [443...443] }
+        let sentence = "rule 1 allows this host, but only to port 443"
+        let text = try rendered(.accessDenied, denial: denial)
+        #expect(text.contains("Larder-Deny: reason=port-not-allowed; nearest=1; hint=\"\(sentence)\"\r\n"))
+        #expect(text.contains("no rule allows CONNECT to h.example:444\n\(sentence)\n"))
+        let page = try rendered(.accessDenied, accept: "text/html", denial: denial)
+        #expect(page.contains("<p>\(sentence)</p>") && page.contains("port-not-allowed</footer>"))
+        for type in ["application/json", "application/problem+json"] {
+            let json = try rendered(.accessDenied, accept: type, denial: denial)
+            #expect(json.contains("\r\nContent-Type: \(type)\r\n"))
+            #expect(json.contains("{\"status\":403,\"title\":\"Forbidden\",\"error\":\"access-denied\""))
+            #expect(json.contains(",\"reason\":\"port-not-allowed\",\"nearest_rule\":1,\"hint\":\"\(sentence)\""))
+        }
+    }
+
+    @Test func `a refused CONNECT says why in its reason phrase, in one line of bounded length`() throws {
+        func phrase(_ reason: String, _ line: String = "CONNECT h:443 HTTP/1.1") throws -> String {
+            var out: [UInt8] = []
+            ErrorResponse(
+                .accessDenied, to: try request(line, "Host: h:443"), uri: [],
+                denial: Denial(rule: 1, reason: .rule, text: reason), challenge: nil, forwardReason: nil
+            ).append(isHead: false, persists: false, date: now, to: &out)
+            return String(text(out).prefix { $0 != "\r\n" })
+        }
+        #expect(try phrase("not on the list") == "HTTP/1.1 403 Forbidden: not on the list")
+        #expect(try phrase("a\r\nX: y\u{1B}\u{E9}\u{7F}") == "HTTP/1.1 403 Forbidden: a  X: y ???")
+        #expect(try phrase(String(repeating: "x", count: 9999)).utf8.count == 13 + 256)
+        #expect(try phrase("no", "GET http://h/ HTTP/1.1") == "HTTP/1.1 403 Forbidden")
+    }
+
+    @Test func `what a rule says cannot leave the place where it is shown`() throws {
+        let hostile = "</p><script>'\"&\\\r\nX: y\u{0}"
+        let denial = Denial(rule: 1, reason: .rule, text: hostile)
+        for accept in ["text/plain", "text/html", "application/json"] {
+            let answer = try rendered(.accessDenied, accept: accept, denial: denial)
+            let parts = answer.split(separator: "\r\n\r\n", maxSplits: 1)
+            #expect(!parts[0].contains("\r\nX: y"))
+            let body = parts[1]
+            switch accept {
+            case "text/html": #expect(body.contains("&lt;/p&gt;&lt;script&gt;&#39;&quot;&amp;\\"))
+            case "application/json":
+                #expect(body.contains("\"rule 1: </p><script>'\\\"&\\\\\\u000d\\u000aX: y\\u0000\""))
+            default: break
+            }
+        }
+    }
+
     static let forms: [(accept: String, type: String, uri: String)] = [
         ("*/*", "text/plain; charset=utf-8", "http://h/<a>"),
         ("text/html, */*;q=0.1", "text/html; charset=utf-8", "<code>http://h/&lt;a&gt;</code>"),
         ("text/html;q=0.2, application/json", "application/json", "\"uri\":\"http://h/<a>\""),
         ("image/png", "text/plain; charset=utf-8", "http://h/<a>"),
+        ("application/problem+json", "application/problem+json", "\"uri\":\"http://h/<a>\""),
+        ("application/json;q=0", "text/plain; charset=utf-8", "http://h/<a>"),
+        ("text/html;q=0.3, text/plain;q=0.8", "text/plain; charset=utf-8", "http://h/<a>"),
+        ("application/json, text/plain, */*", "application/json", "\"uri\":\"http://h/<a>\""),
     ]
     @Test(arguments: forms) func `the page has the form that the client prefers`(
         _ row: (accept: String, type: String, uri: String)

@@ -85,6 +85,23 @@ struct RuleConditionsTests {
         #expect(conditions.holdForRequest(request, paths: .anySpelling) == row.any, "\(row)")
     }
 
+    @Test func `the conditions that do not hold are named`() {
+        let conditions = Self.conditions {
+            $0 = Self.paths("/pool/*")
+            $0.hosts = [.below(".example.org")]
+            $0.addresses = [AddressRange("8.0.0.0/8")].compactMap { $0 }
+            $0.ports = [8080...8080]
+            $0.methods = ["PUT"]
+            $0.users = ["nobody"]
+            $0.clients = [AddressRange("192.0.2.0/24")].compactMap { $0 }
+        }
+        let request = request(path: "/x")
+        #expect(conditions.unmet(by: request, address: nil, paths: .asSent) == Set(RuleCondition.allCases))
+        let known = conditions.unmet(by: request, address: IPAddress(v4: 0x0808_0808), paths: .asSent)
+        #expect(known == Set(RuleCondition.allCases).subtracting([.address]))
+        #expect(RuleConditions().unmet(by: request, address: nil, paths: .asSent) == [])
+    }
+
     @Test func `conditions are shown in the words of the manual`() {
         let all = Self.conditions {
             $0 = Self.paths("/pool/*")

@@ -22,6 +22,7 @@ struct RequestRegressions {
             let answer = try client.response(to: method)
             #expect(answer.status == 403, "\(answer)")
             #expect(answer["Proxy-Status"]?.contains("error=destination_ip_prohibited") == true, "\(answer)")
+            #expect(answer["Larder-Deny"]?.hasPrefix("reason=admin-server; ") == true, "\(answer)")
             #expect(s.origin.connectionCount == 0)
         }
     }

@@ -1,3 +1,4 @@
+package import Access
 package import Framing
 package import Server
 package import Transaction
@@ -9,6 +10,7 @@ package struct Counts: Sendable, Equatable {
     private var counters = [UInt64](repeating: 0, count: Counter.allCases.count)
     private var gauges = [UInt64](repeating: 0, count: Gauge.allCases.count)
     private var refusals = [UInt64](repeating: 0, count: Refusal.allCases.count)
+    private var denials = [UInt64](repeating: 0, count: DenialReason.allCases.count)
     private var violations = [UInt64](repeating: 0, count: FramingError.allCases.count)
     private var closes = [UInt64](repeating: 0, count: CloseReason.allCases.count)
 
@@ -18,6 +20,7 @@ package struct Counts: Sendable, Equatable {
         for counter in Counter.allCases { self[counter] = worker[counter] }
         for index in gauges.indices { gauges[index] = worker.gauges[index] }
         for index in refusals.indices { refusals[index] = worker.refusals[index] }
+        for index in denials.indices { denials[index] = worker.denials[index] }
         for index in violations.indices { violations[index] = worker.violations[index] }
         for index in closes.indices { closes[index] = worker.closes[index] }
     }
@@ -35,6 +38,11 @@ package struct Counts: Sendable, Equatable {
     package subscript(_ refusal: Refusal) -> UInt64 {
         get { refusals[Int(refusal.rawValue)] }
         set { refusals[Int(refusal.rawValue)] = newValue }
+    }
+
+    package subscript(_ reason: DenialReason) -> UInt64 {
+        get { denials[Counters.index(of: reason)] }
+        set { denials[Counters.index(of: reason)] = newValue }
     }
 
     package subscript(_ violation: FramingError) -> UInt64 {
@@ -56,6 +64,7 @@ package struct Counts: Sendable, Equatable {
         add(other.counters, to: &counters)
         add(other.gauges, to: &gauges)
         add(other.refusals, to: &refusals)
+        add(other.denials, to: &denials)
         add(other.violations, to: &violations)
         add(other.closes, to: &closes)
     }

@@ -119,7 +119,7 @@ package struct Metric: Sendable, Equatable {
 
 /// Several figures that are one family of samples in `/metrics`, told apart by the value of a label.
 enum MetricFamily: CaseIterable, Sendable {
-    case requests, errors, refusals, closes, originConnections, tunnelBytes, storeEvents
+    case requests, errors, refusals, denials, closes, originConnections, tunnelBytes, storeEvents
 
     private struct Row {
         let name: String
@@ -141,6 +141,7 @@ enum MetricFamily: CaseIterable, Sendable {
         case .errors:
             Row("errors", .counter, by: "type", "Requests that failed at the origin, by error type (RFC 9209).")
         case .refusals: Row("refusals", .counter, by: "reason", "Refused requests and malformed messages by reason.")
+        case .denials: Row("denials", .counter, by: "reason", "Requests that the access rules denied by reason.")
         case .closes: Row("client_connections_closed", .counter, by: "reason", "Closed client connections by reason.")
         case .originConnections: Row("origin_connections", .gauge, by: "state", "Open connections to origins by state.")
         case .tunnelBytes: Row("tunnel_bytes", .counter, by: "direction", "Bytes through tunnels that have ended.")

@@ -1,3 +1,4 @@
+import Access
 import Cookies
 import Framing
 import Server
@@ -139,7 +140,7 @@ package func renderStatisticsManual() -> String {
                 ["`rule`", "The position of the rule, from 1."],
                 ["`pinned`", "Whether the origin must have a pinned key, and so proves who it is after all."],
             ])
-    return text + outcomes + refusals + violations + closes
+    return text + outcomes + refusals + denials + violations + closes
 }
 
 private func heading(_ level: Int, _ title: String, _ object: String = "") -> String {
@@ -205,6 +206,19 @@ private let refusals =
                 refusal.isOfOrigin ? "error" : "refusal", "\(refusal.explanation)",
             ]
         })
+
+private let denials =
+    heading(2, "Denials")
+        + """
+        What the access rules deny is counted once more, by a name that says more: `denials` in `/stats`,
+        `larder_denials_total{reason="…"}` in `/metrics`. It is `denial` in the access log and `reason` of `Larder-Deny` in the response,
+        whose `hint` tells the client what it can do. [access.md](access.md#7-what-a-client-is-told) says more.
+
+
+        """
+    + table(
+        ["name", "meaning", "`hint`"],
+        DenialReason.allCases.map { ["`\($0.rawValue)`", "\($0.meaning)", "\($0.hint)"] })
 
 private let violations =
     heading(2, "Violations of HTTP/1.1")

@@ -1,3 +1,4 @@
+import Access
 import Framing
 import Server
 import Transaction
@@ -11,7 +12,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
     case hitRatio = "hit_ratio"
     case bytes, bandwidth, clients, origins, tunnels, memory, store
     case names = "dns"
-    case authentication, peers, log, errors, refusals, closes
+    case authentication, peers, log, errors, refusals, denials, closes
 
     /// For people.
     package var title: String {
@@ -32,6 +33,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
         case .log: "Access log"
         case .errors: "Errors"
         case .refusals: "Refusals"
+        case .denials: "Denials"
         case .closes: "Closed connections"
         }
     }
@@ -39,7 +41,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
     /// The figures are the members of a closed set that the manual explains in a table of its own; what is zero is left out.
     package var isTally: Bool {
         switch self {
-        case .errors, .refusals, .closes: true
+        case .errors, .refusals, .denials, .closes: true
         case .process, .requests, .hitRatio, .bytes, .bandwidth, .clients, .origins, .tunnels, .memory, .store, .names,
             .authentication, .peers, .log:
             false
@@ -69,6 +71,7 @@ package enum StatisticsSection: String, CaseIterable, Sendable {
         case .log: Self.ofLog
         case .errors: Self.ofErrors
         case .refusals: Self.ofRefusals
+        case .denials: Self.ofDenials
         case .closes: Self.ofCloses
         }
     }
@@ -266,6 +269,10 @@ extension StatisticsSection {
         + FramingError.allCases.map { violation in
             .tally(violation.reason, .refusals, help: "\(violation.explanation)") { $0[violation] }
         }
+
+    private static let ofDenials: [Figure<Statistics>] = DenialReason.allCases.map { reason in
+        .tally(reason.rawValue, .denials, help: "\(reason.meaning)") { $0[reason] }
+    }
 
     private static let ofCloses: [Figure<Statistics>] = CloseReason.allCases.map { reason in
         .tally(reason.name, .closes, help: "\(reason.explanation)") { $0[reason] }

@@ -98,6 +98,8 @@ package final class AccessLogBuffer {
         facts.bodyBytes = account.bodyBytes
         facts.outcome = account.outcome.name
         facts.reason = account.violation?.reason ?? account.refusal?.name
+        facts.denial = account.denial?.rawValue
+        facts.denialRule = Int(account.denialRule)
         facts.redirectedTo = redirectedTo
         facts.isUnverified = account.isUnverified
         facts.isBroken = account.isBroken

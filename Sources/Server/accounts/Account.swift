@@ -1,3 +1,4 @@
+import Access
 import EventLoop
 import Framing
 import Message
@@ -14,6 +15,9 @@ struct Account {
     var outcome: RequestOutcome = .none
     var refusal: Refusal?
     var violation: FramingError?
+    var denial: DenialReason?
+    /// The number of the access rule that denied the request. 0: none, or one of more than 65,535.
+    var denialRule: UInt16 = 0
     /// An origin was asked over TLS that did not prove who it is.
     var isUnverified = false
     /// The client did not get the whole answer.

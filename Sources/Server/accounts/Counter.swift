@@ -1,3 +1,4 @@
+package import Access
 package import Framing
 internal import Synchronization
 internal import Transaction
@@ -164,6 +165,8 @@ package final class Counters: Sendable {
     private let bank = CounterBank(count: Counter.allCases.count)
     /// Errors that Larder answered with, by refusal.
     package let refusals = CounterBank(count: Refusal.allCases.count)
+    /// Requests that the access rules denied, by `exactReason`.
+    package let denials = CounterBank(count: DenialReason.allCases.count)
     /// Messages that break the rules of HTTP/1.1, by rule.
     package let violations = CounterBank(count: FramingError.allCases.count)
     /// Connections of clients that closed, by reason.
@@ -173,6 +176,13 @@ package final class Counters: Sendable {
 
     package init() {}
 
+    /// Counts a denial, and notes it for the log.
+    func count(_ denial: Denial, in account: inout Account) {
+        denials.add(Self.index(of: denial.exactReason), 1)
+        account.denial = denial.exactReason
+        account.denialRule = denial.rule.flatMap(UInt16.init(exactly:)) ?? 0
+    }
+
     func count(_ violation: FramingError) {
         add(.protocolViolations)
         violations.add(Counters.index(of: violation), 1)
@@ -181,6 +191,12 @@ package final class Counters: Sendable {
     /// The place of a violation in `violations`.
     package static func index(of violation: FramingError) -> Int {
         guard let index = FramingError.allCases.firstIndex(of: violation) else { preconditionFailure("it is a case") }
+        return index
+    }
+
+    /// The place of a reason in `denials`.
+    package static func index(of reason: DenialReason) -> Int {
+        guard let index = DenialReason.allCases.firstIndex(of: reason) else { preconditionFailure("it is a case") }
         return index
     }
 

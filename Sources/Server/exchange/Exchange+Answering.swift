@@ -226,6 +226,9 @@ extension Exchange {
         stream.account.status = refusal.status
         stream.account.outcome = refusal.isOfOrigin ? .failed : .refused
         stream.account.refusal = refusal
+        // A denial of one route is no reason if the next one failed in another way.
+        let denial = denial.flatMap { Refusal($0) == refusal ? $0 : nil }
+        if let denial { worker.counters.count(denial, in: &stream.account) }
         // Bytes behind a refused CONNECT were meant for the tunnel. They must not be read as requests.
         let isRefusedTunnel =
             request.method == .connect && (refusal != .authenticationRequired || stream.hasUnreadBytes)

@@ -124,20 +124,24 @@ struct Explainer {
             note("access", "rules", "no rules and no authentication: every request is allowed")
             return .verdict(examined(.allow(rule: nil)))
         }
-        guard resolved else { return .verdict(noted(snapshot.access.decide(request.access, address: nil))) }
+        guard resolved else {
+            return .verdict(noted(snapshot.access.decide(request.access, address: nil), address: nil))
+        }
         switch knownAddresses() {
         case .failure(let refusal): return .refused(refusal)
         case .success(let addresses):
             var last = Verdict.deny(Denial(reason: .privateDestination, text: "the host has no address"))
+            var judged: IPAddress?
             for address in addresses.compactMap(IPAddress.init) {
+                judged = address
                 last = snapshot.access.decide(request.access, address: address)
                 if case .allow = last { break }
             }
-            return .verdict(noted(last))
+            return .verdict(noted(last, address: judged))
         }
     }
 
-    private mutating func noted(_ verdict: Verdict) -> Verdict {
+    private mutating func noted(_ verdict: Verdict, address: IPAddress?) -> Verdict {
         switch verdict {
         case .allow(let rule):
             note("access", "verdict", "allowed by \(rule.map { "rule \($0)" } ?? "default")")
@@ -145,6 +149,11 @@ struct Explainer {
         case .deny(let denial):
             self.denial = denial
             note("access", "verdict", "denied by \(denial.rule.map { "rule \($0)" } ?? denial.reason.rawValue)")
+            note("access", "denial", "\(denial.exactReason.rawValue): \(denial.hint)")
+            // Here rules for other users and clients may be named, unlike in the answer to a client.
+            let shortfall = snapshot.access.shortfall(
+                of: request.access, address: address, deniedBy: denial.rule, toldTo: .administrator)
+            if let text = shortfall?.text, text != denial.shortfall?.text { note("access", "nearest rule", text) }
         case .needsAddress: note("access", "verdict", "depends on the address")
         }
         return verdict

@@ -323,7 +323,11 @@ final class TunnelDoorstep: TimedObject, LinkOpenerOwner {
         if let failure = dialler.begin() { openingFailed(failure) }
     }
 
-    func openingFailed(_ failure: OpeningFailure) { refuse(OpeningRefusal(failure).refusal) }
+    func openingFailed(_ failure: OpeningFailure) {
+        let refusal = OpeningRefusal(failure)
+        if let denial = refusal.denial { worker.counters.count(denial, in: &account) }
+        refuse(refusal.refusal)
+    }
 
     /// The client has its 200, so that it learns of the failure by the end of the connection alone.
     private func refuse(_ refusal: Refusal) {

@@ -111,6 +111,6 @@ extension Shared {
     ) -> Denial? {
         if addressee == .destination, let denial = snapshot.access.mayDial(request, address: address) { return denial }
         guard isAdmin(address, port: port) else { return nil }
-        return Denial(reason: .privateDestination, text: "the admin server cannot be reached through the proxy")
+        return Denial(reason: .adminServer, text: "the admin server cannot be reached through the proxy")
     }
 }
